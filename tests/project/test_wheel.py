@@ -1,0 +1,58 @@
+"""What the wheel ships, and what the lock says."""
+
+import re
+import tomllib
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hatchling.builders.wheel import WheelBuilder
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = {"minicluster", "broker_config", "queue_policies"}
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[zipfile.ZipFile]:
+    directory = tmp_path_factory.mktemp("wheel")
+    (artifact,) = WheelBuilder(str(ROOT)).build(directory=str(directory), versions=["standard"])
+    with zipfile.ZipFile(artifact) as archive:
+        yield archive
+
+
+def test_wheel_ships_exactly_the_named_packages(wheel: zipfile.ZipFile) -> None:
+    """No test, example or benchmark reaches a user's site-packages."""
+    tops = {name.split("/")[0] for name in wheel.namelist()}
+    assert {top for top in tops if not top.endswith(".dist-info")} == PACKAGES
+
+
+@pytest.mark.parametrize("package", sorted(PACKAGES))
+def test_wheel_ships_every_file_of_a_package(wheel: zipfile.ZipFile, package: str) -> None:
+    """Templates and py.typed travel with the code that reads them."""
+    wanted = {
+        str(path.relative_to(ROOT))
+        for path in (ROOT / package).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert wanted <= set(wheel.namelist())
+
+
+def test_wheel_carries_the_licence(wheel: zipfile.ZipFile) -> None:
+    assert any(name.endswith("licenses/LICENSE") for name in wheel.namelist())
+
+
+def test_lock_is_hashed_and_has_no_address() -> None:
+    """Every requirement is pinned with hashes, and none names a place to download it from."""
+    text = (ROOT / "requirements/lock.txt").read_text()
+    pins = re.findall(r"^([a-z0-9-]+)==\S+.*\\$", text, re.MULTILINE)
+    assert len(pins) > 20
+    assert "://" not in text
+
+
+def test_lock_names_every_direct_dependency() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    groups = [project["dependencies"], *project["optional-dependencies"].values()]
+    wanted = {re.split(r"[><=\[ ]", line)[0].lower() for group in groups for line in group}
+    locked = set(re.findall(r"^([a-z0-9-]+)==", (ROOT / "requirements/lock.txt").read_text(), re.MULTILINE))
+    assert wanted <= locked
