@@ -1,0 +1,188 @@
+"""`broker.toml`: how brokers find each other, what they schedule and by which policy.
+
+Source: flux-config-bootstrap(5), flux-config-resource(5), flux-config-access(5), flux-modprobe(1). The
+`[minicluster]` table is ours: brokers of flux-core ignore it, the embedded instance reads it.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeAlias
+
+from broker_config import hostlist
+from broker_config.errors import BrokerTomlError, SettingsError
+from broker_config.settings import FLUXION_POLICIES, BrokerSettings, Network
+
+Value: TypeAlias = "str | bool | int | float | Mapping[str, Value] | list[Value]"
+
+
+def render(settings: BrokerSettings) -> str:
+    """The text of broker.toml, the same for every broker; `settings.broker_toml` replaces it as a whole.
+
+    Raises SettingsError where two hosts have one name (a broker finds its rank by it), BrokerTomlError where
+    the user's own text is none.
+    """
+    if settings.broker_toml:
+        check(settings.broker_toml)
+        return settings.broker_toml
+    return dumps(tables(settings))
+
+
+def tables(settings: BrokerSettings) -> dict[str, Mapping[str, Value]]:
+    """The tables of broker.toml, in the order in which they are written."""
+    result: dict[str, Mapping[str, Value]] = {
+        # One user and no setuid helper: the instance's owner is whoever runs the pod.
+        "access": {"allow-guest-user": True, "allow-root-owner": True},
+        "bootstrap": _bootstrap(settings),
+        # Containers see other core counts and host names than the ones given here.
+        "resource": {"path": f"{settings.config_dir}/R", "noverify": True},
+    }
+    scheduler = settings.scheduler
+    if scheduler.policy in FLUXION_POLICIES:
+        result["sched-fluxion-qmanager"] = {"queue-policy": scheduler.policy}
+    if scheduler.simple:
+        result["modules"] = {"alternatives": {"sched": "sched-simple", "feasibility": "sched-simple"}}
+    result["minicluster"] = {"queue-policy": scheduler.bare_policy}
+    if scheduler.settings:
+        result["minicluster.scheduler-settings"] = {
+            key: _value(key, it) for key, it in scheduler.settings.items()
+        }
+    return result
+
+
+def check(text: str) -> None:
+    """Raises BrokerTomlError, which says where, if no broker could start from a user's own broker.toml."""
+    hosts(text)
+
+
+def hosts(text: str) -> tuple[str, ...]:
+    """The hosts of a user's own broker.toml, in rank order, the text checked (see `check`)."""
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BrokerTomlError(f"broker.toml is not TOML: {error}") from error
+    bootstrap = document.get("bootstrap")
+    if not isinstance(bootstrap, dict):
+        raise BrokerTomlError(
+            "broker.toml has no [bootstrap] table: each broker would be a cluster of its own"
+        )
+    entries = enumerate(_host_entries(bootstrap), 1)
+    # A host may be listed again, to give it a parent: its first place is its rank.
+    found = tuple(dict.fromkeys(name for number, entry in entries for name in _names(number, entry)))
+    if not found:
+        raise BrokerTomlError(
+            "broker.toml: [bootstrap] hosts is empty: list the brokers' hosts, the lead first"
+        )
+    if len(found) > 1 and not isinstance(bootstrap.get("curve_cert"), str):
+        raise BrokerTomlError("broker.toml: [bootstrap] curve_cert is missing: it is the certificate's path")
+    return found
+
+
+def dumps(document: Mapping[str, Mapping[str, Value]]) -> str:
+    """TOML text of tables, each written under its own (possibly dotted) heading."""
+    return "\n".join(
+        "".join((f"[{name}]\n", *(f"{_key(key)} = {_written(value)}\n" for key, value in table.items())))
+        for name, table in document.items()
+    )
+
+
+def _bootstrap(settings: BrokerSettings) -> dict[str, Value]:
+    names = settings.hosts
+    if len(set(names)) < len(names):
+        twice = next(host for number, host in enumerate(names) if host in names[:number])
+        raise SettingsError(f"host {twice} is listed twice: a broker's rank is the place of its host name")
+    network = settings.network
+    result: dict[str, Value] = {"curve_cert": settings.curve_path}
+    if network.endpoints is None:
+        result |= {
+            "default_port": network.port,
+            "default_bind": "tcp://*:%p",
+            "default_connect": f"tcp://%h.{network.suffix}:%p",
+        }
+    explicit = _explicit(settings, network)
+    return {**result, "hosts": list(_entries(names, explicit))}
+
+
+def _explicit(settings: BrokerSettings, network: Network) -> dict[str, tuple[str, str]]:
+    """Hosts whose endpoints are not the default ones: (bind, connect) by name."""
+    lead = settings.bursting.lead
+    if network.endpoints is not None:
+        return {each.host: (each.bind, each.connect) for each in network.endpoints}
+    if lead is not None:
+        return {lead.address: ("tcp://*:%p", f"tcp://{lead.address}:{lead.port}")}
+    if network.minimal:
+        return {settings.hosts[0]: ("tcp://*:%p", f"tcp://{network.suffix}:%p")}
+    return {}
+
+
+def _entries(hosts: Iterable[str], explicit: Mapping[str, tuple[str, str]]) -> Iterator[Value]:
+    """Host entries in rank order: runs of hosts without endpoints of their own share one."""
+    run: list[str] = []
+    for host in hosts:
+        if host not in explicit:
+            run.append(host)
+            continue
+        if run:
+            yield {"host": hostlist.encode(run)}
+            run = []
+        bind, connect = explicit[host]
+        yield {"host": host, "bind": bind, "connect": connect}
+    if run:
+        yield {"host": hostlist.encode(run)}
+
+
+def _host_entries(bootstrap: Mapping[str, object]) -> list[object]:
+    hosts = bootstrap.get("hosts", [])
+    if not isinstance(hosts, list):
+        raise BrokerTomlError(
+            'broker.toml: [bootstrap] hosts must be a list of tables like { host = "mc-[0-3]" }'
+        )
+    return hosts
+
+
+def _names(number: int, entry: object) -> list[str]:
+    host = entry.get("host") if isinstance(entry, dict) else None
+    if not isinstance(host, str):
+        raise BrokerTomlError(f'broker.toml: [bootstrap] hosts, entry {number}: there is no host = "…" in it')
+    try:
+        return hostlist.decode(host)
+    except ValueError as error:
+        raise BrokerTomlError(f"broker.toml: [bootstrap] hosts, entry {number}: {error}") from error
+
+
+def _value(key: str, value: object) -> Value:
+    if isinstance(value, str | bool | int | float):
+        return value
+    if isinstance(value, list | tuple):
+        return [_value(key, each) for each in value]
+    if isinstance(value, Mapping):
+        return {str(name): _value(key, each) for name, each in value.items()}
+    raise SettingsError(f"flux.scheduler.settings.{key}: {value!r} cannot be written in TOML")
+
+
+def _key(key: str) -> str:
+    bare = key.isascii() and key.replace("-", "").replace("_", "").isalnum()
+    return key if bare else _written(key)
+
+
+def _written(value: Value) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return str(value)
+        case str():
+            return '"' + "".join(_ESCAPES.get(character, character) for character in value) + '"'
+        case list():
+            inside = ", ".join(map(_written, value))
+            return (
+                "[\n" + "".join(f"    {_written(each)},\n" for each in value) + "]"
+                if len(inside) > 80
+                else f"[{inside}]"
+            )
+        case _:
+            return "{ " + ", ".join(f"{_key(key)} = {_written(each)}" for key, each in value.items()) + " }"
+
+
+_ESCAPES = {chr(code): f"\\u{code:04x}" for code in (*range(32), 127)} | {"\\": "\\\\", '"': '\\"'}

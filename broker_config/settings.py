@@ -1,0 +1,246 @@
+"""What the brokers of one MiniCluster are told: the only input of every function in this package."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from broker_config import hostlist
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+DEFAULT_PORT = 8050
+FLUXION_POLICIES = ("fcfs", "easy", "conservative", "hybrid")
+"""Queue policies that Fluxion's qmanager knows by name."""
+
+
+class RunMode(Enum):
+    """How the lead runs the MiniCluster's command."""
+
+    PLAIN = "plain"  # flux submit … --watch
+    LAUNCHER = "launcher"  # the command itself submits
+    BATCH = "batch"  # each line a job, or (batch_raw) the lines are one script
+    INTERACTIVE = "interactive"  # no program: the instance stays up
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """The main command: a POSIX shell line, or an argument list passed on unchanged (never both).
+
+    `line` is expanded once, in the lead's pod; with RunMode.BATCH each of its non-empty lines is a job.
+    `args` may hold any bytes but NUL (as os.fsdecode gives them).
+    """
+
+    line: str = ""
+    args: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.line.strip() or self.args)
+
+
+@dataclass(frozen=True, slots=True)
+class Submit:
+    """How jobs are made from the command (`spec.tasks`, `spec.flux.*`)."""
+
+    tasks: int = 1
+    option_flags: str = ""  # shell words, added to flux submit (or flux batch)
+    command: str = ""  # shell words in place of `flux submit`
+    label_output: bool = False  # each line of output carries its task's rank
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """`containers[].commands`: shell text run in the pod, in the script's own shell."""
+
+    init: str = ""
+    pre: str = ""
+    broker_pre: str = ""
+    worker_pre: str = ""
+    service_pre: str = ""
+    post: str = ""
+    prefix: str = ""  # words before the lead's submit command
+    script: str = ""  # a whole script in place of the command
+
+
+@dataclass(frozen=True, slots=True)
+class Logging:
+    """`spec.logging` and `flux.logLevel`."""
+
+    quiet: bool = False
+    strict: bool = False
+    debug: bool = False
+    zeromq: bool = False
+    timed: bool = False
+    level: int = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduler:
+    """`flux.scheduler`: `policy` is a bare name, or `minicluster/<name>` for one of ours."""
+
+    policy: str = "fcfs"
+    simple: bool = False
+    settings: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def bare_policy(self) -> str:
+        """The policy's name without `minicluster/`."""
+        return self.policy.removeprefix("minicluster/")
+
+
+@dataclass(frozen=True, slots=True)
+class LeadBroker:
+    """The lead broker of another MiniCluster, which this one joins (`flux.bursting.leadBroker`)."""
+
+    address: str
+    name: str
+    size: int
+    port: int = DEFAULT_PORT
+
+
+@dataclass(frozen=True, slots=True)
+class BurstCluster:
+    """A remote MiniCluster whose brokers may join later: hosts `<name>-[0-<size-1>]`."""
+
+    name: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bursting:
+    """`flux.bursting`: hosts declared before they exist; `hostlist` (RFC 29) replaces all others."""
+
+    lead: LeadBroker | None = None
+    hostlist: str = ""
+    clusters: tuple[BurstCluster, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where the broker on `host` listens (`bind`) and where others reach it (`connect`): ZeroMQ URIs."""
+
+    host: str
+    bind: str
+    connect: str
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """How brokers find each other: through a Service's DNS names, or at explicit endpoints.
+
+    With `endpoints` set, only they are used. With `minimal` only the lead has a name, the Service's own.
+    """
+
+    service: str = ""
+    namespace: str = "default"
+    domain: str = "cluster.local"
+    port: int = DEFAULT_PORT
+    minimal: bool = False
+    endpoints: tuple[Endpoint, ...] | None = None
+
+    @property
+    def suffix(self) -> str:
+        """What follows a host's name in its DNS name."""
+        return f"{self.service}.{self.namespace}.svc.{self.domain}"
+
+
+@dataclass(frozen=True, slots=True)
+class FluxView:
+    """Flux brought into the pod by another image, `disable` where the container has its own."""
+
+    mount_path: str = "/mnt/flux"
+    python_path: str = ""
+    disable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NodeResources:
+    """What one broker has to schedule; `properties` maps a property (RFC 20) to ranks as an idset."""
+
+    cores: int = 1
+    gpus: int = 0
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """Where the instance's state is restored from at start and saved to at stop (`archive.path`).
+
+    `drain_timeout` seconds are given to running jobs before a save.
+    """
+
+    path: str = ""
+    drain_timeout: int = 60
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerSettings:
+    """Everything from which broker.toml, R, the certificate's place and the start script are rendered.
+
+    `size` brokers are started, `max_size` (default: size) are known to Flux, `quorum` (default: size) must
+    have joined before the command runs. `broker_toml` replaces the rendered broker.toml as a whole.
+    """
+
+    name: str
+    size: int = 1
+    max_size: int | None = None
+    quorum: int | None = None
+    mode: RunMode = RunMode.PLAIN
+    command: Command = Command()
+    batch_raw: bool = False
+    logs: str = "/tmp/fluxout"  # noqa: S108 - the field's documented default
+    submit: Submit = Submit()
+    wrap: str = ""  # comma-separated words before the broker's own command line
+    environment: Mapping[str, str] = field(default_factory=dict)
+    hooks: Hooks = Hooks()
+    logging: Logging = Logging()
+    connect_timeout: str = "5s"
+    topology: str = ""
+    scheduler: Scheduler = Scheduler()
+    bursting: Bursting = Bursting()
+    network: Network = Network()
+    node: NodeResources = NodeResources()
+    archive: Archive = Archive()
+    view: FluxView = FluxView()
+    complete_workers: bool = False
+    disable_socket: bool = False
+    curve_path: str = "/run/minicluster/curve.cert"
+    config_dir: str = "/etc/minicluster"
+    broker_toml: str = ""
+
+    @property
+    def run_mode(self) -> RunMode:
+        """The mode in effect: without a command (or script) an instance is interactive."""
+        return self.mode if self.command or self.hooks.script else RunMode.INTERACTIVE
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """Every host known to Flux, in the order of ranks."""
+        if self.bursting.hostlist:
+            return tuple(hostlist.decode(self.bursting.hostlist))
+        lead = self.bursting.lead
+        own = (
+            _numbered(self.name, 0, self.max_size or self.size)
+            if lead is None
+            else (lead.address, *_numbered(lead.name, 1, lead.size))
+        )
+        burst = (host for each in self.bursting.clusters for host in _numbered(each.name, 0, each.size))
+        return (*own, *burst)
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceSettings:
+    """One sidecar (in the broker's pod) or one service container (in the services pod)."""
+
+    command: str = ""
+    hooks: Hooks = Hooks()
+    logging: Logging = Logging()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    view: FluxView = FluxView()
+    wait_socket: bool = True  # false in the services pod, and with flux.noWaitSocket
+
+
+def _numbered(name: str, first: int, stop: int) -> tuple[str, ...]:
+    return tuple(f"{name}-{index}" for index in range(first, stop))

@@ -1,0 +1,160 @@
+"""Words and lines of POSIX shell: quoting, and whether a line is one plain command."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from broker_config.errors import SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+_BARE = re.compile(r"[A-Za-z0-9_@%+=:,./-]+", re.ASCII)
+_RAW_BYTES = re.compile("([\udc80-\udcff]+)")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_OPERATORS = frozenset("\n;&|<>()")
+_RESERVED = frozenset(["!", "{", "}", "[[", "case", "do", "done", "elif", "else", "esac", "fi", "for"])
+_RESERVED |= frozenset(["function", "if", "in", "then", "until", "while"])
+_BUILTINS = frozenset([".", ":", "break", "cd", "continue", "eval", "exec", "exit", "export", "readonly"])
+_BUILTINS |= frozenset(["return", "set", "shift", "source", "trap", "umask", "unset"])
+
+
+def quote(text: str) -> str:
+    """One shell word that expands to `text`, bytes that are not UTF-8 (as os.fsdecode marks them) included.
+
+    Raises SettingsError where no argument can hold the text.
+    """
+    if "\0" in text:
+        raise SettingsError(f"{text!r} holds a NUL character, which no command line can carry")
+    if _BARE.fullmatch(text):
+        return text
+    return "".join(map(_quoted, filter(None, _RAW_BYTES.split(text)))) or "''"
+
+
+def join(words: Iterable[str]) -> str:
+    """A shell line that expands to exactly `words`."""
+    return " ".join(map(quote, words))
+
+
+def has_raw_bytes(words: Iterable[str]) -> bool:
+    """Whether a word is not UTF-8: JSON cannot carry it, a shell line can."""
+    return any(_RAW_BYTES.search(word) for word in words)
+
+
+def check_name(name: str) -> str:
+    """`name`, which can be exported; raises SettingsError where a shell cannot have such a variable."""
+    if not _NAME.fullmatch(name):
+        raise SettingsError(
+            f"environment: {name!r} is no variable name (letters, digits, '_', no digit first)"
+        )
+    return name
+
+
+def is_simple(line: str) -> bool:
+    """Whether `line` is one simple command: words only, so that it can follow `flux submit`.
+
+    False for everything that needs a shell around it: operators, redirections, several lines, reserved words,
+    assignments and builtins in front. Unfinished quotes count as such too: the shell will name them.
+    """
+    words = _words(line.strip())
+    if not words:
+        return False
+    first = words[0]
+    name, equals, _ = first.partition("=")
+    assigns = bool(equals and _NAME.fullmatch(name))
+    return first not in _RESERVED and first not in _BUILTINS and not assigns
+
+
+def substitutes(line: str) -> bool:
+    """Whether `line` holds a command substitution: if that is broken, so is the script around it."""
+    return "`" in line or "$(" in line
+
+
+def is_words(text: str) -> bool:
+    """Whether `text` is shell words and nothing else, so that it can stand inside a command."""
+    return bool(_words(text.strip())) and not substitutes(text)
+
+
+def _quoted(part: str) -> str:
+    if _RAW_BYTES.fullmatch(part):
+        octal = "".join(f"\\{ord(character) - 0xDC00:03o}" for character in part)
+        return f"\"$(printf '{octal}')\""
+    try:
+        part.encode()
+    except UnicodeEncodeError as error:
+        raise SettingsError(f"{part!r} holds half a surrogate pair, which is no text") from error
+    return "'" + part.replace("'", "'\\''") + "'"
+
+
+def _words(line: str) -> list[str]:
+    """The raw words of a simple command; none where the line is more, or less, than that."""
+    words, start, offset = list[str](), 0, 0
+    while offset < len(line):
+        character = line[offset]
+        if character in _OPERATORS or (character == "#" and offset == start):
+            return []
+        if character in " \t":
+            words.append(line[start:offset])
+            start = offset = offset + 1
+            continue
+        offset = _SKIP.get(character, _skip_one)(line, offset)
+        if offset < 0:
+            return []
+    words.append(line[start:])
+    return [word for word in words if word]
+
+
+def _skip_one(_line: str, offset: int) -> int:
+    return offset + 1
+
+
+def _skip_escape(line: str, offset: int) -> int:
+    return offset + 2 if offset + 1 < len(line) else -1
+
+
+def _skip_single(line: str, offset: int) -> int:
+    return line.find("'", offset + 1) + 1 or -1
+
+
+def _skip_double(line: str, offset: int) -> int:
+    return _skip_until(line, offset + 1, '"')
+
+
+def _skip_backquote(line: str, offset: int) -> int:
+    offset += 1
+    while 0 <= offset < len(line):
+        if line[offset] == "`":
+            return offset + 1
+        offset = _skip_escape(line, offset) if line[offset] == "\\" else offset + 1
+    return -1
+
+
+def _skip_dollar(line: str, offset: int) -> int:
+    following = line[offset + 1 : offset + 2]
+    if following in ("(", "{") and following:
+        return _skip_until(line, offset + 2, ")" if following == "(" else "}")
+    return offset + 1
+
+
+def _skip_until(line: str, offset: int, end: str) -> int:
+    """Behind the unquoted `end`; whatever nests (quotes, `$( )`, `( )`) is skipped as a whole."""
+    skips = {key: skip for key, skip in _SKIP.items() if end != '"' or key != "'"}
+    while 0 <= offset < len(line):
+        character = line[offset]
+        if character == end:
+            return offset + 1
+        if character == "(" and end == ")":
+            offset = _skip_until(line, offset + 1, ")")
+        else:
+            offset = skips.get(character, _skip_one)(line, offset)
+    return -1
+
+
+_SKIP: dict[str, Callable[[str, int], int]] = {
+    "\\": _skip_escape,
+    "'": _skip_single,
+    '"': _skip_double,
+    "`": _skip_backquote,
+    "$": _skip_dollar,
+}

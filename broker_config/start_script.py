@@ -1,0 +1,261 @@
+"""The one start script of every broker, and the scripts beside it: rendered, never run here.
+
+jinja2 is imported in this module only. The templates' words come quoted from here (`shell.quote`): a template
+decides what happens, never how a value is written.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+
+from broker_config import shell
+from broker_config.errors import SettingsError
+from broker_config.settings import (
+    BrokerSettings,
+    FluxView,
+    Hooks,
+    Logging,
+    RunMode,
+    ServiceSettings,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SCRIPT_FILE = "script"
+BATCH_FILE = "batch.sh"
+MAIN_ATTRIBUTE = "user.minicluster.main=true"
+"""Set on the main job, so that it is found again in a restored instance."""
+
+_BASH_IF_THERE = (
+    '#!/bin/sh\nif [ -z "${BASH_VERSION-}" ] && command -v bash >/dev/null; then exec bash "$0" "$@"; fi\n'
+)
+
+
+def render(settings: BrokerSettings) -> str:
+    """`start.sh` (POSIX sh) for every broker of the MiniCluster; see its own head for how it is called.
+
+    Raises SettingsError where a command or variable cannot be written in a shell.
+    """
+    mode = settings.run_mode
+    hooks = settings.hooks
+    return _template("start.sh.j2").render(
+        **_common(hooks, settings.logging, settings.environment, settings.view),
+        name=settings.name,
+        config_dir=shell.quote(settings.config_dir),
+        curve_path=shell.quote(settings.curve_path),
+        logs=shell.quote(settings.logs),
+        archive=shell.quote(settings.archive.path) if settings.archive.path else "",
+        drain_timeout=settings.archive.drain_timeout,
+        remote_lead=settings.bursting.lead is not None,
+        disable_socket=settings.disable_socket,
+        complete_workers=settings.complete_workers,
+        interactive=mode is RunMode.INTERACTIVE,
+        marks=mode in (RunMode.PLAIN, RunMode.BATCH),
+        wrap=shell.join(settings.wrap.split(",")) + " " if settings.wrap else "",
+        options=shell.join(_broker_options(settings)),
+        program=_program(settings),
+        script=bool(hooks.script),
+        pre=_hook("commands.pre", hooks.pre),
+        broker_pre=_hook("commands.brokerPre", hooks.broker_pre),
+        worker_pre=_hook("commands.workerPre", hooks.worker_pre),
+    )
+
+
+def companion_files(settings: BrokerSettings) -> dict[str, str]:
+    """The scripts that `start.sh` expects beside it: the batch script, the custom script."""
+    files: dict[str, str] = {}
+    if settings.run_mode is RunMode.BATCH:
+        files[BATCH_FILE] = batch_script(settings)
+    elif settings.hooks.script:
+        files[SCRIPT_FILE] = settings.hooks.script
+    return files
+
+
+def batch_script(settings: BrokerSettings) -> str:
+    """What `flux batch` runs: each line of the command as a job; with batch_raw the lines as they are."""
+    line = settings.command.line
+    if settings.batch_raw or settings.hooks.script:
+        script = settings.hooks.script or line
+        return script if script.startswith("#!") else _BASH_IF_THERE + script
+    jobs = [
+        _job_words(each) for each in map(str.strip, line.split("\n")) if each and not each.startswith("#")
+    ]
+    if settings.command.args:
+        jobs = [[_argument_list(settings.command.args)]]
+    return _template("batch.sh.j2").render(
+        name=settings.name, logs=shell.quote(settings.logs), quiet=settings.logging.quiet, jobs=jobs
+    )
+
+
+def service_script(settings: ServiceSettings) -> str:
+    """The script of a sidecar or service container: hooks, the wait for the broker's socket, the command."""
+    if not settings.command.strip() and not settings.hooks.script:
+        raise SettingsError("a service that is wrapped needs a command (or set noWrapEntrypoint: true)")
+    command = shell.join(("sh", "-c", settings.hooks.script or settings.command))
+    return _template("service.sh.j2").render(
+        **_common(settings.hooks, settings.logging, settings.environment, settings.view),
+        wait_socket=settings.wait_socket,
+        service_pre=_hook("commands.servicePre", settings.hooks.service_pre),
+        command=command,
+    )
+
+
+def _common(
+    hooks: Hooks, logging: Logging, environment: Mapping[str, str], view: FluxView
+) -> dict[str, object]:
+    return {
+        "quiet": logging.quiet,
+        "strict": logging.strict,
+        "timed": logging.timed,
+        "hush": " >/dev/null 2>&1" if logging.quiet else "",
+        "has_hooks": any((hooks.init, hooks.pre, hooks.broker_pre, hooks.worker_pre, hooks.service_pre)),
+        "post": shell.quote(hooks.post) if hooks.post.strip() else "",
+        "setup": list(
+            filter(None, (_hook("commands.init", hooks.init), *_view_lines(view), *_exports(environment)))
+        ),
+    }
+
+
+def _hook(name: str, text: str) -> str:
+    return f"hook {name} {shell.quote(text)}" if text.strip() else ""
+
+
+def _exports(environment: Mapping[str, str]) -> list[str]:
+    return [f"export {shell.check_name(name)}={shell.quote(value)}" for name, value in environment.items()]
+
+
+def _view_lines(view: FluxView) -> list[str]:
+    """The view comes last on PATH: what the container brings itself goes first."""
+    if view.disable:
+        return []
+    mount = shell.quote(view.mount_path)
+    python = shell.quote(view.python_path) if view.python_path else ""
+    return [
+        f"PATH=$PATH:{mount}/view/bin:{mount}/bin",
+        "export PATH",
+        *([f"export PYTHONPATH=${{PYTHONPATH:+$PYTHONPATH:}}{python}"] if python else []),
+    ]
+
+
+def _broker_options(settings: BrokerSettings) -> list[str]:
+    logging = settings.logging
+    attributes = {
+        "log-stderr-mode": "local",
+        "log-stderr-level": "0" if logging.quiet else str(logging.level),
+        "broker.quorum": str(settings.quorum or settings.size),
+        "tbon.connect_timeout": settings.connect_timeout,
+        "tbon.topo": settings.topology,
+        "tbon.zmqdebug": "1" if logging.zeromq else "",
+    }
+    return [f"-S{name}={value}" for name, value in attributes.items() if value]
+
+
+def _program(settings: BrokerSettings) -> list[str]:
+    """The lines of the lead's program; the last one's exit code is the program's."""
+    match settings.run_mode:
+        case RunMode.INTERACTIVE:
+            return []
+        case RunMode.LAUNCHER:
+            return [_line(settings, _launched(settings))]
+        case RunMode.BATCH:
+            flags = (*_flags(settings), "--output=kvs", "--error=kvs", f'"$config/{BATCH_FILE}"')
+            return [f"id=$({_line(settings, 'flux batch', *flags)}) || return", 'flux job attach "$id"']
+        case RunMode.PLAIN:
+            submit = _words("flux.submitCommand", settings.submit.command) or "flux submit"
+            flags = (*_flags(settings), *_watching(settings, submit))
+            *before, words = _submitted(settings)
+            return [*before, _line(settings, submit, *flags, words)]
+
+
+def _line(settings: BrokerSettings, *words: str) -> str:
+    return " ".join(filter(None, (_words("commands.prefix", settings.hooks.prefix), *words)))
+
+
+def _launched(settings: BrokerSettings) -> str:
+    """The command run as it is: in a shell of its own, or (a list) without any shell reading it."""
+    if settings.hooks.script:
+        return _interpreted(settings.hooks.script)
+    if settings.command.args:
+        return shell.join(("sh", "-c", 'exec "$@"', "sh", *settings.command.args))
+    return shell.join(("sh", "-c", settings.command.line))
+
+
+def _submitted(settings: BrokerSettings) -> list[str]:
+    """The words behind the submit command, last, and the lines that must come before them."""
+    if settings.hooks.script:
+        return [_interpreted(settings.hooks.script)]
+    if settings.command.args:
+        return [_argument_list(settings.command.args)]
+    return _job_words(settings.command.line.strip())
+
+
+def _interpreted(script: str) -> str:
+    """The custom script under the interpreter that its first line names, else bash where there is one."""
+    first = script.partition("\n")[0]
+    interpreter = shell.join(first[2:].split(maxsplit=1)) if first.startswith("#!") else '"$shell"'
+    return f'{interpreter} "$config/{SCRIPT_FILE}"'
+
+
+def _flags(settings: BrokerSettings) -> list[str]:
+    """`-N` and `-n` as the field `tasks` is documented, the mark of the main job, the user's own flags."""
+    size, tasks = settings.size, settings.submit.tasks
+    nodes = [f"-N{size}"] if tasks == 0 or tasks >= size else []
+    return [
+        *nodes,
+        *([f"-n{tasks}"] if tasks else []),
+        f"--setattr={MAIN_ATTRIBUTE}",
+        *(["-vvv"] if settings.logging.debug else []),
+        _words("flux.optionFlags", settings.submit.option_flags),
+    ]
+
+
+def _watching(settings: BrokerSettings, submit: str) -> list[str]:
+    """`flux run` shows output by itself and knows no --watch."""
+    watch = [] if submit.split()[:2] == ["flux", "run"] else ["--quiet", "--watch"]
+    return [*watch, *(["--label-io"] if settings.submit.label_output else [])]
+
+
+def _words(field: str, text: str) -> str:
+    """`text` as it stands, which is nothing but shell words, so that it can be part of a command."""
+    if text.strip() and not shell.is_words(text):
+        raise SettingsError(
+            f"{field}: {text!r} must be plain words: quotes closed, no ; & | < > ( ) ` or line break"
+        )
+    return text.strip()
+
+
+def _job_words(line: str) -> list[str]:
+    """A line as the words behind `flux submit`; it may begin with options of its own.
+
+    A simple command is expanded where it stands (under eval, where a slip in it could break this script);
+    anything else goes to one shell in the task.
+    """
+    if not shell.is_simple(line):
+        return [shell.join(("sh", "-c", line))]
+    if shell.substitutes(line):
+        return [f"eval {shell.quote('set -- ' + line)} || exit 2", '"$@"']
+    return [line]
+
+
+def _argument_list(args: tuple[str, ...]) -> str:
+    """An argument list as the words behind `flux submit`, unchanged whatever it holds."""
+    if shell.has_raw_bytes(args):
+        return shell.join(("--", "sh", "-c", "exec " + shell.join(args)))
+    return shell.join(("--", *args))
+
+
+@cache
+def _template(name: str) -> Template:
+    environment = Environment(
+        loader=PackageLoader("broker_config"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # noqa: S701 - a shell script is no HTML: shell.quote writes its words
+    )
+    return environment.get_template(name)

@@ -1,0 +1,43 @@
+#!/bin/sh
+# How a sidecar or a service container starts.
+run=${MINICLUSTER_RUN:-/run/minicluster}
+child='' signal='' index=''
+
+say() {
+    printf 'minicluster[%s]: %s\n' "${index:-service}" "$*" >&2
+}
+
+warn() {
+    printf 'minicluster[%s]: %s\n' "${index:-service}" "$*" >&2
+}
+
+die() {
+    warn "$@"
+    exit 1
+}
+
+# Hundredths of a second since the machine started: no program is needed to tell the time.
+now() {
+    read -r ticks _ </proc/uptime
+    printf '%s\n' "${ticks%.*}${ticks#*.}"
+}
+
+# Puts the first flux on PATH that is flux-core (or the embedded instance): a GitOps tool has the same name.
+find_flux() {
+    rest=$PATH: other=''
+    while [ -n "$rest" ]; do
+        dir=${rest%%:*}
+        rest=${rest#*:}
+        [ -f "${dir:=.}/flux" ] && [ -x "$dir/flux" ] || continue
+        if grep -q -e FLUX_EXEC_PATH -e minicluster.embedded "$dir/flux" || "$dir/flux" --version 2>/dev/null </dev/null | grep -q libflux-core; then
+            [ -z "$other" ] || PATH=$dir:$PATH
+            export PATH
+            return
+        fi
+        other=$dir/flux
+    done
+    [ -z "$other" ] || die "$other is not flux-core's flux (another tool has that name): put flux-core's directory on PATH, or enable the Flux view"
+    die "no flux on PATH ($PATH): use an image with Flux, or enable the Flux view (flux.container.disable: false)"
+}
+
+exec sh -c 'nginx -g '\''daemon off;'\'''

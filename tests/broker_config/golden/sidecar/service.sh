@@ -1,0 +1,79 @@
+#!/bin/sh
+# How a sidecar or a service container starts.
+run=${MINICLUSTER_RUN:-/run/minicluster}
+child='' signal='' index=''
+
+say() {
+    printf 'minicluster[%s]: %s\n' "${index:-service}" "$*" >&2
+}
+
+warn() {
+    printf 'minicluster[%s]: %s\n' "${index:-service}" "$*" >&2
+}
+
+die() {
+    warn "$@"
+    exit 1
+}
+
+# The documents' hooks were written for bash as well: its `source` is POSIX's dot.
+source() {
+    . "$@"
+}
+
+# Runs one of the document's hooks in this very shell, so that what it exports stays.
+hook() {
+    eval "$2" || warn "$1 ended with $?; logging.strict would end the start here"
+}
+
+# Hundredths of a second since the machine started: no program is needed to tell the time.
+now() {
+    read -r ticks _ </proc/uptime
+    printf '%s\n' "${ticks%.*}${ticks#*.}"
+}
+
+# Puts the first flux on PATH that is flux-core (or the embedded instance): a GitOps tool has the same name.
+find_flux() {
+    rest=$PATH: other=''
+    while [ -n "$rest" ]; do
+        dir=${rest%%:*}
+        rest=${rest#*:}
+        [ -f "${dir:=.}/flux" ] && [ -x "$dir/flux" ] || continue
+        if grep -q -e FLUX_EXEC_PATH -e minicluster.embedded "$dir/flux" || "$dir/flux" --version 2>/dev/null </dev/null | grep -q libflux-core; then
+            [ -z "$other" ] || PATH=$dir:$PATH
+            export PATH
+            return
+        fi
+        other=$dir/flux
+    done
+    [ -z "$other" ] || die "$other is not flux-core's flux (another tool has that name): put flux-core's directory on PATH, or enable the Flux view"
+    die "no flux on PATH ($PATH): use an image with Flux, or enable the Flux view (flux.container.disable: false)"
+}
+
+hook commands.init 'echo init'
+PATH=$PATH:/mnt/flux/view/bin:/mnt/flux/bin
+export PATH
+export A='b c'
+# The broker in this pod opens its socket once it runs.
+while [ ! -S "$run/local" ]; do
+    sleep 1
+done
+FLUX_URI=local://$run/local fluxsocket=local://$run/local
+export FLUX_URI fluxsocket
+hook commands.servicePre 'echo service'
+on_signal() {
+    signal=$1
+    [ -z "$child" ] || kill "-$1" "$child" 2>/dev/null
+}
+trap 'on_signal TERM' TERM
+trap 'on_signal INT' INT
+sh -c 'sleep infinity' &
+child=$!
+while :; do
+    caught=$signal
+    wait "$child"
+    code=$?
+    [ "$caught" = "$signal" ] && break
+done
+( eval 'echo post' ) || warn "commands.post ended with $?"
+exit "$code"

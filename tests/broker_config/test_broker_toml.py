@@ -1,0 +1,197 @@
+"""broker.toml: what Flux and the embedded instance read from it."""
+
+from __future__ import annotations
+
+import tomllib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker_config import broker_toml, hostlist
+from broker_config.errors import BrokerTomlError, SettingsError
+from broker_config.settings import (
+    BrokerSettings,
+    BurstCluster,
+    Bursting,
+    Endpoint,
+    LeadBroker,
+    Network,
+    Scheduler,
+)
+
+SERVICE = Network(service="svc", namespace="ns", domain="my.domain", port=9000)
+values = st.recursive(
+    st.booleans()
+    | st.integers(-(2**60), 2**60)
+    | st.text()
+    | st.floats(allow_nan=False, allow_infinity=False),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def rendered(**settings):
+    return tomllib.loads(broker_toml.render(BrokerSettings("mc", **settings)))
+
+
+def hosts(document):
+    return [name for entry in document["bootstrap"]["hosts"] for name in hostlist.decode(entry["host"])]
+
+
+def test_names_are_found_through_the_service():
+    """Bind everywhere, connect by DNS name; port and domain are settings."""
+    bootstrap = rendered(size=3, network=SERVICE)["bootstrap"]
+    assert bootstrap == {
+        "curve_cert": "/run/minicluster/curve.cert",
+        "default_port": 9000,
+        "default_bind": "tcp://*:%p",
+        "default_connect": "tcp://%h.svc.ns.svc.my.domain:%p",
+        "hosts": [{"host": "mc-[0-2]"}],
+    }
+
+
+def test_minimal_service_names_the_lead_only():
+    """flux.minimalService: the Service's own address is the lead's."""
+    entries = rendered(size=3, network=Network("svc", "ns", minimal=True))["bootstrap"]["hosts"]
+    assert entries == [
+        {"host": "mc-0", "bind": "tcp://*:%p", "connect": "tcp://svc.ns.svc.cluster.local:%p"},
+        {"host": "mc-[1-2]"},
+    ]
+
+
+def test_explicit_endpoints():
+    """A local run gives each listening broker its own port; nothing is left to defaults."""
+    uri = "tcp://127.0.0.1:4711"
+    network = Network(endpoints=(Endpoint("mc-0", uri, uri), Endpoint("mc-2", uri, uri)))
+    bootstrap = rendered(size=4, network=network)["bootstrap"]
+    assert "default_port" not in bootstrap
+    assert bootstrap["hosts"] == [
+        {"host": "mc-0", "bind": uri, "connect": uri},
+        {"host": "mc-1"},
+        {"host": "mc-2", "bind": uri, "connect": uri},
+        {"host": "mc-3"},
+    ]
+
+
+def test_hosts_up_to_the_largest_size():
+    """Flux reads them at start only."""
+    assert len(hosts(rendered(size=2, max_size=7))) == 7
+
+
+def test_bursting_clusters_follow():
+    """Their hosts may join later."""
+    bursting = Bursting(clusters=(BurstCluster("burst-0", 2), BurstCluster("burst-1", 1)))
+    assert hosts(rendered(size=2, bursting=bursting)) == [
+        "mc-0",
+        "mc-1",
+        "burst-0-0",
+        "burst-0-1",
+        "burst-1-0",
+    ]
+
+
+def test_cluster_of_a_remote_lead_agrees_on_the_ranks():
+    """Both sides list the same ranks; only the lead's name differs, its address is explicit."""
+    clusters = (BurstCluster("burst-0", 2),)
+    near = hosts(rendered(size=3, bursting=Bursting(clusters=clusters)))
+    bursting = Bursting(lead=LeadBroker("24.1.2.3", "mc", 3, 30093), clusters=clusters)
+    far = tomllib.loads(broker_toml.render(BrokerSettings("burst-0", size=2, bursting=bursting)))
+    assert hosts(far) == ["24.1.2.3", *near[1:]]
+    assert far["bootstrap"]["hosts"][0]["connect"] == "tcp://24.1.2.3:30093"
+
+
+def test_own_hostlist_replaces_all():
+    """flux.bursting.hostlist."""
+    assert hosts(rendered(bursting=Bursting(hostlist="mc-[0-1],gffw-[001-002]"))) == [
+        "mc-0",
+        "mc-1",
+        "gffw-001",
+        "gffw-002",
+    ]
+
+
+def test_host_listed_twice_is_refused():
+    """Its rank would be unknown."""
+    with pytest.raises(SettingsError, match="host mc-1 is listed twice"):
+        rendered(size=3, bursting=Bursting(hostlist="mc-[0-1],mc-1"))
+
+
+def test_resources_come_from_the_file_beside():
+    """And Flux does not compare them with what a container shows."""
+    assert rendered(config_dir="/a b")["resource"] == {"path": "/a b/R", "noverify": True}
+
+
+def test_one_user():
+    """No setuid helper is needed."""
+    assert rendered()["access"] == {"allow-guest-user": True, "allow-root-owner": True}
+
+
+@pytest.mark.parametrize(
+    ("policy", "fluxion", "ours"),
+    [
+        ("easy", {"queue-policy": "easy"}, "easy"),
+        ("minicluster/easy", None, "easy"),
+        ("malleable", None, "malleable"),
+    ],
+)
+def test_policy(policy, fluxion, ours):
+    """A bare name that Fluxion knows is Fluxion's too; every policy is ours."""
+    document = rendered(scheduler=Scheduler(policy))
+    assert document.get("sched-fluxion-qmanager") == fluxion
+    assert document["minicluster"]["queue-policy"] == ours
+
+
+def test_simple_scheduler_is_chosen_over_fluxion():
+    """flux.scheduler.simple."""
+    assert rendered(scheduler=Scheduler(simple=True))["modules"]["alternatives"]["sched"] == "sched-simple"
+
+
+@given(st.dictionaries(st.text(), values, max_size=4))
+def test_any_scheduler_setting_survives(settings):
+    """Strings, numbers, lists and tables are quoted as TOML wants it."""
+    document = rendered(scheduler=Scheduler(settings=settings))
+    assert document["minicluster"].get("scheduler-settings", {}) == settings
+
+
+def test_setting_that_toml_cannot_say():
+    """It is named."""
+    with pytest.raises(SettingsError, match=r"flux.scheduler.settings.x: None cannot be written in TOML"):
+        rendered(scheduler=Scheduler(settings={"x": None}))
+
+
+def test_tuple_is_an_array():
+    """Frozen settings hold tuples."""
+    document = rendered(scheduler=Scheduler(settings={"x": (1, 2)}))
+    assert document["minicluster"]["scheduler-settings"] == {"x": [1, 2]}
+
+
+OWN = '[bootstrap]\ncurve_cert = "/c"\nhosts = [{ host = "a[0-1]" }, { host = "a1", parent = "a0" }]\n'
+
+
+def test_users_own_text_is_taken_as_it_is():
+    """flux.brokerConfig."""
+    assert broker_toml.render(BrokerSettings("mc", broker_toml=OWN)) == OWN
+
+
+def test_hosts_of_the_users_own_text():
+    """A further entry for a host is no further rank."""
+    assert broker_toml.hosts(OWN) == ("a0", "a1")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[bootstrap\n", "broker.toml is not TOML: .*line 1, column 11"),
+        ("", r"has no \[bootstrap\] table: each broker would be a cluster of its own"),
+        ("[bootstrap]\n", r"\[bootstrap\] hosts is empty"),
+        ("[bootstrap]\nhosts = 3\n", r"\[bootstrap\] hosts must be a list of tables"),
+        ("[bootstrap]\nhosts = [3]\n", r"\[bootstrap\] hosts, entry 1: there is no host"),
+        ("[bootstrap]\nhosts = [{ host = 'a[' }]\n", r"hosts, entry 1: hostlist 'a\[', character 2"),
+        ("[bootstrap]\nhosts = [{ host = 'a[0-1]' }]\n", r"\[bootstrap\] curve_cert is missing"),
+    ],
+)
+def test_users_own_text_that_no_broker_could_start_from(text, message):
+    """Every message says what is missing."""
+    with pytest.raises(BrokerTomlError, match=message):
+        broker_toml.check(text)

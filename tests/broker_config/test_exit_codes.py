@@ -1,0 +1,133 @@
+"""What PID 1 of a broker's pod ends with, and what signals do to it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import pytest
+
+from broker_config.settings import BrokerSettings as Settings
+from broker_config.settings import (
+    Command,
+    Hooks,
+)
+
+PLAIN = Settings("mc", size=2, command=Command("true"))
+
+
+def settings(line="true", **more):
+    return Settings("mc", size=2, command=Command(line), **more)
+
+
+class TestFollower:
+    """Exit codes of PID 1 of a follower."""
+
+    def test_ends_with_0_when_the_lead_ended_the_instance(self, pod):
+        """A broker that ends with 0 was told so."""
+        result = pod.start(PLAIN, rank=1, STUB_PLAN="0")
+        assert result.code == 0
+        assert "the lead ended the instance" in result.err
+
+    def test_starts_its_broker_again_when_the_lead_went_away(self, pod):
+        """In place, after a pause."""
+        result = pod.start(PLAIN, rank=1, STUB_PLAN="1 0")
+        assert result.code == 0
+        assert (
+            "the broker ended with 1: its lead went away or turned it away; it is started again in 1 s"
+            in result.err
+        )
+
+    def test_complete_workers_end_with_75_at_once(self, pod):
+        """flux.completeWorkers: no second start."""
+        result = pod.start(settings(complete_workers=True), rank=1, STUB_PLAN="1 0")
+        assert (result.code, len(pod.calls())) == (75, 1)
+
+    def test_terminated_ends_with_75(self, pod, wait_for):
+        """Real Flux's broker ends with 0 then; the pod is to be replaced all the same."""
+        process = pod.popen(PLAIN, rank=1, STUB_PLAN="wait")
+        wait_for((pod.directory / "calls.waiting").exists)
+        process.terminate()
+        process.communicate(timeout=20)
+        assert process.returncode == 75
+        assert ["broker", "SIGTERM"] in pod.calls()
+
+    def test_terminated_in_its_pause_ends_with_75(self, pod):
+        """And at once."""
+        process = pod.popen(PLAIN, rank=1, STUB_PLAN="1 1 1 1 1 1 1 1")
+        assert process.stderr
+        for line in process.stderr:
+            if "again in 4 s" in line:
+                break
+        process.terminate()
+        began = time.monotonic()
+        process.communicate(timeout=20)
+        assert process.returncode == 75
+        assert time.monotonic() - began < 3
+
+    def test_failure_before_the_broker_ends_with_75(self, pod):
+        """A follower never fails the whole."""
+        (pod.directory / "secret").unlink()
+        assert pod.start(PLAIN, rank=1).code == 75
+
+
+class TestLead:
+    """Exit codes of PID 1 of the lead, and its signals."""
+
+    @pytest.mark.parametrize(
+        ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGHUP, 129)]
+    )
+    def test_signal_reaches_the_broker(self, pod, number, code, wait_for):
+        """As SIGTERM; the script waits for it, then ends as killed by the signal."""
+        process = pod.popen(PLAIN, STUB_PLAN="wait")
+        wait_for((pod.directory / "calls.waiting").exists)
+        process.send_signal(number)
+        process.communicate(timeout=20)
+        assert process.returncode == code
+        assert ["broker", "SIGTERM"] in pod.calls()
+
+    def test_lead_that_is_told_to_go_sends_its_followers_off_first(self, pod, wait_for):
+        """They would end with 0 else, and never come back; the lead will."""
+        process = pod.popen(PLAIN, STUB_PLAN="wait")
+        wait_for((pod.directory / "calls.waiting").exists)
+        process.terminate()
+        process.communicate(timeout=20)
+        sent = [words[3] for words in pod.calls() if words[1:3] == ["overlay", "disconnect"]]
+        assert (sent, pod.calls()[-1]) == (["1", "2", "5"], ["broker", "SIGTERM"])
+
+    def test_killed_broker_asks_for_a_new_pod(self, pod):
+        """137 is the broker's own end here, not the program's."""
+        result = pod.start(PLAIN, STUB_PLAN="kill")
+        assert (result.code, pod.termination) == (137, "137\n")
+        assert "the lead's broker was killed (signal 9)" in result.err
+
+    def test_broker_that_cannot_start_fails_the_whole(self, pod):
+        """Its code is the lead's."""
+        assert pod.start(PLAIN, STUB_PLAN="1").code == 1
+
+    def test_signal_during_a_hook_ends_the_start(self, pod, wait_for):
+        """No broker is started any more."""
+        process = pod.popen(settings(hooks=Hooks(pre="echo here; read x <fifo")))
+        os.mkfifo(pod.directory / "fifo")
+        assert process.stdout
+        process.stdout.readline()
+        process.terminate()
+        wait_for(lambda: process.poll() is not None or _feed(pod.directory / "fifo"))
+        process.communicate(timeout=20)
+        assert (process.returncode, pod.calls()) == (143, [])
+
+    def test_termination_log_that_cannot_be_written(self, pod):
+        """Is said; the code stays."""
+        result = pod.start(settings("sh -c 'exit 3'"), MINICLUSTER_TERMINATION_LOG="/no/such/file")
+        assert result.code == 3
+        assert "cannot write the exit code to /no/such/file" in result.err
+
+
+def _feed(fifo):
+    try:
+        descriptor = os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
+    except OSError:
+        return False
+    os.close(descriptor)
+    return True
