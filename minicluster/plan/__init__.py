@@ -1,0 +1,44 @@
+"""From a MiniCluster document, and what exists, to everything that a reconcile does. Pure: no I/O, no clock.
+
+`plan()` decides; one module an object builds it; `render()` shows the objects. Nothing here talks to an API
+server: the operator and the local run fill an `Observed` and carry a `Plan` out.
+"""
+
+from minicluster.plan.decision import plan, refuse
+from minicluster.plan.errors import KeysNeededError, PlanError
+from minicluster.plan.records import (
+    BrokerReport,
+    Event,
+    JobCondition,
+    JobReport,
+    ObjectKey,
+    Observed,
+    ObservedObject,
+    Plan,
+    PodReport,
+    Refusal,
+    Site,
+)
+from minicluster.plan.rendering import render, to_yaml
+from minicluster.plan.settings import broker_settings
+
+__all__ = [
+    "BrokerReport",
+    "Event",
+    "JobCondition",
+    "JobReport",
+    "KeysNeededError",
+    "ObjectKey",
+    "Observed",
+    "ObservedObject",
+    "Plan",
+    "PlanError",
+    "PodReport",
+    "Refusal",
+    "Site",
+    "broker_settings",
+    "plan",
+    "refuse",
+    "render",
+    "to_yaml",
+]

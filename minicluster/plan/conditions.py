@@ -1,0 +1,258 @@
+"""The conditions of a MiniCluster: each a function from the situation to a status, a reason and a message."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from minicluster import spec as document
+from minicluster.plan.constants import LABEL_KUEUE_QUEUE, ConditionType, Phase, Reason
+from minicluster.plan.situation import Outcome, pod_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from minicluster.plan.situation import Situation
+    from minicluster.spec import Condition
+
+Status = Literal["True", "False", "Unknown"]
+
+
+class Finding(NamedTuple):
+    """What holds about one condition."""
+
+    status: Status
+    reason: str
+    message: str
+
+
+def findings(situation: Situation) -> dict[ConditionType, Finding]:
+    """Return what holds about every condition, in the order in which they are shown."""
+    return {type_: find(situation) for type_, find in _FINDERS.items()}
+
+
+def refused(problem: str, stored: Iterable[Condition]) -> dict[ConditionType, Finding]:
+    """Return the conditions of a document that is not valid: of the rest, what was known before stays."""
+    unknown = Finding("Unknown", Reason.NOT_CHECKED, "the document is not valid: nothing is done until it is")
+    known = {each.type: Finding(each.status, each.reason, each.message) for each in stored}
+    return {
+        **{type_: known.get(type_, unknown) for type_ in ConditionType},
+        ConditionType.VALID: Finding("False", Reason.INVALID, problem),
+    }
+
+
+def phase(found: Mapping[ConditionType, Finding]) -> Phase:
+    """Return the one word for people: the first of these that holds."""
+    holds = {type_ for type_, finding in found.items() if finding.status == "True"}
+    if found[ConditionType.SUCCEEDED].status == "True":
+        return Phase.SUCCEEDED
+    if found[ConditionType.FAILED].status == "True":
+        return Phase.FAILED
+    if ConditionType.VALID not in holds:
+        return Phase.INVALID
+    for type_, word in (
+        (ConditionType.SUSPENDED, Phase.SUSPENDED),
+        (ConditionType.RESIZING, Phase.RESIZING),
+        (ConditionType.RUNNING, Phase.RUNNING),
+        (ConditionType.PODS_SCHEDULED, Phase.STARTING),
+    ):
+        if type_ in holds:
+            return word
+    return Phase.PENDING
+
+
+def _valid(situation: Situation) -> Finding:
+    problem = size_problem(situation)
+    if problem:
+        return Finding("False", Reason.SIZE_OUT_OF_RANGE, problem)
+    return Finding("True", Reason.ACCEPTED, "the document is valid")
+
+
+def size_problem(situation: Situation) -> str:
+    """Return what is wrong with the size, empty if nothing: brokers read the list of hosts only at start."""
+    greatest = document.max_size(situation.cluster)
+    if situation.size <= greatest:
+        return ""
+    return (
+        f"spec.size is {situation.size}, but the brokers were started with a list of {greatest} hosts; "
+        f"set spec.size to at most {greatest}, or make a new MiniCluster with spec.maxSize {situation.size}"
+    )
+
+
+def _resources_created(situation: Situation) -> Finding:
+    if situation.outcome is not Outcome.NONE:
+        return Finding("True", Reason.CREATED, "all objects were made")
+    if situation.foreign:
+        taken = "; ".join(
+            f"{item.key} belongs to {item.owner or 'somebody else'}" for item in situation.foreign
+        )
+        advice = "rename this MiniCluster (or its network.headlessName), or delete the other object"
+        return Finding("False", Reason.NAME_TAKEN, f"{taken}: {advice}")
+    if situation.observed.refusals:
+        refused = "; ".join(f"{each.key} was refused: {each.message}" for each in situation.observed.refusals)
+        return Finding("False", Reason.REFUSED, f"{refused} (it is tried again)")
+    if situation.missing:
+        return Finding("False", Reason.CREATING, f"{len(situation.wanted)} objects are being made")
+    return Finding("True", Reason.CREATED, f"all {len(situation.wanted)} objects exist")
+
+
+def _pods_scheduled(situation: Situation) -> Finding:
+    early = _no_pods(situation)
+    if early:
+        return early
+    placed = sum(pod.scheduled for pod in situation.pods)
+    message = f"{placed} of {situation.size} pods have a node"
+    if placed >= situation.size:
+        return Finding("True", Reason.ALL_SCHEDULED, message)
+    stuck = next((pod for pod in situation.pods if not pod.scheduled and pod.message), None)
+    if stuck is None:
+        return Finding("False", Reason.SCHEDULING, message)
+    return Finding(
+        "False", Reason.UNSCHEDULABLE, f"{message}; {pod_name(situation.cluster, stuck)}: {stuck.message}"
+    )
+
+
+def _brokers_ready(situation: Situation) -> Finding:
+    early = _no_pods(situation)
+    if early:
+        return early
+    if situation.brokers is None:
+        return Finding("Unknown", Reason.NOT_REPORTED, "the lead broker has not reported yet")
+    message = f"{situation.brokers.online} of {situation.size} brokers have joined"
+    if situation.brokers.online >= situation.size:
+        return Finding("True", Reason.ALL_JOINED, message)
+    if _were_complete(situation):
+        return Finding("False", Reason.BROKERS_MISSING, f"{message}{_stuck_pod(situation)}")
+    needed = document.quorum(situation.cluster.spec)
+    return Finding("False", Reason.JOINING, f"{message}; work starts with {needed}")
+
+
+def _were_complete(situation: Situation) -> bool:
+    """Whether all brokers of this very size had joined before: what lacks now was lost."""
+    told = situation.previous(ConditionType.BROKERS_READY)
+    return (
+        told is not None
+        and told.reason in {Reason.ALL_JOINED, Reason.BROKERS_MISSING}
+        and told.observed_generation == situation.cluster.metadata.generation
+    )
+
+
+def _stuck_pod(situation: Situation) -> str:
+    """Return which pod waits, and for what, to be put behind a count; empty where none does."""
+    stuck = next((pod for pod in situation.pods if pod.scheduled and pod.reason), None)
+    if stuck is None:
+        return ""
+    why = ": ".join(part for part in (stuck.reason, stuck.message) if part)
+    return f"; {pod_name(situation.cluster, stuck)}: {why}"
+
+
+def _running(situation: Situation) -> Finding:
+    early = _no_pods(situation)
+    if early:
+        return early
+    if situation.brokers is None:
+        return _pods_running(situation)
+    if not situation.brokers.running:
+        return Finding("False", Reason.JOINING, "the lead broker waits for the others")
+    if document.is_interactive(situation.cluster.spec):
+        return Finding("True", Reason.READY_FOR_WORK, "the instance is up and waits for work")
+    return Finding("True", Reason.COMMAND_RUNNING, "the main command runs")
+
+
+def _pods_running(situation: Situation) -> Finding:
+    """Say what can be said from pods, as long as the lead broker has not reported."""
+    running = sum(pod.phase == "Running" for pod in situation.pods)
+    message = f"{running} of {situation.size} pods run"
+    if running >= situation.size:
+        return Finding("True", Reason.PODS_RUNNING, message)
+    stuck = _stuck_pod(situation)
+    if stuck:
+        return Finding("False", Reason.PODS_STUCK, f"{message}{stuck}")
+    return Finding("False", Reason.PODS_STARTING, message)
+
+
+def _no_pods(situation: Situation) -> Finding | None:
+    """Return why nothing can be said about pods and brokers, where there are none."""
+    if situation.outcome is not Outcome.NONE:
+        return Finding("False", Reason.FINISHED, "the MiniCluster has ended")
+    if situation.suspended:
+        return Finding("False", Reason.HELD_BACK, "the MiniCluster is suspended")
+    if situation.job is None:
+        return Finding("False", Reason.NO_PODS, "the Job does not exist yet")
+    return None
+
+
+def _succeeded(situation: Situation) -> Finding:
+    if situation.outcome is Outcome.SUCCEEDED:
+        return Finding("True", Reason.COMMAND_SUCCEEDED, "the main command ended with exit code 0")
+    if situation.outcome is Outcome.FAILED:
+        return Finding("False", Reason.FINISHED, "the MiniCluster has failed")
+    return _not_finished()
+
+
+def _failed(situation: Situation) -> Finding:
+    if situation.outcome is Outcome.SUCCEEDED:
+        return Finding("False", Reason.FINISHED, "the MiniCluster has succeeded")
+    if situation.outcome is Outcome.FAILED:
+        return _failure(situation)
+    return _not_finished()
+
+
+def _failure(situation: Situation) -> Finding:
+    told = situation.previous(ConditionType.FAILED, "True")
+    if told is not None:
+        return Finding("True", told.reason, told.message)
+    cause = next(each for each in situation.job_conditions if each.type in {"Failed", "FailureTarget"})
+    if cause.reason == "DeadlineExceeded":
+        seconds = situation.cluster.spec.deadline_seconds
+        return Finding(
+            "True", Reason.DEADLINE_EXCEEDED, f"not finished within {seconds} s (spec.deadlineSeconds)"
+        )
+    if cause.reason == "BackoffLimitExceeded":
+        limit = situation.cluster.spec.backoff_limit
+        message = f"more than {limit} pods were lost (spec.backoffLimit): {cause.message}"
+        return Finding("True", Reason.TOO_MANY_LOST_PODS, message)
+    if situation.exit_code:
+        message = f"the main command ended with exit code {situation.exit_code}"
+        return Finding("True", Reason.COMMAND_FAILED, message)
+    return Finding("True", Reason.JOB_FAILED, f"the Job failed: {cause.message or cause.reason}")
+
+
+def _not_finished() -> Finding:
+    return Finding("False", Reason.NOT_FINISHED, "the MiniCluster has not ended")
+
+
+def _suspended(situation: Situation) -> Finding:
+    if situation.outcome is not Outcome.NONE or not situation.suspended:
+        return Finding("False", Reason.NOT_SUSPENDED, "the MiniCluster is not suspended")
+    queue = situation.cluster.spec.job_labels.get(LABEL_KUEUE_QUEUE)
+    if queue:
+        return Finding("True", Reason.QUEUED, f"the Job waits for its turn in Kueue's queue {queue}")
+    return Finding("True", Reason.SUSPENDED, "suspended; it goes on when spec.suspend is false")
+
+
+def _resizing(situation: Situation) -> Finding:
+    job = situation.job
+    at_size = Finding("False", Reason.AT_SIZE, f"the MiniCluster has its size of {situation.size}")
+    if job is None or situation.outcome is not Outcome.NONE or situation.suspended:
+        return at_size
+    # Asked of the Job, and, once begun, until the pods are there or gone.
+    begun = situation.previous(ConditionType.RESIZING, "True") is not None
+    now = job.active if begun else job.parallelism
+    if now < situation.size:
+        return Finding("True", Reason.GROWING, f"growing to {situation.size} pods")
+    if now > situation.size:
+        return Finding("True", Reason.SHRINKING, f"shrinking to {situation.size} pods")
+    return at_size
+
+
+_FINDERS: Mapping[ConditionType, Callable[[Situation], Finding]] = {
+    ConditionType.VALID: _valid,
+    ConditionType.RESOURCES_CREATED: _resources_created,
+    ConditionType.PODS_SCHEDULED: _pods_scheduled,
+    ConditionType.BROKERS_READY: _brokers_ready,
+    ConditionType.RUNNING: _running,
+    ConditionType.SUCCEEDED: _succeeded,
+    ConditionType.FAILED: _failed,
+    ConditionType.SUSPENDED: _suspended,
+    ConditionType.RESIZING: _resizing,
+}

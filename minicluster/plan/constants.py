@@ -1,0 +1,139 @@
+"""Every word that people and programs meet: labels, condition types, reasons, phases, paths."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+API_VERSION = "flux-framework.org/v1alpha2"
+KIND = "MiniCluster"
+
+# Recommended labels (kubernetes.io/docs: "Recommended Labels"). No version label: the pod template of a
+# Job cannot change, and a new operator must not rewrite every object.
+LABEL_NAME = "app.kubernetes.io/name"
+LABEL_INSTANCE = "app.kubernetes.io/instance"
+LABEL_COMPONENT = "app.kubernetes.io/component"
+LABEL_PART_OF = "app.kubernetes.io/part-of"
+LABEL_MANAGED_BY = "app.kubernetes.io/managed-by"
+APPLICATION = "minicluster"
+PART_OF = "flux-framework"
+MANAGER = "minicluster"
+# The pods that may use the lead broker's door, by their LABEL_NAME.
+OPERATOR_APPLICATION = "minicluster-operator"
+METRICS_APPLICATION = "minicluster-metrics-adapter"
+
+LABEL_SELECTOR = "hpa-selector"
+"""On every broker pod and no other: what the scale subresource selects by (the reference's name)."""
+LABEL_POD_INDEX = "batch.kubernetes.io/job-completion-index"
+LABEL_KUEUE_QUEUE = "kueue.x-k8s.io/queue-name"
+LABEL_NAMESPACE_NAME = "kubernetes.io/metadata.name"
+LABEL_ARCHITECTURE = "kubernetes.io/arch"
+TOPOLOGY_HOST = "kubernetes.io/hostname"
+
+# Files and directories in a broker pod.
+CONFIG_DIR = "/etc/minicluster"
+CURVE_DIR = "/etc/minicluster-curve"
+RUN_VOLUME = "/run/minicluster"
+STATE_VOLUME = "/var/lib/minicluster"
+# The broker's own directories lie inside the volumes: the root of a volume belongs to root, and whoever
+# else runs the broker could not make that private.
+RUN_DIR = f"{RUN_VOLUME}/broker"
+STATE_DIR = f"{STATE_VOLUME}/state"
+SHARED_MEMORY = "/dev/shm"  # noqa: S108  # a mount point, not a temporary file
+MUNGE_DIR = "/etc/munge"
+CURVE_FILE = "curve.cert"
+START_SCRIPT = "start.sh"
+
+# The exit-code contract of the start script: these are counted and the pod is replaced, every other code
+# fails the whole. 75: a follower that ended before its instance did; 137 and 143: killed, terminated.
+REPLACED_CODES = (75, 137, 143)
+
+DOOR_PORT = 8443
+"""HTTPS port of the lead broker's door: status for the operator, metrics for the adapter."""
+
+READ_BY_OWNER = 0o400
+EXECUTABLE = 0o555
+# "nobody" on every distribution: a group that owns nothing else.
+NOBODY = 65534
+
+
+class Component(StrEnum):
+    """Which part of a MiniCluster an object belongs to (LABEL_COMPONENT)."""
+
+    BROKER = "broker"
+    SERVICES = "services"
+    CONFIGURATION = "configuration"
+    NETWORK = "network"
+
+
+class ConditionType(StrEnum):
+    """What the conditions in a MiniCluster's status are about, in the order in which they are shown."""
+
+    VALID = "Valid"
+    RESOURCES_CREATED = "ResourcesCreated"
+    PODS_SCHEDULED = "PodsScheduled"
+    BROKERS_READY = "BrokersReady"
+    RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    SUSPENDED = "Suspended"
+    RESIZING = "Resizing"
+
+
+class Reason(StrEnum):
+    """Why a condition is as it is; those a person would ask about are Events as well (`events.py`)."""
+
+    ACCEPTED = "Accepted"
+    INVALID = "Invalid"
+    SIZE_OUT_OF_RANGE = "SizeOutOfRange"
+    NOT_CHECKED = "NotChecked"
+
+    CREATING = "Creating"
+    CREATED = "Created"
+    NAME_TAKEN = "NameTaken"
+    REFUSED = "Refused"
+
+    NO_PODS = "NoPods"
+    HELD_BACK = "HeldBack"
+    ALL_SCHEDULED = "AllScheduled"
+    SCHEDULING = "Scheduling"
+    UNSCHEDULABLE = "Unschedulable"
+
+    NOT_REPORTED = "NotReported"
+    JOINING = "Joining"
+    ALL_JOINED = "AllJoined"
+    BROKERS_MISSING = "BrokersMissing"
+
+    PODS_STARTING = "PodsStarting"
+    PODS_STUCK = "PodsStuck"
+    PODS_RUNNING = "PodsRunning"
+    COMMAND_RUNNING = "CommandRunning"
+    READY_FOR_WORK = "ReadyForWork"
+
+    NOT_FINISHED = "NotFinished"
+    FINISHED = "Finished"
+    COMMAND_SUCCEEDED = "CommandSucceeded"
+    COMMAND_FAILED = "CommandFailed"
+    DEADLINE_EXCEEDED = "DeadlineExceeded"
+    TOO_MANY_LOST_PODS = "TooManyLostPods"
+    JOB_FAILED = "JobFailed"
+
+    SUSPENDED = "Suspended"
+    QUEUED = "Queued"
+    NOT_SUSPENDED = "NotSuspended"
+
+    AT_SIZE = "AtSize"
+    GROWING = "Growing"
+    SHRINKING = "Shrinking"
+
+
+class Phase(StrEnum):
+    """One word for people: how is it?"""
+
+    INVALID = "Invalid"
+    PENDING = "Pending"
+    STARTING = "Starting"
+    RUNNING = "Running"
+    RESIZING = "Resizing"
+    SUSPENDED = "Suspended"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"

@@ -1,0 +1,94 @@
+"""`plan()`: everything that a reconcile does, decided from what is wanted and what exists."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker_config.errors import BrokerConfigError
+from minicluster.plan import conditions, curve_secret, events, objects, status
+from minicluster.plan.constants import KIND, ConditionType
+from minicluster.plan.records import ObjectKey, Plan
+from minicluster.plan.situation import Outcome, Situation, assess, is_suspended
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from broker_config.curve import KeyPair
+    from minicluster.plan.fields import Object
+    from minicluster.plan.records import Observed, Site
+    from minicluster.spec import MiniCluster, Status
+
+
+def plan(
+    cluster: MiniCluster, observed: Observed, site: Site, fresh_keys: KeyPair | None, now: datetime
+) -> Plan:
+    """Return the objects to apply and to delete, the status to write, and the Events to emit.
+
+    `cluster.status` is the stored status. `fresh_keys` are used only where no Secret is observed and the
+    document brings no certificate; KeysNeededError is raised where they are then missing. A MiniCluster that
+    another controller manages, or that is being deleted, is left alone.
+    """
+    if cluster.spec.managed_by or cluster.metadata.deletion_timestamp:
+        return Plan(objects=(), status=_stored(cluster.status))
+    try:
+        return _decide(cluster, observed, site, fresh_keys, now)
+    except BrokerConfigError as error:
+        # What only shows when the brokers' files are written, such as two hosts of one name.
+        return refuse(cluster.status, cluster.metadata.generation, str(error), now)
+
+
+def _decide(
+    cluster: MiniCluster, observed: Observed, site: Site, fresh_keys: KeyPair | None, now: datetime
+) -> Plan:
+    built = objects.build(cluster, site, suspended=is_suspended(cluster, observed.job))
+    secret = objects.secret_key(cluster)
+    situation = assess(cluster, observed, [secret, *map(objects.key_of, built)])
+    found = conditions.findings(situation)
+    wanted: tuple[Object, ...] = ()
+    if _may_apply(situation):
+        wanted = built if observed.find(secret) else (_secret(cluster, site, fresh_keys), *built)
+    return Plan(
+        objects=wanted,
+        status=status.build(situation, found, now),
+        events=events.of_changes(found, cluster.status.conditions),
+        delete=_superfluous(situation),
+    )
+
+
+def refuse(stored: Status, generation: int, problem: str, now: datetime) -> Plan:
+    """Return the plan for a document that is not valid: nothing but a status and an Event that say why."""
+    found = conditions.refused(problem, stored.conditions)
+    return Plan(
+        objects=(),
+        status=status.refused(stored, generation, found, now),
+        events=events.of_changes(found, stored.conditions),
+    )
+
+
+def _secret(cluster: MiniCluster, site: Site, keys: KeyPair | None) -> Object:
+    return curve_secret.build(cluster, site, curve_secret.certificate(cluster, keys))
+
+
+def _may_apply(situation: Situation) -> bool:
+    """Whether objects are applied: not over somebody else's, not once it has ended, not beyond the hosts."""
+    return (
+        situation.outcome is Outcome.NONE and not situation.foreign and not conditions.size_problem(situation)
+    )
+
+
+def _superfluous(situation: Situation) -> tuple[ObjectKey, ...]:
+    cluster, observed = situation.cluster, situation.observed
+    ended = situation.previous(ConditionType.SUCCEEDED, "True") or situation.previous(
+        ConditionType.FAILED, "True"
+    )
+    if cluster.spec.cleanup and ended:
+        # Only now: the stored status, and with it the Event, already tell the result.
+        return (ObjectKey(KIND, cluster.metadata.name),)
+    services = observed.find(objects.services_key(cluster))
+    if services is None or services.owner_uid != cluster.metadata.uid or not situation.suspended:
+        return ()
+    return (services.key,)
+
+
+def _stored(stored: Status) -> Object:
+    return stored.model_dump(mode="json", by_alias=True, exclude_unset=True)

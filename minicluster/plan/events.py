@@ -1,0 +1,60 @@
+"""Events: what a person is told when a condition comes to have another reason."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from minicluster.plan.constants import Reason
+from minicluster.plan.records import Event
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from minicluster.plan.conditions import Finding
+    from minicluster.plan.constants import ConditionType
+    from minicluster.spec import Condition
+
+NOTABLE: Mapping[str, Literal["Normal", "Warning"]] = {
+    Reason.INVALID: "Warning",
+    Reason.SIZE_OUT_OF_RANGE: "Warning",
+    Reason.CREATED: "Normal",
+    Reason.NAME_TAKEN: "Warning",
+    Reason.REFUSED: "Warning",
+    Reason.UNSCHEDULABLE: "Warning",
+    Reason.PODS_STUCK: "Warning",
+    Reason.ALL_JOINED: "Normal",
+    Reason.BROKERS_MISSING: "Warning",
+    Reason.COMMAND_RUNNING: "Normal",
+    Reason.READY_FOR_WORK: "Normal",
+    Reason.COMMAND_SUCCEEDED: "Normal",
+    Reason.COMMAND_FAILED: "Warning",
+    Reason.DEADLINE_EXCEEDED: "Warning",
+    Reason.TOO_MANY_LOST_PODS: "Warning",
+    Reason.JOB_FAILED: "Warning",
+    Reason.SUSPENDED: "Normal",
+    Reason.QUEUED: "Normal",
+    Reason.GROWING: "Normal",
+    Reason.SHRINKING: "Normal",
+    Reason.AT_SIZE: "Normal",
+    Reason.NOT_SUSPENDED: "Normal",
+}
+"""Reasons that are told, and how."""
+
+# A MiniCluster that was always so needs no word about it.
+_ONLY_AFTER_ANOTHER = frozenset({Reason.AT_SIZE, Reason.NOT_SUSPENDED})
+
+
+def of_changes(found: Mapping[ConditionType, Finding], stored: Iterable[Condition]) -> tuple[Event, ...]:
+    """Return an Event for each condition whose reason is new and notable; none where nothing changed."""
+    before = {each.type: each.reason for each in stored}
+    return tuple(
+        Event(NOTABLE[finding.reason], Reason(finding.reason), finding.message)
+        for type_, finding in found.items()
+        if finding.reason in NOTABLE and _is_news(finding.reason, before.get(type_))
+    )
+
+
+def _is_news(reason: str, before: str | None) -> bool:
+    if reason in _ONLY_AFTER_ANOTHER and before is None:
+        return False
+    return reason != before

@@ -1,0 +1,70 @@
+"""Flux in pods whose own image has none: the view image's directories, mounted or copied.
+
+A view image keeps Flux in /opt/software and /opt/views, with /opt/view a link into the latter. Flux runs
+only where it was built for, so both are mounted at these very paths, and all of /opt at `mountPath`, where
+the start script finds `view/bin`. Where the cluster mounts images as volumes that is all; else an init
+container copies /opt into a volume of the pod.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minicluster import spec as document
+from minicluster.plan.fields import passed, present
+from minicluster.plan.security import container_context, like_runner
+from minicluster.plan.volumes import Mounted
+
+if TYPE_CHECKING:
+    from minicluster.plan.fields import Object
+    from minicluster.plan.records import Site
+    from minicluster.spec import FluxContainer, MiniCluster
+
+_VOLUME = "minicluster-view"
+_SOURCE = "opt"
+_FIXED = ("software", "views")
+_COPY = 'cp -a /opt/. "$0"/'
+
+
+def mounted(cluster: MiniCluster, site: Site) -> Mounted | None:
+    """Return the volume with Flux and its mounts in a broker's container, unless that brings its own."""
+    view = cluster.spec.flux.container
+    if view.disable:
+        return None
+    prefix = f"{_SOURCE}/" if site.image_volumes else ""
+    whole = present(name=_VOLUME, mountPath=view.mount_path, subPath=prefix.rstrip("/"), readOnly=True)
+    parts = [
+        {"name": _VOLUME, "mountPath": f"/opt/{part}", "subPath": f"{prefix}{part}", "readOnly": True}
+        for part in _FIXED
+    ]
+    return Mounted({"name": _VOLUME, **_source(view, site)}, (whole, *parts))
+
+
+def init_containers(cluster: MiniCluster, site: Site) -> list[Object]:
+    """Return the init container that copies the view, where it must be copied."""
+    view = cluster.spec.flux.container
+    if view.disable or site.image_volumes:
+        return []
+    context = like_runner(view.security_context, document.runner(cluster.spec))
+    return [
+        present(
+            name=view.name,
+            image=view.image,
+            imagePullPolicy=_pull_policy(view),
+            command=["/bin/sh", "-c", _COPY, view.mount_path],
+            workingDir=view.working_dir,
+            resources=passed(view.resources),
+            securityContext=container_context(cluster.spec.pod, context),
+            volumeMounts=[{"name": _VOLUME, "mountPath": view.mount_path}],
+        )
+    ]
+
+
+def _source(view: FluxContainer, site: Site) -> Object:
+    if site.image_volumes:
+        return {"image": {"reference": view.image, "pullPolicy": _pull_policy(view)}}
+    return {"emptyDir": {}}
+
+
+def _pull_policy(view: FluxContainer) -> str:
+    return "Always" if view.pull_always else "IfNotPresent"

@@ -1,0 +1,29 @@
+"""What the broker of a rank has to schedule: cores and GPUs."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from minicluster.spec import quantity
+
+if TYPE_CHECKING:
+    from minicluster.spec import ResourceRequirements
+
+
+def cores(resources: ResourceRequirements, otherwise: int) -> int:
+    """Return a rank's cores: whole CPUs of the limit, at least 1, else of the request, else `otherwise`."""
+    asked = resources.limits.get("cpu", resources.requests.get("cpu"))
+    return max(1, otherwise if asked is None else math.floor(quantity(asked)))
+
+
+def gpus(resources: ResourceRequirements) -> int:
+    """Return a rank's GPUs: the limits of extended resources that are GPUs, or slices of one."""
+    return sum(math.floor(quantity(amount)) for name, amount in resources.limits.items() if _is_gpu(name))
+
+
+def _is_gpu(resource: str) -> bool:
+    vendor, _, device = resource.partition("/")
+    # Besides whole devices there is gpu.intel.com/i915_monitoring, which only watches.
+    intel = vendor == "gpu.intel.com" and not device.endswith("_monitoring")
+    return device in {"gpu", "gpu.shared"} or device.startswith("mig-") or intel

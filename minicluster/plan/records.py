@@ -1,0 +1,158 @@
+"""What goes into `plan()` and what comes out of it: frozen records, without any I/O."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from minicluster.plan.constants import CONFIG_DIR, CURVE_DIR, CURVE_FILE, DOOR_PORT, RUN_DIR
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from broker_config.settings import Endpoint
+    from minicluster.plan.constants import Reason
+    from minicluster.plan.fields import Object
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where the MiniCluster will run, and what is on offer there.
+
+    `cores` counts for a broker whose container asks for no CPU; `endpoints` (a machine without DNS) stand in
+    place of the Service's names; `image_volumes` says whether the cluster mounts images as volumes (on by
+    default from Kubernetes 1.35); with `operator_namespace` only that namespace's operator may use the door.
+    With `label_output` each line of the main command's output carries its task's rank.
+    Brokers find their settings in `config_dir`, the certificate in `curve_dir`, and keep their own copy of it
+    (mode 0400) at `curve_path`.
+    """
+
+    namespace: str = "default"
+    cores: int = 1
+    endpoints: tuple[Endpoint, ...] | None = None
+    image_volumes: bool = False
+    operator_namespace: str = ""
+    door_port: int = DOOR_PORT
+    config_dir: str = CONFIG_DIR
+    curve_dir: str = CURVE_DIR
+    label_output: bool = False
+    curve_path: str = f"{RUN_DIR}/{CURVE_FILE}"
+
+
+class ObjectKey(NamedTuple):
+    """An object in the MiniCluster's namespace."""
+
+    kind: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedObject:
+    """An object that exists. `owner` is its controller in words, such as "MiniCluster other"."""
+
+    key: ObjectKey
+    owner_uid: str = ""
+    owner: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """An object that could not be applied: a quota, an admission webhook, a namespace that is going."""
+
+    key: ObjectKey
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobCondition:
+    """A condition of a Job: Complete, Failed, Suspended, SuccessCriteriaMet, FailureTarget."""
+
+    type: str
+    status: str = "True"
+    reason: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class JobReport:
+    """What the Job says: pods asked for (`parallelism`) and alive (`active`), and how it ended."""
+
+    parallelism: int
+    active: int = 0
+    suspended: bool = False
+    conditions: tuple[JobCondition, ...] = ()
+    start_time: datetime | None = None
+    completion_time: datetime | None = None
+
+
+PodPhase = Literal["Pending", "Running", "Succeeded", "Failed", "Unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class PodReport:
+    """What the broker pod (or local broker process) of one index says.
+
+    `reason` and `message` say why it waits, such as "ImagePullBackOff"; `exit_code` and
+    `termination_message` are those of its runner's last end.
+    """
+
+    index: int
+    phase: PodPhase = "Pending"
+    scheduled: bool = False
+    reason: str = ""
+    message: str = ""
+    exit_code: int | None = None
+    termination_message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerReport:
+    """What the lead broker says of the instance: `online` brokers, and whether work has begun."""
+
+    online: int
+    running: bool = False
+    jobid: str = ""
+    queue_policy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What exists now. The Secret counts as observed once its creation was accepted or it existed.
+
+    `refusals` are those of the last attempt to carry the plan out.
+    """
+
+    objects: tuple[ObservedObject, ...] = ()
+    job: JobReport | None = None
+    pods: tuple[PodReport, ...] = ()
+    brokers: BrokerReport | None = None
+    refusals: tuple[Refusal, ...] = ()
+
+    def find(self, key: ObjectKey) -> ObservedObject | None:
+        """Return the object of that kind and name, where there is one."""
+        return next((item for item in self.objects if item.key == key), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What a person is told about the MiniCluster."""
+
+    type: Literal["Normal", "Warning"]
+    reason: Reason
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything that one reconcile does: objects to apply in this order, to delete, the status, Events.
+
+    A status equal to the one that is stored needs no write.
+    """
+
+    objects: tuple[Object, ...]
+    status: Object
+    events: tuple[Event, ...] = ()
+    delete: tuple[ObjectKey, ...] = ()

@@ -1,0 +1,62 @@
+"""The objects of a MiniCluster as `minicluster render` prints them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from minicluster.plan import objects
+from minicluster.plan.constants import CURVE_FILE
+from minicluster.plan.curve_secret import build, certificate
+from minicluster.plan.situation import is_suspended
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from broker_config.curve import KeyPair
+    from minicluster.plan.fields import Object
+    from minicluster.plan.records import Site
+    from minicluster.spec import MiniCluster
+
+REDACTED = "(redacted: --with-secrets shows it)"
+
+
+def render(
+    cluster: MiniCluster, site: Site, keys: KeyPair | None = None, *, with_secrets: bool = False
+) -> list[Object]:
+    """Return the objects as they are made at first; the Secret's data only where it is asked for.
+
+    Raises KeysNeededError where secrets are asked for, and neither `keys` nor the document bring them.
+    """
+    text = certificate(cluster, keys) if with_secrets else ""
+    secret = build(cluster, site, text)
+    shown = secret if with_secrets else _redacted(secret)
+    return [shown, *objects.build(cluster, site, suspended=is_suspended(cluster, None))]
+
+
+def to_yaml(items: Iterable[Object]) -> str:
+    """Return the objects as one YAML stream; scripts and configuration stay readable."""
+    dumped = (
+        yaml.dump(item, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10_000) for item in items
+    )
+    return "".join(f"---\n{text}" for text in dumped)
+
+
+def _redacted(secret: Object) -> Object:
+    shown = {key: value for key, value in secret.items() if key != "data"}
+    return {**shown, "stringData": {CURVE_FILE: REDACTED}}
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes texts of several lines as blocks, and what is there twice twice."""
+
+    def ignore_aliases(self, _data: Any) -> bool:
+        return True
+
+
+def _text(dumper: _Dumper, data: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", data, style="|" if "\n" in data else None)
+
+
+_Dumper.add_representer(str, _text)

@@ -1,0 +1,99 @@
+"""The status of a MiniCluster: its conditions with their times, sizes, times, and one word for people."""
+
+from __future__ import annotations
+
+from datetime import UTC
+from typing import TYPE_CHECKING
+
+from minicluster import spec as document
+from minicluster.plan import conditions
+from minicluster.plan.fields import passed, present
+from minicluster.plan.labels import scale_selector
+from minicluster.plan.situation import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from minicluster.plan.conditions import Finding
+    from minicluster.plan.constants import ConditionType
+    from minicluster.plan.fields import Object
+    from minicluster.plan.situation import Situation
+    from minicluster.spec import MiniCluster, Status
+
+
+def build(situation: Situation, found: Mapping[ConditionType, Finding], now: datetime) -> Object:
+    """Return the whole status. Where nothing changed it equals the stored one, also in its times."""
+    cluster, stored = situation.cluster, situation.cluster.status
+    return present(
+        observedGeneration=cluster.metadata.generation,
+        phase=conditions.phase(found).value,
+        size=situation.job.parallelism if situation.job else stored.size,
+        maximumSize=_maximum_size(cluster),
+        selector=scale_selector(cluster),
+        readyBrokers=_ready_brokers(situation),
+        jobid=situation.brokers.jobid if situation.brokers else stored.jobid,
+        queuePolicy=situation.brokers.queue_policy if situation.brokers else stored.queue_policy,
+        exitCode=situation.exit_code,
+        startTime=_start_time(situation),
+        completionTime=_completion_time(situation, now),
+        lastDump=passed(stored.last_dump),
+        conditions=_conditions(found, stored, cluster.metadata.generation, now),
+    )
+
+
+def refused(stored: Status, generation: int, found: Mapping[ConditionType, Finding], now: datetime) -> Object:
+    """Return the status of a document that is not valid: what was known stays."""
+    known = stored.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    return {
+        **known,
+        "observedGeneration": generation,
+        "phase": conditions.phase(found).value,
+        "conditions": _conditions(found, stored, generation, now),
+    }
+
+
+def timestamp(moment: datetime) -> str:
+    """Return a time as Kubernetes writes it (RFC 3339, whole seconds, UTC)."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _conditions(
+    found: Mapping[ConditionType, Finding], stored: Status, generation: int, now: datetime
+) -> list[Object]:
+    since = {(each.type, each.status): each.last_transition_time for each in stored.conditions}
+    return [
+        {
+            "type": type_.value,
+            "status": finding.status,
+            "reason": str(finding.reason),
+            "message": finding.message,
+            "observedGeneration": generation,
+            "lastTransitionTime": since.get((type_, finding.status)) or timestamp(now),
+        }
+        for type_, finding in found.items()
+    ]
+
+
+def _maximum_size(cluster: MiniCluster) -> int:
+    """Return the limit of growth, 0 as long as nothing says it: suspended from the start, with size 0."""
+    spec = cluster.spec
+    return document.max_size(cluster) if spec.size or spec.max_size or cluster.status.maximum_size else 0
+
+
+def _ready_brokers(situation: Situation) -> int:
+    if situation.outcome is not Outcome.NONE or situation.suspended or situation.brokers is None:
+        return 0
+    return situation.brokers.online
+
+
+def _start_time(situation: Situation) -> str | None:
+    began = situation.job.start_time if situation.job else None
+    return timestamp(began) if began else situation.cluster.status.start_time
+
+
+def _completion_time(situation: Situation, now: datetime) -> str | None:
+    if situation.cluster.status.completion_time or situation.outcome is Outcome.NONE:
+        return situation.cluster.status.completion_time
+    ended = situation.job.completion_time if situation.job else None
+    return timestamp(ended or now)

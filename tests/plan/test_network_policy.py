@@ -1,0 +1,114 @@
+"""The NetworkPolicies, evaluated as a network plug-in does, over a table of connections."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from minicluster.plan import Site, render
+
+OWN = {"app.kubernetes.io/name": "minicluster", "app.kubernetes.io/instance": "hpc"}
+OTHER = {**OWN, "app.kubernetes.io/instance": "other"}
+BROKER = {**OWN, "app.kubernetes.io/component": "broker"}
+SERVICES = {**OWN, "app.kubernetes.io/component": "services"}
+OPERATOR = {"app.kubernetes.io/name": "minicluster-operator"}
+ADAPTER = {"app.kubernetes.io/name": "minicluster-metrics-adapter"}
+DOOR = Site().door_port
+SPEC = {
+    "containers": [
+        {"image": "app", "command": "hostname", "runFlux": True, "ports": [9000]},
+        {"image": "web", "name": "web", "ports": [8080]},
+    ],
+    "services": [{"image": "redis", "name": "redis", "ports": [6379]}],
+}
+
+
+@dataclass(frozen=True)
+class Pod:
+    labels: dict[str, str] = field(default_factory=dict)
+    namespace: str = "science"
+
+
+def matches(selector: dict[str, Any], labels: dict[str, str]) -> bool:
+    """A label selector: every label and every expression must match; an empty one matches all."""
+    assert set(selector) <= {"matchLabels", "matchExpressions"}
+    wanted = selector.get("matchLabels", {}).items() <= labels.items()
+    expressions = selector.get("matchExpressions", [])
+    assert all(each["operator"] == "In" for each in expressions)
+    return wanted and all(labels.get(each["key"]) in each["values"] for each in expressions)
+
+
+def admits(peer: dict[str, Any], source: Pod, namespace: str) -> bool:
+    """A peer without namespaceSelector means the policy's own namespace (NetworkPolicyPeer)."""
+    if "namespaceSelector" in peer:
+        names = {"kubernetes.io/metadata.name": source.namespace}
+        if not matches(peer["namespaceSelector"], names):
+            return False
+    elif source.namespace != namespace:
+        return False
+    return matches(peer.get("podSelector", {}), source.labels)
+
+
+def allowed(policies: list[dict[str, Any]], source: Pod, target: Pod, port: int) -> bool:
+    """A pod that no policy selects is open; else one rule of one policy must admit source and port."""
+    selecting = [
+        policy
+        for policy in policies
+        if policy["metadata"]["namespace"] == target.namespace
+        and matches(policy["spec"]["podSelector"], target.labels)
+    ]
+    return not selecting or any(
+        (not rule.get("from") or any(admits(peer, source, target.namespace) for peer in rule["from"]))
+        and (not rule.get("ports") or any(each["port"] == port for each in rule["ports"]))
+        for policy in selecting
+        for rule in policy["spec"]["ingress"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "port", "expected"),
+    [
+        pytest.param(Pod(BROKER), Pod(BROKER), 8050, True, id="broker to broker"),
+        pytest.param(Pod(BROKER), Pod(BROKER), 41234, True, id="MPI on a random port"),
+        pytest.param(Pod(SERVICES), Pod(BROKER), 41234, True, id="services to broker"),
+        pytest.param(Pod(BROKER), Pod(SERVICES), 5000, True, id="broker to services"),
+        pytest.param(Pod({}), Pod(BROKER), 8050, False, id="stranger to broker"),
+        pytest.param(Pod({}), Pod(BROKER), DOOR, False, id="stranger to the door"),
+        pytest.param(Pod(OTHER), Pod(BROKER), 8050, False, id="another MiniCluster to broker"),
+        pytest.param(Pod(BROKER, "elsewhere"), Pod(BROKER), 8050, False, id="its double elsewhere"),
+        pytest.param(Pod(OPERATOR, "system"), Pod(BROKER), DOOR, True, id="operator to the door"),
+        pytest.param(Pod(OPERATOR, "system"), Pod(BROKER), 8050, False, id="operator to the broker port"),
+        pytest.param(Pod(OPERATOR, "system"), Pod(SERVICES), DOOR, False, id="operator to services"),
+        pytest.param(Pod(ADAPTER, "system"), Pod(BROKER), DOOR, True, id="metrics adapter to the door"),
+        pytest.param(Pod({}, "elsewhere"), Pod(BROKER), 9000, True, id="anybody to the runner's port"),
+        pytest.param(Pod({}), Pod(BROKER), 8080, True, id="anybody to a sidecar's port"),
+        pytest.param(Pod({}), Pod(SERVICES), 6379, True, id="anybody to a service's port"),
+        pytest.param(Pod({}), Pod(SERVICES), 8080, False, id="a sidecar's port is not the services'"),
+        pytest.param(Pod({}), Pod(BROKER), 6379, False, id="a service's port is not the brokers'"),
+        pytest.param(Pod({}), Pod(OTHER), 8050, True, id="other pods are not touched"),
+    ],
+)
+def test_connection(make, source, target, port, expected):
+    """Each connection is admitted or refused as the table says."""
+    policies = [item for item in render(make(SPEC), Site()) if item["kind"] == "NetworkPolicy"]
+    assert allowed(policies, source, target, port) is expected
+
+
+@pytest.mark.parametrize(("namespace", "expected"), [("system", True), ("elsewhere", False)])
+def test_door_of_a_known_operator(make, namespace, expected):
+    """Where the operator's namespace is known, its namesake elsewhere stays outside."""
+    policies = [
+        item
+        for item in render(make(SPEC), Site(operator_namespace="system"))
+        if item["kind"] == "NetworkPolicy"
+    ]
+    assert allowed(policies, Pod(OPERATOR, namespace), Pod(BROKER), DOOR) is expected
+
+
+def test_remote_brokers_may_join(make):
+    """With bursting, brokers come from outside of the cluster: the certificate admits them."""
+    bursting = make({"flux": {"bursting": {"clusters": [{"name": "burst", "size": 2}]}}})
+    policies = [item for item in render(bursting, Site()) if item["kind"] == "NetworkPolicy"]
+    assert allowed(policies, Pod({}, "elsewhere"), Pod(BROKER), 8050)
