@@ -1,7 +1,7 @@
 #!/bin/sh
 # How a sidecar or a service container starts.
 run=${MINICLUSTER_RUN:-/run/minicluster}
-child='' signal='' index=''
+child='' signal='' early='' index=''
 
 say() {
     printf 'minicluster[%s]: %s\n' "${index:-service}" "$*" >&2
@@ -63,12 +63,17 @@ export FLUX_URI fluxsocket
 hook commands.servicePre 'echo service'
 on_signal() {
     signal=$1
-    [ -z "$child" ] || kill "-$1" "$child" 2>/dev/null
+    if [ -n "$child" ]; then
+        kill "-$1" "$child" 2>/dev/null
+    else
+        early=$1
+    fi
 }
 trap 'on_signal TERM' TERM
 trap 'on_signal INT' INT
 sh -c 'sleep infinity' &
 child=$!
+[ -z "$early" ] || kill "-$early" "$child"
 while :; do
     caught=$signal
     wait "$child"
