@@ -1,0 +1,25 @@
+"""What can go wrong with a policy.
+
+PolicyError
+├── UnknownPolicy      no policy of that name; names the nearest
+├── PolicySettings     a setting that the policy does not have, or of the wrong kind
+└── PolicyPlugin       a plug-in that does not load; names it
+"""
+
+from __future__ import annotations
+
+
+class PolicyError(Exception):
+    """Anything wrong with a scheduling policy."""
+
+
+class UnknownPolicy(PolicyError):  # noqa: N818 - it reads as what it is
+    """No policy has this name."""
+
+
+class PolicySettings(PolicyError):  # noqa: N818 - it reads as what it is
+    """A setting is unknown or of the wrong kind."""
+
+
+class PolicyPlugin(PolicyError):  # noqa: N818 - it reads as what it is
+    """A plug-in failed to load or offers something that is no policy."""

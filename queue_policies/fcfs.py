@@ -1,0 +1,31 @@
+"""First come, first served: the head of the queue starts when it fits, and nothing overtakes it.
+
+Source: Flux's own default (queue-policy "fcfs"); order is priority descending, then job id.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from queue_policies.records import Action, Start, State
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class Fcfs:
+    """Strict order. The cost of a decision does not depend on how many jobs wait."""
+
+    name: ClassVar[str] = "fcfs"
+
+    def decide(self, state: State, now: float) -> Sequence[Action]:  # noqa: ARG002 - time plays no part
+        """Start jobs from the head until one does not fit."""
+        sketch = state.cluster.sketch()
+        actions: list[Action] = []
+        for job in state.queue:
+            if job.request.size > sketch.free or not sketch.take(job.id, job.request):
+                break
+            actions.append(Start(job.id))
+        return actions
