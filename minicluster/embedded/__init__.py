@@ -1,0 +1,1 @@
+"""A small Flux-compatible instance in Python, for machines without Flux."""

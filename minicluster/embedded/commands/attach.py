@@ -1,0 +1,246 @@
+"""`flux job attach`, and the waiting half of `flux run` and `flux alloc`: follow one job to its end."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import select
+import signal
+import sys
+import time
+from typing import TYPE_CHECKING, Any, Self
+
+from minicluster.embedded import jobid
+from minicluster.embedded.client import JSON, Client, RpcError
+from minicluster.embedded.commands.console import fail, note
+from minicluster.embedded.commands.output import OutputWriter, ending, exit_code
+
+if TYPE_CHECKING:
+    import argparse
+
+_FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGALRM, signal.SIGUSR1, signal.SIGUSR2)
+_INPUT_CHUNK = 65536
+
+
+def attach(client: Client, number: int, options: argparse.Namespace, shown: str | None = None) -> int:
+    """Follow job `number` until its end; returns its exit code. `shown` is the id as the user wrote it."""
+    attached = _Attached(client, number, options, shown or jobid.f58(number))
+    with _Signals() if not options.read_only else _NoSignals() as signals:
+        return attached.follow(signals)
+
+
+class _NoSignals:
+    """Signals keep what they do."""
+
+    pipe = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_raised: object) -> None:
+        pass
+
+    def arrived(self) -> bytes:
+        """The numbers of the signals since the last call."""
+        return b""
+
+
+class _Signals(_NoSignals):
+    """Signals that end or stop a program are collected, to be passed to the job."""
+
+    def __enter__(self) -> Self:
+        self.pipe, self._written = os.pipe()
+        os.set_blocking(self._written, False)
+        os.set_blocking(self.pipe, False)
+        self._before = {one: signal.signal(one, _ignore) for one in (signal.SIGINT, *_FORWARDED)}
+        # In the background, reading the terminal fails instead of stopping this command.
+        self._before[signal.SIGTTIN] = signal.signal(signal.SIGTTIN, signal.SIG_IGN)
+        self._wakeup = signal.set_wakeup_fd(self._written, warn_on_full_buffer=False)
+        return self
+
+    def __exit__(self, *_raised: object) -> None:
+        signal.set_wakeup_fd(self._wakeup)
+        for one, before in self._before.items():
+            signal.signal(one, before)
+        os.close(self.pipe)
+        os.close(self._written)
+
+    def arrived(self) -> bytes:
+        """The numbers of the signals since the last call."""
+        try:
+            return os.read(self.pipe, 64)
+        except BlockingIOError:
+            return b""
+
+
+def _ignore(_signum: int, _frame: object) -> None:
+    """Signals arrive through the wakeup descriptor."""
+
+
+class _Attached:
+    def __init__(self, client: Client, number: int, options: argparse.Namespace, shown: str) -> None:
+        self._client = client
+        self._id = number
+        self._options = options
+        self._shown = shown
+        self._writer = OutputWriter(label=options.label_io, quiet=options.quiet)
+        self._watches: dict[str, int] = {}
+        self._zero = 0.0
+        self._code = 1
+        self._fatal = False
+        self._input: int | None = None  # the descriptor to read when the job takes more
+        self._interrupted = -10.0
+
+    def follow(self, signals: _NoSignals) -> int:
+        self._watch("eventlog", self._event)
+        while self._watches:
+            readable = [self._client.fileno()]
+            if signals.pipe >= 0:
+                readable.append(signals.pipe)
+            if self._input is not None:
+                readable.append(self._input)
+            ready = select.select(readable, [], [])[0]
+            if self._input in ready:
+                self._feed(self._input)
+            for signum in signals.arrived():
+                self._signalled(signum)
+            if self._client.fileno() in ready:
+                self._client.dispatch()
+        return 1 if self._fatal and self._code == 0 else self._code
+
+    def _watch(self, path: str, show: Any) -> None:
+        def taker(response: JSON | None, refusal: RpcError | None) -> None:
+            if response is not None:
+                show(json.loads(response["event"]))
+            elif refusal is not None:
+                self._watches.pop(path, None)
+                self._watch_ended(path, refusal)
+
+        payload = {"id": self._id, "path": path, "flags": 0}
+        self._watches[path] = self._client.call("job-info.eventlog-watch", payload, taker, streaming=True)
+
+    def _watch_ended(self, path: str, refusal: RpcError) -> None:
+        if refusal.errnum == errno.ENODATA:
+            return
+        if refusal.errnum == errno.ENOENT and path == "guest.output":
+            note("flux-job: No job output found")
+        elif refusal.errnum == errno.ENOENT and path == "eventlog":
+            fail(f"Failed to attach to {self._shown}: No such job")
+        elif path != "guest.exec.eventlog":
+            fail(f"flux_job_event_watch_get: {refusal}")
+
+    def _event(self, event: JSON) -> None:
+        name, context = event["name"], event.get("context") or {}
+        if name == "submit":
+            self._zero = event["timestamp"]
+            self._writer.zero = self._zero
+            if self._options.show_exec:
+                self._watch("guest.exec.eventlog", lambda entry: self._print("exec", entry))
+        elif name == "start":
+            self._started()
+        elif name == "exception":
+            self._exception(event["timestamp"], context)
+        elif name == "finish":
+            self._input = None
+            self._code = exit_code(context["status"])
+            if self._code and not self._options.quiet:
+                note(f"flux-job: {ending(context['status'])}")
+        if self._options.show_events and name != "exception":
+            self._print("job", event)
+        if name == self._options.wait_event != "finish":
+            for number in self._watches.values():
+                self._client.cancel(number)
+            self._watches.clear()
+
+    def _started(self) -> None:
+        self._watch("guest.output", self._writer.take)
+        if not self._options.read_only:
+            self._input = 0
+
+    def _print(self, log: str, event: JSON) -> None:
+        context = json.dumps(event["context"], separators=(",", ":")) if event.get("context") else ""
+        note(f"{event['timestamp'] - self._zero:.3f}s: {log}.{event['name']} {context}".rstrip())
+
+    def _exception(self, timestamp: float, context: JSON) -> None:
+        severity = context["severity"]
+        self._fatal = self._fatal or severity == 0
+        text = f"type={context['type']} severity={severity} {context.get('note', '')}"
+        note(f"{timestamp - self._zero:.3f}s: job.exception {jobid.f58(self._id)} {text}")
+
+    def _feed(self, descriptor: int | None) -> None:
+        """Pass on what arrived on standard input, and wait until the job took it."""
+        assert descriptor is not None  # noqa: S101 - for the type checker
+        try:
+            data = os.read(descriptor, _INPUT_CHUNK)
+        except OSError:  # the terminal belongs to someone else
+            self._input = None
+            return
+        self._input = None
+
+        def taken(_answer: JSON | None, refusal: RpcError | None) -> None:
+            if refusal is None and data:
+                self._input = descriptor
+
+        text = data.decode("utf-8", "surrogateescape")
+        payload = {"id": self._id, "task": "all", "data": text, "eof": not data}
+        self._client.call("job-exec.stdin", payload, taken)
+
+    def _signalled(self, signum: int) -> None:
+        if signum == signal.SIGINT:
+            self._interrupt()
+        elif signum == signal.SIGTSTP and time.monotonic() - self._interrupted <= 2:
+            note("flux-job: detaching...")
+            self._watches.clear()
+        elif signum == signal.SIGTSTP:
+            signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+            note("flux-job: one more ctrl-Z to suspend")
+        elif signum in _FORWARDED:
+            self._order("job-manager.kill", {"id": self._id, "signum": signum}, "kill")
+
+    def _interrupt(self) -> None:
+        """The first ctrl-C explains, the second within two seconds cancels; ctrl-Z between them detaches."""
+        now = time.monotonic()
+        if now - self._interrupted > 2:
+            self._interrupted = now
+            signal.signal(signal.SIGTSTP, _ignore)
+            note("flux-job: one more ctrl-C within 2s to cancel or ctrl-Z to detach")
+            return
+        cancel = {"id": self._id, "type": "cancel", "severity": 0, "note": "interrupted by ctrl-C"}
+        self._order("job-manager.raise", cancel, "cancel")
+
+    def _order(self, topic: str, payload: JSON, verb: str) -> None:
+        def answered(_answer: JSON | None, refusal: RpcError | None) -> None:
+            if refusal is not None:
+                note(f"flux-job: {verb}: {refusal}")
+
+        self._client.call(topic, payload, answered)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options of `flux job attach`."""
+    flag = {"action": "store_true"}
+    parser.add_argument("-E", "--show-events", help="show job events", **flag)  # type: ignore[arg-type]
+    parser.add_argument("-X", "--show-exec", help="show exec events", **flag)  # type: ignore[arg-type]
+    parser.add_argument("-w", "--wait-event", default="finish", metavar="NAME", help="detach at event NAME")
+    parser.add_argument("-l", "--label-io", help="label output by rank", **flag)  # type: ignore[arg-type]
+    parser.add_argument("-v", "--verbose", action="count", default=0, help="say more")
+    parser.add_argument("-q", "--quiet", help="no warnings", **flag)  # type: ignore[arg-type]
+    parser.add_argument("-r", "--read-only", help="leave input and signals alone", **flag)  # type: ignore[arg-type]
+    parser.add_argument("-u", "--unbuffered", help="do not buffer input", **flag)  # type: ignore[arg-type]
+    parser.add_argument("id", help="job id")
+
+
+def main(argv: list[str]) -> int:
+    """`flux job attach [OPTIONS] id`."""
+    from minicluster.embedded.commands.console import Parser, parsed_id  # noqa: PLC0415 - only parsing needs it
+
+    parser = Parser("flux job attach")
+    add_options(parser)
+    options = parser.parse_args(argv)
+    number = parsed_id(options.id)
+    with Client() as client:
+        try:
+            return attach(client, number, options, options.id)
+        finally:
+            sys.stdout.flush()

@@ -1,0 +1,134 @@
+"""`flux batch` and `flux alloc`: a sub-instance on an allocation of its own, one broker a node."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import sys
+from typing import TYPE_CHECKING
+
+from minicluster.embedded import jobid
+from minicluster.embedded.client import JSON, Client, RpcError
+from minicluster.embedded.commands import submission
+from minicluster.embedded.commands.console import fail
+from minicluster.embedded.commands.environment import environment
+from minicluster.embedded.commands.specification import jobspec
+from minicluster.embedded.commands.submit import request, submit_and_attach, without_dashes
+
+if TYPE_CHECKING:
+    import argparse
+
+_DIRECTIVE = re.compile(r"^\s*#\s*flux:(.*)$", re.IGNORECASE)
+_MODE = 0o100700  # of the script: a regular file that its owner runs
+
+
+def main(argv: list[str]) -> int:
+    """Run `flux batch` or `flux alloc`."""
+    return _batch(argv[1:]) if argv[0] == "batch" else _alloc(argv[1:])
+
+
+def _parser(command: str, operands: str) -> argparse.ArgumentParser:
+    options = submission.parser(command, operands)
+    options.add_argument(
+        "--broker-opts", action="append", default=[], metavar="OPTS", help="options for the brokers"
+    )
+    options.add_argument(
+        "--dump", nargs="?", const="flux-{{jobid}}-dump.tgz", metavar="FILE", help="save jobs at the end"
+    )
+    return options
+
+
+def _batch(words: list[str]) -> int:
+    parser = _parser("batch", "SCRIPT [ARGS...]")
+    parser.add_argument(
+        "--wrap", action="store_true", help="wrap the arguments, or standard input, in a script"
+    )
+    options = parser.parse_args(words)
+    command = without_dashes(options.command)
+    name, script, arguments = _script(command, wrap=options.wrap)
+    # What the script says about itself comes first: the command line overrides it.
+    options = parser.parse_args(_directives(script, name) + words)
+    _check_slots(options)
+    options.job_name = options.job_name or name
+    if options.output is None:
+        options.output = "flux-{{id}}.out"
+    spec = _specification(options, ["{{tmpdir}}/script", *arguments])
+    system = spec["attributes"]["system"]
+    system.setdefault("files", {})["script"] = {"mode": _MODE, "data": script, "encoding": "utf-8"}
+    if options.dry_run:
+        print(json.dumps(spec))
+        return 0
+    with Client() as client:
+        try:
+            number = client.rpc("job-ingest.submit", request(spec, options))["id"]
+        except RpcError as error:
+            fail(str(error))
+    if not options.quiet:
+        print(jobid.f58(number))
+    return 0
+
+
+def _script(command: list[str], *, wrap: bool) -> tuple[str, str, list[str]]:
+    """The script's name, its text and its arguments."""
+    if wrap:
+        body = shlex.join(command) + "\n" if command else sys.stdin.read()
+        return (os.path.basename(command[0]) if command else "batch"), f"#!/bin/sh\n{body}", []  # noqa: PTH119
+    name = command[0] if command else "batch"
+    try:
+        if command:
+            with open(name, encoding="utf-8", errors="surrogateescape") as file:  # noqa: PTH123
+                text = file.read()
+        else:
+            text = sys.stdin.read()
+    except OSError as error:
+        fail(f"{error.strerror}: '{name}'")
+    if not text.startswith("#!"):
+        fail(f"{name} does not appear to start with '#!'")
+    return os.path.basename(name), text, command[1:]  # noqa: PTH119
+
+
+def _directives(script: str, name: str) -> list[str]:
+    """The options in `# flux:` comments (RFC 36) before the first command."""
+    words: list[str] = []
+    for number, line in enumerate(script.splitlines(), 1):
+        found = _DIRECTIVE.match(line)
+        if found:
+            try:
+                words += shlex.split(found[1], comments=True)
+            except ValueError as error:
+                fail(f"{name}: line {number}: {error}")
+        elif line.strip() and not line.lstrip().startswith("#"):
+            break
+    return words
+
+
+def _alloc(words: list[str]) -> int:
+    options = _parser("alloc", "[COMMAND...]").parse_args(words)
+    command = without_dashes(options.command)
+    _check_slots(options)
+    spec = _specification(options, command or [os.environ.get("SHELL", "/bin/sh")])
+    if options.dry_run:
+        print(json.dumps(spec))
+        return 0
+    options.wait_event = None
+    with Client() as client:
+        return submit_and_attach(client, spec, options)
+
+
+def _check_slots(options: argparse.Namespace) -> None:
+    if not options.ntasks and not options.nodes:
+        fail("Number of slots to allocate must be specified")
+
+
+def _specification(options: argparse.Namespace, program: list[str]) -> JSON:
+    brokers = [word for text in options.broker_opts for word in shlex.split(text)]
+    if options.dump:
+        brokers.append(f"-Scontent.dump={options.dump}")
+    spec = jobspec(options, ["flux", "broker", *brokers, *program], environment(options.env))
+    shell = spec["attributes"]["system"].setdefault("shell", {}).setdefault("options", {})
+    # One broker a node, which is no MPI program, and outlives the exit of another.
+    for name, value in (("per-resource", {"type": "node"}), ("mpi", "none"), ("exit-timeout", "none")):
+        shell.setdefault(name, value)
+    return spec

@@ -1,0 +1,58 @@
+"""`flux dump` and `flux shutdown`: saving the jobs, and ending the instance."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+from minicluster.embedded.client import Client, RpcError
+from minicluster.embedded.commands.console import Parser, fail, note
+
+PREFIX = "flux-{name}: "
+
+
+def main(argv: list[str]) -> int:
+    """Run `flux dump` or `flux shutdown`."""
+    return {"dump": _dump, "shutdown": _shutdown}[argv[0]](argv[1:])
+
+
+def _dump(argv: list[str]) -> int:
+    parser = Parser("flux dump", usage="flux dump [OPTIONS] OUTFILE")
+    parser.add_argument("-q", "--quiet", action="store_true", help="say nothing when it went well")
+    parser.add_argument("outfile", metavar="OUTFILE")
+    options = parser.parse_args(argv)
+    with Client() as client:
+        try:
+            answer = client.rpc("content.dump", {"path": os.path.abspath(options.outfile)})  # noqa: PTH100
+        except RpcError as error:
+            fail(f"Failed to dump to '{options.outfile}': {error}")
+    if not options.quiet:
+        note(f"flux-dump: archived {answer['jobs']} jobs")
+    return 0
+
+
+def _shutdown(argv: list[str]) -> int:
+    parser = Parser("flux shutdown", usage="flux shutdown [OPTIONS]")
+    parser.add_argument("--dump", metavar="PATH", help="save the jobs to this file")
+    parser.add_argument("--background", action="store_true", help="do not wait for the end")
+    parser.add_argument("--quiet", action="store_true", help="warnings and errors only")
+    options = parser.parse_args(argv)
+    with Client() as client:
+        try:
+            _end(client, options.dump, background=options.background, quiet=options.quiet)
+        except RpcError as error:
+            # The broker hangs up when it ends: that is what was asked for.
+            if error.errnum != errno.ECONNRESET:
+                fail(str(error))
+    return 0
+
+
+def _end(client: Client, dump: str | None, *, background: bool, quiet: bool) -> None:
+    if dump:
+        client.rpc("attr.set", {"name": "content.dump", "value": os.path.abspath(dump)})  # noqa: PTH100
+        note(f"flux-shutdown: shutdown will dump KVS to {dump} (this may take some time)")
+    lines = client.stream("shutdown.start", {"loglevel": 4 if quiet else 6})
+    for line in lines:
+        if background:
+            return
+        note(str(line["log"]))

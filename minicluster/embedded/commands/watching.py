@@ -1,0 +1,138 @@
+"""`flux submit --wait`, `--watch` and `--wait-event`: many jobs followed at once on one connection."""
+
+from __future__ import annotations
+
+import errno
+import json
+import sys
+from collections import deque
+from typing import TYPE_CHECKING
+
+from minicluster.embedded import jobid
+from minicluster.embedded.commands.console import note
+from minicluster.embedded.commands.output import OutputWriter, exit_code
+
+if TYPE_CHECKING:
+    import argparse
+
+    from minicluster.embedded.client import JSON, Client, RpcError
+
+_OUTPUTS = 64  # jobs whose output is read at the same time: bounds what lies in buffers
+_INACTIVE = 64
+_ATTRIBUTES = ["state", "t_submit", "t_cleanup", "waitstatus"]
+_ATTRIBUTES += ["exception_severity", "exception_type", "exception_note"]
+
+
+class Watcher:
+    """Follows jobs; `code` is the largest exit code so far."""
+
+    def __init__(self, client: Client, options: argparse.Namespace) -> None:
+        self._client = client
+        self._options = options
+        self._events = options.watch or options.verbose > 1 or bool(options.wait_event)
+        self._reading = 0
+        self._unread: deque[tuple[int, float]] = deque()
+        self.code = 0
+
+    def follow(self, number: int) -> None:
+        """Begin to follow job `number`."""
+        if self._events:
+            _Followed(self, self._client, self._options, number)
+            return
+        payload = {"id": number, "state": _INACTIVE, "attrs": _ATTRIBUTES}
+        self._client.call("job-list.list-id", payload, lambda *answer: self._inactive(number, *answer))
+
+    def _inactive(self, number: int, answer: JSON | None, refusal: RpcError | None) -> None:
+        """The one answer for a job that is only waited for."""
+        if answer is None:
+            note(f"{jobid.f58(number)}: {refusal}")
+            self.count(1)
+            return
+        job = answer["job"]
+        status, fatal = job.get("waitstatus"), job.get("exception_severity") == 0
+        if status is None or (fatal and job.get("exception_type") != "exec"):
+            self.exception(job.get("exception_type", ""), 0, job.get("exception_note", ""))
+        if status is not None:
+            self.finished(number, status, job.get("t_cleanup", 0.0) - job.get("t_submit", 0.0))
+        if status is None or (fatal and status == 0):
+            self.count(1)
+
+    def finished(self, number: int, status: int, elapsed: float) -> None:
+        """Take the wait status of a job."""
+        self.count(exit_code(status))
+        if self._options.verbose:
+            word = "failed" if status else "complete"
+            note(f"{jobid.f58(number)}: {elapsed:.3f}s: {word}: status={status}")
+
+    def exception(self, kind: str, severity: int, text: str) -> None:
+        """Show an exception that ends a job."""
+        if severity == 0:
+            note(f"job.exception: type={kind} severity={severity} {text}")
+
+    def count(self, code: int) -> None:
+        """Take an exit code into account."""
+        self.code = max(self.code, code)
+
+    def read(self, number: int, zero: float) -> None:
+        """Show the output of a job, as soon as fewer than the limit are read."""
+        if self._reading >= _OUTPUTS:
+            self._unread.append((number, zero))
+            return
+        self._reading += 1
+        name = f"{jobid.f58(number)}: " if self._options.verbose else ""
+        writer = OutputWriter(label=self._options.label_io, prefix=name, quiet=self._options.quiet)
+
+        def taker(response: JSON | None, refusal: RpcError | None) -> None:
+            if response is not None:
+                writer.take(json.loads(response["event"]))
+                return
+            self._reading -= 1
+            if refusal is not None and refusal.errnum not in (errno.ENODATA, errno.ENOENT):
+                note(f"{jobid.f58(number)}: {refusal}")
+            if self._unread:
+                self.read(*self._unread.popleft())
+
+        payload = {"id": number, "path": "guest.output", "flags": 0}
+        self._client.call("job-info.eventlog-watch", payload, taker, streaming=True)
+
+
+class _Followed:
+    """One job followed event by event."""
+
+    __slots__ = ("_client", "_id", "_options", "_request", "_watcher", "_zero")
+
+    def __init__(self, watcher: Watcher, client: Client, options: argparse.Namespace, number: int) -> None:
+        self._watcher = watcher
+        self._client = client
+        self._options = options
+        self._id = number
+        self._zero = 0.0
+        payload = {"id": number, "path": "eventlog", "flags": 0}
+        self._request = client.call("job-info.eventlog-watch", payload, self._take, streaming=True)
+
+    def _take(self, response: JSON | None, refusal: RpcError | None) -> None:
+        if response is not None:
+            self._event(json.loads(response["event"]))
+        elif refusal is not None and refusal.errnum != errno.ENODATA:
+            note(f"{jobid.f58(self._id)}: {refusal}")
+            self._watcher.count(1)
+
+    def _event(self, event: JSON) -> None:
+        name, context = event["name"], event.get("context") or {}
+        if name == "submit":
+            self._zero = event["timestamp"]
+        elapsed = event["timestamp"] - self._zero
+        if self._options.verbose > 1:
+            text = json.dumps(context, separators=(",", ":"), sort_keys=True) if context else ""
+            note(f"{jobid.f58(self._id)}: {elapsed:.3f}s: {name} {text}")
+        if name == "start" and self._options.watch:
+            sys.stdout.flush()
+            self._watcher.read(self._id, self._zero)
+        elif name == "finish":
+            self._watcher.finished(self._id, context["status"], elapsed)
+        elif name == "exception":
+            self._watcher.exception(context["type"], context["severity"], context.get("note", ""))
+            if context["severity"] == 0:
+                self._watcher.count(1)
+        if name == self._options.wait_event:
+            self._client.cancel(self._request)

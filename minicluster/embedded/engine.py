@@ -1,0 +1,143 @@
+"""The job engine of a lead broker: builds its parts, registers its topics, ends it in order."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from minicluster.embedded import dump, log, ports
+from minicluster.embedded.errors import StorageFull
+from minicluster.embedded.job import State
+from minicluster.embedded.job_control import JobControl
+from minicluster.embedded.job_info import JobInfo
+from minicluster.embedded.job_list import JobList
+from minicluster.embedded.job_manager import JobManager, Parts
+from minicluster.embedded.jobid import IdMaker
+from minicluster.embedded.pool import Pool
+from minicluster.embedded.queues import Queues
+from minicluster.embedded.replay import replay
+from minicluster.embedded.resource_status import ResourceStatus
+from minicluster.embedded.scheduler import Scheduler, policy_of
+from minicluster.embedded.store import Store
+
+if TYPE_CHECKING:
+    from minicluster.embedded.services import Handler, Registry
+
+DATABASE = "jobs.sqlite"
+
+
+class LeadEngine:
+    """What the lead broker holds of the engine."""
+
+    def __init__(self, manager: JobManager, resources: ResourceStatus) -> None:
+        self._manager = manager
+        self.events: ports.JobEvents = manager
+        self.membership: ports.Membership = resources
+        self.control = JobControl(manager)
+        self.listing = JobList(manager)
+        self.info = JobInfo(manager)
+
+    def start_queue(self) -> None:
+        """Begin to schedule."""
+        self._manager.ready = True
+        self._manager.turns.soon()
+
+    async def drain_all(self, timeout: float) -> bool:
+        """End every running job and wait for it; waiting jobs stay in the store. False: some still run."""
+        self._manager.ready = False
+        for job in tuple(self._manager.active.values()):
+            if job.state == State.RUN:
+                self._manager.raise_exception(job, "cancel", 0, "instance is shutting down")
+        deadline = asyncio.get_running_loop().time() + timeout
+        while running := [j for j in self._manager.active.values() if j.state in State.RUNNING]:
+            left = deadline - asyncio.get_running_loop().time()
+            try:
+                await asyncio.wait_for(self._manager.watchers.changed(running[0].id), left)
+            except TimeoutError:
+                return False
+        return True
+
+    def dump(self, path: str) -> int:
+        """Write every job to `path` and return how many. Raises DumpError."""
+        self._manager.turns.write()
+        return dump.write(self._manager.parts.store.copy_to, Path(path))
+
+    def close(self) -> None:
+        """Write what waits and close the store."""
+        try:
+            self._manager.parts.store.close()
+        except StorageFull as lost:
+            self._manager.parts.log(log.ERR, str(lost))
+
+
+def build_lead_services(context: ports.LeadContext, registry: Registry) -> LeadEngine:
+    """Open (or restore) the job data, take up its jobs, and register the engine's topics.
+
+    Raises StorageError, DumpError, SchedulerError or ConfigurationError: then the lead cannot start.
+    """
+    clock = context.clock or time.time
+    path = Path(context.statedir) / DATABASE
+    if context.restore is not None:
+        dump.restore(Path(context.restore), path, context.log)
+    store = Store(path)
+    manager = JobManager(_parts(context, store, clock))
+    resources = ResourceStatus(manager, clock)
+    manager.parts.queues.restore(store.get_meta("queues"))
+    replay(manager)
+    engine = LeadEngine(manager, resources)
+    _register(registry, engine, manager, resources)
+    return engine
+
+
+def _parts(context: ports.LeadContext, store: Store, clock: ports.Clock) -> Parts:
+    epoch = store.get_meta("epoch")
+    if epoch is None:
+        epoch = repr(clock())
+        store.set_meta("epoch", epoch)
+    scheduler = Scheduler(Pool(context.R), policy_of(context.config), context.log)
+    return Parts(
+        store=store,
+        scheduler=scheduler,
+        queues=Queues(context.config),
+        executor=context.executor,
+        ids=IdMaker(float(epoch), store.largest_id()),
+        owner=context.owner,
+        clock=clock,
+        loop=context.loop or asyncio.get_running_loop(),
+        log=context.log,
+    )
+
+
+def _register(registry: Registry, engine: LeadEngine, manager: JobManager, resources: ResourceStatus) -> None:
+    control, listing, info = engine.control, engine.listing, engine.info
+    topics: dict[str, Handler] = {
+        "job-ingest.submit": control.submit,
+        "job-manager.raise": control.raise_,
+        "job-manager.raiseall": control.raiseall,
+        "job-manager.kill": control.kill,
+        "job-manager.urgency": control.urgency,
+        "job-manager.wait": control.wait,
+        "job-manager.drain": control.drain,
+        "job-manager.idle": control.idle,
+        "job-manager.queue-list": control.queue_list,
+        "job-manager.queue-status": control.queue_status,
+        "job-manager.queue-enable": control.queue_enable,
+        "job-manager.queue-start": control.queue_start,
+        "job-manager.events-journal": info.journal,
+        "job-list.list": listing.list,
+        "job-list.list-id": listing.list_id,
+        "job-list.job-stats": listing.stats,
+        "job-info.lookup": info.lookup,
+        "job-info.eventlog-watch": info.watch,
+        "resource.status": resources.status,
+        "resource.drain": resources.drain,
+        "resource.undrain": resources.undrain,
+        "resource.sched-status": resources.sched_status,
+        "sched.resource-status": resources.sched_status,
+        "sched.stats-get": resources.sched_stats,
+        "content.dump": lambda request: dump.dump(manager, request),
+    }
+    for topic, handler in topics.items():
+        registry.register(topic, handler)

@@ -1,0 +1,156 @@
+"""What is stored of a job: jobspec, R, eventlogs, and its output as RFC 24 has it."""
+
+from __future__ import annotations
+
+import base64
+import errno
+import json
+from typing import TYPE_CHECKING, Any
+
+from minicluster.embedded import eventlog
+from minicluster.embedded.errors import RpcError
+from minicluster.embedded.job_manager import EXEC, MAIN
+from minicluster.embedded.jobspec import redacted
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from minicluster.embedded.job_manager import JobManager
+    from minicluster.embedded.services import Request
+
+JSON = dict[str, Any]
+OUTPUT = "guest.output"
+DECODE = 1  # lookup flag: answer jobspec and R as objects
+_BATCH = 16  # chunks read at a time: with 64 KiB a chunk, 1 MiB
+
+
+class JobInfo:
+    """Answers job-info.* and the job manager's journal."""
+
+    def __init__(self, manager: JobManager) -> None:
+        self._manager = manager
+        self._store = manager.parts.store
+
+    def lookup(self, request: Request) -> JSON:
+        """job-info.lookup: one or several keys of a job."""
+        jobid = request.need("id", int)
+        decode = bool(request.payload.get("flags", 0) & DECODE)
+        self._known(jobid)
+        answer: JSON = {"id": jobid}
+        for key in request.need("keys", list):
+            answer[key] = self._value(jobid, key, decode)
+        return answer
+
+    def _known(self, jobid: int) -> None:
+        if self._store.jobspec(jobid) is None:
+            raise RpcError(errno.ENOENT, "invalid job id")
+
+    def _value(self, jobid: int, key: str, decode: bool) -> Any:
+        if key in (MAIN, EXEC, OUTPUT):
+            self._manager.turns.write()
+            return "".join(line for _, line in self._lines(jobid, key, 0, -1))
+        if key == "J":
+            return _unsigned(self._store.jobspec(jobid) or "")
+        text = {"jobspec": self._store.jobspec, "R": self._store.resources}.get(key, lambda _id: None)(jobid)
+        if text is None:
+            raise RpcError(errno.ENOENT)
+        if key == "jobspec":
+            shown = redacted(json.loads(text))
+            return shown if decode else json.dumps(shown, ensure_ascii=True)
+        return json.loads(text) if decode else text
+
+    def _lines(self, jobid: int, path: str, after: int, most: int) -> list[tuple[int, str]]:
+        """Lines with their sequence numbers, each with its newline."""
+        if path != OUTPUT:
+            return [(seq, line + "\n") for seq, line in self._store.events(jobid, path, after, most)]
+        chunks = self._store.output(jobid, after, most)
+        lines = [] if after or not chunks else [(0, _line(chunks[0][4], "header", _HEADER))]
+        lines += [(seq, _output_line(task, stream, data, t)) for seq, task, stream, data, t in chunks]
+        return lines
+
+    async def watch(self, request: Request) -> AsyncIterator[JSON]:
+        """job-info.eventlog-watch: a log's lines, those to come too, until the job is inactive."""
+        jobid = request.need("id", int)
+        path = request.need("path", str)
+        self._known(jobid)
+        if path not in (MAIN, EXEC, OUTPUT):
+            raise RpcError(errno.ENOENT)
+        after = int(request.payload.get("since", 0))
+        while True:
+            ended = jobid not in self._manager.active
+            self._manager.turns.write()
+            lines = self._lines(jobid, path, after, _BATCH)
+            for seq, line in lines:
+                yield {"event": line, "seq": seq}
+                after = max(after, seq)
+            if not lines:
+                if ended:
+                    return
+                await self._manager.watchers.changed(jobid)
+
+    async def journal(self, request: Request) -> AsyncIterator[JSON]:
+        """job-manager.events-journal: with `full` the history, a sentinel (id -1), then what happens."""
+        full = bool(request.payload.get("full", False))
+        watchers = self._manager.watchers
+        self._manager.turns.write()
+        listener = watchers.subscribe()
+        try:
+            if full:
+                for item in self._history(self._store.last_event()):
+                    yield item
+            yield {"id": -1, "events": []}
+            while (posted := await listener.get()) is not None:
+                yield self._with_data(*posted)
+        finally:
+            watchers.unsubscribe(listener)
+
+    def _history(self, last: int) -> Iterator[JSON]:
+        """Every job's events up to a sequence number."""
+        for jobid in self._store.known_ids():
+            lines = self._store.events(jobid, MAIN)
+            item: JSON = {"id": jobid, "events": [json.loads(line) for seq, line in lines if seq <= last]}
+            if item["events"]:
+                item["jobspec"] = self._value(jobid, "jobspec", True)
+                resources = self._store.resources(jobid)
+                yield item | ({"R": json.loads(resources)} if resources else {})
+
+    def _with_data(self, jobid: int, entry: JSON) -> JSON:
+        item: JSON = {"id": jobid, "events": [entry]}
+        if entry["name"] == "submit":
+            item["jobspec"] = self._value(jobid, "jobspec", True)
+        elif entry["name"] == "alloc":
+            item["R"] = json.loads(self._store.resources(jobid) or "null")
+        return item
+
+
+_HEADER: JSON = {
+    "version": 1,
+    "encoding": {"stdout": "UTF-8", "stderr": "UTF-8"},
+    "count": {"stdout": 1, "stderr": 1},
+    "options": {},
+}
+
+
+def _unsigned(jobspec: str) -> str:
+    """The submitted jobspec, environment included, in the envelope that Flux keeps it in (mechanism none)."""
+    parts = (b"version\0i1\0mechanism\0snone\0", jobspec.encode())
+    return ".".join(base64.b64encode(part).decode() for part in parts) + ".none"
+
+
+def _line(timestamp: float, name: str, context: JSON) -> str:
+    return eventlog.encode(eventlog.event(timestamp, name, context)) + "\n"
+
+
+def _output_line(task: int, stream: str, data: bytes | None, t: float) -> str:
+    """An RFC 24 event: data, its end, or a message of the shell."""
+    if stream.startswith("log"):
+        text = (data or b"").decode(errors="replace")
+        return _line(t, "log", {"rank": task, "level": int(stream.removeprefix("log")), "message": text})
+    context: JSON = {"stream": stream, "rank": str(task)}
+    if data is None:
+        return _line(t, "data", {**context, "eof": True})
+    try:
+        context["data"] = data.decode()
+    except UnicodeDecodeError:
+        context |= {"encoding": "base64", "data": base64.b64encode(data).decode()}
+    return _line(t, "data", context)

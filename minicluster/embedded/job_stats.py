@@ -1,0 +1,75 @@
+"""Counts of jobs by state and outcome, for the instance and for each queue (job-list.job-stats)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from minicluster.embedded.job import Job, Result, State
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_STATES = {
+    "depend": State.DEPEND,
+    "priority": State.PRIORITY,
+    "sched": State.SCHED,
+    "run": State.RUN,
+    "cleanup": State.CLEANUP,
+    "inactive": State.INACTIVE,
+}
+
+
+class JobStats:
+    """Kept current with every change of state."""
+
+    def __init__(self, queues: Iterable[str]) -> None:
+        self._queues = tuple(queues)
+        self._states: Counter[tuple[str | None, State]] = Counter()
+        self._results: Counter[tuple[str | None, Result]] = Counter()
+
+    def enter(self, job: Job, state: State) -> None:
+        """A job appeared."""
+        self._states[job.queue, state] += 1
+
+    def leave(self, job: Job) -> None:
+        """A job disappeared."""
+        self._states[job.queue, job.state] -= 1
+
+    def move(self, job: Job, state: State) -> None:
+        """A job changes its state, which it still has, to `state`."""
+        self._states[job.queue, job.state] -= 1
+        self._states[job.queue, state] += 1
+
+    def end(self, job: Job) -> None:
+        """A job became inactive."""
+        self._results[job.queue, job.result] += 1
+
+    def restore(self, counts: Iterable[tuple[str | None, int, int]]) -> None:
+        """Take up inactive jobs: queue, result, how many."""
+        for queue, result, count in counts:
+            self._states[queue, State.INACTIVE] += count
+            self._results[queue, Result(result)] += count
+
+    def count(self, states: State) -> int:
+        """How many jobs are in one of the states."""
+        return sum(number for (_, state), number in self._states.items() if state in states)
+
+    def encode(self) -> dict[str, Any]:
+        """The answer of job-list.job-stats."""
+        names = {queue for queue, _ in self._states} | {None, *self._queues}
+        answer = self._encode(names)
+        answer["inactive_purged"] = 0
+        answer["queues"] = [{"name": name, **self._encode({name})} for name in self._queues]
+        return answer
+
+    def _encode(self, queues: set[str | None]) -> dict[str, Any]:
+        states = {name: sum(self._states[q, state] for q in queues) for name, state in _STATES.items()}
+        results = {result: sum(self._results[q, result] for q in queues) for result in Result}
+        return {
+            "job_states": {**states, "total": sum(states.values())},
+            "successful": results[Result.COMPLETED],
+            "failed": results[Result.FAILED],
+            "canceled": results[Result.CANCELED],
+            "timeout": results[Result.TIMEOUT],
+        }

@@ -1,0 +1,180 @@
+"""The lead broker: membership, the job engine, the initial program, and the end of the instance."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from minicluster.embedded import taskmap
+from minicluster.embedded.broker import Broker
+from minicluster.embedded.engine import LeadEngine, build_lead_services
+from minicluster.embedded.errors import BootError, ConfigurationError, DumpError
+from minicluster.embedded.execution import Execution
+from minicluster.embedded.forwarding import LeadSide
+from minicluster.embedded.log import ERR, INFO, WARNING
+from minicluster.embedded.membership import Membership
+from minicluster.embedded.overlay import LeadOverlay
+from minicluster.embedded.ports import JSON, LeadContext
+from minicluster.embedded.program import Program
+from minicluster.embedded.tasks import Tasks
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from minicluster.embedded.services import Request
+
+_GOODBYE_TIMEOUT = 10.0
+
+
+class Lead(Broker):
+    """Rank 0."""
+
+    async def run(self) -> int:
+        """Live until the program ends, a client or a signal ends the instance; return the exit code."""
+        self._quorum = self._wanted_quorum()
+        self._finished = asyncio.Event()
+        self._program: Program | None = None
+        self._code = 0
+        overlay = LeadOverlay(self.place.boot, self.log, self.timing)
+        overlay.open()
+        self.place.publish(overlay)
+        self.attributes.set("broker.quorum", self._quorum)
+        if overlay.endpoint:
+            self.attributes.set("tbon.endpoint", overlay.endpoint)
+        self._register()
+        try:
+            engine, tasks = await self._begin(overlay)
+            await self._serve()
+            await self._cleanup(engine, tasks)
+            await overlay.shutdown(_GOODBYE_TIMEOUT)
+            engine.close()
+        finally:
+            self._finished.set()
+            await asyncio.sleep(0)  # streams of shutdown.start tell their clients
+            await self.close()
+            overlay.close()
+        return self._code
+
+    def _wanted_quorum(self) -> int:
+        size = self.place.boot.size
+        text = self.attributes.get("broker.quorum") or str(size)
+        if not text.isdigit() or not 1 <= int(text) <= size:
+            raise ConfigurationError(
+                f"Error parsing broker.quorum attribute: {text!r} is not a number from 1 to {size}"
+            )
+        return int(text)
+
+    async def _begin(self, overlay: LeadOverlay) -> tuple[LeadEngine, Tasks]:
+        resources = self.place.resources
+        assert resources is not None  # noqa: S101 - boot.find gives the lead one
+        cores = {node.rank: len(node.cores) for node in taskmap.nodes_of(resources)}
+        execution = Execution(overlay, cores, self.log)
+        host = self.place.boot.hosts[0]
+        tasks = Tasks(overlay, self.reaper, self.surroundings(), host, self.grace)
+        engine = build_lead_services(self._context(execution, resources), self.registry)
+        execution.events = engine.events
+        execution.register(self.registry)
+        forwarding = LeadSide(overlay, self.registry)
+        membership = Membership(overlay, engine.membership, self.place.boot.hosts)
+        membership.on_gone = [execution.rank_gone, forwarding.rank_gone]
+        membership.on_change = self._members_changed
+        membership.register(self.registry)
+        self._membership = membership
+        await self.open()
+        membership.begin()
+        engine.start_queue()
+        return engine, tasks
+
+    def _context(self, execution: Execution, resources: JSON) -> LeadContext:
+        return LeadContext(
+            config=self.config,
+            R=resources,
+            statedir=str(self._statedir()),
+            executor=execution,
+            owner=int(self.attributes.get("security.owner") or 0),
+            restore=self.attributes.get("content.restore"),
+            log=self.log,
+        )
+
+    def _statedir(self) -> Path:
+        given = self.attributes.get("statedir")
+        path = Path(given) if given else self.rundir / "state"
+        self.attributes.set("statedir", path)
+        try:
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=path) as probe:
+                probe.write(b"x" * 4096)
+                probe.flush()
+        except OSError as error:
+            raise BootError(f"statedir {path}: cannot write there: {error.strerror}") from error
+        return path
+
+    def _register(self) -> None:
+        self.registry.register("shutdown.start", self._shutdown)
+        self.registry.register("state-machine.get", self._state)
+        self.registry.register("log.dmesg", self._dmesg)
+        self._state_name, self._since = "quorum", time.time()
+
+    async def _state(self, _request: Request) -> JSON:
+        return {"state": self._state_name, "duration": time.time() - self._since}
+
+    async def _dmesg(self, _request: Request) -> JSON:
+        return {"lines": list(self.log.ring)}
+
+    async def _shutdown(self, _request: Request) -> AsyncIterator[JSON]:
+        self.log(INFO, "shutdown: asked for by a client")
+        self.end.set()
+        yield {"log": "shutting down"}
+        await self._finished.wait()
+
+    def _enter(self, state: str) -> None:
+        self.log(INFO, f"{self._state_name}->{state} {time.time() - self._since:.3f}s", "state-machine")
+        self._state_name, self._since = state, time.time()
+
+    def _members_changed(self, online: int) -> None:
+        if online >= self._quorum and self._state_name == "quorum":
+            self._enter("run")
+            if not self.attributes.get("broker.rc2_none"):
+                self._program = Program(self.options.program, self.uri, self.log, self.reaper)
+                self._program.ended.add_done_callback(self._program_ended)
+                self._program.start()
+
+    def _program_ended(self, ended: asyncio.Future[int]) -> None:
+        self._code = ended.result()
+        self.end.set()
+
+    async def _serve(self) -> None:
+        warning = asyncio.get_running_loop().call_later(60, self._warn_quorum)
+        await self.end.wait()
+        warning.cancel()
+
+    def _warn_quorum(self) -> None:
+        if self._state_name == "quorum":
+            missing = self._membership.offline()
+            self.log(WARNING, f"quorum delayed: waiting for {self._quorum} brokers, offline are {missing}")
+
+    def terminate(self, signum: int) -> None:
+        """End the instance; a program that runs is told first, and its exit code stays the instance's."""
+        self.log(INFO, f"signal {signum}: shutting down")
+        if self._program is None:
+            self._code = 128 + signum if self._state_name == "quorum" else 0
+        self.end.set()
+
+    async def _cleanup(self, engine: LeadEngine, tasks: Tasks) -> None:
+        if self._program is not None:
+            await self._program.stop(self.grace)
+            self._code = self._program.ended.result() if self._program.ended.done() else 137
+        self._enter("cleanup")
+        await engine.drain_all(2 * self.grace + 5)
+        dump = self.attributes.get("content.dump")
+        if dump:
+            try:
+                engine.dump(dump)
+            except DumpError as error:
+                self.log(ERR, f"content.dump: {error}")
+                self._code = self._code or 1
+        await tasks.end_all()
+        self._enter("shutdown")

@@ -1,0 +1,101 @@
+"""Which brokers are there, as the lead sees it: joins and leaves, and the overlay.* requests about them."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from broker_config import hostlist
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from minicluster.embedded import ports
+    from minicluster.embedded.overlay import LeadOverlay
+    from minicluster.embedded.ports import JSON
+    from minicluster.embedded.services import Registry, Request
+
+
+@dataclass(slots=True)
+class Standing:
+    """One rank's status: offline, full or lost; `error` says why it went."""
+
+    status: str
+    since: float
+    error: str | None = None
+
+
+class Membership:
+    """Tells the engine of ranks that come and go."""
+
+    def __init__(self, overlay: LeadOverlay, engine: ports.Membership, hosts: Sequence[str]) -> None:
+        self.on_gone: Sequence[Callable[[int], None]] = ()
+        self.on_change: Callable[[int], None] = lambda _online: None
+        self._overlay = overlay
+        self._engine = engine
+        self._hosts = hosts
+        self._ranks = {rank: Standing("offline", time.time()) for rank in range(len(hosts))}
+
+    def begin(self) -> None:
+        """Join the lead itself, then whoever comes."""
+        self._overlay.joined = self._join
+        self._overlay.left = self._leave
+        self._join(0, self._hosts[0])
+        for rank, peer in self._overlay.peers.items():  # who came before the engine was there
+            self._join(rank, peer.host)
+
+    def _join(self, rank: int, host: str) -> None:
+        self._ranks[rank] = Standing("full", time.time())
+        self._engine.rank_up(rank, host)
+        self.on_change(self.online)
+
+    def _leave(self, rank: int, reason: str, lost: bool) -> None:
+        self._ranks[rank] = Standing("lost" if lost else "offline", time.time(), reason)
+        self._engine.rank_down(rank, reason)
+        for tell in self.on_gone:
+            tell(rank)
+        self.on_change(self.online)
+
+    @property
+    def online(self) -> int:
+        """Return how many brokers are there."""
+        return sum(standing.status == "full" for standing in self._ranks.values())
+
+    def offline(self) -> str:
+        """Return the hosts that are not there."""
+        return hostlist.encode(self._hosts[rank] for rank, its in self._ranks.items() if its.status != "full")
+
+    def register(self, registry: Registry) -> None:
+        """Serve overlay.health, overlay.topology, overlay.stats-get."""
+        registry.register("overlay.health", self._health)
+        registry.register("overlay.topology", self._topology)
+        registry.register("overlay.stats-get", self._stats)
+
+    def _told(self, rank: int) -> JSON:
+        its = self._ranks[rank]
+        told = {"rank": rank, "status": its.status, "duration": time.time() - its.since}
+        return told | ({"error": its.error} if its.error else {})
+
+    async def _health(self, _request: Request) -> JSON:
+        followers = [self._told(rank) for rank in self._ranks if rank]
+        statuses = {each["status"] for each in followers}
+        status = "full" if statuses <= {"full"} else "degraded" if "lost" in statuses else "partial"
+        return {**self._told(0), "status": status, "children": followers}
+
+    async def _topology(self, _request: Request) -> JSON:
+        followers = [{"rank": rank, "size": 1, "children": []} for rank in self._ranks if rank]
+        return {"rank": 0, "size": len(self._ranks), "children": followers}
+
+    async def _stats(self, _request: Request) -> JSON:
+        stats = self._overlay.stats
+        return {
+            "child-count": len(self._hosts) - 1,
+            "child-connected": self.online - 1,
+            "parent-count": 0,
+            "parent-rpc": 0,
+            "child-rpc": 0,
+            "refused": stats.refused,
+            "refused-addresses": stats.refused_addresses,
+            "lost": stats.lost,
+        }

@@ -1,0 +1,102 @@
+"""Child processes of a broker: reaping, process groups, and whatever a job leaves behind.
+
+The broker is a child subreaper (prctl(2)): a process that lost its parent becomes the broker's child, however
+it detached itself. MARKER in its environment, or its session, tells whose job it was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import os
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+MARKER = "MINICLUSTER_JOB"
+"""Environment variable: path of instance and job ids, the outer instance's first."""
+
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+class Reaper:
+    """Collects every child that ends and calls who waits for it with the wait status."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[int, Callable[[int], None]] = {}
+        self.orphan_ended: Callable[[], None] = lambda: None
+
+    def open(self) -> None:
+        """Become the parent of orphaned descendants and listen for SIGCHLD."""
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGCHLD, self._collect)
+
+    def watch(self, pid: int, ended: Callable[[int], None]) -> None:
+        """Call `ended(status)` when `pid` ended; to be asked for in the same loop step as the start."""
+        self._waiting[pid] = ended
+
+    def _collect(self) -> None:
+        orphans = False
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                break
+            if pid == 0:
+                break
+            ended = self._waiting.pop(pid, None)
+            if ended is None:
+                orphans = True
+            else:
+                ended(status)
+        if orphans:
+            self.orphan_ended()
+
+    def orphans(self) -> Iterator[int]:
+        """Yield children that nobody here started."""
+        return (pid for pid in children(os.getpid()) if pid not in self._waiting)
+
+
+def children(pid: int) -> list[int]:
+    """Return the child processes of `pid`, of all of its threads."""
+    try:
+        texts = [file.read_text() for file in Path(f"/proc/{pid}/task").glob("*/children")]
+    except OSError:
+        return []
+    return [int(word) for text in texts for word in text.split()]
+
+
+def family(pids: Iterable[int]) -> Iterator[int]:
+    """Yield these processes and all their descendants, parents first."""
+    for pid in pids:
+        yield pid
+        yield from family(children(pid))
+
+
+def belongs(pid: int, marker: str, sessions: Iterable[int]) -> bool:
+    """Tell whether `pid` is of the job `marker` (or of an instance in it), whose tasks led these sessions."""
+    with contextlib.suppress(OSError):
+        if os.getsid(pid) in sessions:
+            return True
+        wanted = f"{MARKER}={marker}".encode()
+        for entry in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+            if entry == wanted or entry.startswith(wanted + b"/"):
+                return True
+    return False
+
+
+def signal_group(leader: int, signum: int) -> None:
+    """Signal a process group; one that is gone is no error."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, signum)
+
+
+def signal_family(pids: Iterable[int], signum: int) -> None:
+    """Signal processes and all their descendants."""
+    for pid in list(family(pids)):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signum)

@@ -1,0 +1,129 @@
+"""Take up the jobs of an earlier lead from the store: waiting ones wait on, running ones are failed."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from minicluster.embedded import jobspec, log
+from minicluster.embedded.errors import RpcError
+from minicluster.embedded.job import Job, State
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from minicluster.embedded.job_manager import JobManager
+
+JSON = dict[str, Any]
+RESTARTED = "lead broker restarted: the job's processes are gone"
+_KILLED = 9  # wait status of tasks that died with their broker
+
+
+def replay(manager: JobManager) -> None:
+    """Bring every job that did not end back into the job manager."""
+    store = manager.parts.store
+    manager.stats.restore(store.counts())
+    jobs = [job for row in store.active() if (job := _rebuilt(manager, row)) is not None]
+    for job in jobs:
+        manager.active[job.id] = job
+        manager.stats.enter(job, job.state)
+    for job in jobs:
+        if job.id in manager.active:
+            _resume(manager, job)
+
+
+def _rebuilt(manager: JobManager, row: tuple[int, int, str, str | None]) -> Job | None:
+    """A job as its eventlog tells it."""
+    jobid, userid, text, resources = row
+    try:
+        parsed = jobspec.parse(json.loads(text))
+    except RpcError as error:
+        manager.parts.log(log.ERR, f"job {jobid} is passed over: its stored jobspec is invalid: {error}")
+        return None
+    job = Job(jobid, userid, 16, 0, parsed)
+    job.R = json.loads(resources) if resources else None
+    for _, line in manager.parts.store.events(jobid, "eventlog"):
+        entry = json.loads(line)
+        apply = _EFFECTS.get(entry["name"])
+        if apply is not None:
+            apply(job, entry["timestamp"], entry.get("context", {}))
+    return job
+
+
+def _resume(manager: JobManager, job: Job) -> None:
+    if job.state in State.RUNNING:
+        _end(manager, job)
+        return
+    for description in tuple(job.dependencies or ()):
+        manager.dependencies.wait(job.id, description)
+    manager.resume(job)
+
+
+def _end(manager: JobManager, job: Job) -> None:
+    """Its processes died with the earlier lead."""
+    if job.state == State.RUN:
+        manager.enter_cleanup(job)
+        manager.raise_exception(job, "exec", 0, RESTARTED)
+    if job.started and job.status is None:
+        manager.finished(job.id, _KILLED)
+    job.start_pending = True
+    manager.released(job.id, (), final=True)
+
+
+def _submit(job: Job, t: float, context: JSON) -> None:
+    job.t_submit = job.t_depend = t
+    job.urgency, job.flags, job.state = context["urgency"], context["flags"], State.DEPEND
+
+
+def _dependency_add(job: Job, _t: float, context: JSON) -> None:
+    job.dependencies = [*(job.dependencies or ()), context["description"]]
+
+
+def _dependency_remove(job: Job, _t: float, context: JSON) -> None:
+    job.dependencies = [each for each in job.dependencies or () if each != context["description"]] or None
+
+
+def _depend(job: Job, t: float, _context: JSON) -> None:
+    job.t_priority, job.state = t, State.PRIORITY
+
+
+def _priority(job: Job, t: float, context: JSON) -> None:
+    job.priority, job.t_sched, job.state = context["priority"], job.t_sched or t, State.SCHED
+
+
+def _urgency(job: Job, _t: float, context: JSON) -> None:
+    job.urgency = context["urgency"]
+
+
+def _alloc(job: Job, t: float, context: JSON) -> None:
+    job.t_run, job.state, job.annotations = t, State.RUN, context.get("annotations")
+
+
+def _start(job: Job, _t: float, _context: JSON) -> None:
+    job.started = True
+
+
+def _finish(job: Job, t: float, context: JSON) -> None:
+    job.status, job.t_cleanup, job.state = context["status"], job.t_cleanup or t, State.CLEANUP
+
+
+def _exception(job: Job, t: float, context: JSON) -> None:
+    severity = context["severity"]
+    if job.exception is None or severity < job.exception[1]:
+        job.exception = (context["type"], severity, context["note"])
+    if severity == 0:
+        job.t_cleanup, job.state = job.t_cleanup or t, State.CLEANUP
+
+
+_EFFECTS: dict[str, Callable[[Job, float, JSON], None]] = {
+    "submit": _submit,
+    "dependency-add": _dependency_add,
+    "dependency-remove": _dependency_remove,
+    "depend": _depend,
+    "priority": _priority,
+    "urgency": _urgency,
+    "alloc": _alloc,
+    "start": _start,
+    "finish": _finish,
+    "exception": _exception,
+}

@@ -1,0 +1,141 @@
+"""Topics and their handlers: what a broker answers, whoever asks and over whichever wire.
+
+A handler takes one `Request` and returns the payload of its answer: a dict, an awaitable of one, or, for a
+stream, an async iterator of dicts, whose next item is asked for only when the client took the last one, and
+which ends with ENODATA (RFC 6). Raise `RpcError` to refuse. A request for a topic that is not served here
+goes to `fallback`: on a follower that is the lead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from minicluster.embedded.errors import RpcError, StorageFull
+from minicluster.embedded.ports import JSON
+
+Answer = JSON | Awaitable[JSON] | AsyncIterator[JSON]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request: `rank` is the broker whose local socket took it."""
+
+    topic: str
+    payload: Mapping[str, Any]
+    userid: int = 0
+    rank: int = 0
+
+    def need(self, key: str, kind: type | tuple[type, ...]) -> Any:
+        """Return payload[key], refused with EPROTO where it is absent or of another type."""
+        value = self.payload.get(key)
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is int):
+            raise RpcError(errno.EPROTO, f"{self.topic}: {key!r} is missing or of the wrong type")
+        return value
+
+
+Handler = Callable[[Request], Answer]
+
+
+class Reply(Protocol):
+    """Sends one response; returns when there is room for the next."""
+
+    def __call__(self, response: JSON, *, last: bool) -> Awaitable[None]:
+        """Send `response`; no other follows the `last`."""
+
+
+Fallback = Callable[[Request, Reply], Awaitable[None]]
+
+
+class Registry:
+    """The topics of one broker."""
+
+    def __init__(self, log: Callable[[int, str], None] = lambda _level, _text: None) -> None:
+        self._handlers: dict[str, Handler] = {}
+        self._log = log
+        self.fallback: Fallback | None = None
+
+    def register(self, topic: str, handler: Handler) -> None:
+        """Serve `topic`; a topic has one handler."""
+        if topic in self._handlers:
+            raise ValueError(f"topic {topic} is already served")
+        self._handlers[topic] = handler
+
+    async def serve(self, request: Request, reply: Reply) -> None:
+        """Answer `request`, whatever becomes of it; only a broken wire (OSError) is raised."""
+        try:
+            await self._serve(request, reply)
+        except RpcError as refusal:
+            await reply(failure(refusal.errnum, refusal.text), last=True)
+        except StorageFull as refusal:
+            await reply(failure(errno.ENOSPC, str(refusal)), last=True)
+        except OSError:
+            raise
+        except Exception as bug:  # noqa: BLE001 - one bad handler must not end the instance
+            self._log(3, f"{request.topic}: {type(bug).__name__}: {bug}")
+            await reply(failure(errno.EIO, f"{request.topic}: {type(bug).__name__}: {bug}"), last=True)
+
+    async def _serve(self, request: Request, reply: Reply) -> None:
+        handler = self._handlers.get(request.topic)
+        if handler is None:
+            if self.fallback is None:
+                raise RpcError(errno.ENOSYS, f"No service matching {request.topic} is registered")
+            await self.fallback(request, reply)
+            return
+        answer = handler(request)
+        if isinstance(answer, dict):
+            await reply({"payload": answer}, last=True)
+        elif inspect.isawaitable(answer):
+            await reply({"payload": await answer}, last=True)
+        else:
+            await _send_stream(answer, reply)
+
+
+async def _send_stream(items: AsyncIterator[JSON], reply: Reply) -> None:
+    try:
+        async for item in items:
+            await reply({"payload": item}, last=False)
+    finally:
+        if inspect.isasyncgen(items):
+            await items.aclose()
+    await reply(failure(errno.ENODATA, "No data available"), last=True)
+
+
+def failure(errnum: int, text: str) -> JSON:
+    """Return the response that refuses, or ends a stream."""
+    return {"errnum": errnum, "errstr": text}
+
+
+class Calls:
+    """The requests under way of one client or one follower, each cancellable by its number."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+
+    def start(self, number: int, request: Request, reply: Reply) -> None:
+        """Serve `request` in the background."""
+        task = asyncio.get_running_loop().create_task(self._registry.serve(request, reply))
+        self._tasks[number] = task
+        task.add_done_callback(lambda done: self._ended(number, done))
+
+    def _ended(self, number: int, task: asyncio.Task[None]) -> None:
+        if self._tasks.get(number) is task:
+            del self._tasks[number]
+        if not task.cancelled():
+            task.exception()  # a client that hung up: its stream has nobody left to tell
+
+    def cancel(self, number: int) -> None:
+        """End one request; an unknown number ended before."""
+        task = self._tasks.get(number)
+        if task is not None:
+            task.cancel()
+
+    def cancel_all(self) -> None:
+        """End every request: who asked is gone."""
+        for task in tuple(self._tasks.values()):
+            task.cancel()

@@ -1,0 +1,125 @@
+"""A task's pipes on the loop: output in lines and bounded pieces, input with backpressure."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections import deque
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+READ_SIZE = 1 << 16
+_HELD_LIMIT = 1 << 16  # a line that is longer goes on in pieces
+
+
+class OutputPump:
+    """Reads one pipe. `emit(data)` gets whole lines (pieces of a very long one), `ended()` follows."""
+
+    def __init__(
+        self, descriptor: int, emit: Callable[[bytes], None], ended: Callable[[], None], *, lines: bool
+    ) -> None:
+        self._descriptor = descriptor
+        self._emit = emit
+        self._ended = ended
+        self._lines = lines
+        self._held = b""
+        self._loop = asyncio.get_running_loop()
+        os.set_blocking(descriptor, False)
+        self.resume()
+
+    def pause(self) -> None:
+        """Read no more: the receiver is behind, so the task will block on its full pipe."""
+        if self._descriptor >= 0:
+            self._loop.remove_reader(self._descriptor)
+
+    def resume(self) -> None:
+        """Read on."""
+        if self._descriptor >= 0:
+            self._loop.add_reader(self._descriptor, self._readable)
+
+    def _readable(self) -> None:
+        try:
+            data = os.read(self._descriptor, READ_SIZE)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self.close()
+        elif self._lines:
+            self._cut(data)
+        else:
+            self._emit(data)
+
+    def _cut(self, data: bytes) -> None:
+        end = data.rfind(b"\n") + 1
+        if end:
+            whole, self._held = self._held + data[:end], data[end:]
+            self._emit(whole)
+        else:
+            self._held += data
+        if len(self._held) >= _HELD_LIMIT:
+            held, self._held = self._held, b""
+            self._emit(held)
+
+    def close(self) -> None:
+        """Deliver what is held and end the stream."""
+        if self._descriptor >= 0:
+            self.pause()
+            os.close(self._descriptor)
+            self._descriptor = -1
+            if self._held:
+                self._emit(self._held)
+            self._ended()
+
+
+class InputFeed:
+    """Writes one pipe; `written()` of each piece is called once the task took it, or cannot any more."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._queue: deque[tuple[memoryview, Callable[[], None]]] = deque()
+        self._closing = False
+        self._loop = asyncio.get_running_loop()
+        os.set_blocking(descriptor, False)
+
+    def write(self, data: bytes, written: Callable[[], None], *, eof: bool) -> None:
+        """Queue a piece; with `eof` the pipe is closed behind it."""
+        self._closing = self._closing or eof
+        self._queue.append((memoryview(data), written))
+        if len(self._queue) == 1:
+            self._writable()
+
+    def _writable(self) -> None:
+        while self._queue:
+            data, written = self._queue[0]
+            try:
+                count = os.write(self._descriptor, data) if data and self._descriptor >= 0 else len(data)
+            except BlockingIOError:
+                count = 0
+            except OSError:  # the task closed its end
+                count = len(data)
+            if count < len(data):
+                self._queue[0] = (data[count:], written)
+                self._loop.add_writer(self._descriptor, self._writable)
+                return
+            self._queue.popleft()
+            written()
+        if self._descriptor >= 0:
+            self._loop.remove_writer(self._descriptor)
+            if self._closing:
+                self.close()
+
+    def close(self) -> None:
+        """Close the pipe; pieces still queued count as written."""
+        if self._descriptor >= 0:
+            self._loop.remove_writer(self._descriptor)
+            with contextlib.suppress(OSError):
+                os.close(self._descriptor)
+            self._descriptor = -1
+        queued, self._queue = self._queue, deque()
+        for _data, written in queued:
+            written()

@@ -1,0 +1,106 @@
+"""One turn of the loop: decide, write everything in one transaction, start what got resources, tell watchers.
+
+So no job is started whose allocation a restarted lead would not know of, and nobody is told of an event that
+is not stored. While the store cannot be written, nothing starts, events wait in memory, and the write is
+tried again every second.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from minicluster.embedded import log
+from minicluster.embedded.store import StorageLost, Store
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable, Iterable
+
+    from minicluster.embedded.watchers import Watchers
+
+RETRY_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """What a turn calls."""
+
+    decide: Callable[[], None]
+    launch: Callable[[], None]
+    output_lost: Callable[[Iterable[int], str], None]  # of these jobs, for this reason
+
+
+class Turns:
+    """Has at most one turn due at a time."""
+
+    def __init__(
+        self,
+        store: Store,
+        watchers: Watchers,
+        steps: Steps,
+        loop: asyncio.AbstractEventLoop,
+        told: Callable[[int, str], None],
+    ) -> None:
+        self.trouble: str | None = None  # why nothing can be written
+        self._store = store
+        self._watchers = watchers
+        self._steps = steps
+        self._loop = loop
+        self._told = told
+        self._posted: list[tuple[int, dict[str, Any]]] = []
+        self._due = False
+        self._retrying = False
+
+    def soon(self) -> None:
+        """Have a turn at the end of what the loop does now."""
+        if not self._due:
+            self._due = True
+            self._loop.call_soon(self.turn)
+
+    def post(self, job: int, entry: dict[str, Any]) -> None:
+        """An event for the journal, once it is written."""
+        self._posted.append((job, entry))
+
+    def withdraw(self, job: int) -> None:
+        """Forget everything about a job that could not be written."""
+        self._store.withdraw(job)
+        self._posted = [item for item in self._posted if item[0] != job]
+
+    def turn(self) -> None:
+        """Decide, write, start, tell."""
+        self._due = False
+        if self.trouble is None:
+            self._steps.decide()
+        if self.write():
+            self._steps.launch()
+        self._watchers.wake(self._store.take_changed())
+
+    def write(self) -> bool:
+        """Write what waits, so that readers of the store see it. False: it cannot be written now."""
+        try:
+            self._store.flush()
+        except StorageLost as lost:
+            self._lost(lost)
+            return False
+        posted, self._posted = self._posted, []
+        for job, entry in posted:
+            self._watchers.post(job, entry)
+        if self.trouble is not None:
+            self._told(log.NOTICE, "job data can be stored again: jobs start")
+            self.trouble = None
+            self.soon()
+        return True
+
+    def _lost(self, lost: StorageLost) -> None:
+        if self.trouble is None:
+            self._told(log.ERR, f"{lost}; no job starts until it can")
+        self.trouble = str(lost)
+        if not self._retrying:
+            self._retrying = True
+            self._loop.call_later(RETRY_SECONDS, self._retry)
+        self._steps.output_lost(lost.jobs, str(lost))
+
+    def _retry(self) -> None:
+        self._retrying = False
+        self.turn()

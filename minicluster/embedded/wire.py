@@ -1,0 +1,179 @@
+"""A ZeroMQ socket on the asyncio loop, with CURVE, its doorman (ZAP, RFC 27) and its connection monitor.
+
+zmq.asyncio is not used: it costs start time and memory, and the loop only needs the socket's descriptor.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket as socketlib
+from typing import TYPE_CHECKING
+
+import zmq
+from zmq.utils import z85
+from zmq.utils.monitor import parse_monitor_message
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from zmq import Socket
+
+    from minicluster.embedded.configuration import Certificate
+    from minicluster.embedded.ports import JSON
+
+Frames = list[bytes]
+
+_BATCH = 64  # messages taken before other work of the loop gets its turn
+_HANDSHAKE_FAILED = (
+    zmq.Event.HANDSHAKE_FAILED_NO_DETAIL
+    | zmq.Event.HANDSHAKE_FAILED_PROTOCOL
+    | zmq.Event.HANDSHAKE_FAILED_AUTH
+)
+
+
+def encode(message: JSON, blob: bytes | None = None) -> Frames:
+    """Return the frames of an overlay message: its JSON header and perhaps a body of raw bytes."""
+    header = json.dumps(message, separators=(",", ":")).encode()
+    return [header] if blob is None else [header, blob]
+
+
+def decode(frames: Frames) -> tuple[JSON, bytes]:
+    """Return header and body; ValueError where the peer does not speak the protocol."""
+    header = json.loads(frames[0])
+    if not isinstance(header, dict) or not isinstance(header.get("type"), str):
+        raise ValueError("no overlay message")  # noqa: TRY004 - one kind for what is not the protocol
+    return header, frames[1] if len(frames) > 1 else b""
+
+
+class Wire:
+    """Calls `receive(frames)` for each message; `send` never blocks."""
+
+    def __init__(self, socket: Socket[bytes], receive: Callable[[Frames], None]) -> None:
+        self.socket = socket
+        self._receive = receive
+        self._loop = asyncio.get_running_loop()
+        self._descriptor = int(socket.getsockopt(zmq.FD))
+        self._loop.add_reader(self._descriptor, self._drain)
+        self._loop.call_soon(self._drain)
+
+    def send(self, frames: Frames) -> None:
+        """Queue a message; zmq.ZMQError with EHOSTUNREACH where the peer is gone (ROUTER)."""
+        self.socket.send_multipart(frames, zmq.NOBLOCK)
+        # The descriptor is edge-triggered and `send` may have swallowed the edge.
+        if int(self.socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN:
+            self._loop.call_soon(self._drain)
+
+    def _drain(self) -> None:
+        for _ in range(_BATCH):
+            if self.socket.closed:
+                return
+            try:
+                frames = self.socket.recv_multipart(zmq.NOBLOCK)
+            except zmq.Again:
+                return
+            self._receive(frames)
+        self._loop.call_soon(self._drain)
+
+    def close(self, linger: int = 0) -> None:
+        """Close the socket; messages on their way have `linger` milliseconds."""
+        if not self.socket.closed:
+            self._loop.remove_reader(self._descriptor)
+            self.socket.close(linger)
+
+
+def secure(socket: Socket[bytes], certificate: Certificate, *, server: bool, timeout: float) -> None:
+    """Give the socket its CURVE keys; ZeroMQ's own thread notices a dead link within `timeout` seconds."""
+    socket.curve_publickey = certificate.public_key.encode()
+    socket.curve_secretkey = certificate.secret_key.encode()
+    if server:
+        socket.curve_server = True
+        socket.zap_domain = b"minicluster"
+    else:
+        socket.curve_serverkey = certificate.public_key.encode()
+    socket.linger = 0
+    socket.sndhwm = socket.rcvhwm = 0
+    socket.ipv6 = True
+    if timeout:
+        milliseconds = max(1000, int(timeout * 1000))
+        socket.heartbeat_ivl = min(2000, milliseconds // 2)
+        socket.heartbeat_timeout = milliseconds
+        socket.heartbeat_ttl = milliseconds
+        socket.setsockopt(zmq.TCP_MAXRT, milliseconds)
+
+
+class Doorman:
+    """ZAP handler: admits a peer only with the certificate's own public key."""
+
+    def __init__(
+        self, context: zmq.Context[Socket[bytes]], certificate: Certificate, refused: Callable[[str], None]
+    ) -> None:
+        self._key = z85.decode(certificate.public_key.encode())
+        self._refused = refused
+        socket = context.socket(zmq.REP)
+        socket.linger = 0
+        socket.bind("inproc://zeromq.zap.01")
+        self._wire = Wire(socket, self._decide)
+
+    def _decide(self, frames: Frames) -> None:
+        version, request, _domain, address, _identity, mechanism, *credentials = frames
+        admitted = version == b"1.0" and mechanism == b"CURVE" and credentials == [self._key]
+        verdict = [b"200", b"OK"] if admitted else [b"400", b"another certificate"]
+        self._wire.send([b"1.0", request, *verdict, b"", b""])
+        if not admitted:
+            self._refused(address.decode(errors="replace"))
+
+    def close(self) -> None:
+        """Stop answering."""
+        self._wire.close()
+
+
+class Monitor:
+    """Tells when peers connect, vanish or fail the handshake."""
+
+    def __init__(
+        self,
+        socket: Socket[bytes],
+        *,
+        gone: Callable[[], None],
+        failed: Callable[[str], None],
+        met: Callable[[], None] = lambda: None,
+    ) -> None:
+        events = (
+            zmq.Event.ACCEPTED | zmq.Event.DISCONNECTED | zmq.Event.HANDSHAKE_SUCCEEDED | _HANDSHAKE_FAILED
+        )
+        self._newest = "an unknown address"
+        self._socket = socket
+        self._met = met
+        self._gone = gone
+        self._failed = failed
+        self._wire = Wire(socket.get_monitor_socket(int(events)), self._event)
+
+    def _event(self, frames: Frames) -> None:
+        told = parse_monitor_message(frames)
+        event = told["event"]
+        if event == zmq.Event.ACCEPTED:
+            self._newest = _peer_address(told["value"]) or self._newest
+        elif event == zmq.Event.DISCONNECTED:
+            self._gone()
+        elif event & _HANDSHAKE_FAILED:
+            # ZeroMQ names only our own end here: the newest connection is the one that shakes hands.
+            self._failed(self._newest)
+        else:
+            self._met()
+
+    def close(self) -> None:
+        """Stop watching; the socket itself stays open."""
+        if not self._socket.closed:
+            self._wire.close()
+            self._socket.disable_monitor()
+
+
+def _peer_address(descriptor: int) -> str | None:
+    """Return the IP address at the other end of ZeroMQ's connection, or None where it is closed already."""
+    try:
+        with socketlib.socket(fileno=os.dup(descriptor)) as connection:
+            return str(connection.getpeername()[0]).removeprefix("::ffff:")
+    except OSError:
+        return None

@@ -1,0 +1,167 @@
+"""Dump and restore: nothing is lost, at another size too, and what is no dump is refused with the reason."""
+
+from __future__ import annotations
+
+import errno
+import io
+import sqlite3
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from minicluster.embedded import dump
+from minicluster.embedded.errors import DumpError, RpcError
+
+
+@pytest.fixture
+def dumped(kit: Any, tmp_path: Path) -> tuple[Path, dict[str, int]]:
+    """A dump with a job that ended, a held one, and one that waits."""
+    (tmp_path / "old").mkdir()
+    bench = kit.Bench(tmp_path / "old")
+    ended = bench.submit()
+    bench.engine.events.output(ended, 0, "stdout", b"precious\n")
+    bench.finish(ended)
+    bench.call("job-manager.queue-start", start=False, reason="saving")
+    ids = {"ended": ended, "held": bench.submit(urgency=0), "waiting": bench.submit()}
+    path = tmp_path / "mc.dump"
+    answer = bench.call("content.dump", path=str(path))
+    assert answer == {"jobs": 3, "bytes": path.stat().st_size}
+    bench.engine.close()
+    return path, ids
+
+
+def test_a_restore_at_another_size_loses_nothing(kit: Any, tmp_path: Path, dumped: Any) -> None:
+    path, ids = dumped
+    (tmp_path / "new").mkdir()
+    bench = kit.Bench(tmp_path / "new", nodes=3, restore=str(path))
+    assert f"restored 3 job(s) from {path}" in bench.logged
+    assert bench.call("job-list.job-stats")["job_states"]["total"] == 3
+    output = bench.call("job-info.lookup", id=ids["ended"], keys=["guest.output"])["guest.output"]
+    assert "precious" in output
+    assert bench.shown(ids["held"])["urgency"] == 0
+    assert bench.running() == [], "the queue is stopped as it was"
+    bench.call("job-manager.queue-start", start=True)
+    assert bench.running() == [ids["waiting"]]
+    assert bench.submit() > max(ids.values())
+
+
+def test_job_data_that_is_there_is_never_restored_over(kit: Any, tmp_path: Path, dumped: Any) -> None:
+    path, _ = dumped
+    (tmp_path / "new").mkdir()
+    bench = kit.Bench(tmp_path / "new")
+    own = bench.submit(urgency=0)
+    bench._options["restore"] = str(path)
+    bench.restart()
+    assert list(bench.engine._manager.active) == [own]
+    assert any(f"{path} is not restored over them" in line for line in bench.logged)
+
+
+def test_running_jobs_prevent_a_dump_unless_forced(bench: Any, tmp_path: Path) -> None:
+    bench.submit()
+    path = str(tmp_path / "mc.dump")
+    with pytest.raises(RpcError) as refusal:
+        bench.call("content.dump", path=path)
+    reason = "1 job(s) are running: stop the queue and wait until it is idle"
+    assert (refusal.value.errnum, refusal.value.text) == (errno.EBUSY, reason)
+    assert bench.call("content.dump", path=path, force=True)["jobs"] == 1
+    assert bench.engine.dump(path) == 1
+
+
+def _tar(path: Path) -> None:
+    with tarfile.open(path, "w") as archive:
+        archive.addfile(tarfile.TarInfo("job/eventlog"), io.BytesIO())
+
+
+def _newer(path: Path) -> None:
+    with sqlite3.connect(path) as db:
+        db.execute("UPDATE meta SET value='99' WHERE key='version'")
+    db.close()
+
+
+def _other_sqlite(path: Path) -> None:
+    path.unlink()
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE t (x)")
+    db.close()
+
+
+def _versionless(path: Path) -> None:
+    with sqlite3.connect(path) as db:
+        db.execute("DELETE FROM meta")
+    db.close()
+
+
+def _damaged(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[4096:8192] = bytes(4096)
+    path.write_bytes(content)
+
+
+FLUX = (
+    "a dump of Flux (a tar archive); this is the embedded instance, "
+    "which restores only dumps of the embedded instance"
+)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        pytest.param(_tar, FLUX, id="real Flux's"),
+        pytest.param(lambda p: p.write_bytes(b"\x1f\x8b" + bytes(600)), FLUX, id="real Flux's, compressed"),
+        pytest.param(
+            lambda p: p.write_bytes(p.read_bytes()[:6000]),
+            "the dump is truncated or damaged: ",
+            id="truncated",
+        ),
+        pytest.param(
+            lambda p: p.write_bytes(p.read_bytes()[:10]), "the dump is truncated or damaged: ", id="cut early"
+        ),
+        pytest.param(_damaged, "the dump is truncated or damaged: ", id="damaged"),
+        pytest.param(lambda p: p.write_bytes(b""), "no dump of the embedded instance", id="empty"),
+        pytest.param(lambda p: p.write_text("hello"), "no dump of the embedded instance", id="another file"),
+        pytest.param(
+            _other_sqlite, "an SQLite file, but no dump of the embedded instance", id="another SQLite file"
+        ),
+        pytest.param(_newer, "a dump of the embedded instance, version 99; this reads up to 1", id="newer"),
+        pytest.param(
+            _versionless, "a dump of the embedded instance, version none; this reads up to 1", id="no version"
+        ),
+        pytest.param(lambda p: p.unlink(), "the dump cannot be read: No such file or directory", id="absent"),
+    ],
+)
+def test_what_is_no_dump_is_refused(kit: Any, tmp_path: Path, dumped: Any, spoil: Any, reason: str) -> None:
+    path, _ = dumped
+    spoil(path)
+    (tmp_path / "new").mkdir()
+    with pytest.raises(DumpError) as error:
+        kit.Bench(tmp_path / "new", restore=str(path))
+    assert str(error.value).startswith(f"{path}: {reason}")
+    assert list((tmp_path / "new").iterdir()) == []
+
+
+def test_a_dump_that_fails_leaves_the_old_one(dumped: Any) -> None:
+    path, _ = dumped
+    before = path.read_bytes()
+
+    def fail(target: Path) -> None:
+        target.write_bytes(before[:5000])
+
+    with pytest.raises(DumpError, match="truncated or damaged"):
+        dump.write(fail, path)
+    assert path.read_bytes() == before
+    assert [each.name for each in path.parent.iterdir() if "partial" in each.name] == []
+
+
+@pytest.mark.parametrize("place", ["/proc/mc.dump", "/nonexistent/mc.dump"])
+def test_a_dump_that_cannot_be_written_says_so(bench: Any, place: str) -> None:
+    with pytest.raises(RpcError) as refusal:
+        bench.call("content.dump", path=place)
+    assert refusal.value.text.startswith(f"{place}: the dump cannot be written: ")
+
+
+def test_a_restore_that_cannot_be_written_says_so(dumped: Any) -> None:
+    path, _ = dumped
+    with pytest.raises(DumpError, match=f"{path} cannot be restored to /proc/jobs.sqlite: "):
+        dump.restore(path, Path("/proc/jobs.sqlite"), lambda _level, _text: None)

@@ -1,0 +1,420 @@
+"""Listing jobs, their stored data, and following what is written."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import errno
+import json
+from typing import Any
+
+import pytest
+
+from minicluster.embedded.errors import RpcError
+from minicluster.embedded.job_list import ATTRIBUTES, compile_constraint
+
+
+def _list(bench: Any, **payload: Any) -> list[dict[str, Any]]:
+    request = {"attrs": ["all"], "max_entries": 0, **payload}
+
+    async def jobs() -> list[dict[str, Any]]:
+        return [job async for answer in bench.call("job-list.list", **request) for job in answer["jobs"]]
+
+    return asyncio.run(jobs())
+
+
+@pytest.fixture
+def four(bench: Any) -> tuple[Any, dict[str, int]]:
+    """One job of each kind."""
+    done = bench.submit()
+    bench.loop.advance(1)
+    bench.finish(done)
+    failed = bench.submit("sh", job={"name": "bad"})
+    bench.loop.advance(1)
+    bench.finish(failed, 256)
+    running = bench.submit("sleep", slots=4)
+    waiting = bench.submit(nodes=1, duration=60)
+    return bench, {"done": done, "failed": failed, "running": running, "waiting": waiting}
+
+
+def test_order(four: Any) -> None:
+    """Waiting ones first, then running ones, then the latest that ended."""
+    bench, ids = four
+    assert [job["id"] for job in _list(bench)] == [ids[k] for k in ("waiting", "running", "failed", "done")]
+
+
+def test_a_job_that_ended_shows_all_of_it(four: Any) -> None:
+    bench, ids = four
+    shown = bench.shown(ids["done"])
+    times = {key: shown.pop(key) for key in list(shown) if key.startswith("t_")}
+    assert list(times) == [
+        "t_submit",
+        "t_depend",
+        "t_priority",
+        "t_sched",
+        "t_run",
+        "t_cleanup",
+        "t_inactive",
+    ]
+    assert shown == {
+        "id": ids["done"],
+        "userid": 1000,
+        "urgency": 16,
+        "priority": 16,
+        "state": 64,
+        "name": "true",
+        "cwd": "/tmp",
+        "ntasks": 1,
+        "duration": 0.0,
+        "ncores": 1,
+        "nnodes": 1,
+        "ranks": "0",
+        "nodelist": "mc-0",
+        "expiration": 0.0,
+        "success": True,
+        "result": 1,
+        "exception_occurred": False,
+        "waitstatus": 0,
+        "annotations": {"sched": {"resource_summary": "rank0/core0"}},
+    }
+
+
+def test_a_waiting_job_shows_what_it_asks_for(four: Any) -> None:
+    bench, ids = four
+    shown = bench.shown(ids["waiting"])
+    assert {key: shown.get(key) for key in ("state", "nnodes", "ncores", "ranks", "duration", "result")} == {
+        "state": 8,
+        "nnodes": 1,
+        "ncores": 1,
+        "ranks": None,
+        "duration": 60.0,
+        "result": None,
+    }
+
+
+def test_ranks_of_several_nodes_are_bracketed(four: Any) -> None:
+    bench, ids = four
+    assert (bench.shown(ids["running"])["ranks"], bench.shown(ids["running"])["nodelist"]) == (
+        "[0-1]",
+        "mc-[0-1]",
+    )
+
+
+def test_an_exclusive_request_has_no_cores_before_it_runs(bench: Any) -> None:
+    bench.submit(slots=4)
+    assert "ncores" not in bench.shown(bench.submit(nodes=2, exclusive=True))
+
+
+def test_an_exception_of_a_running_job_is_shown(bench: Any) -> None:
+    job = bench.submit()
+    bench.engine.events.exception(job, "oom", 3, "tight")
+    shown = bench.shown(job)
+    assert (shown["exception_type"], shown["exception_severity"], shown["exception_note"]) == (
+        "oom",
+        3,
+        "tight",
+    )
+
+
+@pytest.mark.parametrize(
+    ("constraint", "found"),
+    [
+        ({}, ["waiting", "running", "failed", "done"]),
+        ({"states": ["pending"]}, ["waiting"]),
+        ({"states": ["running", 64]}, ["running", "failed", "done"]),
+        ({"results": ["failed"]}, ["failed"]),
+        ({"name": ["bad", "sleep"]}, ["running", "failed"]),
+        ({"userid": [1]}, []),
+        ({"userid": [-1]}, ["waiting", "running", "failed", "done"]),
+        ({"queue": ["x"]}, []),
+        ({"hostlist": ["mc-1"]}, ["running"]),
+        ({"ranks": ["1-3"]}, ["running"]),
+        ({"not": [{"states": ["inactive"]}]}, ["waiting", "running"]),
+        ({"and": [{"states": ["inactive"]}, {"results": ["completed"]}]}, ["done"]),
+        ({"or": [{"name": ["bad"]}, {"states": ["sched"]}]}, ["waiting", "failed"]),
+        ({"or": []}, ["waiting", "running", "failed", "done"]),
+        ({"t_inactive": [">1700000001.5"]}, ["failed"]),
+        ({"t_run": ["<=1700000000"]}, ["done"]),
+    ],
+)
+def test_constraints(four: Any, constraint: Any, found: list[str]) -> None:
+    bench, ids = four
+    assert [job["id"] for job in _list(bench, constraint=constraint)] == [ids[name] for name in found]
+
+
+@pytest.mark.parametrize(
+    ("constraint", "reason"),
+    [
+        (3, "constraint must be JSON object"),
+        ({"a": [], "b": []}, "constraint must only contain 1 element"),
+        ({"name": "x"}, "operator name values not an array"),
+        ({"foo": [1]}, "unknown constraint operator: foo"),
+        ({"states": ["foo"]}, "invalid states value 'foo' specified"),
+        ({"results": [True]}, "invalid results value 'True' specified"),
+        ({"name": [3]}, "name value must be a string"),
+        ({"userid": ["me"]}, "userid value must be an integer"),
+        ({"hostlist": ["a["]}, "host value not in valid Hostlist format"),
+        ({"ranks": ["x"]}, "ranks value 'x': "),
+        ({"t_run": []}, "timestamp value not specified"),
+        ({"t_run": [3]}, "t_run value must be a string"),
+        ({"t_run": ["3"]}, "timestamp comparison operator not specified"),
+        ({"t_run": [">x"]}, "Invalid timestamp value specified"),
+    ],
+)
+def test_wrong_constraints(constraint: Any, reason: str) -> None:
+    with pytest.raises(RpcError) as refusal:
+        compile_constraint(constraint)
+    assert refusal.value.errnum == errno.EPROTO
+    assert refusal.value.text.startswith(f"invalid payload: constraint object invalid: {reason}")
+
+
+@pytest.mark.parametrize(
+    ("payload", "refusal"),
+    [
+        ({"attrs": ["foo"]}, (errno.EINVAL, "foo is not a valid attribute")),
+        ({"max_entries": -5}, (errno.EPROTO, "invalid payload: max_entries < 0 not allowed")),
+    ],
+)
+def test_wrong_lists(bench: Any, payload: Any, refusal: tuple[int, str]) -> None:
+    with pytest.raises(RpcError) as refused:
+        _list(bench, **payload)
+    assert (refused.value.errnum, refused.value.text) == refusal
+
+
+def test_only_the_attributes_that_were_asked_for(four: Any) -> None:
+    bench, ids = four
+    assert _list(bench, attrs=["name", "result"], max_entries=1) == [{"id": ids["waiting"], "name": "true"}]
+
+
+def test_since(four: Any) -> None:
+    bench, ids = four
+    jobs = _list(bench, since=1700000001.5)
+    assert [job["id"] for job in jobs] == [ids["waiting"], ids["running"], ids["failed"]]
+
+
+def test_every_attribute_that_is_shown_can_be_asked_for(four: Any) -> None:
+    bench, ids = four
+    assert {key for job in ids.values() for key in bench.shown(job)} - {"id"} <= set(ATTRIBUTES)
+
+
+def test_long_lists_let_others_be_served(bench: Any) -> None:
+    for _ in range(1200):
+        bench.submit(urgency=0)
+
+    async def scenario() -> int:
+        answers = [answer async for answer in bench.call("job-list.list", attrs=["name"], max_entries=0)]
+        assert sum(len(answer["jobs"]) for answer in answers) == 1200
+        return len(answers)
+
+    assert asyncio.run(scenario()) == 3
+
+
+def test_stats(four: Any) -> None:
+    bench, _ = four
+    stats = bench.call("job-list.job-stats")
+    assert stats == {
+        "job_states": {
+            "depend": 0,
+            "priority": 0,
+            "sched": 1,
+            "run": 1,
+            "cleanup": 0,
+            "inactive": 2,
+            "total": 4,
+        },
+        "successful": 1,
+        "failed": 1,
+        "canceled": 0,
+        "timeout": 0,
+        "inactive_purged": 0,
+        "queues": [],
+    }
+
+
+def test_one_job_by_id(four: Any) -> None:
+    bench, ids = four
+    answer = asyncio.run(bench.call("job-list.list-id", id=ids["failed"], attrs=["result"]))
+    assert answer == {"job": {"id": ids["failed"], "result": 2}}
+    with pytest.raises(RpcError) as refusal:
+        asyncio.run(bench.call("job-list.list-id", id=999, attrs=["all"]))
+    assert refusal.value.errnum == errno.ENOENT
+
+
+def test_one_job_once_it_reaches_a_state(bench: Any) -> None:
+    job = bench.submit()
+
+    async def scenario() -> Any:
+        waiting = asyncio.ensure_future(bench.call("job-list.list-id", id=job, attrs=["result"], state=64))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        bench.finish(job)
+        return await waiting
+
+    assert asyncio.run(scenario())["job"]["result"] == 1
+
+
+def test_lookup(four: Any) -> None:
+    bench, ids = four
+    keys = ["jobspec", "R"]
+    answer = bench.call("job-info.lookup", id=ids["running"], keys=keys, flags=1)
+    assert (answer["R"]["execution"]["nslots"], answer["jobspec"]["version"]) == (4, 1)
+    text = bench.call("job-info.lookup", id=ids["running"], keys=keys)
+    assert {key: json.loads(text[key]) for key in keys} == {key: answer[key] for key in keys}
+    for missing in ("R", "nonsense"):
+        with pytest.raises(RpcError) as refusal:
+            bench.call("job-info.lookup", id=ids["waiting"], keys=[missing])
+        assert refusal.value.errnum == errno.ENOENT
+
+
+def test_the_jobspec_as_submitted_has_its_environment(bench: Any) -> None:
+    job = bench.submit(environment={"A": "b"})
+    whole = bench.call("job-info.lookup", id=job, keys=["J"])["J"].split(".")
+    assert json.loads(base64.b64decode(whole[1]))["attributes"]["system"]["environment"] == {"A": "b"}
+    shown = bench.call("job-info.lookup", id=job, keys=["jobspec"], flags=1)["jobspec"]
+    assert "environment" not in shown["attributes"]["system"]
+
+
+# Output and following.
+
+
+def _follow(bench: Any, job: int, path: str, later: Any = lambda: None, **more: Any) -> list[dict[str, Any]]:
+    """Everything that a watcher gets; `later` happens once it has to wait."""
+
+    async def scenario() -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+
+        async def watch() -> None:
+            watched = bench.call("job-info.eventlog-watch", id=job, path=path, **more)
+            found.extend([json.loads(item["event"]) async for item in watched])
+
+        watching = asyncio.ensure_future(watch())
+        for _ in range(5):
+            await asyncio.sleep(0)
+        later()
+        await asyncio.wait_for(watching, 5)
+        return found
+
+    return asyncio.run(scenario())
+
+
+def test_an_eventlog_is_followed_to_its_end(bench: Any) -> None:
+    job = bench.submit()
+    events = _follow(bench, job, "eventlog", lambda: bench.finish(job))
+    assert [event["name"] for event in events] == bench.names(job)
+    assert events[-1]["name"] == "clean"
+
+
+def test_output_is_followed_and_kept(bench: Any) -> None:
+    job = bench.submit()
+    bench.engine.events.output(job, 0, "stdout", b"early\n")
+
+    def later() -> None:
+        bench.engine.events.output(job, 1, "stderr", b"\xff\n")
+        bench.engine.events.eof(job, 0, "stdout")
+        bench.finish(job)
+
+    followed = _follow(bench, job, "guest.output", later)
+    assert [(e["name"], e["context"]) for e in followed[1:]] == [
+        ("data", {"stream": "stdout", "rank": "0", "data": "early\n"}),
+        (
+            "data",
+            {
+                "stream": "stderr",
+                "rank": "1",
+                "encoding": "base64",
+                "data": base64.b64encode(b"\xff\n").decode(),
+            },
+        ),
+        ("data", {"stream": "stdout", "rank": "0", "eof": True}),
+    ]
+    assert followed[0]["name"] == "header"
+    assert _follow(bench, job, "guest.output") == followed
+
+
+def test_output_can_be_followed_from_where_one_was(bench: Any) -> None:
+    job = bench.submit()
+    for number in range(40):
+        bench.engine.events.output(job, 0, "stdout", f"{number}\n".encode())
+    bench.finish(job)
+    events = _follow(bench, job, "guest.output", since=38)
+    assert [event["context"]["data"] for event in events] == ["38\n", "39\n"]
+
+
+@pytest.mark.parametrize(
+    ("limit", "kept", "warning"),
+    [
+        pytest.param("10", ["0123456789"], "stdout will be truncated, 10 limit exceeded", id="of the job"),
+        pytest.param("nonsense", ["0123456789", "more", "and more"], None, id="one that makes no sense"),
+    ],
+)
+def test_output_is_limited(bench: Any, limit: str, kept: list[str], warning: str | None) -> None:
+    job = bench.submit(shell={"options": {"output": {"limit": limit}}})
+    for data in (b"0123456789", b"more", b"and more"):
+        bench.engine.events.output(job, 0, "stdout", data)
+    bench.finish(job)
+    events = _follow(bench, job, "guest.output")
+    assert [e["context"]["data"] for e in events if e["name"] == "data"] == kept
+    assert [e["context"]["message"] for e in events if e["name"] == "log"] == ([warning] if warning else [])
+
+
+def test_a_path_that_no_job_has(bench: Any) -> None:
+    with pytest.raises(RpcError) as refusal:
+        _follow(bench, bench.submit(), "guest.nonsense")
+    assert refusal.value.errnum == errno.ENOENT
+
+
+def test_a_watcher_that_leaves_is_forgotten(bench: Any) -> None:
+    job = bench.submit()
+
+    async def scenario() -> None:
+        watching = asyncio.ensure_future(
+            anext(bench.call("job-info.eventlog-watch", id=job, path="guest.output"))
+        )
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert bench.engine._manager.watchers._waiting
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+        await asyncio.sleep(0)
+        assert not bench.engine._manager.watchers._waiting
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("full", [True, False])
+def test_the_journal_has_each_event_once(bench: Any, full: bool) -> None:
+    """With `full` the history comes first; the sentinel divides it from what happens then."""
+    old = bench.submit()
+    bench.finish(old)
+
+    async def scenario() -> tuple[list[Any], list[Any]]:
+        history, live, past = [], [], False
+        journal = bench.call("job-manager.events-journal", full=full)
+        new = None
+        async for item in journal:
+            (live if past else history).extend((item["id"], e["name"], sorted(item)) for e in item["events"])
+            if item["id"] == -1:
+                past, new = True, bench.submit()
+                bench.finish(new)
+            if live and live[-1][1] == "clean":
+                break
+        await journal.aclose()
+        return history, live
+
+    history, live = asyncio.run(scenario())
+    assert [name for _, name, _ in history] == (bench.names(old) if full else [])
+    assert [name for _, name, _ in live if name != "annotations"] == bench.names(live[0][0])
+    assert {"jobspec"} <= set(live[0][2])
+    assert next(keys for _, name, keys in live if name == "alloc") == ["R", "events", "id"]
+
+
+def test_a_listener_that_falls_behind_is_cut_off(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("minicluster.embedded.watchers.JOURNAL_LIMIT", 3)
+
+    async def scenario() -> list[int]:
+        journal = bench.call("job-manager.events-journal")
+        found = [(await anext(journal))["id"]]
+        bench.submit()
+        return found + [item["id"] async for item in journal]
+
+    assert len(asyncio.run(scenario())) == 4

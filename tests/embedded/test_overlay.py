@@ -1,0 +1,159 @@
+"""Brokers that join, leave, are lost, or are turned away."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import zmq
+
+from broker_config import curve
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def test_another_certificate(make_instance: Callable[..., object]) -> None:
+    """A broker with another certificate is turned away, counted with its address, and told why."""
+    instance = make_instance(3)
+    instance.start(0, "-Sbroker.rc2_none")
+    other = instance.directory / "other.cert"
+    other.write_text(curve.render("mc", curve.generate()))
+    other.chmod(0o600)
+    config = instance.directory / "other.toml"
+    config.write_text(instance.toml(other))
+    instance.start(1, config=config)
+    assert instance.said(1, "CURVE handshake failed, both need the same certificate")
+    assert instance.said(0, "refused a broker from 127.0.0.1")
+    stats = instance.rpc("overlay.stats-get")
+    assert stats["refused-addresses"]["127.0.0.1"] > 0
+    assert stats["child-connected"] == 0
+
+
+def test_duplicate_rank(make_instance: Callable[..., object]) -> None:
+    """A second broker of a rank is refused with the reason, and the first stays."""
+    instance = make_instance(2).up()
+    first = instance.brokers.pop(1)
+    instance.start(1, f"-Slocal-uri=local://{instance.directory}/second")
+    assert instance.code(1) == 1
+    instance.brokers[1] = first
+    assert instance.said(1, "refused this broker: rank 1 is already connected, from mc-1")
+    assert instance.online() == 2
+
+
+def test_lost_follower(make_instance: Callable[..., object]) -> None:
+    """A follower killed with SIGKILL fails its jobs by host and rank; others go on, and it may rejoin."""
+    instance = make_instance(3, cores="0").up()
+    doomed = instance.flux("submit", "-N3", "-n3", "sleep", "60").stdout.strip()
+    instance.flux("job", "wait-event", doomed, "start")
+    assert instance.end(1, signal.SIGKILL) == -signal.SIGKILL
+    assert instance.flux("job", "wait-event", doomed, "clean").returncode == 0
+    assert "node failure on mc-1 (rank 1)" in instance.flux("job", "eventlog", doomed).stdout
+    assert instance.rpc("overlay.health")["children"][0]["status"] == "lost"
+    assert instance.flux("run", "-N2", "-n2", "true").returncode == 0
+    instance.start(1)
+    instance.wait(lambda: instance.online() == 3, "rejoined")
+    assert instance.flux("run", "-N3", "-n3", "true").returncode == 0
+
+
+def test_lost_followers_tasks_end(make_instance: Callable[..., object]) -> None:
+    """No task outlives a broker that was killed."""
+    instance = make_instance(2, cores="0").up()
+    pids = instance.directory / "pids"
+    instance.flux(
+        "submit",
+        "-N2",
+        "-n2",
+        "sh",
+        "-c",
+        f"(setsid sleep 60 & echo $! >> {pids}); echo $$ >> {pids}; sleep 60",
+    )
+    instance.wait(lambda: pids.exists() and len(pids.read_text().split()) == 4, "tasks started")
+    for rank in (1, 0):
+        instance.end(rank, signal.SIGKILL)
+    for pid in pids.read_text().split():
+        instance.wait(lambda pid=pid: not alive(int(pid)), f"end of {pid}")
+
+
+def test_administrative_shutdown(make_instance: Callable[..., object]) -> None:
+    """SIGTERM on a follower: it leaves with 0, its jobs fail, its rank is offline and not lost."""
+    instance = make_instance(2, cores="0").up()
+    job = instance.flux("submit", "-N2", "-n2", "sleep", "60").stdout.strip()
+    instance.flux("job", "wait-event", job, "start")
+    assert instance.end(1) == 0
+    assert instance.said(0, "mc-1 (rank 1) left: administrative shutdown")
+    assert instance.flux("job", "wait-event", job, "clean").returncode == 0
+    assert instance.rpc("overlay.health")["children"][0]["status"] == "offline"
+
+
+def test_lead_killed(make_instance: Callable[..., object]) -> None:
+    """Followers of a killed lead end with 1, and come back to the next one when they are restarted."""
+    instance = make_instance(2).up()
+    instance.end(0, signal.SIGKILL)
+    assert instance.code(1) == 1
+    assert instance.said(1, "overlay disconnect")
+    instance.up()
+    assert instance.flux("run", "-N2", "-n2", "true").returncode == 0
+
+
+@pytest.mark.parametrize("rank", [0, 1, 3])
+def test_requests_on_any_rank(cluster: object, rank: int) -> None:
+    """A follower forwards what the lead serves; its own attributes are its own."""
+    assert cluster.flux("getattr", "rank", rank=rank).stdout == f"{rank}\n"
+    assert cluster.flux("getattr", "hostlist", rank=rank).stdout == "mc-[0-3]\n"
+    done = cluster.flux("run", "-N4", "-n4", "echo", "from", str(rank), rank=rank)
+    assert (done.stdout, done.returncode) == (f"from {rank}\n" * 4, 0)
+
+
+def test_forwarded_stream_is_not_hurried(cluster: object) -> None:
+    """A long stream over a follower arrives whole and in order."""
+    done = cluster.flux("run", "seq", "100000", rank=2)
+    assert done.stdout.split() == [str(number) for number in range(1, 100001)]
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def test_silent_follower(make_instance: Callable[..., object]) -> None:
+    """A follower that shows no sign of life for tbon.tcp_user_timeout is lost, although its link is open."""
+    instance = make_instance(2).up("-Stbon.tcp_user_timeout=1s")
+    instance.brokers[1].send_signal(signal.SIGSTOP)
+    try:
+        assert instance.said(0, "mc-1 (rank 1) lost")
+    finally:
+        instance.brokers[1].send_signal(signal.SIGCONT)
+    assert instance.code(1) == 1
+
+
+@pytest.mark.parametrize(
+    ("hello", "reason"),
+    [
+        ({"rank": 1, "version": "0.1"}, "version 0.1 does not match the lead's 0.88.0"),
+        ({"rank": 0, "version": "0.88.0"}, "rank 0 is not one of 1-2"),
+        ({"rank": 3, "version": "0.88.0"}, "rank 3 is not one of 1-2"),
+        ({"rank": "1", "version": "0.88.0"}, "rank 1 is not one of 1-2"),
+    ],
+    ids=["version", "the lead's rank", "no such rank", "no number"],
+)
+def test_refused_with_a_reason(
+    make_instance: Callable[..., object], hello: dict[str, object], reason: str
+) -> None:
+    """A peer with the certificate but without a place is told why."""
+    instance = make_instance(3)
+    instance.start(0, "-Sbroker.rc2_none")
+    pair = curve.decode(instance.certificate.read_text())
+    with zmq.Context() as context, context.socket(zmq.DEALER) as peer:
+        peer.linger = 0
+        peer.curve_publickey, peer.curve_secretkey = pair.public.encode(), pair.secret.encode()
+        peer.curve_serverkey = pair.public.encode()
+        peer.connect(f"tcp://127.0.0.1:{instance.port}")
+        peer.send_json({"type": "hello", "host": "stranger", **hello})
+        assert peer.poll(20_000)
+        assert peer.recv_json() == {"type": "refused", "reason": reason}
+    assert instance.rpc("overlay.stats-get")["refused-addresses"] == {"stranger": 1}

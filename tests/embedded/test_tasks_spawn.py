@@ -1,0 +1,128 @@
+"""What a task is given: environment, cores, GPUs, templates, files."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from minicluster.embedded import spawn
+
+
+def share(**changes: object) -> spawn.Share:
+    fields: dict[str, object] = {
+        "id": 1,
+        "f58": "ƒ2",
+        "argv": ["x"],
+        "env": {"A": "b", "PMI_FD": "3"},
+        "cwd": "/",
+        "name": "x",
+        "size": 4,
+        "nodes": 2,
+        "node": 1,
+        "tasks": [2, 3],
+        "cores": [0, 1],
+        "gpus": [],
+        "options": {},
+        "files": {},
+        "mapping": "(vector,(0,2,2))",
+        "rank_cores": len(os.sched_getaffinity(0)),
+    }
+    return spawn.Share.from_message({"share": fields | changes})
+
+
+def around(*, own_host: bool = True) -> spawn.Surroundings:
+    return spawn.Surroundings("local:///u", Path("/run"), "outer.7/inner", own_host)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("A", "b"),
+        ("FLUX_URI", "local:///u"),
+        ("FLUX_JOB_ID", "ƒ2"),
+        ("FLUX_JOB_SIZE", "4"),
+        ("FLUX_JOB_NNODES", "2"),
+        ("FLUX_JOB_TMPDIR", "/run/jobtmp-1-ƒ2"),
+        ("FLUX_TASK_RANK", "3"),
+        ("FLUX_TASK_LOCAL_ID", "1"),
+        ("MINICLUSTER_JOB", "outer.7/inner.1"),
+        ("PMI_FD", "9"),
+        ("PMI_RANK", "3"),
+        ("PMI_SIZE", "4"),
+        ("CUDA_VISIBLE_DEVICES", "-1"),
+    ],
+)
+def test_environment(name: str, value: str) -> None:
+    assert spawn.environment(share(), 3, around(), 9)[name] == value
+
+
+def test_no_pmi() -> None:
+    """Without a PMI channel no variable promises one, not even an inherited one."""
+    assert not [name for name in spawn.environment(share(), 3, around(), None) if name.startswith("PMI")]
+
+
+@pytest.mark.parametrize(
+    ("gpus", "options", "seen"),
+    [
+        ([0, 1, 2, 3], {}, "0,1,2,3"),
+        ([0, 1, 2, 3], {"gpu-affinity": "per-task"}, "2,3"),
+        ([0, 1], {"gpu-affinity": "off"}, None),
+        ([0], {"gpu-affinity": "per-task"}, "0"),
+    ],
+    ids=["all", "per task", "off", "fewer than tasks"],
+)
+def test_gpus(gpus: list[int], options: dict[str, str], seen: str | None) -> None:
+    assert (
+        spawn.environment(share(gpus=gpus, options=options), 3, around(), None).get("CUDA_VISIBLE_DEVICES")
+        == seen
+    )
+
+
+ALL = set(os.sched_getaffinity(0))
+FIRST = {min(ALL)}
+
+
+@pytest.mark.parametrize(
+    ("changes", "own_host", "expected"),
+    [
+        pytest.param({"cores": [0]}, True, FIRST, id="bound to the job's cores"),
+        pytest.param({"cores": [0]}, False, ALL, id="several brokers share this machine"),
+        pytest.param({"cores": [0], "rank_cores": 999}, True, ALL, id="R is not this machine's"),
+        pytest.param({"cores": [0], "options": {"cpu-affinity": "off"}}, True, ALL, id="off"),
+    ],
+)
+def test_cores(changes: dict[str, object], own_host: bool, expected: set[int]) -> None:
+    with spawn.bound(share(**changes), 2, around(own_host=own_host)):
+        assert os.sched_getaffinity(0) == expected
+    assert os.sched_getaffinity(0) == ALL
+
+
+@pytest.mark.parametrize(
+    ("text", "expanded"),
+    [
+        ("{{id}}-{{id.dec}}-{{taskid}}", "ƒ2-1-3"),
+        ("{{name}} {{size}} {{nnodes}} {{node.id}} {{task.index}}", "x 4 2 1 1"),
+        ("{{tmpdir}}/script", "/tmpdir/script"),
+        ("{{unknown}} {id} {{", "{{unknown}} {id} {{"),
+    ],
+    ids=["ids", "sizes", "tmpdir", "others stay"],
+)
+def test_templates(text: str, expanded: str) -> None:
+    assert share().expand(text, 3, "/tmpdir") == expanded
+
+
+def test_files(tmp_path: Path) -> None:
+    """The job's files are there with their modes, in any of RFC 37's forms."""
+    spawn.write_files(
+        tmp_path / "job",
+        {
+            "script": {"mode": 33216, "data": "#!/bin/sh\n", "encoding": "utf-8"},
+            "binary": {"data": "/w==", "encoding": "base64"},
+            "plain": "text",
+        },
+    )
+    assert (tmp_path / "job" / "script").stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "job" / "binary").read_bytes() == b"\xff"
+    assert (tmp_path / "job" / "plain").read_text() == "text"
