@@ -2,29 +2,44 @@
 
     python benchmarks/bring_up.py --sizes 1 4 8 32 64 --real-flux
 
-With `--sizes 4` this is the hello-world figure: documents read, brokers up and joined, one job run
-with its output shown, everything torn down.
+With `--sizes 4` this is the hello-world figure: document read, brokers up and joined, a job with one task a
+broker run and its output shown, everything torn down.
 """
 
 from __future__ import annotations
 
 import subprocess
 import time
-from pathlib import Path
 
 from engines import MINICLUSTER, Engine, engines, parser, report, summary
 
-DOCUMENT = Path(__file__).parents[1] / "examples/hello-world/minicluster.yaml"
+DOCUMENT = """
+apiVersion: flux-framework.org/v1alpha2
+kind: MiniCluster
+metadata: {{name: hello}}
+spec:
+  size: {size}
+  tasks: {size}
+  containers: [{{command: echo hello}}]
+"""
 
 
 def measure(engine: Engine, size: int) -> float:
     """Return the wall-clock seconds of one whole run."""
-    command = [MINICLUSTER, "run", DOCUMENT, "--size", str(size), "--engine", engine.name]
+    command = [MINICLUSTER, "run", "-", "--engine", engine.name]
     start = time.perf_counter()
-    done = subprocess.run(command, env=engine.environment(), capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(f"{engine.name}, {size} brokers: exit {done.returncode}\n{done.stderr}")
-    return time.perf_counter() - start
+    done = subprocess.run(
+        command,
+        input=DOCUMENT.format(size=size),
+        env=engine.environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    seconds = time.perf_counter() - start
+    if done.returncode or done.stdout.count("hello") != size:
+        raise SystemExit(f"{engine.name}, {size} brokers: exit {done.returncode}\n{done.stdout}{done.stderr}")
+    return seconds
 
 
 def main() -> None:

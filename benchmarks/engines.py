@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from minicluster.embedded.launcher import write_bin
-from minicluster.local.engines import is_flux_core
+from minicluster.instance.connection import is_flux_core
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -59,7 +59,7 @@ def engines(real_flux: bool) -> Iterator[list[Engine]]:
         found = [Engine("embedded", write_bin(Path(directory)))]
         if real_flux:
             path = shutil.which("flux")
-            if path is None or not is_flux_core(Path(path)):
+            if path is None or not is_flux_core(path):
                 raise SystemExit("--real-flux: there is no flux-core `flux` on PATH")
             found.append(Engine("flux", Path(path)))
         yield found
@@ -90,11 +90,13 @@ def instance(engine: Engine, size: int) -> Iterator[Instance]:
         note = Path(directory) / "uri"
         program = f'echo "$FLUX_URI" > {note}.new && mv {note}.new {note} && exec sleep 3600'
         env = engine.environment()
-        starter = subprocess.Popen(
-            ["flux", "start", f"-s{size}", "sh", "-c", program], env=env, process_group=0
-        )
+        log = Path(directory) / "log"
+        with log.open("wb") as errors:
+            starter = subprocess.Popen(command, env=env, stderr=errors, process_group=0)
         try:
-            wait_for(note.exists, f"{engine.name}: no instance of {size} brokers came up")
+            if not wait_for(note.exists):
+                raise SystemExit(f"{engine.name}: no instance of {size} brokers came up
+{log.read_text()}")
             uri = note.read_text().strip()
             yield Instance(uri, env | {"FLUX_URI": uri}, _brokers(starter.pid))
         finally:
@@ -106,13 +108,14 @@ def instance(engine: Engine, size: int) -> Iterator[Instance]:
             starter.wait()
 
 
-def wait_for(condition: Callable[[], bool], message: str) -> None:
-    """Wait until `condition()` is true; end the benchmark after two minutes."""
+def wait_for(condition: Callable[[], bool]) -> bool:
+    """Wait until `condition()` is true, two minutes at most; return whether it is."""
     deadline = time.monotonic() + DEADLINE
     while not condition():
         if time.monotonic() > deadline:
-            raise SystemExit(message)
+            return False
         time.sleep(0.005)
+    return True
 
 
 def resident(pid: int) -> float:
