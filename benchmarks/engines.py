@@ -95,8 +95,7 @@ def instance(engine: Engine, size: int) -> Iterator[Instance]:
             starter = subprocess.Popen(command, env=env, stderr=errors, process_group=0)
         try:
             if not wait_for(note.exists):
-                raise SystemExit(f"{engine.name}: no instance of {size} brokers came up
-{log.read_text()}")
+                raise SystemExit(f"{engine.name}: no instance of {size} brokers came up\n{log.read_text()}")
             uri = note.read_text().strip()
             yield Instance(uri, env | {"FLUX_URI": uri}, _brokers(starter.pid))
         finally:
