@@ -26,7 +26,7 @@ spec:
 
 def measure(engine: Engine, size: int) -> float:
     """Return the wall-clock seconds of one whole run."""
-    command = [MINICLUSTER, "run", "-", "--engine", engine.name]
+    command = [str(MINICLUSTER), "run", "-", "--engine", engine.name]
     start = time.perf_counter()
     done = subprocess.run(
         command,

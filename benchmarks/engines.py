@@ -89,6 +89,7 @@ def instance(engine: Engine, size: int) -> Iterator[Instance]:
     with tempfile.TemporaryDirectory(prefix="bench-") as directory:
         note = Path(directory) / "uri"
         program = f'echo "$FLUX_URI" > {note}.new && mv {note}.new {note} && exec sleep 3600'
+        command = ["flux", "start", f"-s{size}", "sh", "-c", program]
         env = engine.environment()
         log = Path(directory) / "log"
         with log.open("wb") as errors:
