@@ -1,0 +1,16 @@
+"""Arguments and options that several commands have."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+Engine = Literal["auto", "flux", "embedded"]
+Document = Annotated[str, typer.Argument(metavar="FILE", help="The document; - is standard input.")]
+Size = Annotated[int | None, typer.Option("--size", min=1, help="Number of brokers, in place of spec.size.")]
+EngineOption = Annotated[
+    Engine, typer.Option("--engine", help="What runs the brokers; auto: real Flux where it is on PATH.")
+]
+Name = Annotated[str, typer.Option("--name", help="Which MiniCluster, where the file has several.")]
+ClusterName = Annotated[str, typer.Argument(metavar="NAME", help="The cluster, see `minicluster list`.")]

@@ -1,0 +1,1 @@
+"""A plan made real as processes on this machine."""

@@ -1,0 +1,66 @@
+"""Orders to a cluster's supervisor: one JSON line there, JSON lines back.
+
+    → {"order": "scale", "size": 2}
+    ← {"notice": "draining ranks 2-3"}     any number
+    ← {"done": {…}} or {"error": "…", "exit_code": 2}
+
+Only the owner gets through: the socket lies in a directory of mode 0700, and the peer's uid is checked.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import struct
+from typing import TYPE_CHECKING, Any
+
+from minicluster.local.errors import SupervisorError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from minicluster.local.state_directory import ClusterDirectory
+
+Message = dict[str, Any]
+LONGEST_ORDER = 1 << 16
+
+
+def peer_is_owner(connection: socket.socket) -> bool:
+    """Whether the process at the other end belongs to this user (SO_PEERCRED, unix(7))."""
+    size = struct.calcsize("3i")
+    _, uid, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
+    return bool(uid == os.geteuid())
+
+
+def order(cluster: ClusterDirectory, message: Message, notice: Callable[[str], None]) -> Message:
+    """Give an order and return its result; `notice` is told how it goes. Raises SupervisorError."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        try:
+            connection.connect(str(cluster.control))
+        except OSError as error:
+            raise SupervisorError(f"the cluster's supervisor does not answer ({error.strerror})") from error
+        connection.sendall(json.dumps(message).encode() + b"\n")
+        with connection.makefile("rb") as answers:
+            return _result(answers, notice)
+
+
+def _result(answers: Any, notice: Callable[[str], None]) -> Message:
+    for line in answers:
+        answer: Message = json.loads(line)
+        if "notice" in answer:
+            notice(answer["notice"])
+        elif "error" in answer:
+            raise Refused(answer["error"], answer.get("exit_code", 125))
+        else:
+            done: Message = answer["done"]
+            return done
+    raise SupervisorError("the cluster's supervisor ended before it was done; see minicluster logs")
+
+
+class Refused(SupervisorError):  # noqa: N818 - as in errors.py
+    """The supervisor refused an order, in its own words."""
+
+    def __init__(self, text: str, exit_code: int) -> None:
+        self.exit_code = exit_code
+        super().__init__(text)

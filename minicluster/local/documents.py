@@ -1,0 +1,165 @@
+"""A file's MiniCluster, with the ConfigMaps and Secrets that stand beside it."""
+
+from __future__ import annotations
+
+import base64
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from minicluster.local.errors import SizeRefused, UsageProblem
+
+if TYPE_CHECKING:
+    from minicluster.spec import Container, MiniCluster
+
+KeyFile = Mapping[str, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a file holds: the MiniCluster, and by name the data of ConfigMaps and Secrets."""
+
+    cluster: MiniCluster
+    place: str
+    config_maps: Mapping[str, KeyFile] = field(default_factory=dict)
+    secrets: Mapping[str, KeyFile] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A document file as it was read; `place` is what to call it."""
+
+    text: str
+    place: str
+
+
+def read(place: str) -> Text:
+    """Read a file, or with `-` standard input. Raises UsageProblem."""
+    try:
+        if place == "-":
+            return Text(sys.stdin.buffer.read().decode("utf-8-sig"), "standard input")
+        return Text(Path(place).read_bytes().decode("utf-8-sig"), place)
+    except UnicodeDecodeError as error:
+        raise UsageProblem(f"{place}: not UTF-8: byte 0x{error.object[error.start]:02x}") from error
+    except OSError as error:
+        raise UsageProblem(f"{place}: cannot be read: {error.strerror}") from error
+
+
+def parse(text: str, place: str, name: str = "") -> Source:
+    """Return what a text holds; `name` chooses one of several MiniClusters.
+
+    Raises UsageProblem, minicluster.spec.DocumentError.
+    """
+    from minicluster.spec import loading
+
+    clusters = loading.parse(text, source=place).clusters
+    objects = _others(text)
+    return Source(
+        cluster=_chosen(clusters, name, place),
+        place=place,
+        config_maps={
+            each["metadata"]["name"]: _data(each) for each in objects if each["kind"] == "ConfigMap"
+        },
+        secrets={each["metadata"]["name"]: _data(each) for each in objects if each["kind"] == "Secret"},
+    )
+
+
+def with_request(source: Source, *, size: int | None = None, command: Sequence[str] = ()) -> Source:
+    """Return the source with what was asked for on the command line. Raises SizeRefused."""
+    return replace(source, cluster=with_command(with_size(source.cluster, size), command))
+
+
+def is_interactive(source: Source) -> bool:
+    """Whether the document has nothing to run, but stays up for work sent to it."""
+    from minicluster import spec
+
+    return spec.is_interactive(source.cluster.spec)
+
+
+def with_size(cluster: MiniCluster, size: int | None) -> MiniCluster:
+    """Return the cluster with `size` brokers. Raises SizeRefused where the document does not allow that."""
+    if size is None:
+        return cluster
+    spec = cluster.spec
+    most = spec.max_size or (max(spec.size, size))
+    least = spec.min_size or 1
+    if not least <= size <= most:
+        rule = f"at most spec.maxSize ({most})" if size > most else f"at least {least}"
+        raise SizeRefused(f"--size {size}: MiniCluster {cluster.metadata.name} allows {rule}")
+    return _changed(cluster, size=size)
+
+
+def with_command(cluster: MiniCluster, arguments: Sequence[str]) -> MiniCluster:
+    """Return the cluster with these arguments as its main command; they reach the tasks unchanged."""
+    if not arguments:
+        return cluster
+    from minicluster.spec import runner_index
+
+    index = runner_index(cluster.spec)
+    container = cluster.spec.containers[index]
+    replaced = container.model_copy(
+        update={
+            "command": shlex.join(arguments),
+            "batch": False,
+            "batch_raw": False,
+            "commands": container.commands.model_copy(update={"script": ""}),
+        }
+    )
+    return _changed(cluster, containers=_put(cluster.spec.containers, index, replaced), interactive=False)
+
+
+def kept_up(cluster: MiniCluster) -> MiniCluster:
+    """Return the cluster as one that stays up for jobs sent to it."""
+    return _changed(cluster, interactive=True)
+
+
+def _changed(cluster: MiniCluster, **fields: Any) -> MiniCluster:
+    return cluster.model_copy(update={"spec": cluster.spec.model_copy(update=fields)})
+
+
+def _put(containers: tuple[Container, ...], index: int, container: Container) -> tuple[Container, ...]:
+    return (*containers[:index], container, *containers[index + 1 :])
+
+
+def _chosen(clusters: Sequence[MiniCluster], name: str, place: str) -> MiniCluster:
+    if len(clusters) == 1 and not name:
+        return clusters[0]
+    names = ", ".join(each.metadata.name for each in clusters)
+    for each in clusters:
+        if each.metadata.name == name:
+            return each
+    if name:
+        raise UsageProblem(f"{place}: has no MiniCluster {name}; it has {names}")
+    raise UsageProblem(f"{place}: has several MiniClusters ({names}); choose one with --name")
+
+
+def _others(text: str) -> list[dict[str, Any]]:
+    """Return the ConfigMaps and Secrets of a text that the spec room has found well-formed."""
+    if "ConfigMap" not in text and "Secret" not in text:
+        return []
+    import yaml
+
+    found: list[dict[str, Any]] = []
+    for document in yaml.safe_load_all(text):
+        members = document.get("items", []) if isinstance(document, dict) else []
+        found += [each for each in (document, *members) if _is_data(each)]
+    return found
+
+
+def _is_data(value: object) -> bool:
+    return (
+        isinstance(value, dict)
+        and value.get("kind") in {"ConfigMap", "Secret"}
+        and isinstance(value.get("metadata"), dict)
+        and isinstance(value["metadata"].get("name"), str)
+    )
+
+
+def _data(value: dict[str, Any]) -> dict[str, bytes]:
+    """Return the files of a ConfigMap or Secret; base64 is a Secret's `data`, a ConfigMap's `binaryData`."""
+    plain, encoded = ("data", "binaryData") if value["kind"] == "ConfigMap" else ("stringData", "data")
+    files = {key: base64.b64decode(text) for key, text in (value.get(encoded) or {}).items()}
+    return files | {key: str(text).encode() for key, text in (value.get(plain) or {}).items()}

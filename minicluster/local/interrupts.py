@@ -1,0 +1,62 @@
+"""Ctrl-C and SIGTERM in every phase: before, in and after the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from typing import TYPE_CHECKING, Any, Self
+
+from minicluster.local.errors import Interrupted
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Interrupts:
+    """While open, a signal raises Interrupted, or cancels the task that was named.
+
+    After `calm()` a signal only sets `hurry`: what is being cleaned up is cleaned up, but without grace.
+    """
+
+    def __init__(self) -> None:
+        self.signum = 0
+        self.hurry = asyncio.Event()
+        self._calm = False
+        self._task: asyncio.Task[Any] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> Self:
+        for signum in SIGNALS:
+            self._before[signum] = signal.signal(signum, self._on_signal)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for signum, handler in self._before.items():
+            signal.signal(signum, handler)
+
+    def watch(self) -> None:
+        """From now on a signal cancels the task that calls this."""
+        self._task = asyncio.current_task()
+        self._loop = asyncio.get_running_loop()
+
+    def leave_to_child(self) -> None:
+        """From now on Ctrl-C is for the program that has the terminal."""
+        signal.signal(signal.SIGINT, lambda _number, _frame: None)
+
+    def calm(self) -> None:
+        """From now on a signal only asks for haste."""
+        self._calm = True
+
+    def _on_signal(self, signum: int, _: FrameType | None) -> None:
+        if self._calm:
+            if self._loop is not None and not self._loop.is_closed():
+                self._loop.call_soon_threadsafe(self.hurry.set)
+            return
+        self.signum = signum
+        if self._loop is None or self._task is None:
+            self._calm = True  # the clean-up that this starts is not to be disturbed
+            raise Interrupted(signum)
+        self._loop.call_soon_threadsafe(self._task.cancel)

@@ -1,0 +1,107 @@
+"""`minicluster up`: starts a supervisor and waits until its cluster is up."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from minicluster.local import documents, state_directory, state_file
+from minicluster.local.control import Refused
+from minicluster.local.errors import BringUpFailed, ClusterExists, Interrupted, UsageProblem
+from minicluster.local.interrupts import Interrupts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from minicluster.local.run import Reporter
+    from minicluster.local.state_directory import ClusterDirectory
+
+END = 15.0
+
+
+def up(
+    document: documents.Text,
+    reporter: Reporter,
+    *,
+    name: str = "",
+    size: int | None = None,
+    engine: str = "auto",
+    restore: str = "",
+) -> str:
+    """Bring a persistent cluster up, and return its name. Raises LocalError."""
+    source = documents.parse(document.text, document.place, name)
+    documents.with_request(source, size=size)
+    if restore and not os.access(restore, os.R_OK):
+        raise UsageProblem(f"--restore {restore}: there is no such file, or it cannot be read")
+    called = source.cluster.metadata.name
+    task = {
+        "text": document.text,
+        "place": document.place,
+        "name": name,
+        "size": size,
+        "engine": engine,
+        "restore": str(Path(restore).resolve()) if restore else "",
+        "working_directory": str(Path.cwd()),
+    }
+    with Interrupts() as interrupts:
+        directory = _claimed(called)
+        process = _started(directory, task)
+        try:
+            _await(process, reporter)
+        except Interrupted:
+            interrupts.calm()
+            process.send_signal(signal.SIGTERM)
+            process.wait(END)
+            raise
+    return called
+
+
+def _claimed(name: str) -> ClusterDirectory:
+    """Make the cluster's directory; what a dead supervisor left is removed first."""
+    try:
+        return state_directory.create(name, unique=False)
+    except FileExistsError:
+        directory = state_directory.find(name)
+    state = state_file.read(directory)
+    alive = state_file.is_alive(state) if state else not state_file.is_abandoned(directory)
+    if alive:
+        raise ClusterExists(f"cluster {name}: is up already; `minicluster down {name}` ends it")
+    state_file.clean(directory)
+    return state_directory.create(name, unique=False)
+
+
+def _started(directory: ClusterDirectory, task: Mapping[str, object]) -> subprocess.Popen[bytes]:
+    with directory.log("supervisor").open("ab") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "minicluster.local.supervisor", str(directory.path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            start_new_session=True,
+        )
+    stdin: IO[bytes] | None = process.stdin
+    if stdin is not None:
+        stdin.write(json.dumps(task).encode())
+        stdin.close()
+    return process
+
+
+def _await(process: subprocess.Popen[bytes], reporter: Reporter) -> None:
+    for line in process.stdout or ():
+        report = json.loads(line)
+        if "joined" in report:
+            reporter.bring_up(report["joined"], report["size"])
+        elif "notice" in report:
+            reporter.notice(report["notice"])
+        elif "error" in report:
+            process.wait()
+            raise Refused(report["error"], report["exit_code"])
+        else:
+            reporter.started()
+            return
+    raise BringUpFailed(f"the cluster's supervisor ended with exit code {process.wait()}")

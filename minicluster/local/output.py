@@ -1,0 +1,159 @@
+"""What pods write: into a log of bounded size, and to whoever listens."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CHUNK = 1 << 16
+LONGEST_LINE = 1 << 20
+LOG_LIMIT = 16 << 20
+"""A log is set aside as `<log>.1` at this size, so that a cluster's logs stay below twice as much a pod."""
+
+Sink = Callable[[bytes], None]
+BROKER_LINE = re.compile(
+    rb"^(?:<\d>|[A-Z][a-z]{2} [ \d]\d [\d:.]+ \w+ \d{4} )?"
+    rb"[\w.-]+\.(emerg|alert|crit|err|error|warning|notice|info|debug)\[\d+\]: "
+)
+QUIET = {b"notice", b"info", b"debug"}
+COMMAND_ENDED = re.compile(rb"\]: (rc2|cleanup)\.\d+: ")
+"""What a broker says when the command has failed, or was cancelled: the exit code says it already."""
+
+
+class Log:
+    """A file that pods' output goes to. A full disk loses output, never the pod."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._size = path.stat().st_size if path.exists() else 0
+        self._file = path.open("ab", buffering=0)
+
+    def write(self, data: bytes) -> None:
+        """Append, and start a new file at the limit."""
+        try:
+            self._file.write(data)
+        except OSError:
+            return
+        self._size += len(data)
+        if self._size > LOG_LIMIT:
+            self._file.close()
+            self._path.replace(self._path.with_suffix(".log.1"))
+            self._file = self._path.open("ab", buffering=0)
+            self._size = 0
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+class Pump:
+    """Carries one pipe's data to a log and, if given, to a sink, in chunks of at most 64 KiB."""
+
+    def __init__(self, reader: int, log: Log, sink: Sink | None) -> None:
+        self._reader = reader
+        self._log = log
+        self._sink = sink
+        os.set_blocking(reader, False)
+        asyncio.get_running_loop().add_reader(reader, self._ready)
+
+    def _ready(self) -> None:
+        try:
+            data = os.read(self._reader, CHUNK)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self.close()
+            return
+        self._log.write(data)
+        if self._sink:
+            self._sink(data)
+
+    def drain(self) -> None:
+        """Read what is still in the pipe; the writers may be gone."""
+        while self._reader >= 0:
+            before = self._reader
+            try:
+                data = os.read(before, CHUNK)
+            except OSError:
+                return
+            if not data:
+                self.close()
+                return
+            self._log.write(data)
+            if self._sink:
+                self._sink(data)
+
+    def close(self) -> None:
+        """Stop reading."""
+        if self._reader >= 0:
+            asyncio.get_running_loop().remove_reader(self._reader)
+            os.close(self._reader)
+            self._reader = -1
+
+
+class CommandErrors:
+    """Of a lead's standard error: what the command wrote, and the brokers' warnings until it is `over`.
+
+    Brokers log line by line as `broker.info[0]: …`; a line longer than 1 MiB is passed on in pieces.
+    """
+
+    def __init__(self, sink: Sink, over: Callable[[], bool] = lambda: False) -> None:
+        self._sink = sink
+        self._over = over
+        self._rest = b""
+
+    def __call__(self, data: bytes) -> None:
+        """Take the next piece."""
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            if not self._is_quiet(line):
+                self._sink(line + b"\n")
+        if len(self._rest) > LONGEST_LINE:
+            self._sink(self._rest)
+            self._rest = b""
+
+    def flush(self) -> None:
+        """Pass on a last line without its newline."""
+        if self._rest and not self._is_quiet(self._rest):
+            self._sink(self._rest)
+        self._rest = b""
+
+    def _is_quiet(self, line: bytes) -> bool:
+        match = BROKER_LINE.match(line[:200])
+        return bool(match and (match[1] in QUIET or COMMAND_ENDED.search(line[:200]) or self._over()))
+
+
+def copy_batch_output(directory: Path) -> None:
+    """Copy what batch jobs wrote to our standard output and error, each line after its job's name."""
+    for path in sorted(directory.glob("job-*.*"), key=_job_number):
+        target = sys.stderr.buffer if path.suffix == ".err" else sys.stdout.buffer
+        label = path.stem.encode() + b": "
+        with path.open("rb") as file:
+            while line := file.readline(LONGEST_LINE):
+                target.write(label + line + (b"" if line.endswith(b"\n") else b"\n"))
+        target.flush()
+
+
+def _job_number(path: Path) -> tuple[int, str]:
+    number = path.stem.removeprefix("job-")
+    return (int(number) if number.isdecimal() else 0, path.suffix)
+
+
+def last_lines(path: Path, count: int = 5) -> list[str]:
+    """Return the last lines of a log."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - 8192))
+            lines = file.read().decode(errors="replace").splitlines()
+    except OSError:
+        return []
+    return [line for line in lines if line.strip()][-count:]

@@ -1,0 +1,60 @@
+"""What the end of a container means: the Job's pod failure policy, read from the plan's Job. Pure."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from minicluster.local.records import Ended
+
+BACK_OFF_FIRST = 0.25
+BACK_OFF_MOST = 8.0
+"""Seconds before a pod is replaced: doubled from the first to the most. Kubernetes' 10 s help no one here."""
+
+
+class Verdict(enum.Enum):
+    """What becomes of a pod whose container ended."""
+
+    DONE = "done"  # it ended as it should
+    REPLACE = "replace"  # started again
+    FAIL = "fail"  # the whole has failed
+
+
+@dataclass(frozen=True, slots=True)
+class PodPolicy:
+    """The Job's rules: `counted` exit codes are lost pods, any other fails the whole at once."""
+
+    backoff_limit: int
+    counted: frozenset[int]
+    restart_always: bool = False
+
+    def verdict(self, ended: Ended, losses: int) -> Verdict:
+        """Say what an end means, after `losses` lost pods before it."""
+        if ended.code == 0:
+            return Verdict.DONE
+        if ended.pod.rank is None or self.restart_always:
+            return Verdict.REPLACE
+        if ended.code not in self.counted:
+            return Verdict.FAIL
+        return Verdict.REPLACE if losses < self.backoff_limit else Verdict.FAIL
+
+
+def of_job(job: dict[str, Any]) -> PodPolicy:
+    """Return the rules of a planned Job."""
+    spec = job["spec"]
+    rules = spec.get("podFailurePolicy", {}).get("rules", [])
+    counted = [
+        code
+        for rule in rules
+        if rule["action"] == "Count" and "onExitCodes" in rule
+        for code in rule["onExitCodes"]["values"]
+    ]
+    always = spec["template"]["spec"].get("restartPolicy") == "OnFailure"
+    return PodPolicy(spec.get("backoffLimit", 6), frozenset(counted), always)
+
+
+def back_off(times: int) -> float:
+    """Return how many seconds to wait before a pod is replaced for the nth time, from 0."""
+    return float(min(BACK_OFF_FIRST * 2 ** min(times, 16), BACK_OFF_MOST))

@@ -1,0 +1,146 @@
+"""From a document to everything on disk that its brokers need: plan, files, links, pods."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from minicluster.local import pods, volumes
+from minicluster.local.errors import UsageProblem
+from minicluster.local.pods import Blueprint, Object
+from minicluster.local.site import Engine, local_site
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from minicluster.local.documents import Source
+    from minicluster.local.state_directory import ClusterDirectory
+    from minicluster.local.volumes import VolumeMap
+    from minicluster.plan import Plan
+    from minicluster.spec import MiniCluster
+
+Notice = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A cluster that is ready to be started."""
+
+    cluster: MiniCluster
+    blueprint: Blueprint
+    engine: Engine
+    links: tuple[tuple[str, str], ...]
+
+
+def prepare(
+    source: Source,
+    directory: ClusterDirectory,
+    engine: Engine,
+    working_directory: Path,
+    notice: Notice,
+    restore: str = "",
+) -> Prepared:
+    """Make the plan of a document real as files. `notice` is told what differs from a Kubernetes cluster.
+
+    Raises UsageProblem, PortTaken, minicluster.plan.PlanError.
+    """
+    cluster = _for_this_machine(source.cluster, directory)
+    plan, mapping = _planned(source, cluster, directory)
+    _write_files(plan.objects, directory)
+    links, unlinked = volumes.link(mapping)
+    for text in unlinked:
+        notice(text)
+    if engine.name == "embedded":
+        _write_engine(directory)
+    blueprint = _blueprint(source, plan.objects, directory, mapping, working_directory, engine)
+    if restore:
+        blueprint = replace(blueprint, restore=restore)
+    return Prepared(cluster, blueprint, engine, tuple(links))
+
+
+def _for_this_machine(cluster: MiniCluster, directory: ClusterDirectory) -> MiniCluster:
+    """Return the document without what only a Kubernetes cluster has: the view that brings Flux.
+
+    Where it does not say where batch jobs' output belongs, that is the cluster's directory.
+    """
+    spec = cluster.spec
+    if spec.flux.bursting.lead_broker.address:
+        raise UsageProblem("flux.bursting.leadBroker: a cluster on this machine cannot join a remote one")
+    view = spec.flux.container.model_copy(update={"disable": True})
+    containers = tuple(
+        each if "logs" in each.model_fields_set else each.model_copy(update={"logs": str(directory.output)})
+        for each in spec.containers
+    )
+    changed = {"flux": spec.flux.model_copy(update={"container": view}), "containers": containers}
+    return cluster.model_copy(update={"spec": spec.model_copy(update=changed)})
+
+
+def _planned(source: Source, cluster: MiniCluster, directory: ClusterDirectory) -> tuple[Plan, VolumeMap]:
+    from broker_config import curve
+    from minicluster.plan import Observed, Site, broker_settings, plan
+
+    hosts = broker_settings(cluster, Site()).hosts
+    site = local_site(cluster, hosts, directory)
+    first = plan(cluster, Observed(), site, curve.generate(), datetime.now(UTC))
+    mapping = volumes.mapped(source, _pod_specs(first.objects), directory)
+    archive = mapping.here(cluster.spec.archive.path)
+    if archive == cluster.spec.archive.path:
+        return first, mapping
+    moved = cluster.spec.model_copy(
+        update={"archive": cluster.spec.archive.model_copy(update={"path": archive})}
+    )
+    cluster = cluster.model_copy(update={"spec": moved})
+    return plan(cluster, Observed(), site, curve.generate(), datetime.now(UTC)), mapping
+
+
+def _pod_specs(objects: tuple[Object, ...]) -> list[Object]:
+    templates = [each["spec"]["template"]["spec"] for each in objects if each["kind"] == "Job"]
+    return templates + [each["spec"] for each in objects if each["kind"] == "Pod"]
+
+
+def _write_files(objects: tuple[Object, ...], directory: ClusterDirectory) -> None:
+    for item in objects:
+        if item["kind"] == "ConfigMap":
+            for name, text in pods.files(item).items():
+                (directory.config / name).write_text(text)
+        elif item["kind"] == "Secret":
+            (certificate,) = pods.files(item).values()
+            descriptor = os.open(directory.curve, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o400)
+            with os.fdopen(descriptor, "w") as file:
+                file.write(certificate)
+
+
+def _write_engine(directory: ClusterDirectory) -> None:
+    from minicluster.embedded import launcher
+
+    launcher.write_bin(directory.programs)
+
+
+def _blueprint(
+    source: Source,
+    objects: tuple[Object, ...],
+    directory: ClusterDirectory,
+    mapping: VolumeMap,
+    working_directory: Path,
+    engine: Engine,
+) -> Blueprint:
+    job = pods.find(objects, "Job")
+    if job is None:
+        raise UsageProblem(
+            f"MiniCluster {source.cluster.metadata.name}: is managed by {source.cluster.spec.managed_by}"
+            " (spec.managedBy), so it is not for us to run"
+        )
+    return Blueprint(
+        name=source.cluster.metadata.name,
+        directory=directory,
+        job=job,
+        services=pods.find(objects, "Pod"),
+        volumes=mapping,
+        state=volumes.state_directory(_pod_specs(objects), source.cluster.metadata.name),
+        secrets=source.secrets,
+        working_directory=working_directory,
+        embedded=engine.name == "embedded",
+    )

@@ -1,0 +1,103 @@
+"""What a running cluster consists of: frozen records."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+
+class Phase(enum.StrEnum):
+    """Where in its life a cluster is."""
+
+    STARTING = "Starting"
+    RUNNING = "Running"
+    SCALING = "Scaling"
+    SAVING = "Saving"
+    ENDING = "Ending"
+    FAILED = "Failed"
+
+
+class RestartPolicy(enum.StrEnum):
+    """Whether a pod's container is started again when it ends (Kubernetes' words)."""
+
+    NEVER = "Never"
+    ON_FAILURE = "OnFailure"
+    ALWAYS = "Always"
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """One container as a process: what to start, with which environment, in which directory."""
+
+    name: str
+    command: tuple[str, ...]
+    environment: Mapping[str, str]
+    directory: Path
+    post_start: tuple[str, ...] = ()
+    pre_stop: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """Containers that live and end together. `rank` is the broker's, None for the services pod.
+
+    The first container is the one that counts; the others are its sidecars.
+    """
+
+    name: str
+    containers: tuple[Container, ...]
+    rank: int | None = None
+
+    @property
+    def is_lead(self) -> bool:
+        """Whether this pod holds the lead broker."""
+        return self.rank == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A container that ended, with its wait status as a shell would say it: 128 + signal if killed."""
+
+    pod: Pod
+    container: Container
+    code: int
+    signal: int = 0
+
+    def __str__(self) -> str:
+        how = f"was killed by signal {self.signal}" if self.signal else f"ended with exit code {self.code}"
+        return f"{self.container.name} of {self.pod.name} {how}"
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Seconds that the parts of a run took."""
+
+    bring_up: float
+    run: float
+    tear_down: float
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterState:
+    """What state.json says: who looks after a cluster, and what it is.
+
+    `start_time` tells processes of one id apart; `links` are the symbolic links that stand for volumes, with
+    where they lead.
+    """
+
+    name: str
+    pid: int
+    start_time: int
+    engine: str
+    size: int
+    max_size: int
+    phase: Phase
+    document: str
+    created: float
+    links: tuple[tuple[str, str], ...] = ()
+    reason: str = ""

@@ -1,0 +1,254 @@
+"""`minicluster run`: from a document to the exit code of its command, and nothing left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from minicluster.local import preparation, state_directory, state_file
+from minicluster.local.cluster import EXIT_CODE, MAIN_STARTED, LocalCluster, Outcome
+from minicluster.local.errors import BringUpFailed, Interrupted, LeadLost, TimeOver
+from minicluster.local.interrupts import Interrupts
+from minicluster.local.kubelet import Streams
+from minicluster.local.output import CommandErrors, copy_batch_output
+from minicluster.local.records import ClusterState, Phase, Times
+from minicluster.local.scaling import Brokers
+from minicluster.local.site import Engine, engine
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from minicluster.local.documents import Source
+    from minicluster.local.preparation import Prepared
+    from minicluster.local.state_directory import ClusterDirectory
+
+GRACE = 5.0
+"""Seconds between SIGTERM and SIGKILL at the end; Flux itself gives a cancelled job 5 s."""
+FAREWELL = 5.0
+"""Seconds for followers to end by themselves once the lead has ended the instance."""
+PATIENCE = 10.0
+"""Seconds of bring-up after which the brokers that are missing are named."""
+
+
+class Reporter(Protocol):
+    """Who is told how a run goes."""
+
+    def notice(self, text: str) -> None:
+        """Something that a person should know."""
+
+    def bring_up(self, joined: int, size: int) -> None:
+        """So many brokers have joined."""
+
+    def started(self) -> None:
+        """The bring-up is over."""
+
+    def errors(self, data: bytes) -> None:
+        """What the command wrote to its standard error."""
+
+    def ended(self, times: Times, size: int) -> None:
+        """It is over, and all is cleaned up."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """What to run: `timeout` in seconds or None, `shell` the program for an interactive cluster."""
+
+    source: Source
+    engine: str = "auto"
+    timeout: float | None = None
+    working_directory: Path = Path()
+    shell: tuple[str, ...] = ()
+
+
+def run(request: RunRequest, reporter: Reporter) -> int:
+    """Run a document's command and return its exit code. Raises LocalError, minicluster.plan.PlanError."""
+    with Interrupts() as interrupts:
+        chosen = engine(request.engine)
+        with _directory(request, interrupts) as directory:
+            prepared = _prepare(request, directory, chosen, reporter)
+            try:
+                exit_code, times = asyncio.run(_Run(request, prepared, reporter, interrupts).whole())
+                copy_batch_output(directory.output)
+            finally:
+                state_file.unlink(prepared.links)
+        reporter.ended(times, prepared.cluster.spec.size)
+        return exit_code
+
+
+@contextlib.contextmanager
+def _directory(request: RunRequest, interrupts: Interrupts) -> Iterator[ClusterDirectory]:
+    directory = state_directory.create(request.source.cluster.metadata.name, unique=True)
+    try:
+        yield directory
+    finally:
+        interrupts.calm()
+        state_directory.remove(directory)
+
+
+def _prepare(
+    request: RunRequest, directory: ClusterDirectory, chosen: Engine, reporter: Reporter
+) -> Prepared:
+    spec = request.source.cluster.spec
+    reporter.notice(f"commands run on this machine, not in the image {spec.containers[0].image}")
+    prepared = preparation.prepare(
+        request.source, directory, chosen, request.working_directory, reporter.notice
+    )
+    pid, start = state_file.own_identity()
+    state_file.write(
+        directory,
+        ClusterState(
+            name=prepared.cluster.metadata.name,
+            pid=pid,
+            start_time=start,
+            engine=chosen.name,
+            size=spec.size,
+            max_size=spec.max_size or spec.size,
+            phase=Phase.RUNNING,
+            document=request.source.place,
+            created=time.time(),
+            links=prepared.links,
+        ),
+    )
+    return prepared
+
+
+class _Run:
+    """One run, from the first process to the last."""
+
+    def __init__(
+        self, request: RunRequest, prepared: Prepared, reporter: Reporter, interrupts: Interrupts
+    ) -> None:
+        self._request = request
+        self._size = prepared.cluster.spec.size
+        self._deadline = prepared.cluster.spec.deadline_seconds
+        self._reporter = reporter
+        self._interrupts = interrupts
+        over = prepared.blueprint.directory.run(0) / EXIT_CODE
+        self._errors = CommandErrors(reporter.errors, over.exists)
+        self._prepared = prepared
+        self._started = self._ready = time.monotonic()
+
+    async def whole(self) -> tuple[int, Times]:
+        """Bring up, wait for the command, tear down."""
+        self._interrupts.watch()
+        cluster = LocalCluster(
+            self._prepared, self._reporter.notice, Streams(output=1, errors=self._errors), replace_lead=False
+        )
+        try:
+            async with self._limited():
+                exit_code = await self._bring_up_and_wait(cluster)
+        except asyncio.CancelledError:
+            raise Interrupted(self._interrupts.signum) from None
+        finally:
+            self._interrupts.calm()
+            ended = time.monotonic() - cluster.since_command()
+            await self._tear_down(cluster)
+        return exit_code, Times(self._ready - self._started, ended - self._ready, time.monotonic() - ended)
+
+    @contextlib.asynccontextmanager
+    async def _limited(self) -> AsyncIterator[None]:
+        limits = {"--timeout": self._request.timeout, "spec.deadlineSeconds": self._deadline}
+        seconds, name = min(((limit, name) for name, limit in limits.items() if limit), default=(None, ""))
+        try:
+            async with asyncio.timeout(seconds):
+                yield
+        except TimeoutError as error:
+            raise TimeOver(f"{name} {seconds:g}: the time is over; the run was ended") from error
+
+    async def _bring_up_and_wait(self, cluster: LocalCluster) -> int:
+        cluster.start(range(self._size))
+        progress = asyncio.ensure_future(self._progress(cluster))
+        try:
+            if self._request.shell:
+                await self._all_online(cluster)
+            else:
+                await cluster.main_started()
+        finally:
+            progress.cancel()
+        self._ready = time.monotonic()
+        self._reporter.started()
+        if self._request.shell and not cluster.ended:
+            return await self._shell(cluster)
+        return self._exit_code(cluster, await cluster.outcome())
+
+    async def _progress(self, cluster: LocalCluster) -> None:
+        last = -1
+        patience = time.monotonic() + PATIENCE
+        while True:
+            joined = cluster.joined(self._size)
+            if joined != last:
+                self._reporter.bring_up(joined, self._size)
+                last = joined
+            if joined < self._size and time.monotonic() > patience:
+                patience += PATIENCE
+                self._name_missing(cluster)
+            await asyncio.sleep(0.02)
+
+    def _name_missing(self, cluster: LocalCluster) -> None:
+        for rank in range(self._size):
+            if not cluster.directory.socket(rank).exists():
+                words = cluster.last_words(rank) or ["it has said nothing"]
+                self._reporter.notice(f"still waiting for the broker of rank {rank}: {words[-1]}")
+
+    async def _all_online(self, cluster: LocalCluster) -> None:
+        brokers = Brokers(cluster.directory.uri, self._prepared.engine.name)
+        online = asyncio.ensure_future(brokers.online(range(self._size)))
+        lost = asyncio.ensure_future(cluster.outcome())
+        try:
+            await asyncio.wait({online, lost}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            online.cancel()
+            lost.cancel()
+            brokers.close()
+
+    async def _shell(self, cluster: LocalCluster) -> int:
+        """Run a program beside the cluster, with its terminal, that finds the cluster by FLUX_URI."""
+        if sys.stdin.isatty():
+            self._interrupts.leave_to_child()
+        environment = {**cluster.environment(), "FLUX_URI": cluster.directory.uri}
+        process = subprocess.Popen(
+            self._request.shell, env=environment, cwd=self._request.working_directory, start_new_session=False
+        )
+        return await cluster.child_ended(process)
+
+    def _exit_code(self, cluster: LocalCluster, outcome: Outcome) -> int:
+        self._errors.flush()
+        if outcome.exit_code is not None:
+            return outcome.exit_code
+        words = "".join(f"\n  {line}" for line in cluster.last_words(0))
+        if not (cluster.directory.run(0) / MAIN_STARTED).exists() and not self._request.shell:
+            raise BringUpFailed(f"the cluster did not come up: {outcome.reason}{words}")
+        raise LeadLost(f"the cluster was lost: {outcome.reason}{words}")
+
+    async def _tear_down(self, cluster: LocalCluster) -> None:
+        try:
+            if not self._interrupts.hurry.is_set():
+                await self._end_kindly(cluster)
+        finally:
+            self._errors.flush()
+            cluster.kill()
+
+    async def _end_kindly(self, cluster: LocalCluster) -> None:
+        kind = asyncio.ensure_future(self._kindly(cluster))
+        hurry = asyncio.ensure_future(self._interrupts.hurry.wait())
+        await asyncio.wait({kind, hurry}, return_when=asyncio.FIRST_COMPLETED)
+        for task in (kind, hurry):
+            task.cancel()
+        await asyncio.gather(kind, hurry, return_exceptions=True)
+
+    async def _kindly(self, cluster: LocalCluster) -> None:
+        if cluster.instance_ended:
+            await cluster.followers_gone(FAREWELL)
+        await cluster.stop(GRACE)
+
+
+def shell_of_user() -> tuple[str, ...]:
+    """Return the program for an interactive cluster."""
+    return (os.environ.get("SHELL") or "/bin/sh",)

@@ -1,0 +1,132 @@
+"""Fewer or more brokers while jobs run: drain, wait, restart what cannot finish, leave; join, undrain."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from minicluster.instance.errors import InstanceError
+from minicluster.local import restarts
+
+if TYPE_CHECKING:
+    from minicluster.instance.port import Instance
+    from minicluster.instance.records import Job
+    from minicluster.local.cluster import LocalCluster
+
+T = TypeVar("T")
+Notice = Callable[[str], None]
+GRACE = 5.0
+POLL = 0.05
+REASON = "leaving: minicluster scale"
+
+
+class Brokers:
+    """Calls to the instance from an event loop: each in a thread, over one connection that is opened anew."""
+
+    def __init__(self, uri: str, engine: str) -> None:
+        self._uri = uri
+        self._engine = engine
+        self._instance: Instance | None = None
+
+    async def call(self, ask: Callable[[Instance], T]) -> T:
+        """Return what `ask` returns. Raises InstanceError."""
+        return await asyncio.to_thread(self._call, ask)
+
+    async def online(self, ranks: range) -> None:
+        """Wait until these brokers are online."""
+        while not await asyncio.to_thread(self._are_online, ranks):
+            await asyncio.sleep(POLL)
+
+    def close(self) -> None:
+        """Hang up."""
+        if self._instance is not None:
+            self._instance.close()
+            self._instance = None
+
+    def _call(self, ask: Callable[[Instance], T]) -> T:
+        if self._instance is None:
+            from minicluster.instance.connection import connect
+
+            self._instance = connect(self._uri, "flux" if self._engine == "flux" else "embedded")
+        try:
+            return ask(self._instance)
+        except InstanceError:
+            if not self._answers():
+                self.close()
+            raise
+
+    def _answers(self) -> bool:
+        try:
+            return self._instance is not None and bool(self._instance.attributes())
+        except InstanceError:
+            return False
+
+    def _are_online(self, ranks: range) -> bool:
+        try:
+            resources = self._call(lambda instance: instance.resources())
+        except InstanceError:
+            return False
+        return set(ranks) <= set(resources.all.ranks) - set(resources.offline.ranks)
+
+
+async def shrink(
+    brokers: Brokers, cluster: LocalCluster, ranks: range, timeout: float, notice: Notice
+) -> None:
+    """Let these ranks, the highest, leave: after their jobs ended, or were restarted elsewhere."""
+    notice(f"draining {_ranks(ranks)}: no new work for it, running jobs have {timeout:g} s")
+    await brokers.call(lambda instance: instance.drain(_idset(ranks), REASON))
+    await finish_or_restart(brokers, set(ranks), timeout, notice)
+    await cluster.leave(ranks, GRACE)
+    notice(f"{_ranks(ranks)} left")
+
+
+async def grow(brokers: Brokers, cluster: LocalCluster, ranks: range, notice: Notice) -> None:
+    """Let these ranks join, and give them work."""
+    notice(f"starting {_ranks(ranks)}")
+    cluster.start(ranks)
+    await brokers.online(ranks)
+    drained = await brokers.call(lambda instance: set(instance.resources().drained.ranks) & set(ranks))
+    if drained:
+        await brokers.call(lambda instance: instance.undrain(",".join(map(str, sorted(drained)))))
+    notice(f"{_ranks(ranks)} joined")
+
+
+async def finish_or_restart(brokers: Brokers, ranks: set[int], timeout: float, notice: Notice) -> None:
+    """Wait for the jobs on these ranks; those still there after `timeout` seconds are restarted."""
+    end = time.monotonic() + timeout
+    told = -1
+    while jobs := await brokers.call(lambda instance: jobs_on(instance, ranks)):
+        if time.monotonic() > end:
+            break
+        if len(jobs) != told:
+            told = len(jobs)
+            notice(f"waiting for {told} running job{'s' if told > 1 else ''}")
+        await asyncio.sleep(POLL)
+    stuck = [job.id for job in jobs]
+    await brokers.call(
+        lambda instance: restarts.restart(
+            instance,
+            stuck,
+            "its broker leaves; it is started again",
+            lambda moved: notice(f"job {moved.old} was restarted as {moved.new}"),
+        )
+    )
+
+
+def jobs_on(instance: Instance, ranks: set[int]) -> list[Job]:
+    """Return the jobs that hold resources on any of these ranks."""
+    from broker_config import idset
+    from minicluster.instance.records import JobFilter, JobState
+
+    running = instance.jobs(JobFilter(states=JobState.RUNNING), limit=0)
+    return [job for job in running if job.ranks and ranks & set(idset.decode(job.ranks))]
+
+
+def _idset(ranks: range) -> str:
+    return f"{ranks[0]}-{ranks[-1]}" if len(ranks) > 1 else str(ranks[0])
+
+
+def _ranks(ranks: range) -> str:
+    return f"ranks {_idset(ranks)}" if len(ranks) > 1 else f"rank {ranks[0]}"

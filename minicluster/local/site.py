@@ -1,0 +1,102 @@
+"""What this machine offers: ports, cores, and an engine."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from minicluster.local.errors import EngineMissing, PortTaken
+
+if TYPE_CHECKING:
+    from broker_config.settings import Endpoint
+    from minicluster.local.state_directory import ClusterDirectory
+    from minicluster.plan.records import Site
+    from minicluster.spec import MiniCluster
+
+ADDRESS = "127.0.0.1"
+ENGINES = ("auto", "flux", "embedded")
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """What runs the brokers: "flux", then with real Flux's command, or "embedded"."""
+
+    name: str
+    program: str = ""
+
+
+def engine(wanted: str) -> Engine:
+    """Return the engine to use; "auto" is real Flux where it is on PATH. Raises EngineMissing."""
+    if wanted == "embedded":
+        return Engine("embedded")
+    if wanted == "auto" and shutil.which("flux") is None:
+        return Engine("embedded")
+    from minicluster.instance.connection import real_flux
+    from minicluster.instance.errors import NoEngine
+
+    try:
+        return Engine("flux", real_flux())
+    except NoEngine as error:
+        if wanted == "auto":
+            return Engine("embedded")
+        raise EngineMissing(f"--engine flux: {error}; install flux-core, or use --engine embedded") from error
+
+
+def cores_of_machine() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def local_site(cluster: MiniCluster, hosts: tuple[str, ...], directory: ClusterDirectory) -> Site:
+    """Return the site for a cluster on this machine. Raises PortTaken."""
+    from minicluster.plan.records import Site
+
+    return Site(
+        cores=max(1, cores_of_machine() // max(cluster.spec.size, 1)),
+        label_output=cluster.spec.tasks != 1,
+        endpoints=endpoints(hosts, _port(cluster)),
+        config_dir=str(directory.config),
+        curve_dir=str(directory.path),
+        curve_path=str(directory.curve),
+    )
+
+
+def endpoints(hosts: tuple[str, ...], port: int | None) -> tuple[Endpoint, ...]:
+    """Return where each broker listens: from `port` on, or at free ports. Raises PortTaken."""
+    from broker_config.settings import Endpoint
+
+    with contextlib.ExitStack() as held:
+        numbers = [_bound(held, port + rank if port else 0) for rank in range(len(hosts))]
+    uris = [f"tcp://{ADDRESS}:{number}" for number in numbers]
+    return tuple(Endpoint(host, uri, uri) for host, uri in zip(hosts, uris, strict=True))
+
+
+def _port(cluster: MiniCluster) -> int | None:
+    network = cluster.spec.network
+    return network.port if "port" in network.model_fields_set else None
+
+
+def _bound(held: contextlib.ExitStack, port: int) -> int:
+    """Bind a port, held until all are chosen, so that no two are the same."""
+    listener = held.enter_context(socket.socket())
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((ADDRESS, port))
+    except OSError as error:
+        raise PortTaken(
+            f"port {port} on {ADDRESS}: {(error.strerror or 'refused').lower()};"
+            " another program listens there. Set spec.network.port to another one, or leave it out"
+        ) from error
+    return int(listener.getsockname()[1])
+
+
+def own_programs() -> Path:
+    """Return the directory of the programs installed beside this one, such as `lmp`."""
+    import sysconfig
+
+    return Path(sysconfig.get_path("scripts"))

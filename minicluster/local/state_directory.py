@@ -1,0 +1,222 @@
+"""Where running clusters keep their files: one directory a cluster, private to its owner.
+
+<root>                     $XDG_RUNTIME_DIR/minicluster, else <tmp>/minicluster-<uid>
+└── <cluster>              0700
+    ├── state.json         who looks after it (see records.py)
+    ├── control            the supervisor's socket
+    ├── etc/               broker.toml, R, start.sh …: the ConfigMap
+    ├── curve.cert         0400, the Secret
+    ├── bin/flux           the embedded engine's command, where no real Flux is used
+    ├── r/<rank>/          a broker's run directory: sockets, its state
+    ├── log/<pod>.log      what a pod wrote
+    ├── v/<volume>/        volumes that are directories
+    ├── out/               output of batch jobs
+    ├── t/                 TMPDIR of everything in the cluster
+    └── exit               the lead's termination message
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import shutil
+import stat
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from minicluster.local.errors import StateDirectoryError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SOCKET_PATH_LIMIT = 107
+"""Bytes of a UNIX socket's path, the closing NUL left out (unix(7))."""
+LONGEST_SOCKET = "r/99999/flux/local-0"
+ROOT_VARIABLE = "MINICLUSTER_RUNTIME_DIR"
+NAME_LENGTH = 20
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterDirectory:
+    """The paths of one cluster."""
+
+    path: Path
+
+    @property
+    def state(self) -> Path:
+        """Who looks after the cluster."""
+        return self.path / "state.json"
+
+    @property
+    def control(self) -> Path:
+        """The supervisor's socket."""
+        return self.path / "control"
+
+    @property
+    def config(self) -> Path:
+        """The ConfigMap's files."""
+        return self.path / "etc"
+
+    @property
+    def curve(self) -> Path:
+        """The CURVE certificate, shared by the brokers."""
+        return self.path / "curve.cert"
+
+    @property
+    def programs(self) -> Path:
+        """Where the embedded engine's `flux` lies."""
+        return self.path / "bin"
+
+    @property
+    def logs(self) -> Path:
+        """What the pods wrote."""
+        return self.path / "log"
+
+    @property
+    def temporary(self) -> Path:
+        """TMPDIR of the pods."""
+        return self.path / "t"
+
+    @property
+    def volumes(self) -> Path:
+        """Volumes that live as long as the cluster."""
+        return self.path / "v"
+
+    @property
+    def output(self) -> Path:
+        """Output of batch jobs, where the document names no place for it."""
+        return self.path / "out"
+
+    @property
+    def termination_log(self) -> Path:
+        """The exit code of the main command, written by the start script."""
+        return self.path / "exit"
+
+    def run(self, rank: int) -> Path:
+        """The run directory of a broker."""
+        return self.path / "r" / str(rank)
+
+    def socket(self, rank: int = 0) -> Path:
+        """The socket that a broker takes requests on."""
+        return self.run(rank) / "local"
+
+    def log(self, pod: str) -> Path:
+        """The log of a pod."""
+        return self.logs / f"{pod}.log"
+
+    @property
+    def uri(self) -> str:
+        """The lead broker's address."""
+        return f"local://{self.socket()}"
+
+
+def root() -> Path:
+    """Return the directory of all clusters of this user, made if absent. Raises StateDirectoryError."""
+    path = _chosen_root()
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = path.lstat()
+    except OSError as error:
+        raise StateDirectoryError(_cannot(path, error)) from error
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o077:
+        raise StateDirectoryError(
+            f"state directory {path}: must be a directory of your own that nobody else can enter (mode 0700);"
+            f" remove it, or name another one in {ROOT_VARIABLE}"
+        )
+    return path
+
+
+def create(name: str, *, unique: bool) -> ClusterDirectory:
+    """Make a cluster's directory; `unique` adds a suffix, so that one name can run several times.
+
+    Raises StateDirectoryError, FileExistsError where it is there already.
+    """
+    base = root()
+    _check_length(base)
+    path = base / short_name(name)
+    try:
+        if unique:
+            path = Path(tempfile.mkdtemp(prefix=f"{short_name(name)}.", dir=base))
+        else:
+            path.mkdir(mode=0o700)
+        cluster = ClusterDirectory(path)
+        _furnish(cluster)
+    except FileExistsError:
+        raise
+    except OSError as error:
+        shutil.rmtree(path, ignore_errors=True)
+        raise StateDirectoryError(_cannot(base, error)) from error
+    return cluster
+
+
+def find(name: str) -> ClusterDirectory:
+    """Return where a persistent cluster of this name has its directory, whether or not there is one."""
+    return ClusterDirectory(_chosen_root() / short_name(name))
+
+
+def all_clusters() -> Iterator[ClusterDirectory]:
+    """Yield every cluster directory there is."""
+    base = _chosen_root()
+    if base.is_dir():
+        yield from (ClusterDirectory(entry) for entry in sorted(base.iterdir()) if entry.is_dir())
+
+
+def remove(cluster: ClusterDirectory) -> None:
+    """Remove a cluster's directory, also where a program took its own rights away."""
+    for _ in range(5):  # a program that is being killed may still write
+        shutil.rmtree(cluster.path, onerror=_make_removable)
+        if not cluster.path.exists():
+            return
+
+
+def short_name(name: str) -> str:
+    """Return a directory name of bounded length: a socket's path holds 107 bytes."""
+    if len(name) <= NAME_LENGTH:
+        return name
+    return f"{name[: NAME_LENGTH - 9]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+
+
+def _furnish(cluster: ClusterDirectory) -> None:
+    for directory in (cluster.config, cluster.logs, cluster.temporary, cluster.volumes):
+        directory.mkdir(mode=0o700)
+
+
+def _chosen_root() -> Path:
+    chosen = os.environ.get(ROOT_VARIABLE)
+    if chosen:
+        return Path(chosen)
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    if runtime and Path(runtime).is_dir():
+        return Path(runtime) / "minicluster"
+    return Path(tempfile.gettempdir()) / f"minicluster-{os.geteuid()}"
+
+
+def _check_length(base: Path) -> None:
+    longest = len(os.fsencode(base)) + 2 + NAME_LENGTH + 9 + len(LONGEST_SOCKET)
+    if longest > SOCKET_PATH_LIMIT:
+        raise StateDirectoryError(
+            f"state directory {base}: the path is too long for sockets"
+            f" ({longest} of at most {SOCKET_PATH_LIMIT} bytes); name a shorter one in {ROOT_VARIABLE}"
+        )
+
+
+def _cannot(path: Path, error: OSError) -> str:
+    reasons = {errno.EROFS: "the file system is read-only", errno.ENOSPC: "no space left on the file system"}
+    reason = reasons.get(error.errno or 0, error.strerror or str(error))
+    return f"state directory {path}: cannot be written: {reason}; name another one in {ROOT_VARIABLE}"
+
+
+def _make_removable(_function: object, path: str, _error: object) -> None:
+    parent = Path(path).parent
+    try:
+        parent.chmod(0o700)
+        entry = Path(path)
+        if entry.is_dir() and not entry.is_symlink():
+            entry.chmod(0o700)
+        else:
+            entry.unlink()
+    except OSError:
+        return  # gone, or tried again by the caller

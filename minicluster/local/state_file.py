@@ -1,0 +1,105 @@
+"""Reading and writing state.json, and telling a dead supervisor's cluster from a live one."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from minicluster.local import processes, state_directory
+from minicluster.local.errors import NoSuchCluster
+from minicluster.local.records import ClusterState, Phase
+
+if TYPE_CHECKING:
+    from minicluster.local.state_directory import ClusterDirectory
+
+HATCHING = 30.0
+"""Seconds after which a cluster's directory without state.json is taken for a dead process's."""
+
+
+def write(cluster: ClusterDirectory, state: ClusterState) -> None:
+    """Write the state; a reader sees the old or the new one, never a part."""
+    draft = cluster.state.with_suffix(".new")
+    draft.write_text(json.dumps(dataclasses.asdict(state)))
+    draft.replace(cluster.state)
+
+
+def read(cluster: ClusterDirectory) -> ClusterState | None:
+    """Return the state, or None where there is none (yet)."""
+    try:
+        values = json.loads(cluster.state.read_text())
+    except (OSError, ValueError):
+        return None
+    values["phase"] = Phase(values["phase"])
+    values["links"] = tuple((path, target) for path, target in values["links"])
+    return ClusterState(**values)
+
+
+def is_alive(state: ClusterState) -> bool:
+    """Whether the process that looks after the cluster is still the one that wrote the state."""
+    return processes.start_time(state.pid) == state.start_time
+
+
+def is_abandoned(cluster: ClusterDirectory) -> bool:
+    """Whether whoever made the directory died before it could say so there."""
+    try:
+        return read(cluster) is None and time.time() - cluster.path.stat().st_mtime > HATCHING
+    except OSError:
+        return False
+
+
+def own_identity() -> tuple[int, int]:
+    """Return this process's id and start time."""
+    return os.getpid(), processes.start_time(os.getpid())
+
+
+def clean(cluster: ClusterDirectory) -> None:
+    """Remove what a dead supervisor left: its processes, the links it made, its directory."""
+    state = read(cluster)
+    processes.sweep(lambda: processes.marked(cluster.path))
+    if state is not None:
+        unlink(state.links)
+    state_directory.remove(cluster)
+
+
+def unlink(links: tuple[tuple[str, str], ...]) -> None:
+    """Remove the links that stand for volumes, those that still lead where they were made to."""
+    for path, target in links:
+        link = Path(path)
+        try:
+            if link.is_symlink() and str(link.readlink()) == target:
+                link.unlink()
+        except OSError:
+            continue  # somebody else's by now
+
+
+def live_clusters() -> list[tuple[ClusterDirectory, ClusterState]]:
+    """Return the persistent clusters and runs that are up; those of dead supervisors are cleaned away."""
+    found = []
+    for cluster in state_directory.all_clusters():
+        state = read(cluster)
+        if state is None and not is_abandoned(cluster):
+            continue
+        if state is not None and is_alive(state):
+            found.append((cluster, state))
+        else:
+            clean(cluster)
+    return found
+
+
+def need(name: str) -> tuple[ClusterDirectory, ClusterState]:
+    """Return a cluster that is up. Raises NoSuchCluster, also after cleaning up behind a dead supervisor."""
+    cluster = state_directory.find(name)
+    state = read(cluster)
+    if state is not None and is_alive(state):
+        return cluster, state
+    if cluster.path.exists() and state is not None:
+        clean(cluster)
+        raise NoSuchCluster(
+            f"cluster {name}: its supervisor (process {state.pid}) died; what it left has been removed."
+            " Start it again with minicluster up"
+        )
+    raise NoSuchCluster(f"cluster {name}: is not up; `minicluster list` shows the ones that are")

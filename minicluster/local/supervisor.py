@@ -1,0 +1,267 @@
+"""The process behind a persistent cluster: it plays the kubelet, and takes orders over a socket.
+
+Started by `launch.up` as `python -m minicluster.local.supervisor DIRECTORY`, with its task as JSON on
+standard input; until the cluster is up it reports on standard output, one JSON line each (see control.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from minicluster.local import documents, preparation, state_directory, state_file
+from minicluster.local.cluster import LocalCluster
+from minicluster.local.control import LONGEST_ORDER, Message, peer_is_owner
+from minicluster.local.errors import BringUpFailed, LocalError, UsageProblem
+from minicluster.local.kubelet import Streams
+from minicluster.local.records import ClusterState, Phase
+from minicluster.local.saving import save
+from minicluster.local.scaling import Brokers, grow, shrink
+from minicluster.local.site import engine
+from minicluster.local.state_directory import ClusterDirectory
+
+if TYPE_CHECKING:
+    import io
+
+    from minicluster.local.preparation import Prepared
+
+Notice = Callable[[str], None]
+GRACE = 5.0
+PATIENCE = 10.0
+
+
+class Supervisor:
+    """One cluster's life from its first broker to its last."""
+
+    def __init__(self, prepared: Prepared, state: ClusterState, report: Callable[[Message], None]) -> None:
+        self._prepared = prepared
+        self._state = state
+        self._report = report
+        self._directory = prepared.blueprint.directory
+        self._cluster = LocalCluster(prepared, self._log, Streams(), replace_lead=True)
+        self._brokers = Brokers(self._directory.uri, state.engine)
+        self._busy = asyncio.Lock()
+        self._over = asyncio.Event()
+
+    async def live(self) -> None:
+        """Bring the cluster up, serve orders until it is told to end, and end it."""
+        loop = asyncio.get_running_loop()
+        for signum in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            loop.add_signal_handler(signum, self._over.set)
+        try:
+            async with self._serving():
+                await self._until_over(self._bring_up())
+                if not self._over.is_set():
+                    self._set(phase=Phase.RUNNING)
+                    self._report({"done": {"size": self._state.size}})
+                    await self._until_over(self._cluster.outcome())
+        finally:
+            self._set(phase=Phase.ENDING)
+            self._brokers.close()
+            await self._cluster.stop(GRACE)
+            self._cluster.kill()
+
+    async def _until_over(self, work: Awaitable[Any]) -> None:
+        """Do the work, unless the end is ordered before it is done."""
+        task = asyncio.ensure_future(work)
+        over = asyncio.ensure_future(self._over.wait())
+        await asyncio.wait({task, over}, return_when=asyncio.FIRST_COMPLETED)
+        over.cancel()
+        if task.done():
+            task.result()
+            return
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+    async def _bring_up(self) -> None:
+        size = self._state.size
+        self._cluster.start(range(size))
+        ready = asyncio.ensure_future(self._brokers.online(range(size)))
+        last, patience = -1, time.monotonic() + PATIENCE
+        while not ready.done():
+            if self._cluster.ended:
+                ready.cancel()
+                raise BringUpFailed(self._why_not())
+            joined = self._cluster.joined(size)
+            if joined != last:
+                last = joined
+                self._report({"joined": joined, "size": size})
+            if time.monotonic() > patience:
+                patience += PATIENCE
+                self._report({"notice": self._who_is_missing()})
+            await asyncio.sleep(0.02)
+        ready.result()
+
+    def _why_not(self) -> str:
+        words = "".join(f"\n  {line}" for line in self._cluster.last_words(0))
+        return f"the cluster did not come up: the lead broker ended{words}"
+
+    def _who_is_missing(self) -> str:
+        missing = [rank for rank in range(self._state.size) if not self._directory.socket(rank).exists()]
+        if not missing:
+            return "still waiting for the lead to see all brokers"
+        words = self._cluster.last_words(missing[0]) or ["it has said nothing"]
+        return f"still waiting for {len(missing)} brokers; rank {missing[0]} says: {words[-1]}"
+
+    @contextlib.asynccontextmanager
+    async def _serving(self) -> AsyncIterator[None]:
+        path = self._directory.control
+        server = await asyncio.start_unix_server(self._serve, path=path, limit=LONGEST_ORDER)
+        path.chmod(0o600)
+        try:
+            yield
+        finally:
+            server.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        def say(message: Message) -> None:
+            writer.write(json.dumps(message).encode() + b"\n")
+
+        try:
+            if peer_is_owner(writer.get_extra_info("socket")):
+                order = json.loads(await reader.readline() or b"{}")
+                say(await self._obey(order, lambda text: say({"notice": text})))
+                await writer.drain()
+        except (ConnectionError, ValueError):
+            return  # whoever asked has gone, or spoke no JSON
+        finally:
+            writer.close()
+
+    async def _obey(self, order: Message, notice: Notice) -> Message:
+        """Carry an order out, one at a time, and return the answer."""
+        orders = {"scale": self._scale, "down": self._down}
+        act = orders.get(str(order.get("order")))
+        if act is None:
+            return {"error": f"unknown order {order.get('order')!r}"}
+        if self._busy.locked():
+            notice(f"waiting: the cluster is {self._state.phase.lower()}")
+        async with self._busy:
+            try:
+                return {"done": await act(order, notice)}
+            except Exception as error:  # noqa: BLE001 - whoever gave the order is told, whatever it is
+                self._log(f"order {order}: {type(error).__name__}: {error}")
+                return {"error": str(error), "exit_code": getattr(error, "exit_code", 125)}
+            finally:
+                self._set(phase=Phase.ENDING if self._over.is_set() else Phase.RUNNING)
+
+    async def _scale(self, order: Message, notice: Notice) -> Message:
+        size, before = int(order["size"]), self._state.size
+        self._check_size(size)
+        self._set(phase=Phase.SCALING)
+        if size < before:
+            timeout = self._prepared.cluster.spec.drain_timeout_seconds
+            await shrink(self._brokers, self._cluster, range(size, before), timeout, notice)
+        elif size > before:
+            await grow(self._brokers, self._cluster, range(before, size), notice)
+        self._set(size=size)
+        return {"size": size, "before": before}
+
+    def _check_size(self, size: int) -> None:
+        name, least = self._state.name, self._prepared.cluster.spec.min_size or 1
+        if size > self._state.max_size:
+            raise UsageProblem(
+                f"scale {size}: cluster {name} knows {self._state.max_size} hosts;"
+                " set spec.maxSize in its document and start it again to go beyond"
+            )
+        if size < least:
+            raise UsageProblem(f"scale {size}: cluster {name} allows at least {least}")
+
+    async def _down(self, order: Message, notice: Notice) -> Message:
+        if order.get("dump"):
+            self._set(phase=Phase.SAVING)
+            timeout = self._prepared.cluster.spec.drain_timeout_seconds
+            await save(self._brokers, Path(order["dump"]), timeout, notice)
+        self._over.set()
+        return {"dump": order.get("dump", "")}
+
+    def _set(self, **fields: Any) -> None:
+        self._state = dataclasses.replace(self._state, **fields)
+        with contextlib.suppress(OSError):  # a full disk must not end the cluster
+            state_file.write(self._directory, self._state)
+
+    def _log(self, text: str) -> None:
+        print(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}", file=sys.stderr, flush=True)
+
+
+def main(directory: ClusterDirectory, task: Message, report: Callable[[Message], None]) -> int:
+    """Live a cluster's life; return the exit code of the process."""
+    links: tuple[tuple[str, str], ...] = ()
+    try:
+        prepared, state = _prepared(directory, task, lambda text: report({"notice": text}))
+        links = prepared.links
+        asyncio.run(_live(prepared, state, report))
+    except Exception as error:
+        report({"error": str(error), "exit_code": getattr(error, "exit_code", 1)})
+        if not isinstance(error, (LocalError, ValueError)):
+            raise
+        return 1
+    finally:
+        state_file.unlink(links)
+        state_directory.remove(directory)
+    return 0
+
+
+async def _live(prepared: Prepared, state: ClusterState, report: Callable[[Message], None]) -> None:
+    await Supervisor(prepared, state, report).live()
+
+
+def _prepared(directory: ClusterDirectory, task: Message, notice: Notice) -> tuple[Prepared, ClusterState]:
+    source = documents.parse(task["text"], task["place"], task["name"])
+    if not documents.is_interactive(source):
+        notice(
+            "the document's command is not run: this cluster stays up for jobs sent with minicluster submit"
+        )
+    source = dataclasses.replace(source, cluster=documents.kept_up(source.cluster))
+    source = documents.with_request(source, size=task["size"])
+    prepared = preparation.prepare(
+        source, directory, engine(task["engine"]), Path(task["working_directory"]), notice, task["restore"]
+    )
+    pid, start = state_file.own_identity()
+    spec = prepared.cluster.spec
+    state = ClusterState(
+        name=prepared.cluster.metadata.name,
+        pid=pid,
+        start_time=start,
+        engine=prepared.engine.name,
+        size=spec.size,
+        max_size=max(spec.max_size, spec.size),
+        phase=Phase.STARTING,
+        document=task["place"],
+        created=time.time(),
+        links=prepared.links,
+    )
+    state_file.write(directory, state)
+    return prepared, state
+
+
+def _reporter(stream: io.TextIOBase) -> Callable[[Message], None]:
+    """Return what writes reports; after the last one, or when nobody reads them, they go nowhere."""
+
+    def report(message: Message) -> None:
+        if stream.closed:
+            return
+        with contextlib.suppress(OSError, ValueError):
+            stream.write(json.dumps(message) + "\n")
+            stream.flush()
+        if "done" in message or "error" in message:
+            with contextlib.suppress(OSError):
+                stream.close()
+
+    return report
+
+
+if __name__ == "__main__":
+    _task = json.loads(sys.stdin.read())
+    _reports = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # whatever is printed from here on belongs into the log
+    sys.exit(main(ClusterDirectory(Path(sys.argv[1])), _task, _reporter(_reports)))

