@@ -1,0 +1,270 @@
+"""Flux's own RPCs as lines of JSON: runs under `flux python`, with the standard library and `flux` only.
+
+Usage: `flux python flux_helper.py [URI]`, then on standard input, one object a line:
+
+    {"id": 7, "topic": "job-list.job-stats", "payload": {}}                  → {"id": 7, "payload": {...}}
+    {"id": 8, "topic": "job-info.eventlog-watch", "payload": {...}, "stream": true, "credit": 64}
+    {"id": 8, "credit": 32}          room for 32 more items of stream 8
+    {"id": 8, "cancel": true}        ends stream 8
+
+and on standard output first `{"version": …}`, then the answers, {"id", "payload"} or {"id", "errnum",
+"errstr"}; the end of a stream is errnum 61 (ENODATA). When the broker hangs up, `{"gone": reason}` is the
+last line.
+Two topics are the helper's own: `helper.submit` {jobspec, urgency, flags} signs and submits, `helper.dump`
+{path} saves the instance's data. The helper ends with its standard input.
+
+Everything happens in one reactor. It runs on Pythons as old as Flux's own, hence the plain code.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections import deque
+from typing import Any
+
+import flux
+import flux.constants
+import flux.job
+
+HELD_ITEMS = 4096
+"""A watched eventlog with more items than this waiting for its reader is let go, and watched anew later."""
+
+
+class Answers:
+    """Standard output, one line an answer; `flux dump` answers from its own thread."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._lock = threading.Lock()
+
+    def line(self, answer: dict[str, Any]) -> None:
+        """Write one line."""
+        data = json.dumps(answer).encode("ascii") + b"\n"
+        with self._lock:
+            while data:
+                data = data[os.write(self._fd, data) :]
+
+    def failure(self, number: int, error: OSError) -> None:
+        """Write a refusal."""
+        code = error.errno or errno.EIO
+        self.line({"id": number, "errnum": code, "errstr": error.strerror or os.strerror(code)})
+
+
+class StreamCall:
+    """A streaming RPC that sends no more items than its reader has room for.
+
+    Flux does not wait for slow readers. What a watched eventlog sends too early is held; when too much is
+    held, the watch is cancelled and, once the reader caught up, begun again behind what was sent already.
+    """
+
+    def __init__(self, handle: Any, answers: Answers, request: dict[str, Any]) -> None:
+        self._handle = handle
+        self._answers = answers
+        self._request = request
+        self._credit = int(request.get("credit", 1))
+        self._held: deque[Any] = deque()
+        self._taken = 0  # items accepted so far, over all watches
+        self._skip = 0  # items of this watch that were accepted from an earlier one
+        self._let_go = False
+        self._end: OSError | None = None
+        self.ended = False
+        self._watch()
+
+    @property
+    def _rewatchable(self) -> bool:
+        return bool(self._request["topic"] == "job-info.eventlog-watch")
+
+    def _watch(self) -> None:
+        self._let_go = False
+        self._skip = self._taken
+        payload = self._request.get("payload", {})
+        nodeid = self._request.get("rank", flux.constants.FLUX_NODEID_ANY)
+        self._rpc = self._handle.rpc(
+            self._request["topic"], payload, nodeid, flux.constants.FLUX_RPC_STREAMING
+        )
+        self._rpc.then(self._item)
+
+    def _item(self, rpc: Any) -> None:
+        try:
+            text = rpc.get_str()
+        except OSError as error:
+            self._stopped(error)
+            return
+        rpc.reset()
+        if self.ended or self._let_go:
+            return
+        if self._skip:
+            self._skip -= 1
+            return
+        self._taken += 1
+        self._held.append(json.loads(text or "{}"))
+        self._send()
+        if self._rewatchable and len(self._held) >= HELD_ITEMS:
+            self._let_go = True
+            self._cancel_rpc()
+
+    def _stopped(self, error: OSError) -> None:
+        if self._let_go and error.errno == errno.ENODATA:
+            self._rpc = None
+        else:
+            self._end = error
+        self._send()
+
+    def _send(self) -> None:
+        while self._held and self._credit > 0:
+            self._credit -= 1
+            self._answers.line({"id": self._request["id"], "payload": self._held.popleft()})
+        if self._held or self.ended:
+            return
+        if self._end is not None:
+            self.ended = True
+            self._answers.failure(self._request["id"], self._end)
+        elif self._rpc is None:
+            self._watch()
+
+    def credit(self, more: int) -> None:
+        """Send up to `more` items besides."""
+        self._credit += more
+        self._send()
+
+    def cancel(self) -> None:
+        """End the stream; its reader hears ENODATA at once."""
+        if not self.ended:
+            self._held.clear()
+            self._cancel_rpc()
+            self.ended = True
+            self._answers.failure(self._request["id"], OSError(errno.ENODATA, ""))
+
+    def _cancel_rpc(self) -> None:
+        if self._rpc is None or self._end is not None:
+            return
+        nodeid = self._request.get("rank", flux.constants.FLUX_NODEID_ANY)
+        tag = {"matchtag": self._rpc.pimpl.get_matchtag()}
+        self._handle.rpc(self._request["topic"] + "-cancel", tag, nodeid, flux.constants.FLUX_RPC_NORESPONSE)
+
+
+class Bridge:
+    """The reactor's two ends: requests from standard input, answers from the broker."""
+
+    def __init__(self, handle: Any, answers: Answers) -> None:
+        self._handle = handle
+        self._answers = answers
+        self._rest = b""
+        self._streams: dict[int, StreamCall] = {}
+
+    def readable(self, _handle: Any, _watcher: Any, fd: int, _events: int, _args: Any) -> None:
+        """Take what came on standard input; its end ends the helper."""
+        data = os.read(fd, 1 << 16)
+        if not data:
+            self._handle.reactor_stop()
+            return
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            self._request(json.loads(line))
+
+    def _request(self, request: dict[str, Any]) -> None:
+        number = request["id"]
+        try:
+            if "topic" in request:
+                self._begin(request)
+            elif number in self._streams:
+                self._steer(self._streams[number], request)
+        except OSError as error:
+            self._answers.failure(number, error)
+
+    def _steer(self, stream: StreamCall, request: dict[str, Any]) -> None:
+        if request.get("cancel"):
+            stream.cancel()
+        else:
+            stream.credit(int(request.get("credit", 0)))
+        if stream.ended:
+            del self._streams[request["id"]]
+
+    def _begin(self, request: dict[str, Any]) -> None:
+        topic, payload = request["topic"], request.get("payload", {})
+        if topic == "helper.submit":
+            self._submit(request["id"], payload)
+        elif topic == "helper.dump":
+            threading.Thread(target=self._dump, args=(request["id"], payload["path"]), daemon=True).start()
+        elif request.get("stream"):
+            self._streams[request["id"]] = StreamCall(self._handle, self._answers, request)
+        else:
+            nodeid = request.get("rank", flux.constants.FLUX_NODEID_ANY)
+            self._handle.rpc(topic, payload, nodeid).then(self._answered, request["id"])
+
+    def _answered(self, rpc: Any, number: int) -> None:
+        try:
+            text = rpc.get_str()
+        except OSError as error:
+            self._answers.failure(number, error)
+        else:
+            self._answers.line({"id": number, "payload": json.loads(text or "{}")})
+
+    def _submit(self, number: int, payload: dict[str, Any]) -> None:
+        waitable = bool(payload["flags"] & flux.constants.FLUX_JOB_WAITABLE)
+        future = flux.job.submit_async(
+            self._handle, json.dumps(payload["jobspec"]), urgency=payload["urgency"], waitable=waitable
+        )
+        future.then(self._submitted, number)
+
+    def _submitted(self, future: Any, number: int) -> None:
+        try:
+            jobid = int(future.get_id())
+        except OSError as error:
+            words = future.error_string()
+            self._answers.failure(number, OSError(error.errno, words or error.strerror))
+        else:
+            self._answers.line({"id": number, "payload": {"id": jobid}})
+
+    def _dump(self, number: int, path: str) -> None:
+        ended = subprocess.run(
+            ["flux", "dump", "-q", path],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False,
+        )  # fmt: skip
+        if ended.returncode:
+            words = ended.stderr.decode(errors="replace").strip()
+            self._answers.failure(number, OSError(errno.EIO, words))
+        else:
+            self._answers.line({"id": number, "payload": {}})
+
+
+def main() -> int:
+    """Serve until standard input or the broker ends."""
+    answers = Answers(os.dup(1))
+    os.dup2(2, 1)  # whatever prints by itself must not get between the lines
+    uri = sys.argv[1] if len(sys.argv) > 1 else os.environ.get("FLUX_URI", "")
+    try:
+        handle = flux.Flux(uri) if uri else flux.Flux()
+        version = handle.attr_get("version")
+    except OSError as error:
+        answers.line({"gone": error.strerror or str(error)})
+        return 1
+    if uri:
+        os.environ["FLUX_URI"] = uri  # for flux dump
+    bridge = Bridge(handle, answers)
+    answers.line({"version": version})
+    watcher = handle.fd_watcher_create(0, bridge.readable, flux.constants.FLUX_POLLIN)
+    watcher.start()
+    # Without a message handler the reactor does not look at the broker's socket and would miss its end.
+    listener = handle.msg_watcher_create(
+        lambda *_: None, flux.constants.FLUX_MSGTYPE_EVENT, "minicluster.none"
+    )
+    listener.start()
+    try:
+        ended = handle.reactor_run()
+    except OSError as error:
+        answers.line({"gone": error.strerror or str(error)})
+        return 1
+    if ended < 0:
+        answers.line({"gone": "the broker ended the connection"})
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

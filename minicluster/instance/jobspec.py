@@ -1,0 +1,95 @@
+"""A `JobRequest` as a jobspec version 1 (RFC 25), the same as `flux submit` makes from the same wishes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from minicluster.instance.errors import SubmitRefused
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from minicluster.instance.records import JobRequest
+
+JSON = dict[str, Any]
+
+
+def jobspec(request: JobRequest) -> JSON:
+    """Return the jobspec. Raises SubmitRefused where the wishes contradict each other."""
+    _check(request)
+    per_node = request.tasks % request.nodes if request.nodes else 0
+    count = {"total": request.tasks} if per_node else {"per_slot": 1}
+    return {
+        "resources": [_resources(request)],
+        "tasks": [{"command": list(request.command), "slot": "task", "count": count}],
+        "attributes": _attributes(request),
+        "version": 1,
+    }
+
+
+def _check(request: JobRequest) -> None:
+    if not request.command:
+        raise SubmitRefused("command: is empty; give the program and its arguments")
+    if request.tasks < 1 or request.cores_per_task < 1:
+        raise SubmitRefused("tasks and cores per task are at least 1")
+    if request.gpus_per_task < 0 or request.nodes < 0 or request.duration < 0:
+        raise SubmitRefused("GPUs per task, nodes and duration are not negative")
+    if request.nodes > request.tasks:
+        raise SubmitRefused(f"{request.nodes} nodes for {request.tasks} tasks: each node needs a task")
+    if request.exclusive and not request.nodes:
+        raise SubmitRefused("exclusive: give the number of nodes as well")
+
+
+def _resources(request: JobRequest) -> JSON:
+    inside: list[JSON] = [{"type": "core", "count": request.cores_per_task}]
+    if request.gpus_per_task:
+        inside.append({"type": "gpu", "count": request.gpus_per_task})
+    slots = -(-request.tasks // request.nodes) if request.nodes else request.tasks
+    slot: JSON = {"type": "slot", "count": slots, "with": inside, "label": "task"}
+    if not request.nodes:
+        return slot
+    node: JSON = {"type": "node", "count": request.nodes, "with": [slot]}
+    if request.exclusive:
+        node["exclusive"] = True
+    return node
+
+
+def _attributes(request: JobRequest) -> JSON:
+    environment = os.environ if request.environment is None else request.environment
+    system: JSON = {
+        "duration": request.duration,
+        "environment": dict(environment),
+        "cwd": str(Path.cwd()) if request.cwd is None else request.cwd,
+    }
+    if request.name:
+        system["job"] = {"name": request.name}
+    if request.queue:
+        system["queue"] = request.queue
+    if request.dependencies:
+        system["dependencies"] = [_dependency(text) for text in request.dependencies]
+    if request.shell_options:
+        system["shell"] = {"options": _nested(request.shell_options)}
+    attributes: JSON = {"system": system}
+    if request.attributes:
+        attributes["user"] = dict(request.attributes)
+    return attributes
+
+
+def _dependency(text: str) -> JSON:
+    scheme, colon, value = text.partition(":")
+    if not (scheme and colon and value):
+        raise SubmitRefused(f"dependency {text!r}: expected SCHEME:VALUE, like afterok:ƒ2FdCrT")
+    return {"scheme": scheme, "value": value}
+
+
+def _nested(options: Mapping[str, Any]) -> JSON:
+    nested: JSON = {}
+    for key, value in options.items():
+        *levels, last = key.split(".")
+        inner = nested
+        for level in levels:
+            inner = inner.setdefault(level, {})
+        inner[last] = value
+    return nested

@@ -1,0 +1,86 @@
+"""Following a job's output from before it begins to its end."""
+
+from __future__ import annotations
+
+import errno
+import json
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Self
+
+from minicluster.instance.errors import RequestRefused
+from minicluster.instance.port import Stream
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+JSON = Mapping[str, Any]
+Watch = Callable[[str], Stream[JSON]]
+
+STAGES = (("eventlog", "start"), ("guest.exec.eventlog", "shell.init"))
+"""Eventlogs to follow, each up to this event, before `guest.output` is there.
+
+Watching `guest.output` at once and waiting for it to be made does not work: where the job ends in between,
+real Flux waits for ever.
+"""
+
+
+class OutputWatch:
+    """The items of `guest.output`; none where the job ends without having output."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._closed = False
+        self._lock = threading.Lock()
+        self._source: Stream[JSON] | None = None
+        self._output = False
+
+    def __iter__(self) -> Iterator[JSON]:
+        return self
+
+    def __next__(self) -> JSON:
+        try:
+            if not self._output:
+                self._await_output()
+            if self._source is None:
+                raise StopIteration
+            return next(self._source)
+        except RequestRefused as refusal:
+            if refusal.errnum == errno.ENOENT:
+                raise StopIteration from None
+            raise
+
+    def _await_output(self) -> None:
+        self._output = True
+        for path, name in STAGES:
+            source = self._turn_to(path)
+            if source is None or not _reaches(source, name):
+                self.close()
+                return
+        self._turn_to("guest.output")
+
+    def _turn_to(self, path: str) -> Stream[JSON] | None:
+        with self._lock:
+            if self._source is not None:
+                self._source.close()
+            self._source = None if self._closed else self._watch(path)
+            return self._source
+
+    def close(self) -> None:
+        """End the request under way."""
+        with self._lock:
+            self._closed = True
+            if self._source is not None:
+                self._source.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _reaches(source: Stream[JSON], name: str) -> bool:
+    return any(json.loads(line)["name"] == name for item in source for line in item["event"].splitlines())

@@ -1,0 +1,159 @@
+"""The port: what the rest of this project may ask of a running instance, whichever engine it is.
+
+Every method may raise `InstanceGone` and `RequestRefused`; what else it raises its docstring says. Calls may
+come from several threads. A `Stream` holds one request open until it ends or is closed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
+
+from minicluster.instance.records import (
+    Broker,
+    Event,
+    Job,
+    JobFilter,
+    JobRequest,
+    OutputChunk,
+    Queue,
+    QueueStats,
+    Resources,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from types import TracebackType
+
+T_co = TypeVar("T_co", covariant=True)
+
+EVERY_JOB = JobFilter()
+
+
+class Stream(Protocol[T_co]):
+    """Items as they come. `close` ends it early, from any thread; leaving a `with` block closes too."""
+
+    def __iter__(self) -> Iterator[T_co]: ...
+
+    def __next__(self) -> T_co:
+        """Wait for the next item. Raises StopIteration where the stream is at its end, or was closed."""
+
+    def close(self) -> None:
+        """End the request; harmless where it ended already."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+class Instance(Protocol):
+    """A running Flux instance."""
+
+    @property
+    def engine(self) -> str:
+        """Either "flux" or "embedded"."""
+
+    @property
+    def uri(self) -> str:
+        """The address of the broker we speak to, like local:///run/flux/local."""
+
+    # Jobs
+    def submit(self, request: JobRequest) -> int:
+        """Submit a job and return its id. Raises SubmitRefused."""
+
+    def jobspec(self, jobid: int) -> Mapping[str, Any]:
+        """Return a job's jobspec (RFC 25) as submitted, with its environment. Raises JobNotFound."""
+
+    def resubmit(self, jobspec: Mapping[str, Any], *, urgency: int = 16, waitable: bool = False) -> int:
+        """Submit a jobspec as it is, under a new id, which is returned. Raises SubmitRefused."""
+
+    def jobs(self, which: JobFilter = EVERY_JOB, limit: int = 1000) -> list[Job]:
+        """List jobs: pending by priority, then running and inactive ones, latest first; `limit` 0: all."""
+
+    def job(self, jobid: int) -> Job:
+        """Return one job, its user attributes included. Raises JobNotFound."""
+
+    def wait(self, jobid: int, timeout: float | None = None) -> Job:
+        """Wait until the job is inactive and return it. Raises JobNotFound, WaitTimeout (seconds)."""
+
+    def cancel(self, jobid: int, reason: str = "") -> None:
+        """Cancel a job: a fatal exception of type "cancel". Raises JobNotFound, JobInactive."""
+
+    def raise_exception(self, jobid: int, kind: str, severity: int = 0, note: str = "") -> None:
+        """Raise an exception on a job; severity 0 ends it. Raises JobNotFound, JobInactive."""
+
+    def kill(self, jobid: int, signum: int) -> None:
+        """Send a signal to every task of a running job. Raises JobNotFound, JobInactive."""
+
+    def urgency(self, jobid: int, urgency: int) -> int:
+        """Set a pending job's urgency (0 holds it, 31 is first); return the old one.
+
+        Raises JobNotFound, JobInactive.
+        """
+
+    def events(self, jobid: int | None = None, *, follow: bool = False) -> Stream[Event]:
+        """The eventlog of one job, or of all jobs in the order of time.
+
+        With `follow`, one job's stream goes on until the job is inactive, that of all until it is closed.
+        Raises JobNotFound.
+        """
+
+    def output(self, jobid: int, *, follow: bool = False, after: int = -1) -> Stream[OutputChunk]:
+        """A job's output behind entry `after`: what is there, or with `follow` all of it up to its end.
+
+        Raises JobNotFound.
+        """
+
+    # The instance
+    def stats(self) -> QueueStats:
+        """How many jobs are in which state, without listing them."""
+
+    def resources(self) -> Resources:
+        """What is there, used and free."""
+
+    def drain(self, targets: str, reason: str = "") -> None:
+        """Give no new work to these brokers, an idset of ranks or a hostlist; running jobs go on."""
+
+    def undrain(self, targets: str) -> None:
+        """Give work to drained brokers again."""
+
+    def queues(self) -> list[Queue]:
+        """The named queues, or the one without a name."""
+
+    def queue_stop(self, name: str = "", reason: str = "") -> None:
+        """Start no more jobs; without a name in every queue. What runs goes on, submitting works."""
+
+    def queue_start(self, name: str = "") -> None:
+        """Start jobs again; without a name in every queue."""
+
+    def queue_idle(self, timeout: float | None = None) -> int:
+        """Wait until no job holds resources; return how many are pending. Raises WaitTimeout (seconds)."""
+
+    def brokers(self) -> list[Broker]:
+        """Every configured broker, by rank."""
+
+    def dump(self, path: str) -> None:
+        """Save the instance's data to a new file beside the lead.
+
+        Stop the queues and wait for idle before.
+        """
+
+    def attributes(self) -> Mapping[str, str]:
+        """The broker attributes, like version, size, rundir, starttime."""
+
+    def shutdown(self, dump: str = "") -> None:
+        """End the instance and hang up; with `dump` its data is in that file when this returns.
+
+        Jobs that run are cancelled: stop the queues and wait for idle before. The processes end soon after.
+        """
+
+    # This connection
+    def close(self) -> None:
+        """Hang up; the instance goes on. Streams end."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...

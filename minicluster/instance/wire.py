@@ -1,0 +1,128 @@
+"""From the payloads of Flux's own topics to records, for both engines: both speak these topics."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from broker_config import idset
+from minicluster.instance.records import (
+    Event,
+    Job,
+    JobException,
+    JobFilter,
+    JobResult,
+    JobState,
+    OutputChunk,
+    Queue,
+    QueueStats,
+)
+
+JSON = Mapping[str, Any]
+
+_SAME_NAME = (
+    "id", "name", "userid", "urgency", "priority", "queue", "cwd", "t_submit", "t_depend", "t_run",
+    "t_cleanup", "t_inactive", "nnodes", "ntasks", "ncores", "duration", "expiration", "nodelist", "ranks",
+    "waitstatus", "annotations",
+)  # fmt: skip
+_STATES = ("depend", "priority", "sched", "run", "cleanup", "inactive", "total")
+_COUNTED = ("successful", "failed", "canceled", "timeout")
+
+
+def job(entry: JSON, attributes: JSON | None = None) -> Job:
+    """A job as job-list has it."""
+    return Job(
+        state=JobState(entry["state"]),
+        result=JobResult(entry["result"]) if "result" in entry else None,
+        exception=_exception(entry),
+        dependencies=tuple(entry.get("dependencies", ())),
+        attributes=attributes,
+        **{key: entry[key] for key in _SAME_NAME if key in entry},
+    )
+
+
+def _exception(entry: JSON) -> JobException | None:
+    if not entry.get("exception_occurred"):
+        return None
+    return JobException(
+        entry.get("exception_type", ""), entry.get("exception_severity", 0), entry.get("exception_note", "")
+    )
+
+
+def constraint(which: JobFilter) -> JSON:
+    """The filter as job-list's constraint object (RFC 31 form)."""
+    wanted: list[JSON] = []
+    if which.userid is not None:
+        wanted.append({"userid": [which.userid]})
+    if which.name:
+        wanted.append({"name": [which.name]})
+    if which.queue:
+        wanted.append({"queue": [which.queue]})
+    either: list[JSON] = []
+    if which.states is not None:
+        either.append({"states": [int(which.states)]})
+    if which.results is not None:
+        either.append({"results": [int(which.results)]})
+    if either:
+        wanted.append({"or": either})
+    return {"and": wanted}
+
+
+def events(jobid: int, text: str) -> Iterator[Event]:
+    """Each line of an eventlog (RFC 18)."""
+    for line in text.splitlines():
+        yield event(jobid, json.loads(line))
+
+
+def event(jobid: int, entry: JSON) -> Event:
+    """One entry of an eventlog, decoded."""
+    return Event(jobid, entry["timestamp"], entry["name"], entry.get("context", {}))
+
+
+def output(jobid: int, sequence: int, entry: JSON) -> Iterator[OutputChunk]:
+    """The chunks of one entry of an output eventlog (RFC 24): one a task; headers and ends have none."""
+    context = entry.get("context", {})
+    if entry["name"] == "log":
+        message: str = context.get("message", "")
+        line = message.encode(errors="surrogateescape") + b"\n"
+        yield OutputChunk(jobid, sequence, context.get("rank", 0), "log", line)
+    elif entry["name"] == "data" and "data" in context:
+        data = _data(context)
+        for task in idset.decode(str(context["rank"])):
+            yield OutputChunk(jobid, sequence, task, context["stream"], data)
+
+
+def _data(context: JSON) -> bytes:
+    text: str = context["data"]
+    if context.get("encoding") == "base64":
+        return base64.b64decode(text)
+    return text.encode(errors="surrogateescape")
+
+
+def signed_jobspec(signed: str) -> JSON:
+    """The jobspec inside of what its owner signed (RFC 15): HEADER.PAYLOAD.SIGNATURE, in base64."""
+    spec: JSON = json.loads(base64.b64decode(signed.split(".")[1]))
+    return spec
+
+
+def stats(payload: JSON) -> QueueStats:
+    """The counts of job-list.job-stats."""
+    states = payload["job_states"]
+    return QueueStats(
+        **{key: states[key] for key in _STATES},
+        **{key: payload[key] for key in _COUNTED},
+        queues={queue["name"]: stats(queue) for queue in payload.get("queues", ())},
+    )
+
+
+def queue(name: str, payload: JSON) -> Queue:
+    """A queue as job-manager.queue-status has it."""
+    return Queue(
+        name,
+        enabled=payload["enable"],
+        started=payload["start"],
+        disable_reason=payload.get("disable_reason", ""),
+        stop_reason=payload.get("stop_reason", ""),
+    )

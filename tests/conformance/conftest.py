@@ -1,0 +1,89 @@
+"""The instances that the suite runs on: the embedded one always, real Flux where it is installed."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minicluster.instance.connection import real_flux
+from minicluster.instance.errors import NoEngine
+from tests.conformance.laboratory import Laboratory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+@pytest.fixture(scope="session", params=["embedded", "flux"])
+def engine(request: pytest.FixtureRequest) -> str:
+    """Name the engine; real Flux is asked for only where it is on PATH."""
+    name: str = request.param
+    if name == "embedded" and request.config.getoption("--golden-write"):
+        pytest.skip("expected values are recorded from real Flux only")
+    if name == "flux":
+        try:
+            real_flux()
+        except NoEngine as reason:
+            pytest.skip(str(reason))
+    return name
+
+
+@pytest.fixture(scope="session")
+def flux_folder(engine: str, scratch: Path) -> Path:
+    """The folder with the engine's `flux` command."""
+    if engine == "flux":
+        return Path(real_flux()).parent
+    from minicluster.embedded.launcher import write_bin  # noqa: PLC0415 - real Flux is recorded without it
+
+    return write_bin(scratch / "bin").parent
+
+
+@pytest.fixture(scope="session")
+def scratch() -> Iterator[Path]:
+    """A folder with a path short enough for sockets."""
+    folder = Path(tempfile.mkdtemp(prefix="mc-"))
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def laboratories(engine: str, flux_folder: Path, scratch: Path) -> Iterator[Callable[[str], Laboratory]]:
+    """Make instances that are not started yet, from more configuration; they end with the session."""
+    made: list[Laboratory] = []
+    numbers = itertools.count()
+
+    def make(extra: str = "") -> Laboratory:
+        made.append(Laboratory(engine, flux_folder, scratch / f"{engine}{next(numbers)}", extra))
+        return made[-1]
+
+    yield make
+    for lab in made:
+        lab.stop()
+
+
+@pytest.fixture(scope="session")
+def lab(laboratories: Callable[[str], Laboratory]) -> Laboratory:
+    """The instance that most cases share; each leaves it without active jobs, drains and stopped queues."""
+    shared = laboratories("")
+    shared.start()
+    return shared
+
+
+@pytest.fixture
+def fresh(laboratories: Callable[[str], Laboratory]) -> Iterator[Callable[..., Laboratory]]:
+    """Start an instance for one case alone."""
+    started: list[Laboratory] = []
+
+    def start(extra: str = "", *options: str) -> Laboratory:
+        own = laboratories(extra)
+        started.append(own)
+        own.start(*options)
+        return own
+
+    yield start
+    for each in started:
+        each.stop()

@@ -1,0 +1,193 @@
+"""An instance of two brokers of either engine, started as the start script starts them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from broker_config import curve
+from minicluster.instance.connection import connect
+from minicluster.instance.errors import InstanceError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from minicluster.instance.port import Instance
+
+HOSTS = ("mc-0", "mc-1")
+DEADLINE = 20.0
+SORTED_JSON = Path(__file__).with_name("sorted_json.py")
+R = {
+    "version": 1,
+    "execution": {
+        "R_lite": [{"rank": "0-1", "children": {"core": "0-1", "gpu": "0"}}],
+        "starttime": 0,
+        "expiration": 0,
+        "nodelist": ["mc-[0-1]"],
+    },
+}
+TOML = """\
+[access]
+allow-guest-user = true
+allow-root-owner = true
+[bootstrap]
+curve_cert = "{folder}/curve.cert"
+hosts = [{{host="mc-0", bind="tcp://127.0.0.1:{port}", connect="tcp://127.0.0.1:{port}"}}, {{host="mc-1"}}]
+[resource]
+noverify = true
+path = "{folder}/R"
+{extra}
+"""
+
+
+def eventually(fact: Callable[[], object], what: str, deadline: float = DEADLINE) -> None:
+    """Wait until `fact()` is true."""
+    end = time.monotonic() + deadline
+    while not fact():
+        assert time.monotonic() < end, f"not within {deadline} s: {what}"
+        time.sleep(0.01)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a command line said."""
+
+    stdout: str
+    stderr: str
+    code: int
+
+
+@dataclass
+class Laboratory:
+    """Two brokers, mc-0 and mc-1, with two cores and a GPU each; `flux` is the folder of its command."""
+
+    engine: str
+    flux: Path
+    folder: Path
+    extra: str = ""
+    brokers: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    @property
+    def uri(self) -> str:
+        return f"local://{self.folder}/0/local"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The environment of brokers and commands: nothing of the caller's but what every program needs."""
+        return {
+            "PATH": f"{self.flux}:/usr/local/bin:/usr/bin:/bin",
+            "HOME": str(self.folder),
+            "LANG": "C.UTF-8",
+            "TZ": "UTC",
+            "FLUX_URI": self.uri,
+            "JSON": f"{sys.executable} {SORTED_JSON}",
+        }
+
+    def start(self, *options: str) -> None:
+        """Start both brokers and wait until the instance can run jobs on both."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        certificate = self.folder / "curve.cert"
+        if not certificate.exists():
+            certificate.write_text(curve.render("mc", curve.generate()))
+            certificate.chmod(0o400)
+        (self.folder / "R").write_text(json.dumps(R))
+        toml = TOML.format(folder=self.folder, port=port, extra=self.extra)
+        (self.folder / "broker.toml").write_text(toml)
+        for rank in range(len(HOSTS)):
+            self.start_broker(rank, *options)
+        with self.connect() as instance:
+            eventually(lambda: instance.resources().up.nodes == len(HOSTS), "both brokers are up")
+
+    def start_broker(self, rank: int, *options: str) -> None:
+        """Start one broker."""
+        own = self.folder / str(rank)
+        own.mkdir(mode=0o700, exist_ok=True)
+        command = [
+            str(self.flux / "flux"), "broker", "-c", f"{self.folder}/broker.toml", f"-Srundir={own}",
+            f"-Slocal-uri=local://{own}/local", f"-Shostname={HOSTS[rank]}", "-Slog-stderr-mode=local",
+            "-Slog-stderr-level=4", "-Sbroker.rc2_none", *options,
+        ]  # fmt: skip
+        environment = {**self.environment}
+        del environment["FLUX_URI"]
+        with (own / "stderr").open("ab") as log:
+            self.brokers[rank] = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, cwd=self.folder
+            )
+
+    def connect(self) -> Instance:
+        """Connect to the lead once it answers."""
+        end = time.monotonic() + DEADLINE
+        while True:
+            self._check_alive()
+            try:
+                instance = connect(self.uri, "flux" if self.engine == "flux" else "embedded")
+            except InstanceError:
+                assert time.monotonic() < end, f"no broker answers: {self.log(0)}"
+                time.sleep(0.02)
+                continue
+            with contextlib.suppress(InstanceError):
+                instance.resources()
+                return instance
+            instance.close()
+            assert time.monotonic() < end, f"the lead does not serve: {self.log(0)}"
+            time.sleep(0.02)
+
+    def _check_alive(self) -> None:
+        for rank, broker in self.brokers.items():
+            assert broker.poll() is None, f"broker {rank} ended with {broker.returncode}: {self.log(rank)}"
+
+    def log(self, rank: int) -> str:
+        """What a broker wrote to its standard output and error."""
+        return (self.folder / str(rank) / "stderr").read_text(errors="replace")
+
+    def say(self, line: str, variables: Mapping[str, str] | None = None) -> Said:
+        """Run one shell line against the lead."""
+        ended = subprocess.run(
+            ["sh", "-c", line],
+            env={**self.environment, **(variables or {})},
+            cwd=self.folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=60,
+            check=False,
+        )
+        return Said(_text(ended.stdout), _text(ended.stderr), ended.returncode)
+
+    def kill_broker(self, rank: int) -> None:
+        """End a broker as a crash does."""
+        broker = self.brokers.pop(rank)
+        broker.send_signal(signal.SIGKILL)
+        broker.wait()
+
+    def stop(self) -> None:
+        """End the instance, by force where it must be."""
+        for rank in sorted(self.brokers):
+            self.brokers[rank].terminate()
+        for broker in self.brokers.values():
+            try:
+                broker.wait(10)
+            except subprocess.TimeoutExpired:
+                broker.kill()
+                broker.wait()
+        self.brokers.clear()
+
+
+def _text(data: bytes) -> str:
+    return data.decode(errors="backslashreplace")
+
+
+def own_environment(lab: Laboratory) -> dict[str, str]:
+    """The environment for jobs: small, so that their jobspecs can be compared."""
+    return {"PATH": os.defpath, "GREETING": "hello", "LANG": lab.environment["LANG"]}
