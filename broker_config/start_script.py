@@ -165,10 +165,25 @@ def _program(settings: BrokerSettings) -> list[str]:
             flags = (*_flags(settings), "--output=kvs", "--error=kvs", f'"$config/{BATCH_FILE}"')
             return [f"id=$({_line(settings, 'flux batch', *flags)}) || return", 'flux job attach "$id"']
         case RunMode.PLAIN:
-            submit = _words("flux.submitCommand", settings.submit.command) or "flux submit"
-            flags = (*_flags(settings), *_watching(settings, submit))
             *before, words = _submitted(settings)
-            return [*before, _line(settings, submit, *flags, words)]
+            return [*before, *_watched(settings, words)]
+
+
+def _watched(settings: BrokerSettings, words: str) -> list[str]:
+    """Submit the main job and show its output until it ends.
+
+    `flux submit --watch --label-io` puts the job's id before each line as well, which tells nothing where there
+    is one job: then it is attached to.
+    """
+    submit = _words("flux.submitCommand", settings.submit.command)
+    flags = _flags(settings)
+    if settings.submit.label_output and not submit and not settings.submit.option_flags.strip():
+        return [
+            f"id=$({_line(settings, 'flux submit', *flags, words)}) || return",
+            'flux job attach --label-io "$id"',
+        ]
+    submit = submit or "flux submit"
+    return [_line(settings, submit, *flags, *_watching(settings, submit), words)]
 
 
 def _line(settings: BrokerSettings, *words: str) -> str:

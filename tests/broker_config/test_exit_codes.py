@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 
 import pytest
 
@@ -54,17 +53,16 @@ class TestFollower:
         assert ["broker", "SIGTERM"] in pod.calls()
 
     def test_terminated_in_its_pause_ends_with_75(self, pod):
-        """And at once."""
+        """And no broker is started any more."""
         process = pod.popen(PLAIN, rank=1, STUB_PLAN="1 1 1 1 1 1 1 1")
         assert process.stderr
         for line in process.stderr:
             if "again in 4 s" in line:
                 break
         process.terminate()
-        began = time.monotonic()
         process.communicate(timeout=20)
         assert process.returncode == 75
-        assert time.monotonic() - began < 3
+        assert sum(call[:2] == ["flux", "broker"] for call in pod.calls()) == 3
 
     def test_failure_before_the_broker_ends_with_75(self, pod):
         """A follower never fails the whole."""

@@ -87,9 +87,15 @@ class TestPlain:
         assert "-vvv" in pod.call("submit")
 
     def test_output_can_be_labelled(self, pod):
-        """Several tasks' lines can be told apart."""
+        """Several tasks' lines can be told apart: each carries its rank."""
         pod.start(settings(submit=Submit(label_output=True)))
-        assert "--label-io" in pod.call("submit")
+        assert "--label-io" not in pod.call("submit")
+        assert pod.call("job")[2:4] == ["attach", "--label-io"]
+
+    def test_labels_of_several_jobs_carry_their_ids(self, pod):
+        """The user's own flags may make several jobs of the command (--cc)."""
+        pod.start(settings(submit=Submit(label_output=True, option_flags="--cc=1-2")))
+        assert {"--watch", "--label-io"} <= set(pod.call("submit"))
 
     def test_submit_command_replaces_flux_submit(self, pod):
         """flux.submitCommand; `flux run` watches by itself."""
