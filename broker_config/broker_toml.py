@@ -36,7 +36,7 @@ def tables(settings: BrokerSettings) -> dict[str, Mapping[str, Value]]:
         "access": {"allow-guest-user": True, "allow-root-owner": True},
         "bootstrap": _bootstrap(settings),
         # Containers see other core counts and host names than the ones given here.
-        "resource": {"path": f"{settings.config_dir}/R", "noverify": True},
+        "resource": {"path": settings.resources_path, "noverify": True},
     }
     scheduler = settings.scheduler
     if scheduler.policy in FLUXION_POLICIES:

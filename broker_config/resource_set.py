@@ -72,11 +72,14 @@ def render(settings: BrokerSettings) -> str:
 
 
 def of_settings(settings: BrokerSettings) -> ResourceSet:
-    """The instance's resources: ranks 0 … hosts-1, cores 0 … cores-1 and GPUs 0 … gpus-1 on each."""
+    """The instance's resources: ranks 0 … hosts-1, cores 0 … cores-1 and GPUs 0 … gpus-1 on each.
+
+    Where the cores are to be found by the start script, one stands in their place.
+    """
     node = settings.node
     properties = {name: idset.decode(ranks) for name, ranks in node.properties.items()}
     hosts = broker_toml.hosts(settings.broker_toml) if settings.broker_toml else settings.hosts
-    return of_hosts(hosts, node.cores, node.gpus, properties)
+    return of_hosts(hosts, node.cores or 1, node.gpus, properties)
 
 
 def of_hosts(

@@ -157,9 +157,12 @@ class FluxView:
 
 @dataclass(frozen=True, slots=True)
 class NodeResources:
-    """What one broker has to schedule; `properties` maps a property (RFC 20) to ranks as an idset."""
+    """What one broker has to schedule; `properties` maps a property (RFC 20) to ranks as an idset.
 
-    cores: int = 1
+    Without `cores` it is what the broker may use where it runs: its CPU affinity, bounded by its cgroup's quota.
+    """
+
+    cores: int | None = 1
     gpus: int = 0
     properties: Mapping[str, str] = field(default_factory=dict)
 
@@ -214,6 +217,13 @@ class BrokerSettings:
     def run_mode(self) -> RunMode:
         """The mode in effect: without a command (or script) an instance is interactive."""
         return self.mode if self.command or self.hooks.script else RunMode.INTERACTIVE
+
+    @property
+    def resources_path(self) -> str:
+        """Where a broker finds R: as rendered, or with the cores that the start script found written into it."""
+        if self.node.cores is not None:
+            return f"{self.config_dir}/R"
+        return f"{self.curve_path.rpartition('/')[0]}/R"
 
     @property
     def hosts(self) -> tuple[str, ...]:

@@ -47,6 +47,7 @@ def render(settings: BrokerSettings) -> str:
         name=settings.name,
         config_dir=shell.quote(settings.config_dir),
         curve_path=shell.quote(settings.curve_path),
+        resources_path=shell.quote(settings.resources_path) if settings.node.cores is None else "",
         logs=shell.quote(settings.logs),
         archive=shell.quote(settings.archive.path) if settings.archive.path else "",
         drain_timeout=settings.archive.drain_timeout,

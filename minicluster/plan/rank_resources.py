@@ -11,10 +11,13 @@ if TYPE_CHECKING:
     from minicluster.spec import ResourceRequirements
 
 
-def cores(resources: ResourceRequirements, otherwise: int) -> int:
-    """Return a rank's cores: whole CPUs of the limit, at least 1, else of the request, else `otherwise`."""
+def cores(resources: ResourceRequirements, otherwise: int | None) -> int | None:
+    """Return a rank's cores: whole CPUs of the limit, at least 1, else of the request, else `otherwise`.
+
+    None leaves it to the broker: what it may use where it runs.
+    """
     asked = resources.limits.get("cpu", resources.requests.get("cpu"))
-    return max(1, otherwise if asked is None else math.floor(quantity(asked)))
+    return otherwise if asked is None else max(1, math.floor(quantity(asked)))
 
 
 def gpus(resources: ResourceRequirements) -> int:

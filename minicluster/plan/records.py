@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 class Site:
     """Where the MiniCluster will run, and what is on offer there.
 
-    `cores` counts for a broker whose container asks for no CPU; `endpoints` (a machine without DNS) stand in
+    `cores` counts for a broker whose container asks for no CPU (None: what it may use, found when it starts);
+    `endpoints` (a machine without DNS) stand in
     place of the Service's names; `image_volumes` says whether the cluster mounts images as volumes (on by
     default from Kubernetes 1.35); with `operator_namespace` only that namespace's operator may use the door.
     With `label_output` each line of the main command's output carries its task's rank.
@@ -28,7 +29,7 @@ class Site:
     """
 
     namespace: str = "default"
-    cores: int = 1
+    cores: int | None = None
     endpoints: tuple[Endpoint, ...] | None = None
     image_volumes: bool = False
     operator_namespace: str = ""

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from broker_config import start_script
+from broker_config import resource_set, start_script
 from broker_config.settings import BrokerSettings as Settings
 from broker_config.settings import (
     Bursting,
@@ -18,6 +18,7 @@ from broker_config.settings import (
     Hooks,
     LeadBroker,
     Logging,
+    NodeResources,
     RunMode,
 )
 
@@ -303,3 +304,61 @@ def test_the_view_comes_last_on_path(pod, tmp_path):
     text = start_script.render(Settings("mc", view=FluxView("/mnt/my flux", "/py/path")))
     assert "PATH=$PATH:'/mnt/my flux'/view/bin:'/mnt/my flux'/bin" in text
     assert "export PYTHONPATH=${PYTHONPATH:+$PYTHONPATH:}/py/path" in text
+
+
+class TestCores:
+    """Without a number of cores in the settings, a broker has what its process may use."""
+
+    FOUND = settings(node=NodeResources(cores=None, gpus=1))
+
+    def cores(self, pod, *, allowed=None, **cgroup):
+        """What R says after a start; `allowed` CPUs and the cgroup's files as given."""
+        root = pod.directory / "cgroup"
+        for name, text in cgroup.items():
+            path = root / name.replace("__", "/").replace("cpu_", "cpu.")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        before = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, allowed or before)
+        try:
+            assert pod.start(self.FOUND, MINICLUSTER_CGROUP=str(root)).code == 0
+        finally:
+            os.sched_setaffinity(0, before)
+        return resource_set.loads((pod.run_directory / "R").read_text())
+
+    def test_are_those_of_its_affinity(self, pod):
+        """All of this process's CPUs, on every rank; GPUs stay as they are."""
+        found = self.cores(pod)
+        count = len(os.sched_getaffinity(0))
+        assert [(len(node.cores), node.gpus) for node in found.nodes] == [(count, (0,))] * 2
+
+    def test_follow_a_smaller_affinity(self, pod):
+        """One CPU allowed is one core."""
+        assert self.cores(pod, allowed={min(os.sched_getaffinity(0))}).ncores == 2
+
+    @pytest.mark.parametrize(
+        ("cgroup", "expected"),
+        [
+            pytest.param({"cpu_max": "150000 100000\n"}, 1, id="v2-one-and-a-half"),
+            pytest.param({"cpu_max": "20000 100000\n"}, 1, id="v2-a-fifth"),
+            pytest.param({"cpu_max": "max 100000\n"}, None, id="v2-no-quota"),
+            pytest.param({"cpu_max": "9900000 100000\n"}, None, id="v2-more-than-there-is"),
+            pytest.param(
+                {"cpu__cpu_cfs_quota_us": "100000\n", "cpu__cpu_cfs_period_us": "100000\n"}, 1, id="v1"
+            ),
+            pytest.param(
+                {"cpu__cpu_cfs_quota_us": "-1\n", "cpu__cpu_cfs_period_us": "100000\n"},
+                None,
+                id="v1-no-quota",
+            ),
+        ],
+    )
+    def test_are_bounded_by_the_quota(self, pod, cgroup, expected):
+        """Whole cores, at least one; never more than the affinity."""
+        found = self.cores(pod, **cgroup)
+        assert len(found.nodes[0].cores) == (expected or len(os.sched_getaffinity(0)))
+
+    def test_broker_is_told_where_they_stand(self, pod):
+        """broker.toml names the file in the run directory."""
+        pod.start(self.FOUND, MINICLUSTER_CGROUP=str(pod.directory))
+        assert f'path = "{pod.run_directory}/R"' in (pod.config / "broker.toml").read_text()

@@ -13,6 +13,7 @@ from broker_config.settings import (
     Command,
     Hooks,
     Logging,
+    NodeResources,
     RunMode,
     Scheduler,
     Submit,
@@ -41,6 +42,14 @@ def test_resources_are_the_configured_ones(cluster):
     ).start()
     mc.codes()
     assert "2 2 mc-[0-1]" in mc.output()
+
+
+def test_cores_are_found_where_none_are_given(cluster):
+    """As many as this process may use, on each of the two brokers."""
+    query = "flux resource list -s up -no '{nnodes} {ncores}'"
+    mc = cluster(settings(query, mode=RunMode.LAUNCHER, node=NodeResources(cores=None))).start()
+    mc.codes()
+    assert f"2 {2 * len(os.sched_getaffinity(0))}" in mc.output()
 
 
 LAUNCHER, BATCH = {"mode": RunMode.LAUNCHER}, {"mode": RunMode.BATCH}
