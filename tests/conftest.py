@@ -1,6 +1,14 @@
-"""Options of the whole test run."""
+"""Options and settings of the whole test run."""
 
+import os
+
+import hypothesis
 import pytest
+
+# No deadline an example: a busy machine must not fail a test. Under CI the examples are always the same ones,
+# so that a run is repeatable; elsewhere each run looks for new ones.
+hypothesis.settings.register_profile("project", deadline=None, derandomize=bool(os.environ.get("CI")))
+hypothesis.settings.load_profile("project")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -112,7 +112,7 @@ def _bursting(cluster: MiniCluster) -> to.Bursting:
     return to.Bursting(
         lead=to.LeadBroker(lead.address, lead.name, lead.size, lead.port) if lead.address else None,
         hostlist=bursting.hostlist,
-        clusters=tuple(to.BurstCluster(*each) for each in document.bursted_clusters(cluster.spec)),
+        clusters=tuple(to.BurstCluster(*each) for each in document.bursted_clusters(cluster)),
     )
 
 

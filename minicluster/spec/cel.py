@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from minicluster.spec import messages
+from minicluster.spec.modes import RUNNER_NAME
 from minicluster.spec.scalars import DNS_LABEL, VARIABLE, Shape
 
 
@@ -137,6 +138,20 @@ RULES: tuple[CelRule, ...] = (
         messages.NAME_NEEDED,
     ),
     CelRule("spec", _UNIQUE.format("containers"), messages.SAME_NAME),
+    CelRule(
+        "spec",
+        f"!self.containers.exists(c, {_RUNS_FLUX} && !({_NAMED}))"
+        f" || !self.containers.exists(c, has(c.name) && c.name == '{RUNNER_NAME}')",
+        messages.SAME_NAME,
+    ),
+    CelRule(
+        "spec",
+        "has(self.flux) && has(self.flux.container) && has(self.flux.container.disable)"
+        " && self.flux.container.disable || !self.containers.exists(c, has(c.name) && c.name =="
+        " (has(self.flux) && has(self.flux.container) && has(self.flux.container.name)"
+        " ? self.flux.container.name : 'flux-view'))",
+        messages.SAME_NAME,
+    ),
     CelRule(
         "spec",
         f"!has(self.services) || self.services.all(c, {_NAMED})",

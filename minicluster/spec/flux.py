@@ -162,4 +162,8 @@ class FluxSpec(Record):
         None, description="Volume that keeps the lead broker's jobs and output when its pod is lost."
     )
     munge_secret: OptionalObjectName = Field("", description="Secret with a munge key, mounted in every pod.")
-    arch: Text = Field("", description="Kept for the reference's documents; it has no effect.")
+    arch: Text = Field(
+        "",
+        description="Architecture of the Flux that is brought in: pods go to nodes of it (kubernetes.io/arch;"
+        " x86_64 and aarch64 are understood).",
+    )

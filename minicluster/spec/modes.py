@@ -13,7 +13,11 @@ if TYPE_CHECKING:
     from minicluster.spec.cluster import MiniCluster, MiniClusterSpec
     from minicluster.spec.container import Container, Volume
 
+RUNNER_NAME = "flux"
+"""The name of the container that runs Flux, where the document gives it none."""
+
 __all__ = [
+    "RUNNER_NAME",
     "RunMode",
     "bursted_clusters",
     "bursts_out",
@@ -46,8 +50,8 @@ def runner_index(spec: MiniClusterSpec) -> int:
 
 
 def container_name(spec: MiniClusterSpec, index: int) -> str:
-    """Return the Kubernetes name of a container; the runner without a name is called `flux`."""
-    return spec.containers[index].name or "flux"
+    """Return the Kubernetes name of a container."""
+    return spec.containers[index].name or RUNNER_NAME
 
 
 def sidecars(spec: MiniClusterSpec) -> tuple[Container, ...]:
@@ -98,11 +102,14 @@ def bursts_out(spec: MiniClusterSpec) -> bool:
     return bool(spec.flux.bursting.lead_broker.address)
 
 
-def bursted_clusters(spec: MiniClusterSpec) -> tuple[tuple[str, int], ...]:
-    """Return name and size of each remote cluster, with the defaults filled in."""
+def bursted_clusters(cluster: MiniCluster) -> tuple[tuple[str, int], ...]:
+    """Return name and size of each remote cluster, with the defaults filled in.
+
+    A size left out is this MiniCluster's `max_size`: unlike `size` it stays, as the brokers' host list must.
+    """
     return tuple(
-        (remote.name or f"burst-{index}", remote.size or spec.size)
-        for index, remote in enumerate(spec.flux.bursting.clusters)
+        (remote.name or f"burst-{index}", remote.size or max_size(cluster))
+        for index, remote in enumerate(cluster.spec.flux.bursting.clusters)
     )
 
 

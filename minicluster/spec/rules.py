@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from minicluster.spec import formats, messages
+from minicluster.spec.modes import RUNNER_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -164,11 +165,23 @@ def containers_have_names(cluster: MiniCluster) -> Iterator[Broken]:
 def container_names_differ(cluster: MiniCluster) -> Iterator[Broken]:
     """Two containers of one pod cannot share a name."""
     for place, containers in groups(cluster):
-        seen: set[str] = set()
+        taken = _names_given(cluster) if place[-1] == "containers" else {}
         for index, container in enumerate(containers):
-            if container.name and container.name in seen:
-                yield (*place, index, "name"), f'{messages.SAME_NAME}: found "{container.name}" again'
-            seen.add(container.name)
+            if container.name in taken:
+                found = f'"{container.name}" is already {taken[container.name]}'
+                yield (*place, index, "name"), f"{messages.SAME_NAME}: {found}"
+            elif container.name:
+                taken[container.name] = f"the name of {'.'.join(map(str, place))}[{index}]"
+
+
+def _names_given(cluster: MiniCluster) -> dict[str, str]:
+    """Return the names in the broker's pod that the document need not say, and whose they are."""
+    view, containers = cluster.spec.flux.container, cluster.spec.containers
+    taken = {} if view.disable else {view.name: "the name of spec.flux.container"}
+    for index, container in enumerate(containers):
+        if container.run_flux and not container.name:
+            taken[RUNNER_NAME] = f"the name of spec.containers[{index}], which has none of its own"
+    return taken
 
 
 @rule("launcher", "batch")

@@ -73,8 +73,14 @@ def test_the_headless_service_has_the_clusters_name() -> None:
 
 def test_remote_clusters_have_names_and_sizes() -> None:
     """Absent: their index, and as many hosts as here."""
-    wanted = cluster(size=3, flux={"bursting": {"clusters": [{}, {"name": "far", "size": 7}]}}).spec
+    wanted = cluster(size=3, flux={"bursting": {"clusters": [{}, {"name": "far", "size": 7}]}})
     assert spec.bursted_clusters(wanted) == (("burst-0", 3), ("far", 7))
+
+
+def test_a_resize_leaves_remote_clusters_as_they_were() -> None:
+    """The host list is read only at start."""
+    resized = cluster(size=2, flux={"bursting": {"clusters": [{}]}}, status={"maximumSize": 3})
+    assert spec.bursted_clusters(resized) == (("burst-0", 3),)
 
 
 def test_a_lead_broker_elsewhere_means_bursting() -> None:

@@ -92,7 +92,21 @@ BROKEN = {
     ),
     "same name": (
         spec("containers: [{name: a, runFlux: true}, {name: a}]"),
-        f'spec.containers[1].name: {messages.SAME_NAME}: found "a" again',
+        f'spec.containers[1].name: {messages.SAME_NAME}: "a" is already the name of spec.containers[0]',
+    ),
+    "the name of a runner without one": (
+        spec("containers: [{runFlux: true}, {name: flux}]"),
+        (
+            f"spec.containers[1].name: {messages.SAME_NAME}:"
+            ' "flux" is already the name of spec.containers[0], which has none of its own'
+        ),
+    ),
+    "the name of the Flux view": (
+        spec("containers: [{name: flux-view}]"),
+        (
+            f"spec.containers[0].name: {messages.SAME_NAME}:"
+            ' "flux-view" is already the name of spec.flux.container'
+        ),
     ),
     "launcher-or-batch": (
         one("{launcher: true, batch: true}"),
