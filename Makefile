@@ -15,7 +15,7 @@ demo: $(VENV)/.ready
 	@$(BIN)/minicluster run examples/lammps-reaxff/minicluster.yaml
 
 test: $(VENV)/.ready
-	@$(BIN)/python -m pytest --cov --cov-report=term:skip-covered $(TESTS)
+	@$(BIN)/python -m pytest -n auto --dist loadfile --cov --cov-report=term:skip-covered $(TESTS)
 
 lint: $(VENV)/.ready
 	@$(BIN)/ruff check .

@@ -233,6 +233,10 @@ def _without(document: Any, errors: list[ErrorDetails]) -> Any:
             holder = holder[step] if _has(holder, step) else None
         if isinstance(holder, dict):
             holder.pop(last, None)
+    # Without any name there is no record, and the rules about all the rest could not speak.
+    metadata = rest.setdefault("metadata", {})
+    if isinstance(metadata, dict):
+        metadata.setdefault("name", "nameless")
     return rest
 
 

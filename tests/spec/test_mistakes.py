@@ -321,6 +321,20 @@ def test_every_mistake_is_named_at_once_in_the_order_of_the_text() -> None:
     ]
 
 
+@pytest.mark.parametrize("metadata", ["{name: bad_name}", "{}", "bad", "[bad]"])
+def test_a_bad_name_hides_no_other_mistake(metadata: str) -> None:
+    """A rule between other fields is named beside it."""
+    text = f"""\
+apiVersion: flux-framework.org/v1alpha2
+kind: MiniCluster
+metadata: {metadata}
+spec: {{containers: [{{launcher: true, batch: true}}]}}
+"""
+    first, second = messages(text)
+    assert first.startswith("m.yaml:3: metadata")
+    assert second == "m.yaml:4: spec.containers[0].batch: launcher and batch exclude each other"
+
+
 def test_a_rule_about_a_misspelt_field_keeps_silent() -> None:
     """`runFulx` explains why no container runs Flux."""
     assert messages(f"{HEAD}  containers: [{{runFulx: true, name: a}}, {{name: b}}]\n") == [
