@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import json
-import os
 import socket
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -14,8 +12,9 @@ import zmq
 
 from broker_config import hostlist, idset
 from minicluster.embedded import configuration
+from minicluster.embedded.client import Client
 from minicluster.embedded.configuration import Bootstrap, Certificate
-from minicluster.embedded.errors import BootError, ConfigurationError
+from minicluster.embedded.errors import BootError, EmbeddedError
 from minicluster.embedded.pmi import PmiConnection
 
 if TYPE_CHECKING:
@@ -131,7 +130,7 @@ class Outer:
         from minicluster.embedded.jobid import parse  # noqa: PLC0415 - only a sub-instance's lead needs it
 
         answer = _ask(self.uri, "job-info.lookup", {"id": parse(self.jobid), "keys": ["R"], "flags": 1})
-        found: JSON = answer["R"] if isinstance(answer["R"], dict) else json.loads(answer["R"])
+        found: JSON = answer["R"]
         return found
 
     def address(self) -> str:
@@ -150,20 +149,9 @@ class Outer:
 
 
 def _ask(uri: str, topic: str, payload: Mapping[str, Any]) -> JSON:
-    """Ask the outer instance one thing, blocking; its local socket speaks local_socket's frames."""
-    path = uri.removeprefix("local://")
-    request = json.dumps({"id": 1, "topic": topic, "payload": payload}).encode()
+    """Ask the outer instance one thing, blocking."""
     try:
-        with socket.socket(socket.AF_UNIX) as client:
-            client.connect(os.fsencode(path))
-            client.sendall(len(request).to_bytes(4, "big") + request)
-            with client.makefile("rb") as stream:
-                response = json.loads(stream.read(int.from_bytes(stream.read(4), "big")))
-    except (OSError, ValueError) as error:
-        raise BootError(f"bootstrap: the outer instance at {uri} does not answer: {error}") from error
-    if "payload" not in response:
-        raise ConfigurationError(
-            f"bootstrap: the outer instance at {uri} refused {topic}: {response.get('errstr')}"
-        )
-    answer: JSON = response["payload"]
-    return answer
+        with Client(uri) as client:
+            return client.rpc(topic, dict(payload))
+    except EmbeddedError as error:
+        raise BootError(f"bootstrap: the outer instance at {uri}: {topic}: {error}") from error

@@ -2,7 +2,7 @@
 
 `flux broker [-c PATH] [-Sattr=value]… [program…]`. The lead runs the program once its quorum joined and ends
 with the program's exit code; a follower ends with 0 when the lead ended the instance or it was told to leave
-(SIGTERM), with 1 when it was refused or lost its lead.
+(SIGTERM), with 1 when it was refused or lost its lead, which a signal to the lead means too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING
 
 from broker_config import hostlist
 from minicluster.embedded import boot, configuration
-from minicluster.embedded.attributes import Attributes, seconds
+from minicluster.embedded.attributes import Attributes
+from minicluster.embedded.durations import configured
 from minicluster.embedded.errors import BootError, ConfigurationError, EmbeddedError
 from minicluster.embedded.local_socket import LocalSocket
 from minicluster.embedded.log import CRIT, DEBUG, ERR, INFO, Log
@@ -112,13 +113,8 @@ class Broker:
             "broker.pid": os.getpid(),
             "broker.starttime": f"{time.time():.2f}",
             "broker.uuid": uuid.uuid4(),
-            "broker.boot-method": "config"
-            if "bootstrap" in self.config
-            else self.attributes.get("broker.boot-method"),
+            "broker.boot-method": "config" if "bootstrap" in self.config else "simple",
             "security.owner": os.getuid(),
-            "tbon.level": min(self.rank, 1),
-            "tbon.maxlevel": min(self.place.boot.size - 1, 1),
-            "tbon.descendants": 0 if self.rank else self.place.boot.size - 1,
         }
         for name, value in known.items():
             self.attributes.set(name, value)
@@ -129,29 +125,21 @@ class Broker:
     @property
     def timing(self) -> Timing:
         """Return the overlay's time limits."""
-        connect, silence = ("tbon.connect_timeout", "tbon.tcp_user_timeout")
-        return Timing(
-            seconds(self.attributes.get(connect) or "", connect),
-            seconds(self.attributes.get(silence) or "", silence),
-        )
+        names = ("tbon.connect_timeout", "tbon.tcp_user_timeout")
+        return Timing(*(configured(self.attributes.get(name), name) for name in names))
 
     @property
     def grace(self) -> float:
         """Return the seconds from SIGTERM to SIGKILL."""
-        return seconds(
-            str(self.config.get("exec", {}).get("kill-timeout", KILL_TIMEOUT)), "[exec] kill-timeout"
+        return configured(
+            self.config.get("exec", {}).get("kill-timeout", KILL_TIMEOUT), "[exec] kill-timeout"
         )
 
     def surroundings(self) -> Surroundings:
         """Return what this broker adds to its tasks."""
         outer = os.environ.get(MARKER)
         mine = str(self.attributes.get("broker.uuid"))[:8]
-        return Surroundings(
-            self.uri,
-            self.rundir,
-            f"{outer}/{mine}" if outer else mine,
-            own_host=self.place.boot.hosts[self.rank] == os.uname().nodename,
-        )
+        return Surroundings(self.uri, self.rundir, f"{outer}/{mine}" if outer else mine)
 
     async def open(self) -> None:
         """Begin to serve: children, signals, local socket."""

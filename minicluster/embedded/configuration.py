@@ -17,20 +17,12 @@ import broker_config.curve as curve_text
 from broker_config import hostlist, idset
 from broker_config.errors import BrokerConfigError
 from minicluster.embedded.errors import ConfigurationError
+from minicluster.embedded.resource_set import described
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from minicluster.embedded.ports import JSON
-
-
-@dataclass(frozen=True, slots=True)
-class Host:
-    """One entry of [bootstrap] hosts: `bind` and `connect` are ZeroMQ endpoints, None on plain followers."""
-
-    name: str
-    bind: str | None
-    connect: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,20 +50,13 @@ class Bootstrap:
 
 
 def load(path: str | None) -> JSON:
-    """Parse a TOML file, or every *.toml of a directory by name; None gives an empty configuration."""
-    if path is None:
-        return {}
-    source = Path(path)
-    files = sorted(source.glob("*.toml")) if source.is_dir() else [source]
-    merged: JSON = {}
-    for file in files:
-        try:
-            merged.update(tomllib.loads(file.read_text(encoding="utf-8")))
-        except OSError as error:
-            raise ConfigurationError(f"Config file error: {file}: {error.strerror}") from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise ConfigurationError(f"Config file error: {file}: {error}") from error
-    return merged
+    """Parse a TOML file; None gives an empty configuration."""
+    try:
+        return tomllib.loads(Path(path).read_text(encoding="utf-8")) if path else {}
+    except OSError as error:
+        raise ConfigurationError(f"Config file error: {path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"Config file error: {path}: {error}") from error
 
 
 def bootstrap(config: JSON, hostname: str) -> Bootstrap | None:
@@ -79,52 +64,34 @@ def bootstrap(config: JSON, hostname: str) -> Bootstrap | None:
     table = config.get("bootstrap")
     if table is None:
         return None
-    hosts = _hosts(table)
-    names = tuple(host.name for host in hosts)
-    if not hosts:
+    names = _names(table)
+    if not names:
         return Bootstrap(0, (hostname,), None, None, None)
     if hostname not in names:
         raise ConfigurationError(
             f"bootstrap: config: Config file error [bootstrap]: {hostname} not found in hosts"
         )
     rank = names.index(hostname)
-    if len(hosts) == 1:
+    if len(names) == 1:
         return Bootstrap(0, names, None, None, None)
-    lead = hosts[0]
-    if lead.bind is None or lead.connect is None:
-        raise ConfigurationError(
-            f"bootstrap: config: host {lead.name} needs bind and connect (or their default_ forms)"
-        )
-    return Bootstrap(
-        rank,
-        names,
-        lead.bind if rank == 0 else None,
-        lead.connect if rank else None,
-        read_certificate(table.get("curve_cert")),
-    )
+    bind, connect = (_endpoint(table, key, names[0]) for key in ("bind", "connect"))
+    certificate = read_certificate(table.get("curve_cert"))
+    return Bootstrap(rank, names, None if rank else bind, connect if rank else None, certificate)
 
 
-def _hosts(table: Mapping[str, Any]) -> list[Host]:
-    port = str(table.get("default_port", ""))
-    hosts: list[Host] = []
-    for entry in table.get("hosts", []):
-        if not isinstance(entry, dict) or not isinstance(entry.get("host"), str):
-            raise ConfigurationError(
-                f"Config file error [bootstrap]: hosts: {entry!r} is no table with a host"
-            )
-        try:
-            names = hostlist.decode(entry["host"])
-        except BrokerConfigError as error:
-            raise ConfigurationError(f"Config file error [bootstrap]: hosts: {error}") from error
-        for name in names:
-            bind = _endpoint(entry.get("bind", table.get("default_bind")), name, port)
-            connect = _endpoint(entry.get("connect", table.get("default_connect")), name, port)
-            hosts.append(Host(name, bind, connect))
-    return hosts
+def _names(table: Mapping[str, Any]) -> tuple[str, ...]:
+    try:
+        return tuple(name for entry in table.get("hosts", []) for name in hostlist.decode(entry["host"]))
+    except (BrokerConfigError, KeyError, TypeError, AttributeError) as error:
+        raise ConfigurationError(f"Config file error [bootstrap]: hosts: {error}") from error
 
 
-def _endpoint(template: str | None, host: str, port: str) -> str | None:
-    return template.replace("%h", host).replace("%p", port) if template else None
+def _endpoint(table: Mapping[str, Any], key: str, lead: str) -> str:
+    """Where the lead binds or is connected to: of its own entry, which is the first, or the default."""
+    template = table["hosts"][0].get(key, table.get(f"default_{key}"))
+    if template is None:
+        raise ConfigurationError(f"bootstrap: config: host {lead} needs {key} (or default_{key})")
+    return str(template).replace("%h", lead).replace("%p", str(table.get("default_port", "")))
 
 
 def read_certificate(path: str | None) -> Certificate:
@@ -151,7 +118,7 @@ def read_certificate(path: str | None) -> Certificate:
 
 
 def resources(config: JSON, hosts: tuple[str, ...]) -> JSON | None:
-    """Return R of [resource] (its `path`, or its `config` entries), or None where it names none."""
+    """Return R of [resource] path, or None where there is none."""
     table = config.get("resource", {})
     path = table.get("path")
     if path:
@@ -165,8 +132,6 @@ def resources(config: JSON, hosts: tuple[str, ...]) -> JSON | None:
             raise ConfigurationError(
                 f"Config file error [resource]: path: {path} is no R: {error}"
             ) from error
-    elif table.get("config"):
-        found = _described(table["config"], hosts)
     else:
         return None
     count = sum(len(idset.decode(str(entry["rank"]))) for entry in found["execution"]["R_lite"])
@@ -177,36 +142,7 @@ def resources(config: JSON, hosts: tuple[str, ...]) -> JSON | None:
     return found
 
 
-def _described(entries: list[Mapping[str, Any]], hosts: tuple[str, ...]) -> JSON:
-    children: dict[str, dict[str, str]] = {host: {} for host in hosts}
-    try:
-        for entry in entries:
-            for host in hostlist.decode(str(entry["hosts"])):
-                if host in children:
-                    children[host].update({"core": str(entry.get("cores", ""))} if entry.get("cores") else {})
-                    children[host].update({"gpu": str(entry["gpus"])} if entry.get("gpus") else {})
-    except (KeyError, BrokerConfigError) as error:
-        raise ConfigurationError(f"Config file error [resource]: config: {error}") from error
-    lite = [
-        {"rank": str(rank), "children": children[host]} for rank, host in enumerate(hosts) if children[host]
-    ]
-    return resource_set(lite, hosts)
-
-
 def discovered(hosts: tuple[str, ...]) -> JSON:
     """Return R where nothing is configured: every broker has the cores that this process may use."""
     cores = idset.encode(range(len(os.sched_getaffinity(0))))
-    return resource_set([{"rank": idset.encode(range(len(hosts))), "children": {"core": cores}}], hosts)
-
-
-def resource_set(lite: list[JSON], hosts: tuple[str, ...]) -> JSON:
-    """Return R (RFC 20) of these R_lite entries."""
-    return {
-        "version": 1,
-        "execution": {
-            "R_lite": lite,
-            "starttime": 0,
-            "expiration": 0,
-            "nodelist": [hostlist.encode(hosts)],
-        },
-    }
+    return described([{"rank": idset.encode(range(len(hosts))), "children": {"core": cores}}], hosts)

@@ -39,7 +39,7 @@ def dump(manager: JobManager, request: Request) -> dict[str, Any]:
     """content.dump: write every job to `path`."""
     path = Path(request.need("path", str))
     running = manager.stats.count(State.RUNNING)
-    if running and not request.payload.get("force", False):
+    if running:
         raise RpcError(errno.EBUSY, f"{running} job(s) are running: stop the queue and wait until it is idle")
     if not manager.turns.write():
         raise RpcError(errno.ENOSPC, manager.turns.trouble or "")

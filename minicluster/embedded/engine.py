@@ -33,8 +33,8 @@ class LeadEngine:
 
     def __init__(self, manager: JobManager, resources: ResourceStatus) -> None:
         self._manager = manager
-        self.events: ports.JobEvents = manager
-        self.membership: ports.Membership = resources
+        self.events = manager
+        self.membership = resources
         self.control = JobControl(manager)
         self.listing = JobList(manager)
         self.info = JobInfo(manager)
@@ -123,7 +123,6 @@ def _register(registry: Registry, engine: LeadEngine, manager: JobManager, resou
         "job-manager.idle": control.idle,
         "job-manager.queue-list": control.queue_list,
         "job-manager.queue-status": control.queue_status,
-        "job-manager.queue-enable": control.queue_enable,
         "job-manager.queue-start": control.queue_start,
         "job-manager.events-journal": info.journal,
         "job-list.list": listing.list,
@@ -135,8 +134,6 @@ def _register(registry: Registry, engine: LeadEngine, manager: JobManager, resou
         "resource.drain": resources.drain,
         "resource.undrain": resources.undrain,
         "resource.sched-status": resources.sched_status,
-        "sched.resource-status": resources.sched_status,
-        "sched.stats-get": resources.sched_stats,
         "content.dump": lambda request: dump.dump(manager, request),
     }
     for topic, handler in topics.items():

@@ -10,14 +10,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from minicluster.embedded import jobid, taskmap
-from minicluster.embedded.attributes import seconds
+from minicluster.embedded.durations import configured
 from minicluster.embedded.errors import ConfigurationError, LayoutError, RpcError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from minicluster.embedded.job_manager import JobManager
     from minicluster.embedded.overlay import LeadOverlay
-    from minicluster.embedded.ports import JSON, JobEvents, Launch
+    from minicluster.embedded.ports import JSON, Launch
     from minicluster.embedded.services import Registry, Request
 
 _SHELL_LEVELS = {"FATAL": 0, "ERROR": 3}  # as syslog(3)
@@ -32,7 +33,6 @@ class Run:
     nodes: Mapping[int, taskmap.Node]  # by broker rank
     command: str
     exit_timeout: float
-    exit_on_error: bool
     starting: set[int]
     running: set[int]
     status: int = 0
@@ -44,7 +44,6 @@ class Run:
     doom: asyncio.TimerHandle | None = None
     waiting: int | None = None  # the rank that writes the others' output files and is done itself
     status_known: bool = False  # the task whose end failed the job gives its status, not those killed for it
-    critical: frozenset[int] | None = None  # shell ranks whose loss is fatal; None means all
 
     @property
     def size(self) -> int:
@@ -70,14 +69,10 @@ class Input:
 class Execution:
     """Implements `ports.Executor`; `events` is the engine's side."""
 
-    events: JobEvents
+    events: JobManager
 
-    def __init__(
-        self, overlay: LeadOverlay, rank_cores: Mapping[int, int], log: Callable[[int, str], None]
-    ) -> None:
+    def __init__(self, overlay: LeadOverlay) -> None:
         self._overlay = overlay
-        self._rank_cores = rank_cores
-        self._log = log
         self._runs: dict[int, Run] = {}
         self._loop = asyncio.get_running_loop()
         self._stdin: dict[int, Input] = {}
@@ -88,6 +83,7 @@ class Execution:
             "exec-eof": self._eof,
             "exec-exit": self._exit,
             "exec-log": self._shell_log,
+            "exec-redirect": self._redirected,
             "exec-exception": self._exception,
             "exec-done": self._done,
             "exec-waiting": self._waiting,
@@ -137,8 +133,7 @@ class Execution:
             launch.id,
             {node.rank: node for node in nodes},
             os.path.basename(launch.jobspec["tasks"][0]["command"][0]),  # noqa: PTH119 - a name, not a file
-            _EXIT_TIMEOUT if timeout is None else seconds(str(timeout), "exit-timeout"),
-            bool(options.get("exit-on-error")),
+            _EXIT_TIMEOUT if timeout is None else configured(timeout, "exit-timeout"),
             set(ranks),
             set(ranks),
         )
@@ -163,13 +158,12 @@ class Execution:
             "options": taskmap.shell_options(launch.jobspec),
             "files": system.get("files", {}),
             "mapping": taskmap.process_mapping(nodes),
-            "rank_cores": self._rank_cores.get(node.rank, 0),
         }
 
     def _stillborn(self, launch: Launch, reason: str) -> None:
         self.events.exception(launch.id, "exec", 0, reason)
         self.events.finished(launch.id, 1 << 8)
-        self.events.released(launch.id, [node.rank for node in taskmap.nodes_of(launch.R)], final=True)
+        self.events.released(launch.id)
 
     def signal(self, jobid: int, signum: int) -> None:
         """Deliver a signal to every task."""
@@ -231,6 +225,9 @@ class Execution:
     def _eof(self, run: Run, _rank: int, message: JSON, _body: bytes) -> None:
         self.events.eof(run.id, message["task"], message["stream"])
 
+    def _redirected(self, run: Run, _rank: int, message: JSON, _body: bytes) -> None:
+        self.events.redirected(run.id, message["tasks"], message["stream"], message["path"])
+
     def _shell_log(self, run: Run, rank: int, message: JSON, _body: bytes) -> None:
         self._shell_line(run, rank, "ERROR", message["text"])
 
@@ -251,11 +248,8 @@ class Execution:
         if not run.status_known:
             run.status = max(run.status, _shell_status(message["status"]))
         run.ended_tasks += 1
-        failed = message["status"] != 0
         said = f"{run.command}: task rank {message['task']} on host {run.nodes[rank].host}"
-        if failed and run.exit_on_error:
-            self._doom(run, rank, f"{said} failed ({_told(message['status'])}) and exit-on-error is set")
-        elif run.doom is None and run.exit_timeout and run.ended_tasks < run.size:
+        if run.doom is None and run.exit_timeout and run.ended_tasks < run.size:
             how = _told(message["status"])
             text = f"{said} exited ({how}) and exit-timeout={run.exit_timeout:g}s has expired"
             run.doom = self._loop.call_later(run.exit_timeout, self._doom, run, rank, text)
@@ -283,7 +277,7 @@ class Execution:
         self.events.exec_event(run.id, "complete", {"status": run.status})
         self.events.exec_event(run.id, "done")
         self.events.finished(run.id, run.status)
-        self.events.released(run.id, list(run.nodes), final=True)
+        self.events.released(run.id)
 
     # Ranks that go
 
@@ -298,12 +292,8 @@ class Execution:
         run.starting.discard(rank)
         if not run.status:
             run.status = _shell_status(signal.SIGKILL)
-        index = list(run.nodes).index(rank)
-        fatal = run.critical is None or index in run.critical
-        run.failed = run.failed or fatal
-        self.events.exception(
-            run.id, "exec", 0 if fatal else 2, f"node failure on {run.nodes[rank].host} (rank {rank})"
-        )
+        run.failed = True
+        self.events.exception(run.id, "exec", 0, f"node failure on {run.nodes[rank].host} (rank {rank})")
         self._rank_takes_no_input(run, rank)
         self._check_end(run)
 
@@ -329,29 +319,14 @@ class Execution:
     # Requests of clients
 
     def register(self, registry: Registry) -> None:
-        """Serve job-exec.stdin and job-exec.critical-ranks."""
+        """Serve job-exec.stdin."""
         registry.register("job-exec.stdin", self._take_stdin)
-        registry.register("job-exec.critical-ranks", self._set_critical)
-
-    def _need_run(self, request: Request) -> Run:
-        run = self._runs.get(request.need("id", int))
-        if run is None:
-            raise RpcError(errno.ENOENT, "job is not running")
-        return run
-
-    async def _set_critical(self, request: Request) -> JSON:
-        from broker_config import idset  # noqa: PLC0415 - seldom asked for
-
-        run = self._need_run(request)
-        try:
-            run.critical = frozenset(idset.decode(request.need("ranks", str)))
-        except ValueError as error:
-            raise RpcError(errno.EINVAL, str(error)) from error
-        return {}
 
     async def _take_stdin(self, request: Request) -> JSON:
         """{id, task: int | "all", data, eof} → {} once the tasks took the data."""
-        run = self._need_run(request)
+        run = self._runs.get(request.need("id", int))
+        if run is None:
+            raise RpcError(errno.ENOENT, "job is not running")
         task: Any = request.payload.get("task", "all")
         data = str(request.payload.get("data", "")).encode("utf-8", "surrogateescape")
         ranks = {rank for rank in run.running if task == "all" or task in run.nodes[rank].tasks}

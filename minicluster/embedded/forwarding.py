@@ -1,6 +1,6 @@
 """Requests taken on a follower and answered by the lead, over the overlay.
 
-Messages up: rpc {id, topic, payload, userid}, rpc-cancel {id}, rpc-ack {id};
+Messages up: rpc {id, topic, payload}, rpc-cancel {id}, rpc-ack {id};
 down: rpc-reply {id, response, last}. A stream has CREDIT responses on their way at most: the lead's handler
 waits until the client took them.
 """
@@ -56,7 +56,7 @@ class LeadSide:
                 await room.acquire()
             self._overlay.send(rank, {"type": "rpc-reply", "id": number, "response": response, "last": last})
 
-        caller.calls.start(number, Request(message["topic"], message["payload"], message["userid"]), reply)
+        caller.calls.start(number, Request(message["topic"], message["payload"]), reply)
 
     def _ack(self, rank: int, message: JSON, _body: bytes) -> None:
         room = self._caller(rank).credits.get(message["id"])
@@ -90,7 +90,7 @@ class FollowerSide:
         self._last += 1
         number = self._last
         queue = self._replies[number] = asyncio.Queue()
-        up = {"id": number, "topic": request.topic, "payload": request.payload, "userid": request.userid}
+        up = {"id": number, "topic": request.topic, "payload": request.payload}
         if not self._overlay.send(0, {"type": "rpc", **up}):
             await reply(failure(errno.EHOSTUNREACH, "the lead broker is gone"), last=True)
             return

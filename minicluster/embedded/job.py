@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import enum
+from dataclasses import dataclass
 from sys import intern
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from minicluster.embedded.jobspec import Parsed
+    from minicluster.embedded.jobspec import Parsed, Resources
 
-URGENCY_DEFAULT = 16
-URGENCY_HOLD = 0
 URGENCY_EXPEDITE = 31
 PRIORITY_LARGEST = (1 << 32) - 1
 DEBUG, WAITABLE, NOVALIDATE = 2, 4, 8
@@ -41,64 +40,45 @@ class Result(enum.IntFlag):
     TIMEOUT = 8
 
 
+@dataclass(slots=True, eq=False)
 class Job:
     """An active job. Its jobspec and its eventlog live in the store."""
 
-    __slots__ = (
-        "R",
-        "annotations",
-        "cwd",
-        "dependencies",
-        "duration",
-        "exception",
-        "extra",
-        "flags",
-        "id",
-        "name",
-        "ntasks",
-        "priority",
-        "queue",
-        "resources",
-        "start_pending",
-        "started",
-        "state",
-        "status",
-        "t_cleanup",
-        "t_depend",
-        "t_inactive",
-        "t_priority",
-        "t_run",
-        "t_sched",
-        "t_submit",
-        "timer",
-        "urgency",
-        "userid",
-    )
+    id: int
+    userid: int
+    urgency: int
+    flags: int
+    resources: Resources
+    duration: float
+    name: str
+    ntasks: int
+    tasks_per: tuple[str, int] | None
+    cwd: str | None
+    queue: str | None
+    state: State = State.NEW
+    priority: int | None = None
+    t_submit: float = 0.0
+    t_depend: float = 0.0
+    t_priority: float = 0.0
+    t_sched: float = 0.0
+    t_run: float = 0.0
+    t_cleanup: float = 0.0
+    t_inactive: float = 0.0
+    R: dict[str, Any] | None = None  # while it holds resources, and after
+    start_pending: bool = False  # the executor still owes its release
+    started: bool = False
+    status: int | None = None  # wait status
+    exception: tuple[str, int, str] | None = None  # type, severity, note of the gravest
+    annotations: dict[str, Any] | None = None
+    dependencies: list[str] | None = None  # descriptions of those not yet satisfied
+    timer: Any = None  # ends its time limit
 
-    def __init__(self, jobid: int, userid: int, urgency: int, flags: int, parsed: Parsed) -> None:
-        self.id = jobid
-        self.userid = userid
-        self.urgency = urgency
-        self.flags = flags
-        self.resources = parsed.resources
-        self.duration = parsed.duration
-        self.name = intern(parsed.name)
-        self.ntasks = parsed.ntasks
-        self.cwd = intern(parsed.cwd) if parsed.cwd is not None else None
-        self.queue = parsed.queue
-        self.extra = parsed.extra
-        self.state = State.NEW
-        self.priority: int | None = None
-        self.t_submit = self.t_depend = self.t_priority = self.t_sched = 0.0
-        self.t_run = self.t_cleanup = self.t_inactive = 0.0
-        self.R: dict[str, Any] | None = None  # while it holds resources, and after
-        self.start_pending = False  # the executor still owes its last release
-        self.started = False
-        self.status: int | None = None  # wait status
-        self.exception: tuple[str, int, str] | None = None  # type, severity, note of the gravest
-        self.annotations: dict[str, Any] | None = None
-        self.dependencies: list[str] | None = None  # descriptions of those not yet satisfied
-        self.timer: Any = None  # ends its time limit
+    @classmethod
+    def of(cls, jobid: int, userid: int, urgency: int, flags: int, parsed: Parsed) -> Job:
+        """A new job."""
+        cwd = intern(parsed.cwd) if parsed.cwd is not None else None
+        asked = (parsed.resources, parsed.duration, intern(parsed.name), parsed.ntasks, parsed.tasks_per)
+        return cls(jobid, userid, urgency, flags, *asked, cwd, parsed.queue)
 
     @property
     def result(self) -> Result:

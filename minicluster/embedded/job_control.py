@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from minicluster.embedded.services import Request
 
 JSON = dict[str, Any]
-ANY_USER = (-1, 0xFFFFFFFF)
 ANY_JOB = -1
 
 
@@ -41,52 +40,42 @@ class JobControl:
         urgency, flags = payload.get("urgency", 16), payload.get("flags", 0)
         if not isinstance(urgency, int) or not isinstance(flags, int):
             raise RpcError(errno.EPROTO, "error decoding job request: urgency and flags are integers")
-        jobid = self._manager.submit(spec, urgency, flags, request.userid)
+        jobid = self._manager.submit(spec, urgency, flags)
         self._waitables += bool(flags & WAITABLE)
         return {"id": jobid}
 
     # -- one job ---------------------------------------------------------------------------------------
 
-    def _job(self, jobid: int, request: Request, errnum: int, unknown: str, may_not: str) -> Job:
+    def _job(self, request: Request, errnum: int, unknown: str = "unknown job id") -> Job:
+        jobid = request.need("id", int)
         job = self._manager.active.get(jobid)
         if job is None:
             known = self._parts.store.jobspec(jobid) is not None
             raise RpcError(errnum, "job is inactive" if known else unknown)
-        if request.userid not in (self._parts.owner, job.userid):
-            raise RpcError(errno.EPERM, f"guests can only {may_not} their own jobs")
         return job
 
     def raise_(self, request: Request) -> JSON:
         """job-manager.raise."""
-        severity, kind = _exception(request)
-        job = self._job(
-            request.need("id", int), request, errno.ENOENT, "unknown job id", "raise exceptions on"
-        )
-        self._manager.raise_exception(job, kind, severity, request.payload.get("note") or "", request.userid)
+        severity, kind, note = _exception(request)
+        self._manager.raise_exception(self._job(request, errno.ENOENT), kind, severity, note)
         return {}
 
     def raiseall(self, request: Request) -> JSON:
-        """job-manager.raiseall: on all jobs of a user in some states."""
-        severity, kind = _exception(request)
-        jobs = self._all_of(request, State(request.need("states", int)), "raise exceptions on")
-        note = request.payload.get("note") or ""
-        if not request.payload.get("dry_run", False):
-            for job in jobs:
-                if job.id in self._manager.active:
-                    self._manager.raise_exception(job, kind, severity, note, request.userid)
+        """job-manager.raiseall: on all jobs in some states."""
+        severity, kind, note = _exception(request)
+        states = State(request.need("states", int))
+        jobs = [job for job in self._manager.active.values() if job.state in states]
+        for job in jobs if not request.payload.get("dry_run", False) else ():
+            if job.id in self._manager.active:
+                self._manager.raise_exception(job, kind, severity, note)
         return {"count": len(jobs), "errors": 0}
-
-    def _all_of(self, request: Request, states: State, may_not: str) -> list[Job]:
-        userid = request.payload.get("userid", ANY_USER[0])
-        if request.userid not in (self._parts.owner, userid):
-            raise RpcError(errno.EPERM, f"guests can only {may_not} their own jobs")
-        jobs = self._manager.active.values()
-        return [j for j in jobs if j.state in states and (userid in ANY_USER or userid == j.userid)]
 
     def kill(self, request: Request) -> JSON:
         """job-manager.kill: a signal to the tasks of a running job."""
-        signum = _signal(request)
-        job = self._job(request.need("id", int), request, errno.EINVAL, "unknown job id", "send signals to")
+        signum = request.need("signum", int)
+        if not 0 < signum < signal.NSIG:
+            raise RpcError(errno.EINVAL, "Invalid signal number")
+        job = self._job(request, errno.EINVAL)
         if job.state not in State.RUNNING:
             raise RpcError(errno.EINVAL, "job is not running")
         self._parts.executor.signal(job.id, signum)
@@ -97,11 +86,11 @@ class JobControl:
         urgency = request.need("urgency", int)
         if not 0 <= urgency <= 31:
             raise RpcError(errno.EINVAL, "urgency value is out of range")
-        job = self._job(request.need("id", int), request, errno.EINVAL, "unknown job", "reprioritize")
+        job = self._job(request, errno.EINVAL, "unknown job")
         if job.R is not None:
             raise RpcError(errno.EINVAL, "urgency cannot be changed once resources are allocated")
         old = job.urgency
-        self._manager.set_urgency(job, urgency, request.userid)
+        self._manager.set_urgency(job, urgency)
         return {"old_urgency": old}
 
     # -- waiting ---------------------------------------------------------------------------------------
@@ -201,51 +190,28 @@ class JobControl:
         trouble = self._manager.turns.trouble
         return status if trouble is None else {**status, "start": False, "stop_reason": trouble}
 
-    def queue_enable(self, request: Request) -> JSON:
-        """job-manager.queue-enable: whether jobs may be submitted."""
-        enable, reason = request.need("enable", bool), request.payload.get("reason")
-        if not enable and not reason:
-            raise RpcError(errno.EINVAL, "reason is required for disable")
-        for queue in self._chosen(request):
-            queue.disabled = None if enable else reason
-        self._save_queues()
-        return {}
-
     def queue_start(self, request: Request) -> JSON:
         """job-manager.queue-start: whether jobs may start."""
         start, reason = request.need("start", bool), request.payload.get("reason")
-        for queue in self._chosen(request):
+        queues = self._parts.queues
+        for queue in queues.choose(request.payload.get("name"), bool(request.payload.get("all", False))):
             queue.stopped = None if start else reason or ""
-            queue.temporary = not start and bool(request.payload.get("nocheckpoint", False))
-        self._save_queues()
+        self._parts.store.set_meta("queues", queues.save())
+        self._manager.turns.soon()
         for job in tuple(self._manager.active.values()):
             if job.state == State.SCHED:
                 self._manager.enqueue(job)
         self.check_idle()
         return {}
 
-    def _chosen(self, request: Request) -> Any:
-        return self._parts.queues.choose(request.payload.get("name"), bool(request.payload.get("all", False)))
 
-    def _save_queues(self) -> None:
-        self._parts.store.set_meta("queues", self._parts.queues.save())
-        self._manager.turns.soon()
-
-
-def _exception(request: Request) -> tuple[int, str]:
+def _exception(request: Request) -> tuple[int, str, str]:
     severity, kind = request.need("severity", int), request.need("type", str)
     if not 0 <= severity <= 7:
         raise RpcError(errno.EPROTO, "invalid exception severity")
     if not kind or any(character.isspace() for character in kind):
         raise RpcError(errno.EPROTO, "invalid exception type")
-    return severity, kind
-
-
-def _signal(request: Request) -> int:
-    signum: int = request.need("signum", int)
-    if not 0 < signum < signal.NSIG:
-        raise RpcError(errno.EINVAL, "Invalid signal number")
-    return signum
+    return severity, kind, request.payload.get("note") or ""
 
 
 def _outcome(job: Job) -> JSON:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 JSON = dict[str, Any]
 OUTPUT = "guest.output"
 DECODE = 1  # lookup flag: answer jobspec and R as objects
-_BATCH = 16  # chunks read at a time: with 64 KiB a chunk, 1 MiB
+_BATCH = 4  # chunks read at a time: with 256 KiB a chunk, 1 MiB
 
 
 class JobInfo:
@@ -142,15 +142,21 @@ def _line(timestamp: float, name: str, context: JSON) -> str:
 
 
 def _output_line(task: int, stream: str, data: bytes | None, t: float) -> str:
-    """An RFC 24 event: data, its end, or a message of the shell."""
+    """An RFC 24 event: data, its end, a message of the shell, or where a stream goes instead."""
     if stream.startswith("log"):
         text = (data or b"").decode(errors="replace")
         return _line(t, "log", {"rank": task, "level": int(stream.removeprefix("log")), "message": text})
+    if stream.startswith("redirect-"):
+        ranks = "0" if task == 1 else f"[0-{task - 1}]"
+        path = (data or b"").decode("utf-8", "surrogateescape")
+        return _line(t, "redirect", {"stream": stream.removeprefix("redirect-"), "rank": ranks, "path": path})
     context: JSON = {"stream": stream, "rank": str(task)}
     if data is None:
         return _line(t, "data", {**context, "eof": True})
     try:
-        context["data"] = data.decode()
+        text = data.decode()
     except UnicodeDecodeError:
-        context |= {"encoding": "base64", "data": base64.b64encode(data).decode()}
-    return _line(t, "data", context)
+        text = "\0"
+    if "\0" in text:  # text with zeros is six times as long in JSON, and longer in the frame around it
+        return _line(t, "data", {**context, "encoding": "base64", "data": base64.b64encode(data).decode()})
+    return _line(t, "data", {**context, "data": text})

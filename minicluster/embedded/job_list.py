@@ -7,10 +7,10 @@ import errno
 import json
 import operator
 from collections.abc import AsyncIterator, Callable, Iterator
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from broker_config import hostlist, idset
-from broker_config.errors import ParseError
+from broker_config import idset
 from minicluster.embedded import resource_set
 from minicluster.embedded.errors import RpcError
 from minicluster.embedded.job import Job, Result, State
@@ -25,13 +25,12 @@ _TIMES = ("t_submit", "t_depend", "t_priority", "t_sched", "t_run", "t_cleanup",
 # fmt: off
 ATTRIBUTES = [
     "userid", "urgency", "priority", "t_submit", "t_depend", "t_priority", "t_sched", "t_run", "t_cleanup",
-    "t_inactive", "state", "name", "cwd", "queue", "project", "bank", "ntasks", "ncores", "duration",
+    "t_inactive", "state", "name", "cwd", "queue", "ntasks", "ncores", "duration",
     "nnodes", "ranks", "nodelist", "success", "exception_occurred", "exception_severity", "exception_type",
     "exception_note", "result", "expiration", "annotations", "waitstatus", "dependencies",
 ]
 # fmt: on
 _YIELD_EVERY = 500  # jobs are looked at before others are served
-_RELATIONS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 
 
 def attributes(job: Job) -> JSON:
@@ -42,8 +41,8 @@ def attributes(job: Job) -> JSON:
     shown |= {name: value for name in _TIMES if (value := getattr(job, name))}
     shown |= {"state": int(job.state), "name": job.name}
     shown |= {name: value for name in ("cwd", "queue") if (value := getattr(job, name)) is not None}
-    shown |= job.extra or {}
-    shown |= {"ntasks": job.ntasks, "duration": job.duration, **_size(job)}
+    size = _size(job)
+    shown |= {"ntasks": _tasks(job, size), "duration": job.duration, **size}
     if job.state == State.INACTIVE:
         shown |= _ending(job)
     elif job.exception is not None:
@@ -55,6 +54,14 @@ def attributes(job: Job) -> JSON:
     if job.dependencies:
         shown["dependencies"] = job.dependencies
     return shown
+
+
+def _tasks(job: Job, size: JSON) -> int:
+    """Tasks a node or a core where the job wants them so, as far as its size is known."""
+    if job.tasks_per is None:
+        return job.ntasks
+    kind, count = job.tasks_per
+    return int(size.get(f"n{kind}s", 0)) * count or job.ntasks
 
 
 def _size(job: Job) -> JSON:
@@ -102,8 +109,8 @@ class JobList:
     async def list(self, request: Request) -> AsyncIterator[JSON]:
         """job-list.list, some jobs an answer: pending by priority, running and inactive the latest first."""
         payload = request.payload
-        most = _entries(payload)
-        wanted = _wanted(request.need("attrs", list), errno.EINVAL)
+        most = payload.get("max_entries", 0)
+        wanted = _wanted(request)
         match = compile_constraint(payload.get("constraint") or {})
         since = payload.get("since") or 0.0
         found: list[JSON] = []
@@ -135,7 +142,7 @@ class JobList:
     async def list_id(self, request: Request) -> JSON:
         """job-list.list-id: one job, waiting for a state where one is asked for."""
         jobid = request.need("id", int)
-        wanted = _wanted(request.need("attrs", list), errno.EINVAL)
+        wanted = _wanted(request)
         state = request.payload.get("state")
         while True:
             shown = self.find(jobid)
@@ -158,20 +165,12 @@ class JobList:
         return self._manager.stats.encode()
 
 
-def _entries(payload: Any) -> int:
-    most = payload.get("max_entries", 0)
-    if not isinstance(most, int) or most < 0:
-        raise RpcError(errno.EPROTO, "invalid payload: max_entries < 0 not allowed")
-    return most
-
-
-def _wanted(names: list[str], errnum: int) -> list[str]:
-    if "all" in names:
-        return ATTRIBUTES
+def _wanted(request: Request) -> list[str]:
+    names: list[str] = request.need("attrs", list)
     for name in names:
-        if name not in ATTRIBUTES:
-            raise RpcError(errnum, f"{name} is not a valid attribute")
-    return names
+        if name not in (*ATTRIBUTES, "all"):
+            raise RpcError(errno.EINVAL, f"{name} is not a valid attribute")
+    return ATTRIBUTES if "all" in names else names
 
 
 def _chosen(shown: JSON, wanted: list[str]) -> JSON:
@@ -179,105 +178,21 @@ def _chosen(shown: JSON, wanted: list[str]) -> JSON:
 
 
 def compile_constraint(constraint: Any) -> Match:
-    """A predicate over shown jobs. Raises RpcError with Flux's words where the constraint is wrong."""
-    if not isinstance(constraint, dict):
-        raise _invalid("constraint must be JSON object")
-    if not constraint:
+    """A predicate over shown jobs. Raises RpcError where the constraint is none."""
+    if constraint == {}:
         return lambda _job: True
-    if len(constraint) > 1:
-        raise _invalid("constraint must only contain 1 element")
-    ((name, values),) = constraint.items()
-    if not isinstance(values, list):
-        raise _invalid(f"operator {name} values not an array")
-    if name in ("and", "or", "not"):
-        return _combined(name, [compile_constraint(value) for value in values])
-    if name in _TIMES:
-        return _time(name, values)
-    maker = _MAKERS.get(name)
-    if maker is None:
-        raise _invalid(f"unknown constraint operator: {name}")
-    return maker(name, values)
-
-
-def _invalid(reason: str) -> RpcError:
-    return RpcError(errno.EPROTO, f"invalid payload: constraint object invalid: {reason}")
-
-
-def _combined(name: str, parts: list[Match]) -> Match:
-    if name == "or":
-        return lambda job: not parts or any(part(job) for part in parts)
-    if name == "and":
-        return lambda job: all(part(job) for part in parts)
-    return lambda job: not all(part(job) for part in parts)
-
-
-def _strings(name: str, values: list[Any]) -> Match:
-    if not all(isinstance(value, str) for value in values):
-        raise _invalid(f"{name} value must be a string")
-    return lambda job: job.get(name) in values
-
-
-def _userids(_name: str, values: list[Any]) -> Match:
-    if not all(isinstance(value, int) for value in values):
-        raise _invalid("userid value must be an integer")
-    return lambda job: job["userid"] in values or any(value in (-1, 0xFFFFFFFF) for value in values)
-
-
-def _bits(kind: type[State | Result], key: str) -> Callable[[str, list[Any]], Match]:
-    def make(name: str, values: list[Any]) -> Match:
-        mask = 0
-        for value in values:
-            if isinstance(value, str) and value.upper() in kind.__members__:
-                mask |= int(kind[value.upper()])
-            elif isinstance(value, int) and not isinstance(value, bool):
-                mask |= value
-            else:
-                raise _invalid(f"invalid {name} value '{value}' specified")
-        return lambda job: bool(job.get(key, 0) & mask)
-
-    return make
-
-
-def _hosts(_name: str, values: list[Any]) -> Match:
     try:
-        hosts = {host for value in values for host in hostlist.decode(value)}
-    except (ParseError, TypeError, AttributeError):
-        raise _invalid("host value not in valid Hostlist format") from None
-    return lambda job: not hosts.isdisjoint(hostlist.decode(job.get("nodelist", "")))
-
-
-def _ranks(_name: str, values: list[Any]) -> Match:
-    ranks: set[int] = set()
-    for value in values:
-        try:
-            ranks.update(idset.decode(value))
-        except (ParseError, AttributeError) as error:
-            raise _invalid(f"ranks value '{value}': {error}") from None
-    return lambda job: not ranks.isdisjoint(idset.decode(job.get("ranks", "")))
-
-
-def _time(name: str, values: list[Any]) -> Match:
-    if not values:
-        raise _invalid("timestamp value not specified")
-    if not isinstance(values[0], str):
-        raise _invalid(f"{name} value must be a string")
-    relation = next((sign for sign in _RELATIONS if values[0].startswith(sign)), None)
-    if relation is None:
-        raise _invalid("timestamp comparison operator not specified")
-    try:
-        bound = float(values[0].removeprefix(relation))
-    except ValueError:
-        raise _invalid("Invalid timestamp value specified") from None
-    compare = _RELATIONS[relation]
-    return lambda job: name in job and compare(job[name], bound)
-
-
-_MAKERS: dict[str, Callable[[str, list[Any]], Match]] = {
-    "userid": _userids,
-    "name": _strings,
-    "queue": _strings,
-    "states": _bits(State, "state"),
-    "results": _bits(Result, "result"),
-    "hostlist": _hosts,
-    "ranks": _ranks,
-}
+        ((name, values),) = constraint.items()
+        if name in ("and", "or"):
+            parts = [compile_constraint(value) for value in values]
+            join = all if name == "and" or not parts else any
+            return lambda job: join(part(job) for part in parts)
+        if name in ("states", "results"):
+            mask, key = reduce(operator.or_, map(int, values)), name.removesuffix("s")
+            return lambda job: bool(job.get(key, 0) & mask)
+        if name in ("userid", "name", "queue"):
+            chosen = frozenset(values)
+            return lambda job: job.get(name) in chosen
+    except (AttributeError, TypeError, ValueError):
+        pass
+    raise RpcError(errno.EPROTO, f"invalid payload: constraint object invalid: {constraint}")

@@ -11,7 +11,6 @@ import signal
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from broker_config import idset
 from minicluster.embedded import eventlog, jobspec, log, resource_set
 from minicluster.embedded.dependencies import Dependencies, Target
 from minicluster.embedded.errors import RpcError
@@ -20,7 +19,7 @@ from minicluster.embedded.job_list import attributes
 from minicluster.embedded.job_stats import JobStats
 from minicluster.embedded.output_limit import OutputLimit
 from minicluster.embedded.ports import JSON, Executor, Launch
-from minicluster.embedded.turns import Steps, Turns
+from minicluster.embedded.turns import Turns
 from minicluster.embedded.watchers import Watchers
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ class Parts:
 
 
 class JobManager:
-    """Active jobs, and every way in which they change. Implements `ports.JobEvents`."""
+    """Active jobs, and every way in which they change. The executor reports to it."""
 
     def __init__(self, parts: Parts) -> None:
         self.parts = parts
@@ -62,24 +61,22 @@ class JobManager:
         self.turns = Turns(
             parts.store,
             self.watchers,
-            Steps(self._decide, self._launch, self._output_lost),
-            parts.loop,
-            parts.log,
+            self,
         )
         self.on_inactive: list[Callable[[Job], None]] = []
         self.ready = False  # scheduling begins when the broker says so
         self._launches: list[Job] = []
         self._wake: asyncio.TimerHandle | None = None
         self._limits: dict[int, OutputLimit] = {}
-        self.dependencies = Dependencies(self._target, self._satisfied, self._impossible, self._call_at)
+        self.dependencies = Dependencies(self._target, self._satisfied, self._impossible)
 
     # -- submission ------------------------------------------------------------------------------------
 
-    def submit(self, spec: JSON, urgency: int, flags: int, userid: int) -> int:
+    def submit(self, spec: JSON, urgency: int, flags: int) -> int:
         """Check and store a job, and return its id. Raises RpcError."""
         parsed = self._admit(spec, urgency, flags)
-        now = self.parts.clock()
-        job = Job(self.parts.ids.next(now), userid, urgency, flags, parsed)
+        now, userid = self.parts.clock(), self.parts.owner
+        job = Job.of(self.parts.ids.next(now), userid, urgency, flags, parsed)
         wanted = self.dependencies.describe(parsed.dependencies)
         self.parts.store.add_job(job.id, userid, json.dumps(spec, separators=(",", ":")))
         job.t_submit = now
@@ -108,7 +105,7 @@ class JobManager:
         if isinstance(spec, dict):
             self.parts.queues.complete(spec)
         parsed = jobspec.parse(spec)
-        self.parts.queues.check_submit(parsed.queue)
+        self.parts.queues[parsed.queue]  # refuses one that is unknown
         return parsed
 
     def _keep_submitted(self, job: Job) -> None:
@@ -190,14 +187,13 @@ class JobManager:
         info = self.parts.store.info(jobid)
         return Target.ended_as(json.loads(info)) if info else None
 
-    def raise_exception(
-        self, job: Job, kind: str, severity: int, note: str, userid: int | None = None
-    ) -> None:
+    def raise_exception(self, job: Job, kind: str, severity: int, note: str) -> None:
         """Append an exception; severity 0 ends the job."""
-        by = self.parts.owner if userid is None else userid
         if job.exception is None or severity < job.exception[1]:
             job.exception = (kind, severity, note)
-        self.append(job, "exception", {"type": kind, "severity": severity, "note": note, "userid": by})
+        self.append(
+            job, "exception", {"type": kind, "severity": severity, "note": note, "userid": self.parts.owner}
+        )
         if severity == 0:
             self._fail(job, signal.SIGALRM if kind == "timeout" else signal.SIGTERM)
 
@@ -242,10 +238,10 @@ class JobManager:
 
     # -- changes by request ----------------------------------------------------------------------------
 
-    def set_urgency(self, job: Job, urgency: int, userid: int) -> None:
+    def set_urgency(self, job: Job, urgency: int) -> None:
         """Change the urgency of a job that waits, and so its priority."""
         job.urgency = urgency
-        self.append(job, "urgency", {"userid": userid, "urgency": urgency})
+        self.append(job, "urgency", {"userid": self.parts.owner, "urgency": urgency})
         if job.state == State.SCHED:
             self._prioritize(job)
 
@@ -297,7 +293,7 @@ class JobManager:
     def _call_at(self, when: float, function: Callable[[], None]) -> asyncio.TimerHandle:
         return self.parts.loop.call_later(max(0.0, when - self.parts.clock()), function)
 
-    # -- what the executor reports (ports.JobEvents) ---------------------------------------------------
+    # -- what the executor reports ---------------------------------------------------------------------
 
     def started(self, jobid: int) -> None:
         """All shells were told to start."""
@@ -305,7 +301,6 @@ class JobManager:
         if job is not None and not job.started:
             job.started = True
             self.append(job, "start")
-            self.dependencies.started(jobid)
 
     def exec_event(self, jobid: int, name: str, context: JSON | None = None) -> None:
         """Append to guest.exec.eventlog."""
@@ -322,16 +317,12 @@ class JobManager:
         if job.state == State.RUN:
             self.enter_cleanup(job)
 
-    def released(self, jobid: int, ranks: Iterable[int], final: bool) -> None:
-        """These ranks hold nothing of the job any more."""
+    def released(self, jobid: int) -> None:
+        """No rank holds anything of the job any more."""
         job = self.active.get(jobid)
         if job is None or not job.start_pending:
             return
-        mine = set(self.parts.scheduler.pool.holding(jobid))
-        text = "all" if final and mine <= set(ranks) else idset.encode(ranks)
-        self.append(job, "release", {"ranks": text, "final": final})
-        if not final:
-            return
+        self.append(job, "release", {"ranks": "all", "final": True})
         job.start_pending = False
         if job.state != State.CLEANUP:
             self.enter_cleanup(job)
@@ -347,14 +338,17 @@ class JobManager:
         job = self.active.get(jobid)
         if job is None:
             return
-        limit = self._limits.get(jobid)
-        if limit is None:
-            limit = self._limits[jobid] = OutputLimit.of(self.parts.store.jobspec(jobid))
+        limit = self._limits.setdefault(jobid, OutputLimit())
         kept, warning = limit.admit(stream, data)
         if warning:
             self.shell_log(jobid, 0, log.WARNING, warning)
         if kept:
             self._output(jobid, task, stream, kept)
+
+    def redirected(self, jobid: int, tasks: int, stream: str, path: str) -> None:
+        """A stream of all tasks goes to a file."""
+        if jobid in self.active:
+            self._output(jobid, tasks, f"redirect-{stream}", path.encode("utf-8", "surrogateescape"))
 
     def shell_log(self, jobid: int, node: int, level: int, message: str) -> None:
         """A message of the job's shell, kept among its output."""
@@ -372,7 +366,8 @@ class JobManager:
 
     # -- the turn --------------------------------------------------------------------------------------
 
-    def _decide(self) -> None:
+    def decide(self) -> None:
+        """Have the scheduler start jobs."""
         if self.ready:
             scheduler = self.parts.scheduler
             scheduler.decide(self.parts.clock(), self._start, self._reserve)
@@ -384,13 +379,15 @@ class JobManager:
         self.parts.scheduler.woken()
         self.turns.soon()
 
-    def _launch(self) -> None:
+    def launch(self) -> None:
+        """Have the executor start what got resources, which is stored by now."""
         launches, self._launches = self._launches, []
         for job in launches:
             spec = json.loads(self.parts.store.jobspec(job.id) or "{}")
             self.parts.executor.start(Launch(job.id, spec, job.R or {}, job.userid))
 
-    def _output_lost(self, jobs: Iterable[int], reason: str) -> None:
+    def output_lost(self, jobs: Iterable[int], reason: str) -> None:
+        """Output of these jobs could not be stored."""
         for jobid in jobs:
             job = self.active.get(jobid)
             if job is not None and job.state == State.RUN:

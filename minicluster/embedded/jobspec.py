@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 _KEYS = ("resources", "tasks", "attributes", "version")
 _OPERATORS = ("properties", "hostlist", "ranks", "not", "or", "and")
 Constraint = tuple[Any, ...]  # ("properties", "a", "^b"), ("and", Constraint, …): hashable
-_shapes: dict[Any, Resources] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +50,10 @@ class Parsed:
     duration: float
     name: str
     ntasks: int
+    tasks_per: tuple[str, int] | None  # "node" or "core" and how many tasks each of it gets
     cwd: str | None
     queue: str | None
     dependencies: tuple[tuple[str, str], ...]
-    extra: dict[str, str] | None  # project, bank
 
 
 def parse(spec: Any) -> Parsed:
@@ -74,11 +74,22 @@ def parse(spec: Any) -> Parsed:
         duration=_duration(system),
         name=_name(system, command),
         ntasks=count.get("total", count.get("per_slot", 0) * resources.slots_in_all),
+        tasks_per=_tasks_per(system),
         cwd=_text(system, "cwd"),
         queue=_text(system, "queue"),
         dependencies=_dependencies(system.get("dependencies", [])),
-        extra={key: system[key] for key in ("project", "bank") if _text(system, key)} or None,
     )
+
+
+def _tasks_per(system: dict[str, Any]) -> tuple[str, int] | None:
+    """The shell option per-resource: tasks follow the allocation, not the slots."""
+    shell = system.get("shell")
+    options = shell.get("options") if isinstance(shell, dict) else None
+    wanted = options.get("per-resource") if isinstance(options, dict) else None
+    if not isinstance(wanted, dict) or wanted.get("type") not in ("node", "core"):
+        return None
+    count = wanted.get("count", 1)
+    return (wanted["type"], count) if isinstance(count, int) else None
 
 
 def redacted(spec: dict[str, Any]) -> dict[str, Any]:
@@ -177,20 +188,11 @@ def _resources(given: list[Any], constraint: Constraint | None) -> Resources:
         raise _refused("Unable to determine slot count")
     if "core" not in found:
         raise _refused("Unable to determine slot size")
-    key = (
-        found.get("node", 0),
-        found["slot"],
-        found["core"],
-        found.get("gpu", 0),
-        found["exclusive"],
-        constraint,
-    )
-    shape = _shapes.get(key)
-    if shape is None:
-        if len(_shapes) >= 10_000:
-            _shapes.clear()
-        shape = _shapes[key] = Resources(*key)
-    return shape
+    node, gpu = found.get("node", 0), found.get("gpu", 0)
+    return _shared(node, found["slot"], found["core"], gpu, found["exclusive"], constraint)
+
+
+_shared = lru_cache(10_000)(Resources)
 
 
 def _walk(vertices: Any, found: dict[str, Any], depth: int) -> None:

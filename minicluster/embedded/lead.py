@@ -8,7 +8,6 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from minicluster.embedded import taskmap
 from minicluster.embedded.broker import Broker
 from minicluster.embedded.engine import LeadEngine, build_lead_services
 from minicluster.embedded.errors import BootError, ConfigurationError, DumpError
@@ -38,6 +37,7 @@ class Lead(Broker):
         self._finished = asyncio.Event()
         self._program: Program | None = None
         self._code = 0
+        self._signalled = False
         overlay = LeadOverlay(self.place.boot, self.log, self.timing)
         overlay.open()
         self.place.publish(overlay)
@@ -49,7 +49,7 @@ class Lead(Broker):
             engine, tasks = await self._begin(overlay)
             await self._serve()
             await self._cleanup(engine, tasks)
-            await overlay.shutdown(_GOODBYE_TIMEOUT)
+            await overlay.shutdown(_GOODBYE_TIMEOUT, final=not self._signalled)
             engine.close()
         finally:
             self._finished.set()
@@ -70,8 +70,7 @@ class Lead(Broker):
     async def _begin(self, overlay: LeadOverlay) -> tuple[LeadEngine, Tasks]:
         resources = self.place.resources
         assert resources is not None  # noqa: S101 - boot.find gives the lead one
-        cores = {node.rank: len(node.cores) for node in taskmap.nodes_of(resources)}
-        execution = Execution(overlay, cores, self.log)
+        execution = Execution(overlay)
         host = self.place.boot.hosts[0]
         tasks = Tasks(overlay, self.reaper, self.surroundings(), host, self.grace)
         engine = build_lead_services(self._context(execution, resources), self.registry)
@@ -115,14 +114,10 @@ class Lead(Broker):
     def _register(self) -> None:
         self.registry.register("shutdown.start", self._shutdown)
         self.registry.register("state-machine.get", self._state)
-        self.registry.register("log.dmesg", self._dmesg)
         self._state_name, self._since = "quorum", time.time()
 
     async def _state(self, _request: Request) -> JSON:
         return {"state": self._state_name, "duration": time.time() - self._since}
-
-    async def _dmesg(self, _request: Request) -> JSON:
-        return {"lines": list(self.log.ring)}
 
     async def _shutdown(self, _request: Request) -> AsyncIterator[JSON]:
         self.log(INFO, "shutdown: asked for by a client")
@@ -157,7 +152,8 @@ class Lead(Broker):
             self.log(WARNING, f"quorum delayed: waiting for {self._quorum} brokers, offline are {missing}")
 
     def terminate(self, signum: int) -> None:
-        """End the instance; a program that runs is told first, and its exit code stays the instance's."""
+        """Go, perhaps to come back; a program that runs is told first, and its exit code stays ours."""
+        self._signalled = self._signalled or not self.end.is_set()
         self.log(INFO, f"signal {signum}: shutting down")
         if self._program is None:
             self._code = 128 + signum if self._state_name == "quorum" else 0

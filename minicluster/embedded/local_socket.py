@@ -67,8 +67,8 @@ class LocalSocket:
         try:
             while True:
                 self._take(calls, writer, await _frame(reader))
-        except (asyncio.IncompleteReadError, ConnectionError, ValueError):
-            pass  # hung up, or does not speak the protocol
+        except (asyncio.IncompleteReadError, ConnectionError, ValueError, asyncio.CancelledError):
+            pass  # hung up, no protocol, or our `close`: asyncio would report a cancelled client as an error
         finally:
             calls.cancel_all()
             self._clients.discard(task)
@@ -86,7 +86,7 @@ class LocalSocket:
 
         payload = message.get("payload")
         topic = str(message.get("topic"))
-        calls.start(number, Request(topic, payload if isinstance(payload, dict) else {}, self._owner), reply)
+        calls.start(number, Request(topic, payload if isinstance(payload, dict) else {}), reply)
 
 
 def encode(message: JSON) -> bytes:

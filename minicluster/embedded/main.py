@@ -19,13 +19,11 @@ _COMMANDS = {
     "job": ("commands.job", "attach to, inspect and steer jobs"),
     "jobs": ("commands.jobs", "list jobs"),
     "keygen": ("commands.keygen", "make the certificate of an instance"),
-    "lsattr": ("commands.attributes", "list broker attributes"),
     "overlay": ("commands.overlay", "show how the brokers are connected"),
-    "queue": ("commands.queue", "list, start, stop, enable, disable and drain queues"),
+    "queue": ("commands.queue", "list, start, stop and drain queues"),
     "R": ("commands.resource_set", "make and read resource sets (RFC 20)"),
     "resource": ("commands.resource", "list, drain and undrain resources"),
     "run": ("commands.submit", "run a job and show its output"),
-    "setattr": ("commands.attributes", "set a broker attribute"),
     "shutdown": ("commands.saving", "end the instance"),
     "start": ("start", "start an instance on this machine"),
     "submit": ("commands.submit", "submit jobs"),
@@ -35,8 +33,8 @@ _COMMANDS = {
 # What real Flux has besides.
 _ABSENT = (
     "admin archive bulksubmit config content cron dmesg env event exec fortune fsck gc hostlist "
-    "housekeeping imp jobtap kvs logger modprobe module multi-prog perilog-run pgrep ping pkill pmi "
-    "post-job-event proxy pstree python relay restore shell sproc startlog terminus top update uri "
+    "housekeeping imp jobtap kvs logger lsattr modprobe module multi-prog perilog-run pgrep ping pkill pmi "
+    "post-job-event proxy pstree python relay restore setattr shell sproc startlog terminus top update uri "
     "watch"
 )
 

@@ -11,9 +11,9 @@ from broker_config import hostlist
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from minicluster.embedded import ports
     from minicluster.embedded.overlay import LeadOverlay
     from minicluster.embedded.ports import JSON
+    from minicluster.embedded.resource_status import ResourceStatus
     from minicluster.embedded.services import Registry, Request
 
 
@@ -29,7 +29,7 @@ class Standing:
 class Membership:
     """Tells the engine of ranks that come and go."""
 
-    def __init__(self, overlay: LeadOverlay, engine: ports.Membership, hosts: Sequence[str]) -> None:
+    def __init__(self, overlay: LeadOverlay, engine: ResourceStatus, hosts: Sequence[str]) -> None:
         self.on_gone: Sequence[Callable[[int], None]] = ()
         self.on_change: Callable[[int], None] = lambda _online: None
         self._overlay = overlay
@@ -67,9 +67,8 @@ class Membership:
         return hostlist.encode(self._hosts[rank] for rank, its in self._ranks.items() if its.status != "full")
 
     def register(self, registry: Registry) -> None:
-        """Serve overlay.health, overlay.topology, overlay.stats-get."""
+        """Serve overlay.health and overlay.stats-get."""
         registry.register("overlay.health", self._health)
-        registry.register("overlay.topology", self._topology)
         registry.register("overlay.stats-get", self._stats)
 
     def _told(self, rank: int) -> JSON:
@@ -83,19 +82,11 @@ class Membership:
         status = "full" if statuses <= {"full"} else "degraded" if "lost" in statuses else "partial"
         return {**self._told(0), "status": status, "children": followers}
 
-    async def _topology(self, _request: Request) -> JSON:
-        followers = [{"rank": rank, "size": 1, "children": []} for rank in self._ranks if rank]
-        return {"rank": 0, "size": len(self._ranks), "children": followers}
-
     async def _stats(self, _request: Request) -> JSON:
-        stats = self._overlay.stats
+        refused = self._overlay.refused
         return {
-            "child-count": len(self._hosts) - 1,
             "child-connected": self.online - 1,
-            "parent-count": 0,
-            "parent-rpc": 0,
-            "child-rpc": 0,
-            "refused": stats.refused,
-            "refused-addresses": stats.refused_addresses,
-            "lost": stats.lost,
+            "lost": self._overlay.lost,
+            "refused": sum(refused.values()),
+            "refused-addresses": refused,
         }

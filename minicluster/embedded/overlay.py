@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import os
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import zmq
@@ -49,38 +49,37 @@ class Peer:
     host: str
 
 
-@dataclass(slots=True)
-class LinkStats:
-    """What overlay.stats-get counts."""
+class _Overlay:
+    """What both sides have."""
 
-    refused: int = 0
-    refused_addresses: dict[str, int] = field(default_factory=dict)
-    lost: int = 0
+    def __init__(self, place: Bootstrap, log: Log, timing: Timing) -> None:
+        self.rank = place.rank
+        self._place = place
+        self._log = log
+        self._timing = timing
+        self._handlers: dict[str, Handler] = {}
+        self._loop = asyncio.get_running_loop()
+        self._open = False
+
+    def on(self, kind: str, handler: Handler) -> None:
+        """Call `handler` for messages of this type; the lead also gets its own."""
+        self._handlers[kind] = handler
 
 
-class LeadOverlay:
+class LeadOverlay(_Overlay):
     """The lead's side. `joined(rank, host)` and `left(rank, reason, lost)` report membership."""
 
     def __init__(self, place: Bootstrap, log: Log, timing: Timing) -> None:
-        self.rank = 0
-        self.stats = LinkStats()
+        super().__init__(place, log, timing)
+        self.refused: Counter[str] = Counter()  # connections by address
+        self.lost = 0  # links
         self.uuid = str(uuid.uuid4())
         self.endpoint = ""
         self.peers: dict[int, Peer] = {}
         self.joined: Callable[[int, str], None] = lambda _rank, _host: None
         self.left: Callable[[int, str, bool], None] = lambda _rank, _reason, _lost: None
-        self._place = place
-        self._log = log
-        self._timing = timing
         self._ranks: dict[bytes, int] = {}
-        self._handlers: dict[str, Handler] = {}
-        self._loop = asyncio.get_running_loop()
         self._empty = asyncio.Event()
-        self._open = False
-
-    def on(self, kind: str, handler: Handler) -> None:
-        """Call `handler` for messages of this type, from followers and from the lead itself."""
-        self._handlers[kind] = handler
 
     def open(self) -> None:
         """Bind where the configuration says; an instance of one broker needs no socket."""
@@ -131,7 +130,7 @@ class LeadOverlay:
         reason = self._objection(rank, message)
         if reason is not None:
             self._log(ERR, f"rejecting connection from {host} (rank {rank}): {reason}", "overlay")
-            self._count_refused(host)
+            self.refused[host] += 1
             self._send_to(identity, {"type": "refused", "reason": reason})
             return
         assert isinstance(rank, int)  # noqa: S101 - _objection looked
@@ -154,14 +153,10 @@ class LeadOverlay:
             return f"rank {rank} is already connected, from {self.peers[rank].host}"
         return None
 
-    def _count_refused(self, address: str) -> None:
-        self.stats.refused += 1
-        self.stats.refused_addresses[address] = self.stats.refused_addresses.get(address, 0) + 1
-
     def _refused(self, address: str) -> None:
         """Count a peer with another certificate, and log its first tries; it never stops."""
-        self._count_refused(address)
-        count = self.stats.refused_addresses[address]
+        self.refused[address] += 1
+        count = self.refused[address]
         if count & (count - 1) == 0:
             text = f"refused a broker from {address} ({count}x): it does not have this instance's certificate"
             self._log(ERR, text, "overlay")
@@ -207,20 +202,17 @@ class LeadOverlay:
         if peer is None:
             return
         self._ranks.pop(peer.identity, None)
-        self.stats.lost += lost
-        self._log(
-            WARNING if lost else INFO,
-            f"{peer.host} (rank {rank}) {'lost' if lost else 'left'}: {reason}",
-            "overlay",
-        )
+        self.lost += lost
+        went = "lost" if lost else "left"
+        self._log(WARNING if lost else INFO, f"{peer.host} (rank {rank}) {went}: {reason}", "overlay")
         if not self.peers:
             self._empty.set()
         self.left(rank, reason, lost)
 
-    async def shutdown(self, timeout: float) -> None:
-        """End the instance: every follower is told, and has `timeout` seconds to say goodbye."""
+    async def shutdown(self, timeout: float, *, final: bool) -> None:
+        """Have every follower leave within `timeout` seconds; `final`: for good, else the lead comes back."""
         for rank in tuple(self.peers):
-            self.send(rank, {"type": "shutdown"})
+            self.send(rank, {"type": "shutdown", "final": final})
         if self.peers:
             try:
                 await asyncio.wait_for(self._empty.wait(), timeout)
@@ -236,25 +228,15 @@ class LeadOverlay:
             self._doorman.close()
 
 
-class FollowerOverlay:
+class FollowerOverlay(_Overlay):
     """A follower's side. `ended(error)` reports the link's end: None when the lead ended the instance."""
 
     def __init__(self, place: Bootstrap, log: Log, timing: Timing) -> None:
-        self.rank = place.rank
-        self.stats = LinkStats()
+        super().__init__(place, log, timing)
+        self._failed = False  # to shake hands
         self.lead_uuid: str | None = None
         self.ended: Callable[[BootError | None], None] = lambda _error: None
-        self._place = place
-        self._log = log
-        self._timing = timing
-        self._handlers: dict[str, Handler] = {}
-        self._loop = asyncio.get_running_loop()
         self.welcome: asyncio.Future[JSON] = self._loop.create_future()
-        self._open = False
-
-    def on(self, kind: str, handler: Handler) -> None:
-        """Call `handler` for messages of this type."""
-        self._handlers[kind] = handler
 
     def open(self) -> None:
         """Connect and say hello; ZeroMQ goes on trying until the lead is there."""
@@ -278,16 +260,8 @@ class FollowerOverlay:
         self._patience = self._loop.call_later(self._timing.connect or 30, self._still_waiting)
 
     def _hello(self) -> None:
-        self.send(
-            0,
-            {
-                "type": "hello",
-                "rank": self.rank,
-                "host": self._place.hosts[self.rank],
-                "cores": len(os.sched_getaffinity(0)),
-                "version": VERSION,
-            },
-        )
+        me = {"rank": self.rank, "host": self._place.hosts[self.rank], "version": VERSION}
+        self.send(0, {"type": "hello", **me})
 
     def _still_waiting(self) -> None:
         self._log(WARNING, f"no answer yet from the lead at {self._place.connect}; still trying", "overlay")
@@ -305,7 +279,7 @@ class FollowerOverlay:
                 BootError(f"the lead at {self._place.connect} refused this broker: {message['reason']}")
             )
         elif kind == "shutdown":
-            self._end(None)
+            self._end(None if message["final"] else BootError("the lead was told to go, and may come back"))
         elif kind in self._handlers:
             self._handlers[kind](0, message, body)
 
@@ -330,8 +304,8 @@ class FollowerOverlay:
             self._end(BootError("overlay disconnect: the lead's connection is gone"))
 
     def _handshake_failed(self, _address: str) -> None:
-        self.stats.refused += 1
-        if self.stats.refused == 1:
+        if not self._failed:
+            self._failed = True
             self._log(
                 ERR,
                 f"the lead at {self._place.connect} refused this broker or is not the lead:"

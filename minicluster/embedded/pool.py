@@ -149,15 +149,9 @@ class Pool(Placing):
         self._occupy(holding)
         self._holdings[job] = holding
 
-    def release(self, job: int, ranks: Iterable[int] | None = None) -> None:
-        """Take resources back: all of the job's, or those on some ranks."""
-        holding = self._holdings.get(job, {})
-        given = dict(holding) if ranks is None else {r: holding[r] for r in ranks if r in holding}
-        self._vacate(given)
-        for rank in given:
-            del holding[rank]
-        if not holding:
-            self._holdings.pop(job, None)
+    def release(self, job: int) -> None:
+        """Take the job's resources back."""
+        self._vacate(self._holdings.pop(job, {}))
 
     def holding(self, job: int) -> Holding:
         """What the job holds."""

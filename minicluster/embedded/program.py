@@ -17,16 +17,10 @@ from minicluster.embedded.processes import MARKER, Reaper, signal_group
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_NOT_INHERITED = (
-    "PMI_FD",
-    "PMI_RANK",
-    "PMI_SIZE",
-    "FLUX_JOB_ID",
-    "FLUX_JOB_SIZE",
-    "FLUX_JOB_NNODES",
-    "FLUX_JOB_TMPDIR",
-)
-_ALSO_NOT_INHERITED = ("FLUX_TASK_RANK", "FLUX_TASK_LOCAL_ID", "FLUX_KVS_NAMESPACE", "FLUX_PROXY_REMOTE")
+_NOT_INHERITED = {
+    *("PMI_FD", "PMI_RANK", "PMI_SIZE", "FLUX_JOB_ID", "FLUX_JOB_SIZE", "FLUX_JOB_NNODES", "FLUX_JOB_TMPDIR"),
+    *("FLUX_TASK_RANK", "FLUX_TASK_LOCAL_ID", "FLUX_KVS_NAMESPACE", "FLUX_PROXY_REMOTE", MARKER),
+}
 
 
 def words(arguments: Sequence[str], environ: Mapping[str, str]) -> list[str]:
@@ -51,8 +45,7 @@ class Program:
     def start(self) -> None:
         """Start it; a command that cannot be executed ends at once with 127."""
         self._began = time.monotonic()
-        hidden = {*_NOT_INHERITED, *_ALSO_NOT_INHERITED, MARKER}
-        env = {key: value for key, value in os.environ.items() if key not in hidden}
+        env = {key: value for key, value in os.environ.items() if key not in _NOT_INHERITED}
         argv = words(self._arguments, os.environ)
         try:
             process = subprocess.Popen(argv, env={**env, "FLUX_URI": self._uri}, process_group=0)

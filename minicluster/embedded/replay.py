@@ -10,8 +10,6 @@ from minicluster.embedded.errors import RpcError
 from minicluster.embedded.job import Job, State
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from minicluster.embedded.job_manager import JobManager
 
 JSON = dict[str, Any]
@@ -40,13 +38,11 @@ def _rebuilt(manager: JobManager, row: tuple[int, int, str, str | None]) -> Job 
     except RpcError as error:
         manager.parts.log(log.ERR, f"job {jobid} is passed over: its stored jobspec is invalid: {error}")
         return None
-    job = Job(jobid, userid, 16, 0, parsed)
+    job = Job.of(jobid, userid, 16, 0, parsed)
     job.R = json.loads(resources) if resources else None
     for _, line in manager.parts.store.events(jobid, "eventlog"):
         entry = json.loads(line)
-        apply = _EFFECTS.get(entry["name"])
-        if apply is not None:
-            apply(job, entry["timestamp"], entry.get("context", {}))
+        _apply(job, entry["name"], entry["timestamp"], entry.get("context", {}))
     return job
 
 
@@ -67,63 +63,35 @@ def _end(manager: JobManager, job: Job) -> None:
     if job.started and job.status is None:
         manager.finished(job.id, _KILLED)
     job.start_pending = True
-    manager.released(job.id, (), final=True)
+    manager.released(job.id)
 
 
-def _submit(job: Job, t: float, context: JSON) -> None:
-    job.t_submit = job.t_depend = t
-    job.urgency, job.flags, job.state = context["urgency"], context["flags"], State.DEPEND
-
-
-def _dependency_add(job: Job, _t: float, context: JSON) -> None:
-    job.dependencies = [*(job.dependencies or ()), context["description"]]
-
-
-def _dependency_remove(job: Job, _t: float, context: JSON) -> None:
-    job.dependencies = [each for each in job.dependencies or () if each != context["description"]] or None
-
-
-def _depend(job: Job, t: float, _context: JSON) -> None:
-    job.t_priority, job.state = t, State.PRIORITY
-
-
-def _priority(job: Job, t: float, context: JSON) -> None:
-    job.priority, job.t_sched, job.state = context["priority"], job.t_sched or t, State.SCHED
-
-
-def _urgency(job: Job, _t: float, context: JSON) -> None:
-    job.urgency = context["urgency"]
-
-
-def _alloc(job: Job, t: float, context: JSON) -> None:
-    job.t_run, job.state, job.annotations = t, State.RUN, context.get("annotations")
-
-
-def _start(job: Job, _t: float, _context: JSON) -> None:
-    job.started = True
-
-
-def _finish(job: Job, t: float, context: JSON) -> None:
-    job.status, job.t_cleanup, job.state = context["status"], job.t_cleanup or t, State.CLEANUP
-
-
-def _exception(job: Job, t: float, context: JSON) -> None:
-    severity = context["severity"]
-    if job.exception is None or severity < job.exception[1]:
-        job.exception = (context["type"], severity, context["note"])
-    if severity == 0:
-        job.t_cleanup, job.state = job.t_cleanup or t, State.CLEANUP
-
-
-_EFFECTS: dict[str, Callable[[Job, float, JSON], None]] = {
-    "submit": _submit,
-    "dependency-add": _dependency_add,
-    "dependency-remove": _dependency_remove,
-    "depend": _depend,
-    "priority": _priority,
-    "urgency": _urgency,
-    "alloc": _alloc,
-    "start": _start,
-    "finish": _finish,
-    "exception": _exception,
-}
+def _apply(job: Job, name: str, t: float, context: JSON) -> None:  # noqa: C901 - a case an event
+    """What an event made of the job."""
+    waits = job.dependencies or []
+    match name:
+        case "submit":
+            job.t_submit = job.t_depend = t
+            job.urgency, job.flags, job.state = context["urgency"], context["flags"], State.DEPEND
+        case "dependency-add":
+            job.dependencies = [*waits, context["description"]]
+        case "dependency-remove":
+            job.dependencies = [each for each in waits if each != context["description"]] or None
+        case "depend":
+            job.t_priority, job.state = t, State.PRIORITY
+        case "priority":
+            job.priority, job.t_sched, job.state = context["priority"], job.t_sched or t, State.SCHED
+        case "urgency":
+            job.urgency = context["urgency"]
+        case "alloc":
+            job.t_run, job.state, job.annotations = t, State.RUN, context.get("annotations")
+        case "start":
+            job.started = True
+        case "finish":
+            job.status, job.t_cleanup, job.state = context["status"], job.t_cleanup or t, State.CLEANUP
+        case "exception":
+            severity = context["severity"]
+            if job.exception is None or severity < job.exception[1]:
+                job.exception = (context["type"], severity, context["note"])
+            if severity == 0:
+                job.t_cleanup, job.state = job.t_cleanup or t, State.CLEANUP

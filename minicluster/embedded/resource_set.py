@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from broker_config import hostlist, idset
@@ -26,12 +26,14 @@ class Node:
     properties: frozenset[str]
 
 
-def nodes_of(resources: R) -> tuple[Node, ...]:
+def nodes_of(resources: Mapping[str, Any]) -> tuple[Node, ...]:
     """The nodes of an R, which covers ranks 0 to n-1."""
     execution = resources["execution"]
     hosts = [host for part in execution["nodelist"] for host in hostlist.decode(part)]
     lite = [
-        (rank, entry["children"]) for entry in execution["R_lite"] for rank in idset.decode(entry["rank"])
+        (rank, entry["children"])
+        for entry in execution["R_lite"]
+        for rank in idset.decode(str(entry["rank"]))
     ]
     properties: dict[int, set[str]] = {}
     for name, members in execution.get("properties", {}).items():
@@ -59,7 +61,7 @@ def summary(holding: Holding) -> str:
     return " ".join(
         f"rank{_bracketed(ranks)}/"
         + ",".join(
-            f"{kind}{_bracketed(_ids(bits))}"
+            f"{kind}{_bracketed(ids(bits))}"
             for kind, bits in zip(("core", "gpu"), share, strict=True)
             if bits
         )
@@ -72,13 +74,37 @@ def holding_of(resources: R) -> Holding:
     return {
         rank: (_bits(entry["children"].get("core", "")), _bits(entry["children"].get("gpu", "")))
         for entry in resources["execution"]["R_lite"]
-        for rank in idset.decode(entry["rank"])
+        for rank in idset.decode(str(entry["rank"]))
     }
 
 
 def cores_of(resources: R) -> int:
     """How many cores an R has."""
     return sum(cores.bit_count() for cores, _ in holding_of(resources).values())
+
+
+def counted(nodes: Iterable[Node]) -> tuple[int, int, int]:
+    """Nodes, cores and GPUs."""
+    listed = list(nodes)
+    cores, gpus = sum(n.cores.bit_count() for n in listed), sum(n.gpus.bit_count() for n in listed)
+    return len(listed), cores, gpus
+
+
+def without(nodes: Iterable[Node], taken: Iterable[Node]) -> list[Node]:
+    """What is left of nodes when the cores and GPUs of others are taken away."""
+    used = {node.rank: (node.cores, node.gpus) for node in taken}
+    left = []
+    for node in nodes:
+        cores, gpus = used.get(node.rank, (0, 0))
+        rest = replace(node, cores=node.cores & ~cores, gpus=node.gpus & ~gpus)
+        left += [rest] if rest.cores or rest.gpus else []
+    return left
+
+
+def described(lite: list[R], hosts: Iterable[str]) -> R:
+    """Return R of these R_lite entries, all of whose ranks have a host."""
+    execution = {"R_lite": lite, "starttime": 0.0, "expiration": 0.0, "nodelist": [hostlist.encode(hosts)]}
+    return {"version": 1, "execution": execution}
 
 
 def encode(nodes: Sequence[Node], shares: Mapping[int, Share], **execution: Any) -> R:
@@ -106,7 +132,8 @@ def _bits(text: str) -> int:
     return sum(1 << each for each in idset.decode(text))
 
 
-def _ids(bits: int) -> Iterator[int]:
+def ids(bits: int) -> Iterator[int]:
+    """The numbers of the bits that are set."""
     position = 0
     while bits:
         if bits & 1:
@@ -116,7 +143,7 @@ def _ids(bits: int) -> Iterator[int]:
 
 
 def _children(share: Share) -> dict[str, str]:
-    return {kind: idset.encode(_ids(bits)) for kind, bits in zip(("core", "gpu"), share, strict=True) if bits}
+    return {kind: idset.encode(ids(bits)) for kind, bits in zip(("core", "gpu"), share, strict=True) if bits}
 
 
 def _bracketed(ids: Iterable[int]) -> str:

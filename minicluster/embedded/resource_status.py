@@ -1,4 +1,4 @@
-"""Which ranks are up, down, drained or used: resource.* and sched.*. Implements `ports.Membership`."""
+"""Which ranks are up, down, drained or used: resource.* and sched.*."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ResourceStatus:
         self._drains: dict[int, Drain] = {}
         self._restore()
 
-    # -- ports.Membership ------------------------------------------------------------------------------
+    # -- what the broker side reports ------------------------------------------------------------------
 
     def rank_up(self, rank: int, host: str) -> None:
         """The broker joined."""
@@ -84,15 +84,6 @@ class ResourceStatus:
         allocated = self._pool.encode(self._pool.allocated())
         return {"all": self._encode(ranks), "down": self._encode(down), "allocated": allocated}
 
-    def sched_stats(self, _request: Request) -> JSON:
-        """sched.stats-get: which policy decides, and over how much."""
-        scheduler = self._scheduler
-        return {
-            "policy": scheduler.policy.name,
-            "pending": len(scheduler.queue),
-            "running": len(scheduler.running),
-        }
-
     def _encode(self, ranks: Any) -> JSON:
         return self._pool.encode(self._pool.whole(ranks))
 
@@ -109,7 +100,7 @@ class ResourceStatus:
         """resource.drain: no new jobs for these ranks."""
         ranks = self._targets(request)
         mode, reason = request.payload.get("mode") or "", request.payload.get("reason") or ""
-        if mode not in ("", "update", "overwrite", "force-overwrite"):
+        if mode not in ("", "update", "overwrite"):
             raise RpcError(errno.EINVAL, f"invalid drain mode '{mode}' specified")
         reasoned = [rank for rank in ranks if rank in self._drains and self._drains[rank].reason]
         if reasoned and not mode:
@@ -119,8 +110,8 @@ class ResourceStatus:
         for rank in ranks:
             if rank in reasoned and mode == "update":
                 continue
-            kept = rank in self._drains and mode != "force-overwrite"
-            self._drains[rank] = Drain(self._drains[rank].timestamp if kept else now, reason)
+            known = self._drains.get(rank)
+            self._drains[rank] = Drain(known.timestamp if known else now, reason)
         self._apply()
         return {}
 

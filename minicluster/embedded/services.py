@@ -23,12 +23,10 @@ Answer = JSON | Awaitable[JSON] | AsyncIterator[JSON]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request: `rank` is the broker whose local socket took it."""
+    """One request of the instance's owner; nobody else is admitted."""
 
     topic: str
     payload: Mapping[str, Any]
-    userid: int = 0
-    rank: int = 0
 
     def need(self, key: str, kind: type | tuple[type, ...]) -> Any:
         """Return payload[key], refused with EPROTO where it is absent or of another type."""

@@ -1,8 +1,7 @@
-"""Starting one task: its words, environment, directory, files, cores and channels."""
+"""Starting one task: its words, environment, directory, files and channels."""
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import os
 import re
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from minicluster.embedded.processes import MARKER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from minicluster.embedded.ports import JSON
 
@@ -41,7 +40,6 @@ class Share:
     options: Mapping[str, Any]
     files: Mapping[str, Any]
     mapping: str
-    rank_cores: int  # cores that the instance's R gives this rank in all
 
     @classmethod
     def from_message(cls, message: JSON) -> Share:
@@ -56,19 +54,16 @@ class Share:
         if "{{" not in text:
             return text
         values = {
-            "id": self.f58,
-            "id.f58": self.f58,
+            **dict.fromkeys(("id", "id.f58", "jobid"), self.f58),
             "id.dec": str(self.id),
-            "jobid": self.f58,
             "name": self.name,
+            "tmpdir": tmpdir,
             "size": str(self.size),
             "nnodes": str(self.nodes),
-            "tmpdir": tmpdir,
             "node.id": str(self.node),
         }
         if task is not None:
-            index = str(self.tasks.index(task)) if task in self.tasks else "0"
-            values |= {"taskid": str(task), "task.id": str(task), "task.rank": str(task), "task.index": index}
+            values |= dict.fromkeys(("taskid", "task.id", "task.rank"), str(task))
         return _TEMPLATE.sub(lambda found: values.get(found[1], found[0]), text)
 
 
@@ -79,7 +74,6 @@ class Surroundings:
     uri: str
     rundir: Path
     marker: str  # instance part of MARKER
-    own_host: bool  # the broker has the machine's own name, so R's core ids mean real cores
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,18 +98,11 @@ def jobtmp(around: Surroundings, share: Share) -> Path:
 
 
 def write_files(directory: Path, files: Mapping[str, Any]) -> None:
-    """Make the job's directory with the files of attributes.system.files (RFC 37)."""
+    """Make the job's directory with the files of attributes.system.files (RFC 37), which are text."""
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     for name, entry in files.items():
         path = directory / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if isinstance(entry, str):
-            entry = {"data": entry, "encoding": "utf-8"}  # noqa: PLW2901 - RFC 37's short form
-        data = entry["data"]
-        if entry.get("encoding") == "base64":
-            path.write_bytes(base64.b64decode(data))
-        else:
-            path.write_text(data, encoding="utf-8", errors="surrogateescape")
+        path.write_text(entry["data"], encoding="utf-8", errors="surrogateescape")
         path.chmod(int(entry.get("mode", 0o600)) & 0o7777)
 
 
@@ -135,18 +122,17 @@ def start(share: Share, task: int, around: Surroundings, cwd: str) -> Started:
                 path = Path(cwd, share.expand(source["path"], task, tmpdir))
                 stdin = opened.enter_context(path.open("rb"))
             env = environment(share, task, around, None if theirs is None else theirs.fileno())
-            with bound(share, task, around):
-                process = subprocess.Popen(
-                    argv,
-                    cwd=cwd,
-                    env=env,
-                    stdin=stdin,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE,
-                    bufsize=0,
-                    start_new_session=True,
-                    pass_fds=() if theirs is None else (theirs.fileno(),),
-                )
+            process = subprocess.Popen(
+                argv,
+                cwd=cwd,
+                env=env,
+                stdin=stdin,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                start_new_session=True,
+                pass_fds=() if theirs is None else (theirs.fileno(),),
+            )
     except BaseException:
         if ours is not None:
             ours.close()
@@ -190,44 +176,8 @@ def environment(share: Share, task: int, around: Surroundings, pmi: int | None) 
         env.pop(name, None)
     if pmi is not None:
         env.update(PMI_FD=str(pmi), PMI_RANK=str(task), PMI_SIZE=str(share.size))
-    env.update(_gpus(share, task))
+    if share.options.get("gpu-affinity") != "off":
+        env.update(
+            CUDA_VISIBLE_DEVICES=",".join(map(str, share.gpus)) or "-1", CUDA_DEVICE_ORDER="PCI_BUS_ID"
+        )
     return env
-
-
-def _gpus(share: Share, task: int) -> dict[str, str]:
-    how = share.options.get("gpu-affinity", "on")
-    if how == "off":
-        return {}
-    mine = _portion(share.gpus, share, task) if how == "per-task" else share.gpus
-    return {"CUDA_VISIBLE_DEVICES": ",".join(map(str, mine)) or "-1", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
-
-
-def _portion(ids: tuple[int, ...], share: Share, task: int) -> tuple[int, ...]:
-    """Return this task's part of the rank's ids, in equal runs; all of them where there are too few."""
-    each = len(ids) // len(share.tasks)
-    first = share.tasks.index(task) * each
-    return ids[first : first + each] or ids
-
-
-@contextlib.contextmanager
-def bound(share: Share, task: int, around: Surroundings) -> Iterator[None]:
-    """Bind what is started inside to the job's cores.
-
-    Only where R describes the whole of this machine: brokers that share it would all be on its first cores.
-    """
-    allowed = sorted(os.sched_getaffinity(0))
-    how = share.options.get("cpu-affinity", "on")
-    if (
-        how == "off"
-        or not around.own_host
-        or share.rank_cores != len(allowed)
-        or max(share.cores) >= len(allowed)
-    ):
-        yield
-        return
-    ids = _portion(share.cores, share, task) if how == "per-task" else share.cores
-    os.sched_setaffinity(0, {allowed[index] for index in ids})
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, allowed)

@@ -27,9 +27,6 @@ def main(argv: Sequence[str]) -> int:
     """Run `flux start` and return the initial program's exit code."""
     options = _parser().parse_args(argv)
     arguments = [word for setting in options.setattr for word in ("-S", setting)]
-    arguments += [word for words in options.broker_opts for word in words.split(",")]
-    if options.config_path:
-        arguments += ["-c", options.config_path]
     if options.test_size is None:
         return broker.main([*arguments, "--", *options.program])
     if options.test_size < 1:
@@ -46,8 +43,6 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="flux start", description="Start an instance.")
     parser.add_argument("-s", "--test-size", type=int, metavar="N", help="start N brokers on this machine")
     parser.add_argument("-S", "--setattr", action="append", default=[], metavar="NAME=VALUE")
-    parser.add_argument("-o", "--broker-opts", action="append", default=[], metavar="OPTS")
-    parser.add_argument("-c", "--config-path", metavar="PATH")
     parser.add_argument("program", nargs=argparse.REMAINDER, help="the initial program, else a shell")
     return parser
 
@@ -59,44 +54,39 @@ class TestInstance:
 
     def __init__(self, size: int, arguments: Sequence[str], program: Sequence[str], rundir: str) -> None:
         self._size = size
-        self._arguments = list(arguments)
-        self._program = list(program)
-        self._rundir = rundir
+        self._command = ["flux", "broker", f"-Srundir={rundir}", *arguments]
+        self._program = ["--", *program]
         self._brokers: list[subprocess.Popen[bytes]] = []
 
     async def run(self) -> int:
         """Start the brokers, serve their PMI, and return the lead's exit code."""
-        server = pmi.PmiJob(
-            "start",
-            self._size,
-            self._size,
-            f"(vector,(0,1,{self._size}))",
-            enter=self._enter,
-            abort=self._abort,
-        )
-        self._pmi = server
+        mapping = f"(vector,(0,1,{self._size}))"
+        self._pmi = pmi.PmiJob("start", self._size, self._size, mapping, self._enter, self._abort)
         loop = asyncio.get_running_loop()
         for signum in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(signum, self._lead_signal, signum)
         for rank in range(self._size):
-            self._start(rank, server)
+            self._start(rank)
         code = await loop.run_in_executor(None, self._brokers[0].wait)
-        await self._end_followers()
+        for follower in self._brokers[1:]:
+            try:
+                await loop.run_in_executor(None, follower.wait, _GRACE)
+            except subprocess.TimeoutExpired:
+                print("flux-start: a broker did not end; killed", file=sys.stderr)
+                follower.kill()
+                follower.wait()
         return code if code >= 0 else 128 - code
 
-    def _start(self, rank: int, server: pmi.PmiJob) -> None:
+    def _start(self, rank: int) -> None:
         ours, theirs = socket.socketpair()
-        command = ["flux", "broker", f"-Srundir={self._rundir}", *self._arguments]
         env = {key: value for key, value in os.environ.items() if key not in {"FLUX_URI", "FLUX_JOB_ID"}}
-        env |= {"PMI_FD": str(theirs.fileno()), "PMI_RANK": str(rank), "PMI_SIZE": str(self._size)}
+        descriptor = theirs.fileno()
+        env |= {"PMI_FD": str(descriptor), "PMI_RANK": str(rank), "PMI_SIZE": str(self._size)}
         with theirs:
-            program = ["--", *self._program] if rank == 0 else []
-            stdin = None if rank == 0 else subprocess.DEVNULL
-            descriptor = theirs.fileno()
-            self._brokers.append(
-                subprocess.Popen([*command, *program], env=env, stdin=stdin, pass_fds=[descriptor])
-            )
-        pmi.PmiClient(server, ours)
+            command = self._command if rank else self._command + self._program
+            stdin = subprocess.DEVNULL if rank else None
+            self._brokers.append(subprocess.Popen(command, env=env, stdin=stdin, pass_fds=[descriptor]))
+        pmi.PmiClient(self._pmi, ours)
 
     def _enter(self, puts: dict[str, str]) -> None:
         self._pmi.release(puts)
@@ -108,12 +98,3 @@ class TestInstance:
     def _lead_signal(self, signum: int) -> None:
         if self._brokers and self._brokers[0].poll() is None:
             self._brokers[0].send_signal(signum)
-
-    async def _end_followers(self) -> None:
-        for rank, follower in enumerate(self._brokers[1:], 1):
-            try:
-                await asyncio.get_running_loop().run_in_executor(None, follower.wait, _GRACE)
-            except subprocess.TimeoutExpired:
-                print(f"flux-start: rank {rank} did not end; killed", file=sys.stderr)
-                follower.kill()
-                follower.wait()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import os
 from collections import deque
 from typing import TYPE_CHECKING
@@ -11,23 +12,22 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-READ_SIZE = 1 << 16
+READ_SIZE = 1 << 18  # each piece is a message and a transaction: few large ones are faster
 _HELD_LIMIT = 1 << 16  # a line that is longer goes on in pieces
 
 
 class OutputPump:
     """Reads one pipe. `emit(data)` gets whole lines (pieces of a very long one), `ended()` follows."""
 
-    def __init__(
-        self, descriptor: int, emit: Callable[[bytes], None], ended: Callable[[], None], *, lines: bool
-    ) -> None:
+    def __init__(self, descriptor: int, emit: Callable[[bytes], None], ended: Callable[[], None]) -> None:
         self._descriptor = descriptor
         self._emit = emit
         self._ended = ended
-        self._lines = lines
         self._held = b""
         self._loop = asyncio.get_running_loop()
         os.set_blocking(descriptor, False)
+        with contextlib.suppress(OSError):  # over the user's limit for pipes
+            fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, READ_SIZE)
         self.resume()
 
     def pause(self) -> None:
@@ -49,10 +49,8 @@ class OutputPump:
             data = b""
         if not data:
             self.close()
-        elif self._lines:
-            self._cut(data)
         else:
-            self._emit(data)
+            self._cut(data)
 
     def _cut(self, data: bytes) -> None:
         end = data.rfind(b"\n") + 1

@@ -6,11 +6,13 @@ Tasks go to the largest nodes first, one at a time around the nodes, and are num
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from broker_config import hostlist, idset
+from minicluster.embedded import resource_set
 from minicluster.embedded.errors import LayoutError
+from minicluster.embedded.resource_set import ids
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,23 +33,11 @@ class Node:
 
 def nodes_of(resources: Mapping[str, Any]) -> list[Node]:
     """Return the nodes of R by rising rank, without tasks."""
-    execution = resources["execution"]
-    found: dict[int, Mapping[str, str]] = {}
-    for entry in execution["R_lite"]:
-        for rank in idset.decode(str(entry["rank"])):
-            found[rank] = entry["children"]
-    hosts = [host for text in execution.get("nodelist", ()) for host in hostlist.decode(text)]
-    ranks = sorted(found)
-    if len(hosts) != len(ranks):
-        raise LayoutError(f"R has {len(ranks)} ranks and {len(hosts)} hosts; there must be one host a rank")
-    return [
-        Node(rank, host, (), _ids(found[rank].get("core")), _ids(found[rank].get("gpu")))
-        for rank, host in zip(ranks, hosts, strict=True)
-    ]
-
-
-def _ids(text: str | None) -> tuple[int, ...]:
-    return tuple(idset.decode(str(text))) if text else ()
+    try:
+        nodes = resource_set.nodes_of(resources)
+    except ValueError as error:
+        raise LayoutError(f"R must have one host a rank: {error}") from None
+    return [Node(n.rank, n.host, (), tuple(ids(n.cores)), tuple(ids(n.gpus))) for n in nodes]
 
 
 def layout(jobspec: JSON, resources: JSON) -> list[Node]:
@@ -56,13 +46,11 @@ def layout(jobspec: JSON, resources: JSON) -> list[Node]:
     counts = _counts(jobspec, resources, nodes)
     if sum(counts) == 0:
         raise LayoutError("the job has no tasks: its R has no cores")
-    placed: list[Node] = []
-    first = 0
-    for node, count in zip(nodes, counts, strict=True):
-        tasks = tuple(range(first, first + count))
-        placed.append(Node(node.rank, node.host, tasks, node.cores, node.gpus))
-        first += count
-    return placed
+    ends = list(accumulate(counts))
+    return [
+        replace(node, tasks=tuple(range(end - count, end)))
+        for node, count, end in zip(nodes, counts, ends, strict=True)
+    ]
 
 
 def _counts(jobspec: JSON, resources: JSON, nodes: Sequence[Node]) -> list[int]:

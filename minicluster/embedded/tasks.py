@@ -4,14 +4,14 @@ Messages from the lead: exec-start {job, share}, exec-signal {job, signum}, exec
 exec-stdin {job, task|null, eof, seq} + bytes, exec-ack {job, bytes},
 exec-file {job, task, stream, source} + bytes, exec-release {job}, pmi-release {job, puts}.
 To the lead: exec-started, exec-output {job, task, stream, file} + bytes, exec-eof {job, task, stream},
-exec-exit {job, task, status}, exec-log, exec-exception, exec-stdin-done {job, seq}, exec-file-done,
+exec-exit {job, task, status}, exec-log, exec-redirect {job, tasks, stream, path}, exec-exception,
+exec-stdin-done {job, seq}, exec-file-done,
 exec-waiting {job}, exec-done {job}, pmi-barrier {job, puts}, pmi-abort {job, text}.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import shutil
 import signal
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 WINDOW = 1 << 20
 """Bytes of output per job and rank that the lead may not have taken yet; then the tasks wait."""
 
-_OPEN_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+_OPEN_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC
 
 
 @dataclass(slots=True)
@@ -65,7 +65,7 @@ class RankJob:
         self._files: dict[str, int] = {}
         self._writes_for_others = share.node == 0 and share.nodes > 1 and bool(self._target("stdout"))
         self._loop = asyncio.get_running_loop()
-        self._pmi = pmi.PmiJob(
+        self.pmi = pmi.PmiJob(
             share.f58,
             share.size,
             len(share.tasks),
@@ -104,7 +104,7 @@ class RankJob:
         self._send("exec-exit", task=self.share.tasks[0], status=code << 8)
         self._send("exec-exception", text=text)
         self.signal(signal.SIGTERM)
-        self._check_end()
+        self.check_end()
 
     def _directory(self) -> str:
         cwd = self.share.expand(self.share.cwd, None, "")
@@ -123,7 +123,7 @@ class RankJob:
         if started.stdin is not None:
             task.feed = InputFeed(started.stdin)
         if started.pmi is not None:
-            task.pmi = pmi.PmiClient(self._pmi, started.pmi)
+            task.pmi = pmi.PmiClient(self.pmi, started.pmi)
 
     def _pump(self, task: Task, stream: str, descriptor: int) -> OutputPump:
         task.channels += 1
@@ -134,9 +134,7 @@ class RankJob:
                 self._send("exec-eof", task=task.rank, stream=stream)
             self._channel_closed(task)
 
-        options = self.share.options.get("output", {}).get(stream, {})
-        lines = options.get("buffer", {}).get("type") != "none"
-        return OutputPump(descriptor, lambda data: self._output(task.rank, stream, data), ended, lines=lines)
+        return OutputPump(descriptor, lambda data: self._output(task.rank, stream, data), ended)
 
     # Output
 
@@ -173,13 +171,19 @@ class RankJob:
         """Make the output files empty: the job's first rank writes them, for all ranks."""
         self._cwd = cwd
         if self.share.node == 0:
+            self._tell_redirects()
             for task in range(self.share.size):
                 for stream in ("stdout", "stderr"):
                     path = self._path(task, stream)
                     if path is not None and path not in self._files:
-                        output = self.share.options["output"]
-                        append = (output.get(stream) or output["stdout"]).get("mode") == "append"
-                        self._files[path] = os.open(path, _OPEN_FLAGS | (0 if append else os.O_TRUNC), 0o666)
+                        self._files[path] = os.open(path, _OPEN_FLAGS, 0o666)
+
+    def _tell_redirects(self) -> None:
+        for stream in ("stdout", "stderr"):
+            target = self._target(stream)
+            if target is not None:
+                shown = self.share.expand(target, None, str(spawn.jobtmp(self._around, self.share)))
+                self._send("exec-redirect", tasks=self.share.size, stream=stream, path=shown)
 
     def _path(self, task: int, stream: str) -> str | None:
         target = self._target(stream)
@@ -214,9 +218,7 @@ class RankJob:
     def stdin(self, message: JSON, data: bytes) -> None:
         """Feed one task, or all of them."""
         task, seq = message["task"], message["seq"]
-        chosen = (
-            [self._tasks[task]] if task in self._tasks else list(self._tasks.values()) if task is None else []
-        )
+        chosen = [each for each in self._tasks.values() if task in (None, each.rank)]
         feeds = [each.feed for each in chosen if each.feed is not None]
         left = len(feeds)
 
@@ -230,10 +232,6 @@ class RankJob:
             self._send("exec-stdin-done", seq=seq)
         for feed in feeds:
             feed.write(data, written, eof=bool(message["eof"]))
-
-    def pmi_release(self, puts: dict[str, str]) -> None:
-        """Everybody is in the barrier."""
-        self._pmi.release(puts)
 
     # The end
 
@@ -276,14 +274,12 @@ class RankJob:
         if task.status is not None and task.channels == 0 and not task.reported:
             task.reported = True
             self._send("exec-exit", task=task.rank, status=task.status)
-            self._check_end()
+            self.check_end()
 
-    def _check_end(self) -> None:
+    def check_end(self) -> None:
         """Report the end once every task is complete and no descendant is left."""
-        if (
-            any(not task.reported for task in self._tasks.values())
-            or self._all.jobs.get(self.share.id) is not self
-        ):
+        running = any(not task.reported for task in self._tasks.values())
+        if running or self._all.jobs.get(self.share.id) is not self:
             return
         leftovers = self._leftovers()
         if leftovers:
@@ -299,11 +295,7 @@ class RankJob:
     def release(self) -> None:
         """The other ranks have nothing more for this job's files."""
         self._writes_for_others = False
-        self._check_end()
-
-    def orphan_ended(self) -> None:
-        """Some orphan was reaped: it may have been this job's last process."""
-        self._check_end()
+        self.check_end()
 
     def _finish(self) -> None:
         if self._ending is not None:
@@ -311,10 +303,7 @@ class RankJob:
         for descriptor in self._files.values():
             os.close(descriptor)
         directory = spawn.jobtmp(self._around, self.share)
-        with contextlib.suppress(OSError):
-            directory.rmdir()
-        if directory.exists():
-            shutil.rmtree(directory, ignore_errors=True)
+        shutil.rmtree(directory, ignore_errors=True)
         del self._all.jobs[self.share.id]
         self._send("exec-done")
         self._all.check_idle()
@@ -361,7 +350,7 @@ class Tasks:
 
     def _orphan_ended(self) -> None:
         for job in tuple(self.jobs.values()):
-            job.orphan_ended()
+            job.check_end()  # it may have been its last process
 
     def check_idle(self) -> None:
         """Wake who waits for the end of all jobs."""
@@ -385,5 +374,5 @@ _ACTIONS: dict[str, Callable[[RankJob, JSON, bytes], Any]] = {
     "exec-ack": lambda job, message, _body: job.ack(message["bytes"]),
     "exec-release": lambda job, _message, _body: job.release(),
     "exec-file": lambda job, message, body: job.take_file(message, body),
-    "pmi-release": lambda job, message, _body: job.pmi_release(message["puts"]),
+    "pmi-release": lambda job, message, _body: job.pmi.release(message["puts"]),
 }

@@ -7,47 +7,27 @@ tried again every second.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from minicluster.embedded import log
 from minicluster.embedded.store import StorageLost, Store
 
 if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import Callable, Iterable
-
+    from minicluster.embedded.job_manager import JobManager
     from minicluster.embedded.watchers import Watchers
 
 RETRY_SECONDS = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Steps:
-    """What a turn calls."""
-
-    decide: Callable[[], None]
-    launch: Callable[[], None]
-    output_lost: Callable[[Iterable[int], str], None]  # of these jobs, for this reason
-
-
 class Turns:
     """Has at most one turn due at a time."""
 
-    def __init__(
-        self,
-        store: Store,
-        watchers: Watchers,
-        steps: Steps,
-        loop: asyncio.AbstractEventLoop,
-        told: Callable[[int, str], None],
-    ) -> None:
+    def __init__(self, store: Store, watchers: Watchers, manager: JobManager) -> None:
         self.trouble: str | None = None  # why nothing can be written
         self._store = store
         self._watchers = watchers
-        self._steps = steps
-        self._loop = loop
-        self._told = told
+        self._manager = manager
+        self._loop = manager.parts.loop
         self._posted: list[tuple[int, dict[str, Any]]] = []
         self._due = False
         self._retrying = False
@@ -71,9 +51,9 @@ class Turns:
         """Decide, write, start, tell."""
         self._due = False
         if self.trouble is None:
-            self._steps.decide()
+            self._manager.decide()
         if self.write():
-            self._steps.launch()
+            self._manager.launch()
         self._watchers.wake(self._store.take_changed())
 
     def write(self) -> bool:
@@ -87,19 +67,19 @@ class Turns:
         for job, entry in posted:
             self._watchers.post(job, entry)
         if self.trouble is not None:
-            self._told(log.NOTICE, "job data can be stored again: jobs start")
+            self._manager.parts.log(log.NOTICE, "job data can be stored again: jobs start")
             self.trouble = None
             self.soon()
         return True
 
     def _lost(self, lost: StorageLost) -> None:
         if self.trouble is None:
-            self._told(log.ERR, f"{lost}; no job starts until it can")
+            self._manager.parts.log(log.ERR, f"{lost}; no job starts until it can")
         self.trouble = str(lost)
         if not self._retrying:
             self._retrying = True
             self._loop.call_later(RETRY_SECONDS, self._retry)
-        self._steps.output_lost(lost.jobs, str(lost))
+        self._manager.output_lost(lost.jobs, str(lost))
 
     def _retry(self) -> None:
         self._retrying = False

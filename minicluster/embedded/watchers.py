@@ -18,22 +18,15 @@ class Watchers:
     def __init__(self) -> None:
         self._waiting: dict[int, list[asyncio.Future[None]]] = {}
         self._listeners: set[Listener] = set()
-        self.events = 0
 
     def post(self, job: int, entry: dict[str, Any]) -> None:
         """Hand an event to the listeners."""
-        self.events += 1
         for listener in tuple(self._listeners):
             if listener.qsize() >= JOURNAL_LIMIT:
                 self._listeners.discard(listener)
                 listener.put_nowait(None)
             else:
                 listener.put_nowait((job, entry))
-
-    @property
-    def listeners(self) -> int:
-        """How many follow the journal."""
-        return len(self._listeners)
 
     def subscribe(self) -> Listener:
         """Every event from now on; None where the listener fell too far behind."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -57,17 +58,21 @@ class Instance:
         self.certificate.chmod(0o600)
         self.port = free_port()
         self.config = directory / "broker.toml"
-        self.config.write_text(self.toml(self.certificate, cores))
+        self.config.write_text(self.toml(self.certificate))
+        ranks = f"0-{max(1, size - 1)}"
+        execution = {"R_lite": [{"rank": ranks, "children": {"core": cores}}], "nodelist": [f"mc-[{ranks}]"]}
+        execution |= {"starttime": 0, "expiration": 0}
+        (directory / "R").write_text(json.dumps({"version": 1, "execution": execution}))
         self.brokers: dict[int, subprocess.Popen[bytes]] = {}
         self.uri = f"local://{directory}/0/local-0"
 
-    def toml(self, certificate: Path, cores: str = "0-1") -> str:
+    def toml(self, certificate: Path) -> str:
         endpoint = f"tcp://127.0.0.1:{self.port}"
         others = f"mc-[1-{max(1, self.size - 1)}]"
         return (
             f'[bootstrap]\ncurve_cert = "{certificate}"\n'
             f'hosts = [{{host="mc-0", bind="{endpoint}", connect="{endpoint}"}}, {{host="{others}"}}]\n'
-            f'[resource]\nnoverify = true\n[[resource.config]]\nhosts = "mc-0,{others}"\ncores = "{cores}"\n'
+            f'[resource]\nnoverify = true\npath = "{self.directory}/R"\n'
             "[exec]\nkill-timeout = 0.5\n"
         )
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minicluster.embedded import launcher
+from minicluster.embedded.client import Client
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -147,13 +148,26 @@ def test_clean_end(make_instance: Callable[..., object]) -> None:
 
 
 def test_lead_terminated(make_instance: Callable[..., object]) -> None:
-    """SIGTERM on the lead ends its program first, whose code stays the instance's."""
+    """SIGTERM on the lead ends its program first, whose code it ends with; its followers may come back."""
     instance = make_instance(2)
     instance.start(1)
     instance.start(0, "sh", "-c", "trap 'exit 5' TERM; flux getattr size; while :; do sleep 0.05; done")
     assert instance.brokers[0].stdout.readline() == b"2\n"
     assert instance.end(0) == 5
-    assert instance.code(1) == 0
+    assert instance.code(1) == 1
+    assert "the lead was told to go, and may come back" in instance.log(1).read_text()
+
+
+def test_lead_terminated_while_clients_listen(make_instance: Callable[..., object]) -> None:
+    """Clients of a lead that ends are hung up on, and nothing else is said about them."""
+    instance = make_instance(2)
+    instance.start(0, "-Sbroker.rc2_none", "-Sbroker.quorum=1", "-Slog-stderr-level=3")
+    instance.wait(instance.online, "the lead's socket")
+    with Client(instance.uri) as client:
+        client.call("job-manager.events-journal", {"full": True}, lambda *_answer: None, streaming=True)
+        client.rpc("attr.get", {"name": "size"})
+        assert instance.end(0) == 0
+    assert instance.log(0).read_text() == ""
 
 
 def test_socket_is_the_owners(make_instance: Callable[..., object]) -> None:
@@ -181,6 +195,14 @@ def test_sub_instance(make_instance: Callable[..., object]) -> None:
     script = "for a in size hostlist instance-level; do flux getattr $a; done; flux run -N2 -n2 echo in"
     done = instance.flux("run", "-N2", "-n2", "flux", "broker", script)
     assert (sorted(done.stdout.split()), done.returncode) == (["1", "2", "in", "in", "mc-[0-1]"], 0)
+
+
+def test_two_node_job_in_a_batch_job(make_instance: Callable[..., object]) -> None:
+    """`flux submit -N2` starts a task on each of the batch job's nodes."""
+    instance = make_instance(3).up()
+    script = "flux submit --quiet --watch -N2 printenv FLUX_TASK_RANK"
+    job = instance.flux("batch", "-N2", "--output=kvs", "--wrap", *script.split()).stdout.strip()
+    assert sorted(instance.flux("job", "attach", job).stdout.split()) == ["0", "1"]
 
 
 def test_test_instance(flux: Callable[..., subprocess.CompletedProcess[str]]) -> None:

@@ -94,15 +94,6 @@ def test_resources_freed_on_a_drained_rank_are_not_free() -> None:
     assert (pool.free, pool.allocated()) == (3 * CORES, {})
 
 
-def test_some_ranks_can_be_released_first() -> None:
-    pool = _pool()
-    pool.alloc(1, Resources(2, 1, 1, 0))
-    pool.release(1, [0])
-    assert list(pool.holding(1)) == [1]
-    pool.release(1)
-    assert (pool.holding(1), pool.free) == ({}, NODES * CORES)
-
-
 def test_another_kind_of_request_is_a_mistake() -> None:
     with pytest.raises(TypeError, match="is no request for nodes and cores"):
         _pool().fits(3)  # type: ignore[arg-type]

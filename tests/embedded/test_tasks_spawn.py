@@ -1,8 +1,7 @@
-"""What a task is given: environment, cores, GPUs, templates, files."""
+"""What a task is given: environment, GPUs, templates, files."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -27,13 +26,12 @@ def share(**changes: object) -> spawn.Share:
         "options": {},
         "files": {},
         "mapping": "(vector,(0,2,2))",
-        "rank_cores": len(os.sched_getaffinity(0)),
     }
     return spawn.Share.from_message({"share": fields | changes})
 
 
-def around(*, own_host: bool = True) -> spawn.Surroundings:
-    return spawn.Surroundings("local:///u", Path("/run"), "outer.7/inner", own_host)
+def around() -> spawn.Surroundings:
+    return spawn.Surroundings("local:///u", Path("/run"), "outer.7/inner")
 
 
 @pytest.mark.parametrize(
@@ -67,11 +65,9 @@ def test_no_pmi() -> None:
     ("gpus", "options", "seen"),
     [
         ([0, 1, 2, 3], {}, "0,1,2,3"),
-        ([0, 1, 2, 3], {"gpu-affinity": "per-task"}, "2,3"),
         ([0, 1], {"gpu-affinity": "off"}, None),
-        ([0], {"gpu-affinity": "per-task"}, "0"),
     ],
-    ids=["all", "per task", "off", "fewer than tasks"],
+    ids=["all", "off"],
 )
 def test_gpus(gpus: list[int], options: dict[str, str], seen: str | None) -> None:
     assert (
@@ -80,30 +76,11 @@ def test_gpus(gpus: list[int], options: dict[str, str], seen: str | None) -> Non
     )
 
 
-ALL = set(os.sched_getaffinity(0))
-FIRST = {min(ALL)}
-
-
-@pytest.mark.parametrize(
-    ("changes", "own_host", "expected"),
-    [
-        pytest.param({"cores": [0]}, True, FIRST, id="bound to the job's cores"),
-        pytest.param({"cores": [0]}, False, ALL, id="several brokers share this machine"),
-        pytest.param({"cores": [0], "rank_cores": 999}, True, ALL, id="R is not this machine's"),
-        pytest.param({"cores": [0], "options": {"cpu-affinity": "off"}}, True, ALL, id="off"),
-    ],
-)
-def test_cores(changes: dict[str, object], own_host: bool, expected: set[int]) -> None:
-    with spawn.bound(share(**changes), 2, around(own_host=own_host)):
-        assert os.sched_getaffinity(0) == expected
-    assert os.sched_getaffinity(0) == ALL
-
-
 @pytest.mark.parametrize(
     ("text", "expanded"),
     [
         ("{{id}}-{{id.dec}}-{{taskid}}", "ƒ2-1-3"),
-        ("{{name}} {{size}} {{nnodes}} {{node.id}} {{task.index}}", "x 4 2 1 1"),
+        ("{{name}} {{size}} {{nnodes}} {{node.id}}", "x 4 2 1"),
         ("{{tmpdir}}/script", "/tmpdir/script"),
         ("{{unknown}} {id} {{", "{{unknown}} {id} {{"),
     ],
@@ -114,15 +91,8 @@ def test_templates(text: str, expanded: str) -> None:
 
 
 def test_files(tmp_path: Path) -> None:
-    """The job's files are there with their modes, in any of RFC 37's forms."""
-    spawn.write_files(
-        tmp_path / "job",
-        {
-            "script": {"mode": 33216, "data": "#!/bin/sh\n", "encoding": "utf-8"},
-            "binary": {"data": "/w==", "encoding": "base64"},
-            "plain": "text",
-        },
-    )
+    """The job's files are there with their modes."""
+    script = {"mode": 33216, "data": "#!/bin/sh\n", "encoding": "utf-8"}
+    spawn.write_files(tmp_path / "job", {"script": script, "plain": {"data": "\udcff"}})
     assert (tmp_path / "job" / "script").stat().st_mode & 0o777 == 0o700
-    assert (tmp_path / "job" / "binary").read_bytes() == b"\xff"
-    assert (tmp_path / "job" / "plain").read_text() == "text"
+    assert (tmp_path / "job" / "plain").read_bytes() == b"\xff"

@@ -9,15 +9,16 @@ import select
 import signal
 import sys
 import time
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from minicluster.embedded import jobid
 from minicluster.embedded.client import JSON, Client, RpcError
-from minicluster.embedded.commands.console import fail, note
+from minicluster.embedded.commands.console import Parser, fail, note, parsed_id
 from minicluster.embedded.commands.output import OutputWriter, ending, exit_code
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
 
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGALRM, signal.SIGUSR1, signal.SIGUSR2)
 _INPUT_CHUNK = 65536
@@ -26,27 +27,11 @@ _INPUT_CHUNK = 65536
 def attach(client: Client, number: int, options: argparse.Namespace, shown: str | None = None) -> int:
     """Follow job `number` until its end; returns its exit code. `shown` is the id as the user wrote it."""
     attached = _Attached(client, number, options, shown or jobid.f58(number))
-    with _Signals() if not options.read_only else _NoSignals() as signals:
+    with _Signals() as signals:
         return attached.follow(signals)
 
 
-class _NoSignals:
-    """Signals keep what they do."""
-
-    pipe = -1
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_raised: object) -> None:
-        pass
-
-    def arrived(self) -> bytes:
-        """The numbers of the signals since the last call."""
-        return b""
-
-
-class _Signals(_NoSignals):
+class _Signals:
     """Signals that end or stop a program are collected, to be passed to the job."""
 
     def __enter__(self) -> Self:
@@ -85,19 +70,17 @@ class _Attached:
         self._options = options
         self._shown = shown
         self._writer = OutputWriter(label=options.label_io, quiet=options.quiet)
-        self._watches: dict[str, int] = {}
+        self._watches: set[str] = set()
         self._zero = 0.0
         self._code = 1
         self._fatal = False
         self._input: int | None = None  # the descriptor to read when the job takes more
         self._interrupted = -10.0
 
-    def follow(self, signals: _NoSignals) -> int:
+    def follow(self, signals: _Signals) -> int:
         self._watch("eventlog", self._event)
         while self._watches:
-            readable = [self._client.fileno()]
-            if signals.pipe >= 0:
-                readable.append(signals.pipe)
+            readable = [self._client.fileno(), signals.pipe]
             if self._input is not None:
                 readable.append(self._input)
             ready = select.select(readable, [], [])[0]
@@ -109,36 +92,33 @@ class _Attached:
                 self._client.dispatch()
         return 1 if self._fatal and self._code == 0 else self._code
 
-    def _watch(self, path: str, show: Any) -> None:
+    def _watch(self, path: str, show: Callable[[JSON], None]) -> None:
         def taker(response: JSON | None, refusal: RpcError | None) -> None:
             if response is not None:
                 show(json.loads(response["event"]))
             elif refusal is not None:
-                self._watches.pop(path, None)
+                self._watches.discard(path)
                 self._watch_ended(path, refusal)
 
         payload = {"id": self._id, "path": path, "flags": 0}
-        self._watches[path] = self._client.call("job-info.eventlog-watch", payload, taker, streaming=True)
+        self._watches.add(path)
+        self._client.call("job-info.eventlog-watch", payload, taker, streaming=True)
 
     def _watch_ended(self, path: str, refusal: RpcError) -> None:
         if refusal.errnum == errno.ENODATA:
             return
-        if refusal.errnum == errno.ENOENT and path == "guest.output":
-            note("flux-job: No job output found")
-        elif refusal.errnum == errno.ENOENT and path == "eventlog":
+        if refusal.errnum == errno.ENOENT and path == "eventlog":
             fail(f"Failed to attach to {self._shown}: No such job")
-        elif path != "guest.exec.eventlog":
-            fail(f"flux_job_event_watch_get: {refusal}")
+        fail(f"flux_job_event_watch_get: {refusal}")
 
     def _event(self, event: JSON) -> None:
         name, context = event["name"], event.get("context") or {}
         if name == "submit":
             self._zero = event["timestamp"]
             self._writer.zero = self._zero
-            if self._options.show_exec:
-                self._watch("guest.exec.eventlog", lambda entry: self._print("exec", entry))
         elif name == "start":
-            self._started()
+            self._watch("guest.output", self._writer.take)
+            self._input = 0
         elif name == "exception":
             self._exception(event["timestamp"], context)
         elif name == "finish":
@@ -147,20 +127,8 @@ class _Attached:
             if self._code and not self._options.quiet:
                 note(f"flux-job: {ending(context['status'])}")
         if self._options.show_events and name != "exception":
-            self._print("job", event)
-        if name == self._options.wait_event != "finish":
-            for number in self._watches.values():
-                self._client.cancel(number)
-            self._watches.clear()
-
-    def _started(self) -> None:
-        self._watch("guest.output", self._writer.take)
-        if not self._options.read_only:
-            self._input = 0
-
-    def _print(self, log: str, event: JSON) -> None:
-        context = json.dumps(event["context"], separators=(",", ":")) if event.get("context") else ""
-        note(f"{event['timestamp'] - self._zero:.3f}s: {log}.{event['name']} {context}".rstrip())
+            text = json.dumps(context, separators=(",", ":")) if context else ""
+            note(f"{event['timestamp'] - self._zero:.3f}s: job.{name} {text}".rstrip())
 
     def _exception(self, timestamp: float, context: JSON) -> None:
         severity = context["severity"]
@@ -217,26 +185,14 @@ class _Attached:
         self._client.call(topic, payload, answered)
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options of `flux job attach`."""
-    flag = {"action": "store_true"}
-    parser.add_argument("-E", "--show-events", help="show job events", **flag)  # type: ignore[arg-type]
-    parser.add_argument("-X", "--show-exec", help="show exec events", **flag)  # type: ignore[arg-type]
-    parser.add_argument("-w", "--wait-event", default="finish", metavar="NAME", help="detach at event NAME")
-    parser.add_argument("-l", "--label-io", help="label output by rank", **flag)  # type: ignore[arg-type]
-    parser.add_argument("-v", "--verbose", action="count", default=0, help="say more")
-    parser.add_argument("-q", "--quiet", help="no warnings", **flag)  # type: ignore[arg-type]
-    parser.add_argument("-r", "--read-only", help="leave input and signals alone", **flag)  # type: ignore[arg-type]
-    parser.add_argument("-u", "--unbuffered", help="do not buffer input", **flag)  # type: ignore[arg-type]
-    parser.add_argument("id", help="job id")
-
-
 def main(argv: list[str]) -> int:
     """`flux job attach [OPTIONS] id`."""
-    from minicluster.embedded.commands.console import Parser, parsed_id  # noqa: PLC0415 - only parsing needs it
-
     parser = Parser("flux job attach")
-    add_options(parser)
+    parser.flag("-E", "--show-events", help="show job events")
+    parser.flag("-l", "--label-io", help="label output by rank")
+    parser.flag("-q", "--quiet", help="no warnings")
+    parser.add_argument("-v", "--verbose", action="count", help="accepted, as Flux does")
+    parser.add_argument("id", help="job id")
     options = parser.parse_args(argv)
     number = parsed_id(options.id)
     with Client() as client:

@@ -6,11 +6,10 @@ import json
 import os
 import re
 import shlex
-import sys
 from typing import TYPE_CHECKING
 
 from minicluster.embedded import jobid
-from minicluster.embedded.client import JSON, Client, RpcError
+from minicluster.embedded.client import JSON, Client
 from minicluster.embedded.commands import submission
 from minicluster.embedded.commands.console import fail
 from minicluster.embedded.commands.environment import environment
@@ -29,42 +28,24 @@ def main(argv: list[str]) -> int:
     return _batch(argv[1:]) if argv[0] == "batch" else _alloc(argv[1:])
 
 
-def _parser(command: str, operands: str) -> argparse.ArgumentParser:
-    options = submission.parser(command, operands)
-    options.add_argument(
-        "--broker-opts", action="append", default=[], metavar="OPTS", help="options for the brokers"
-    )
-    options.add_argument(
-        "--dump", nargs="?", const="flux-{{jobid}}-dump.tgz", metavar="FILE", help="save jobs at the end"
-    )
-    return options
-
-
 def _batch(words: list[str]) -> int:
-    parser = _parser("batch", "SCRIPT [ARGS...]")
-    parser.add_argument(
-        "--wrap", action="store_true", help="wrap the arguments, or standard input, in a script"
-    )
+    parser = submission.parser("batch", "SCRIPT [ARGS...]")
+    parser.flag("--wrap", help="wrap the words in a script")
     options = parser.parse_args(words)
-    command = without_dashes(options.command)
-    name, script, arguments = _script(command, wrap=options.wrap)
+    name, script, arguments = _script(without_dashes(options.command), wrap=options.wrap)
     # What the script says about itself comes first: the command line overrides it.
     options = parser.parse_args(_directives(script, name) + words)
-    _check_slots(options)
     options.job_name = options.job_name or name
     if options.output is None:
         options.output = "flux-{{id}}.out"
     spec = _specification(options, ["{{tmpdir}}/script", *arguments])
-    system = spec["attributes"]["system"]
-    system.setdefault("files", {})["script"] = {"mode": _MODE, "data": script, "encoding": "utf-8"}
+    files = spec["attributes"]["system"].setdefault("files", {})
+    files["script"] = {"mode": _MODE, "data": script, "encoding": "utf-8"}
     if options.dry_run:
         print(json.dumps(spec))
         return 0
     with Client() as client:
-        try:
-            number = client.rpc("job-ingest.submit", request(spec, options))["id"]
-        except RpcError as error:
-            fail(str(error))
+        number = client.rpc("job-ingest.submit", request(spec, options))["id"]
     if not options.quiet:
         print(jobid.f58(number))
     return 0
@@ -72,21 +53,19 @@ def _batch(words: list[str]) -> int:
 
 def _script(command: list[str], *, wrap: bool) -> tuple[str, str, list[str]]:
     """The script's name, its text and its arguments."""
+    if not command:
+        fail("SCRIPT is missing")
+    name = os.path.basename(command[0])  # noqa: PTH119 - pathlib is slow to import
     if wrap:
-        body = shlex.join(command) + "\n" if command else sys.stdin.read()
-        return (os.path.basename(command[0]) if command else "batch"), f"#!/bin/sh\n{body}", []  # noqa: PTH119
-    name = command[0] if command else "batch"
+        return name, f"#!/bin/sh\n{shlex.join(command)}\n", []
     try:
-        if command:
-            with open(name, encoding="utf-8", errors="surrogateescape") as file:  # noqa: PTH123
-                text = file.read()
-        else:
-            text = sys.stdin.read()
+        with open(command[0], encoding="utf-8", errors="surrogateescape") as file:  # noqa: PTH123
+            text = file.read()
     except OSError as error:
-        fail(f"{error.strerror}: '{name}'")
+        fail(f"{error.strerror}: '{command[0]}'")
     if not text.startswith("#!"):
-        fail(f"{name} does not appear to start with '#!'")
-    return os.path.basename(name), text, command[1:]  # noqa: PTH119
+        fail(f"{command[0]} does not appear to start with '#!'")
+    return name, text, command[1:]
 
 
 def _directives(script: str, name: str) -> list[str]:
@@ -105,28 +84,15 @@ def _directives(script: str, name: str) -> list[str]:
 
 
 def _alloc(words: list[str]) -> int:
-    options = _parser("alloc", "[COMMAND...]").parse_args(words)
-    command = without_dashes(options.command)
-    _check_slots(options)
-    spec = _specification(options, command or [os.environ.get("SHELL", "/bin/sh")])
-    if options.dry_run:
-        print(json.dumps(spec))
-        return 0
-    options.wait_event = None
-    with Client() as client:
-        return submit_and_attach(client, spec, options)
-
-
-def _check_slots(options: argparse.Namespace) -> None:
-    if not options.ntasks and not options.nodes:
-        fail("Number of slots to allocate must be specified")
+    options = submission.parser("alloc", "[COMMAND...]").parse_args(words)
+    command = without_dashes(options.command) or [os.environ.get("SHELL", "/bin/sh")]
+    return submit_and_attach(_specification(options, command), options)
 
 
 def _specification(options: argparse.Namespace, program: list[str]) -> JSON:
-    brokers = [word for text in options.broker_opts for word in shlex.split(text)]
-    if options.dump:
-        brokers.append(f"-Scontent.dump={options.dump}")
-    spec = jobspec(options, ["flux", "broker", *brokers, *program], environment(options.env))
+    if not options.ntasks and not options.nodes:
+        fail("Number of slots to allocate must be specified")
+    spec = jobspec(options, ["flux", "broker", *program], environment(options.env))
     shell = spec["attributes"]["system"].setdefault("shell", {}).setdefault("options", {})
     # One broker a node, which is no MPI program, and outlives the exit of another.
     for name, value in (("per-resource", {"type": "node"}), ("mpi", "none"), ("exit-timeout", "none")):

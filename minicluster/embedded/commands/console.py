@@ -7,9 +7,10 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from minicluster.embedded import jobid
+from minicluster.embedded.durations import seconds
 
 if TYPE_CHECKING:
-    from typing import Any, NoReturn
+    from typing import NoReturn
 
 
 class Parser(argparse.ArgumentParser):
@@ -17,6 +18,10 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, prog: str, usage: str | None = None, **options: Any) -> None:
         super().__init__(prog=prog, usage=usage, allow_abbrev=False, **options)
+
+    def flag(self, *names: str, help: str) -> None:  # noqa: A002 - argparse's name
+        """Add an option that is there or not."""
+        self.add_argument(*names, action="store_true", help=help)
 
 
 class CommandError(Exception):
@@ -34,9 +39,9 @@ def fail(text: str, code: int = 1) -> NoReturn:
 
 def absent(words: list[str]) -> NoReturn:
     """End a command whose subcommand, the first of `words`, is not there."""
-    fail(
-        f"`{words[0]}' is not in the embedded instance" if words else "missing subcommand", 2 if words else 1
-    )
+    if not words:
+        fail("missing subcommand")
+    fail(f"`{words[0]}' is not in the embedded instance", 2)
 
 
 def note(text: str) -> None:
@@ -54,22 +59,17 @@ def job_argument(text: str) -> int:
         raise argparse.ArgumentTypeError(f"invalid JobID value: '{text}'") from None
 
 
-def seconds(text: str) -> float:
-    """Read a Flux Standard Duration (RFC 23). Raises ValueError."""
-    units = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-    unit = next((unit for unit in units if text.endswith(unit)), "")
-    try:
-        number = float(text.removesuffix(unit))
-    except ValueError:
-        number = -1.0
-    if not 0 <= number < float("inf"):
-        raise ValueError("invalid Flux standard duration")
-    return number * units.get(unit, 1.0)
-
-
-def parsed_id(text: str) -> int:
-    """Read a job id as `flux job` does, or end the command."""
+def parsed_id(text: str, wrong: str = 'error parsing jobid: "{}"') -> int:
+    """Read a job id as `flux job` does, or end the command with the message `wrong`."""
     try:
         return jobid.parse(text)
     except ValueError:
-        fail(f'error parsing jobid: "{text}"')
+        fail(wrong.format(text))
+
+
+def limit(text: str | None) -> float | None:
+    """The seconds of a --timeout, or end the command."""
+    try:
+        return seconds(text) if text else None
+    except ValueError as error:
+        fail(str(error))

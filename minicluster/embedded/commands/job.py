@@ -1,11 +1,10 @@
-"""`flux job attach|wait|info|eventlog|wait-event|raise|kill|urgency|stats|id|last`."""
+"""`flux job attach|wait|info|eventlog|wait-event|raise|kill|urgency|stats|id`."""
 
 from __future__ import annotations
 
 import errno
 import importlib
 import json
-import os
 import signal
 import sys
 from typing import TYPE_CHECKING, Any
@@ -13,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 from minicluster.embedded import jobid
 from minicluster.embedded.client import JSON, Client, RpcError
 from minicluster.embedded.commands.console import Parser, fail, note, parsed_id
+from minicluster.embedded.commands.submission import URGENCY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 PREFIX = "flux-{name}: "
 _ELSEWHERE = {"attach": "attach", "info": "eventlogs", "eventlog": "eventlogs", "wait-event": "eventlogs"}
-_ABSENT = "hostpids killall list list-ids memo namespace purge raiseall status submit taskmap timeleft"
-_URGENCY = {"hold": 0, "default": 16, "expedite": 31}
+_ABSENT = "hostpids killall last list list-ids memo namespace purge raiseall status submit taskmap timeleft"
 
 
 def main(argv: list[str]) -> int:
@@ -40,31 +39,14 @@ def main(argv: list[str]) -> int:
 
 
 def _raise(argv: list[str]) -> int:
-    parser = Parser("flux job raise", usage="flux job raise [OPTIONS] ids... [--] [message ...]")
+    parser = Parser("flux job raise", usage="flux job raise [OPTIONS] ids... [message ...]")
     parser.add_argument("-s", "--severity", type=int, default=0, metavar="N", help="0 (fatal) to 7")
     parser.add_argument("-t", "--type", default="cancel", help="exception type")
-    parser.add_argument("-m", "--message", metavar="NOTE", help="note")
-    parser.add_argument("ids", nargs="+")
-    words, dashes, message = _split(argv)
-    options = parser.parse_args(words)
-    ids = list(options.ids)
-    if not dashes:
-        ids, message = _leading_ids(ids)
-    if options.message and message:
-        fail("Do not set note on command line and with --message")
-    payload = {
-        "severity": options.severity,
-        "type": options.type,
-        "note": options.message or " ".join(message),
-    }
+    parser.add_argument("words", nargs="+", metavar="ids")
+    options = parser.parse_args(argv)
+    ids, message = _leading_ids(options.words)
+    payload = {"severity": options.severity, "type": options.type, "note": " ".join(message)}
     return _each(ids, "raise", "job-manager.raise", payload)
-
-
-def _split(argv: list[str]) -> tuple[list[str], bool, list[str]]:
-    if "--" not in argv:
-        return argv, False, []
-    place = argv.index("--")
-    return argv[:place], True, argv[place + 1 :]
 
 
 def _leading_ids(words: list[str]) -> tuple[list[str], list[str]]:
@@ -97,7 +79,8 @@ def _signal(text: str) -> int | None:
 
 def _each(ids: list[str], verb: str, topic: str, payload: JSON) -> int:
     """Send one request a job; each refusal is one message."""
-    numbers = [parsed_id(text) for text in ids]
+    wrong = "invalid jobid: {}" if verb == "kill" else 'error parsing jobid: "{}"'
+    numbers = [parsed_id(text, wrong) for text in ids]
     code = 0
     with Client() as client:
         for text, number in zip(ids, numbers, strict=True):
@@ -111,19 +94,18 @@ def _each(ids: list[str], verb: str, topic: str, payload: JSON) -> int:
 
 def _urgency(argv: list[str]) -> int:
     parser = Parser("flux job urgency", usage="flux job urgency [OPTIONS] id urgency")
-    parser.add_argument("-v", "--verbose", action="store_true", help="print the old urgency")
+    parser.flag("-v", "--verbose", help="print the old urgency")
     parser.add_argument("id")
     parser.add_argument("urgency")
     options = parser.parse_args(argv)
     word = options.urgency.lower()
-    if word not in _URGENCY and not word.lstrip("-").isdigit():
+    if word not in URGENCY and not word.lstrip("-").isdigit():
         fail("invalid urgency value")
-    value = _URGENCY[word] if word in _URGENCY else int(word)
+    value = URGENCY[word] if word in URGENCY else int(word)
+    payload = {"id": parsed_id(options.id), "urgency": value}
     with Client() as client:
         try:
-            old = client.rpc("job-manager.urgency", {"id": parsed_id(options.id), "urgency": value})[
-                "old_urgency"
-            ]
+            old = client.rpc("job-manager.urgency", payload)["old_urgency"]
         except RpcError as error:
             fail(f"{options.id}: {error}")
     if options.verbose:
@@ -133,14 +115,13 @@ def _urgency(argv: list[str]) -> int:
 
 def _wait(argv: list[str]) -> int:
     parser = Parser("flux job wait", usage="flux job wait [--all] [id]")
-    parser.add_argument("-a", "--all", action="store_true", help="wait for all waitable jobs")
-    parser.add_argument("-v", "--verbose", action="store_true", help="one line a job")
+    parser.flag("-a", "--all", help="wait for all waitable jobs")
     parser.add_argument("id", nargs="?")
     options = parser.parse_args(argv)
     if options.all and options.id:
         fail("jobid not supported with --all")
     with Client() as client:
-        return _wait_all(client, options.verbose) if options.all else _wait_one(client, options.id)
+        return _wait_all(client) if options.all else _wait_one(client, options.id)
 
 
 def _wait_one(client: Client, text: str | None) -> int:
@@ -158,7 +139,7 @@ def _wait_one(client: Client, text: str | None) -> int:
     return 0
 
 
-def _wait_all(client: Client, verbose: bool) -> int:
+def _wait_all(client: Client) -> int:
     code = 0
     while True:
         try:
@@ -169,9 +150,7 @@ def _wait_all(client: Client, verbose: bool) -> int:
             raise
         if not answer["success"]:
             code = 1
-        if verbose or not answer["success"]:
-            text = "job completed successfully" if answer["success"] else answer["errstr"]
-            note(f"{jobid.f58(answer['id'])}: {text}")
+            note(f"{jobid.f58(answer['id'])}: {answer['errstr']}")
 
 
 def _stats(argv: list[str]) -> int:
@@ -201,27 +180,6 @@ def _id(argv: list[str]) -> int:
     return 0
 
 
-def _last(argv: list[str]) -> int:
-    """The newest jobs of this user: one, N, or the slice [A:B]."""
-    parser = Parser("flux job last")
-    parser.add_argument("slice", nargs="?", default="[:1]", metavar="SLICE")
-    words = parser.parse_args(argv).slice.strip("[]").split(":")
-    try:
-        bounds = [int(word) if word else None for word in words]
-    except ValueError:
-        fail("could not parse slice")
-    wanted = slice(*bounds[:3])
-    constraint = {"and": [{"userid": [os.getuid()]}]}
-    with Client() as client:
-        payload = {"max_entries": 0, "attrs": ["t_submit"], "constraint": constraint}
-        ids = [job["id"] for answer in client.stream("job-list.list", payload) for job in answer["jobs"]]
-    newest = sorted(ids, reverse=True)[wanted]
-    if not newest:
-        fail("job history is empty")
-    print("\n".join(map(jobid.f58, newest)))
-    return 0
-
-
 _COMMANDS = {
     "raise": _raise,
     "kill": _kill,
@@ -229,5 +187,4 @@ _COMMANDS = {
     "wait": _wait,
     "stats": _stats,
     "id": _id,
-    "last": _last,
 }

@@ -24,7 +24,7 @@ def main(argv: list[str]) -> int:
         if options.path:
             _write(options.path, text)
     except OSError as error:
-        fail(f"{options.path}: {error.strerror}")
+        fail(f"open {options.path}: {error.strerror}")
     except ValueError as error:
         fail(str(error))
     return 0

@@ -1,43 +1,41 @@
-"""`-o NAME`, `-o help`, `-o get-config=NAME` and format strings given directly, for every listing command."""
+"""`-o NAME` and format strings given directly, for every listing command."""
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from minicluster.embedded.commands.console import fail
 from minicluster.embedded.formats import FormatError, OutputFormat
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    import argparse
+    from collections.abc import Callable, Mapping, Sequence
 
-    Named = Mapping[str, tuple[str, str]]  # name → (description, format)
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options of every listing."""
+    parser.add_argument("-o", "--format", default="default", metavar="FORMAT", help="format string or name")
+    parser.add_argument("-n", "--no-header", action="store_true", help="no header line")
 
 
 def chosen(
-    command: str,
-    text: str,
-    named: Named,
+    options: argparse.Namespace,
+    named: Mapping[str, str],
     headings: Mapping[str, str],
-    value: Callable[[Any, str], Any],
-    sort: str | None = None,
-) -> OutputFormat | None:
-    """The format that `text` gives or names; None where help was printed instead."""
-    if text == "help":
-        print(f"\nConfigured flux-{command} output formats:\n")
-        print("\n".join(f"  {name:<12} {described}" for name, (described, _format) in named.items()))
-        return None
-    if text.startswith("get-config="):
-        name = text.partition("=")[2]
-        described, form = named.get(name) or _absent(name)
-        print(f'[formats.{name}]\ndescription = "{described}"\nformat = "{form}"')
-        return None
+    value: Callable[[Any, str], Any] = lambda row, name: row[name],
+    wrong: str = "{}",
+) -> OutputFormat:
+    """The format that -o gives or names; `wrong` is the message about one that is no format."""
+    text = options.format
     if text not in named and "{" not in text:
-        _absent(text)
+        fail(f"--format: No such format {text} (Did you mean '{{{text}}}'?)")
     try:
-        return OutputFormat(named[text][1] if text in named else text, headings, value, sort)
+        return OutputFormat(named.get(text, text), headings, value)
     except FormatError as error:
-        fail(str(error) if "sort key" in str(error) else f"Error in user format: {error}")
+        fail(wrong.format(error))
 
 
-def _absent(name: str) -> tuple[str, str]:
-    fail(f"--format: No such format {name} (Did you mean '{{{name}}}'?)")
+def show(layout: OutputFormat, rows: Sequence[Any], options: argparse.Namespace) -> None:
+    """Print the table."""
+    sys.stdout.write("".join(f"{line}\n" for line in layout.table(rows, header=not options.no_header)))

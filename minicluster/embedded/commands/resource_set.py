@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from broker_config import hostlist, idset
 from broker_config.errors import ParseError
+from minicluster.embedded import resource_set
 from minicluster.embedded.commands.console import Parser, absent, fail
 
 if TYPE_CHECKING:
@@ -32,10 +33,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("-c", "--cores", metavar="IDS", default="0", help="cores of each rank (default 0)")
     parser.add_argument("-g", "--gpus", metavar="IDS", help="GPUs of each rank")
     parser.add_argument("-H", "--hosts", metavar="HOSTS", help="hosts (default: this one, for each rank)")
-    parser.add_argument(
-        "-p", "--property", action="append", default=[], metavar="NAME[:RANKS]", help="property"
-    )
-    parser.add_argument("-l", "--local", action="store_true", help="the cores of this machine")
     return parser
 
 
@@ -56,23 +53,6 @@ def _encoded(options: argparse.Namespace) -> JSON:
         hosts = [os.uname().nodename] * len(ranks)
     if len(hosts) != len(ranks):
         fail(f"hostname count in '{options.hosts}' does not match nranks ({len(ranks)})")
-    local = tuple(range(len(os.sched_getaffinity(0))))
-    cores = local if options.local else _ids(options.cores, "cores")
     children = {"gpu": idset.encode(_ids(options.gpus, "gpus"))} if options.gpus else {}
-    execution: JSON = {
-        "R_lite": [{"rank": idset.encode(ranks), "children": {**children, "core": idset.encode(cores)}}],
-        "starttime": 0.0,
-        "expiration": 0.0,
-        "nodelist": [hostlist.encode(hosts)],
-    }
-    if options.property:
-        execution["properties"] = dict(_property(text, ranks) for text in options.property)
-    return {"version": 1, "execution": execution}
-
-
-def _property(text: str, ranks: tuple[int, ...]) -> tuple[str, str]:
-    name, colon, chosen = text.partition(":")
-    members = _ids(chosen, "ranks") if colon else ranks
-    if not set(members) <= set(ranks):
-        fail(f"ranks {idset.encode(set(members) - set(ranks))} not found in target resource set")
-    return name, idset.encode(members)
+    children["core"] = idset.encode(_ids(options.cores, "cores"))
+    return resource_set.described([{"rank": idset.encode(ranks), "children": children}], hosts)

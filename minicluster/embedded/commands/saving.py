@@ -34,12 +34,11 @@ def _dump(argv: list[str]) -> int:
 def _shutdown(argv: list[str]) -> int:
     parser = Parser("flux shutdown", usage="flux shutdown [OPTIONS]")
     parser.add_argument("--dump", metavar="PATH", help="save the jobs to this file")
-    parser.add_argument("--background", action="store_true", help="do not wait for the end")
     parser.add_argument("--quiet", action="store_true", help="warnings and errors only")
     options = parser.parse_args(argv)
     with Client() as client:
         try:
-            _end(client, options.dump, background=options.background, quiet=options.quiet)
+            _end(client, options.dump, quiet=options.quiet)
         except RpcError as error:
             # The broker hangs up when it ends: that is what was asked for.
             if error.errnum != errno.ECONNRESET:
@@ -47,12 +46,10 @@ def _shutdown(argv: list[str]) -> int:
     return 0
 
 
-def _end(client: Client, dump: str | None, *, background: bool, quiet: bool) -> None:
+def _end(client: Client, dump: str | None, *, quiet: bool) -> None:
     if dump:
         client.rpc("attr.set", {"name": "content.dump", "value": os.path.abspath(dump)})  # noqa: PTH100
         note(f"flux-shutdown: shutdown will dump KVS to {dump} (this may take some time)")
-    lines = client.stream("shutdown.start", {"loglevel": 4 if quiet else 6})
-    for line in lines:
-        if background:
-            return
-        note(str(line["log"]))
+    for line in client.stream("shutdown.start", {"loglevel": 4 if quiet else 6}):
+        if not quiet:
+            note(str(line["log"]))

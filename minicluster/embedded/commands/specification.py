@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from typing import TYPE_CHECKING, Any
 
 from minicluster.embedded.commands import constraints
-from minicluster.embedded.commands.console import fail, note, seconds
+from minicluster.embedded.commands.console import fail
+from minicluster.embedded.durations import seconds
 
 if TYPE_CHECKING:
     import argparse
@@ -34,7 +34,9 @@ def jobspec(options: argparse.Namespace, command: list[str], variables: dict[str
     if options.job_name:
         system["job"] = {"name": options.job_name}
     _redirect(options, shell)
-    _shell_options(options, shell)
+    for setting in options.setopt:
+        name, value = _value(setting)
+        _set_at(shell, name.split("."), value)
     if shell:
         system["shell"] = {"options": shell}
     _placement(options, system)
@@ -59,74 +61,51 @@ def _duration(limit: str | None) -> float:
         return 0
     try:
         return float(limit) * 60.0 if limit[-1:].isdigit() or limit[-1:] == "." else seconds(limit)
-    except ValueError:
-        fail("invalid Flux standard duration")
-
-
-def _number(options: argparse.Namespace, name: str) -> int | None:
-    text = getattr(options, name, None)
-    if text is None:
-        return None
-    flag = "--" + options.spelling.get(name, name.replace("_", "-"))
-    try:
-        return int(text)
-    except ValueError:
-        fail(f"{flag}: invalid int value '{text}'")
+    except ValueError as error:
+        fail(str(error))
 
 
 def _resources(options: argparse.Namespace, shell: JSON) -> tuple[list[JSON], JSON]:
     """The resources section and the task count; tasks per node or core go to the shell."""
-    nodes = _positive(_number(options, "nodes"), "node count")
-    if options.exclusive and not nodes:
+    if options.nodes is not None and options.nodes < 1:
+        fail("node count must be an integer >= 1 (if set)")
+    if options.exclusive and not options.nodes:
         fail("exclusive can only be set with a node count")
-    names = ("cores", "tasks_per_node", "tasks_per_core", "gpus_per_node")
-    per_resource = {name: _number(options, name) for name in names}
-    per_task = any(getattr(options, name) for name in ("ntasks", "cores_per_task", "gpus_per_task"))
-    if any(per_resource.values()):
-        if per_resource["gpus_per_node"] and not nodes:
-            fail("--gpus-per-node requires --nodes")
-        if per_task:
-            fail("Per-resource options can't be used with per-task options. (See --help for details)")
-        return _per_resource(nodes, per_resource, options.exclusive, shell)
-    return _per_task(options, nodes)
+    if not (options.cores or options.tasks_per_node or options.tasks_per_core):
+        return _per_task(options)
+    if options.ntasks or options.cores_per_task or options.gpus_per_task:
+        fail("Per-resource options can't be used with per-task options. (See --help for details)")
+    return _per_resource(options, shell)
 
 
-def _positive(count: int | None, what: str) -> int | None:
-    if count is not None and count < 1:
-        fail(f"{what} must be an integer >= 1 (if set)")
-    return count
-
-
-def _per_resource(
-    nodes: int | None, wanted: dict[str, int | None], exclusive: bool, shell: JSON
-) -> tuple[list[JSON], JSON]:
-    cores, gpus = wanted["cores"], wanted["gpus_per_node"]
+def _per_resource(options: argparse.Namespace, shell: JSON) -> tuple[list[JSON], JSON]:
+    nodes, cores = options.nodes, options.cores
     if not nodes and not cores:
         fail("must specify node or core count with per_resource")
-    for name, kind in (("tasks_per_node", "node"), ("tasks_per_core", "core")):
-        if wanted[name]:
-            shell["per-resource"] = {"type": kind, "count": wanted[name]}
+    for kind, count in (("node", options.tasks_per_node), ("core", options.tasks_per_core)):
+        if count:
+            shell["per-resource"] = {"type": kind, "count": count}
     if not nodes:
-        return [_slot(cores or 1, 1, 0)], {"per_slot": 1}
+        return [_slot(cores, 1, 0)], {"per_slot": 1}
     if cores and cores % nodes:
         fail("number of cores must be evenly divisible by node count")
-    slot = _slot(1, (cores or nodes) // nodes, gpus or 0)
-    return [_node(nodes, slot, exclusive or not cores)], {"per_slot": 1}
+    return [_node(nodes, _slot(1, (cores or nodes) // nodes, 0), options.exclusive or not cores)], {
+        "per_slot": 1
+    }
 
 
-def _per_task(options: argparse.Namespace, nodes: int | None) -> tuple[list[JSON], JSON]:
-    tasks = _number(options, "ntasks") or nodes or 1
+def _per_task(options: argparse.Namespace) -> tuple[list[JSON], JSON]:
+    nodes = options.nodes
+    tasks = options.ntasks or nodes or 1
     if tasks < 0:
         fail("task count must be a integer >= 1")
-    slot = (_number(options, "cores_per_task") or 1, _number(options, "gpus_per_task") or 0)
+    slot = (options.cores_per_task or 1, options.gpus_per_task or 0)
     if not nodes:
         return [_slot(tasks, *slot)], {"per_slot": 1}
     if nodes > tasks:
         fail("node count must not be greater than task count")
-    exclusive = options.exclusive or not _number(options, "ntasks")
-    each = -(-tasks // nodes)
     count = {"per_slot": 1} if tasks % nodes == 0 else {"total": tasks}
-    return [_node(nodes, _slot(each, *slot), exclusive)], count
+    return [_node(nodes, _slot(-(-tasks // nodes), *slot), options.exclusive or not options.ntasks)], count
 
 
 def _slot(count: int, cores: int, gpus: int) -> JSON:
@@ -141,94 +120,44 @@ def _node(count: int, slot: JSON, exclusive: bool) -> JSON:
 
 
 def _redirect(options: argparse.Namespace, shell: JSON) -> None:
-    """`--input`, `--output`, `--error`, `--label-io`, `--unbuffered`."""
+    """`--input`, `--output`, `--error`, `--label-io`."""
     if options.input is not None:
         shell["input"] = {"stdin": {"type": "file", "path": options.input}}
-    extra: JSON = {}
-    if options.label_io:
-        extra["label"] = True
-    if options.unbuffered:
-        extra["buffer"] = {"type": "none"}
+    label = {"label": True} if options.label_io else {}
     for stream, path in (("stdout", options.output), ("stderr", options.error)):
         if path not in (None, "none", "kvs"):
-            shell.setdefault("output", {})[stream] = {"type": "file", "path": path, **extra}
-        elif options.unbuffered:
-            shell.setdefault("output", {})[stream] = {"buffer": {"type": "none"}}
-
-
-def _shell_options(options: argparse.Namespace, shell: JSON) -> None:
-    for setting in options.setopt:
-        name, value = _value(setting, "--setopt")
-        _set_at(shell, name.split("."), value)
+            shell.setdefault("output", {})[stream] = {"type": "file", "path": path, **label}
 
 
 def _placement(options: argparse.Namespace, system: JSON) -> None:
-    for name in ("queue", "bank"):
-        if getattr(options, name):
-            system[name] = getattr(options, name)
-    depends = [_dependency(uri) for uri in options.dependency]
-    if options.begin_time:
-        depends.append({"scheme": "begin-time", "value": str(_begin(options.begin_time))})
-    if depends:
-        system["dependencies"] = depends
+    if options.queue:
+        system["queue"] = options.queue
+    if options.dependency:
+        system["dependencies"] = [_dependency(uri) for uri in options.dependency]
     if options.requires:
         terms = [constraints.parse(text) for text in options.requires]
         system["constraints"] = terms[0] if len(terms) == 1 else {"and": terms}
-    if files := [_file(argument) for argument in options.add_file]:
-        system["files"] = dict(files)
-
-
-def _begin(text: str) -> float:
-    try:
-        return time.time() + seconds(text[1:]) if text.startswith("+") else float(text)
-    except ValueError:
-        fail(f"--begin-time: '{text}' is neither +DURATION nor seconds since the epoch")
 
 
 def _dependency(uri: str) -> JSON:
-    """SCHEME:VALUE[?KEY=VAL&…] (RFC 26)."""
-    rest, _question, query = uri.partition("?")
-    scheme, _colon, value = rest.partition(":")
+    scheme, _colon, value = uri.partition(":")
     if not scheme:
         fail(f'Invalid dependency URI "{uri}"')
-    if scheme == "after":
-        note("dependency scheme 'after' is deprecated, use 'afterstart'")
-    pairs = (pair.partition("=") for pair in query.split("&") if pair)
-    return {"scheme": scheme, "value": value, **{key: text for key, _equals, text in pairs}}
+    return {"scheme": scheme, "value": value}
 
 
-def _file(argument: str) -> tuple[str, JSON]:
-    name, equals, path = argument.partition("=")
-    path = path if equals else name
-    try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:  # noqa: PTH123
-            data = file.read()
-    except OSError as error:
-        fail(f"--add-file={argument}: {error}")
-    name = name if equals else os.path.basename(path)  # noqa: PTH119
-    return name, {"mode": os.stat(path).st_mode, "size": len(data), "data": data, "encoding": "utf-8"}  # noqa: PTH116
-
-
-def _value(setting: str, flag: str) -> tuple[str, Any]:
-    """NAME[=VALUE], the value as JSON where it is; ^NAME=FILE takes JSON from the file."""
+def _value(setting: str) -> tuple[str, Any]:
+    """NAME[=VALUE], the value as JSON where it is."""
     name, equals, text = setting.partition("=")
-    if name.startswith("^"):
-        try:
-            with open(text, encoding="utf-8") as file:  # noqa: PTH123
-                return name[1:], json.load(file)
-        except (OSError, ValueError) as error:
-            fail(f"{flag}: {error}" if isinstance(error, OSError) else f"{flag}: {text}: {error}")
-    if not equals:
-        return name, 1
     try:
-        return name, json.loads(text)
+        return name, json.loads(text) if equals else 1
     except ValueError:
         return name, text
 
 
 def _set_attribute(attributes: JSON, setting: str) -> None:
     """`--setattr`: keys are below system unless they say user, system or attributes themselves."""
-    name, value = _value(setting, "--setattr")
+    name, value = _value(setting)
     path = name.removeprefix(".").removeprefix("attributes.").split(".")
     if path[0] not in ("user", "system"):
         path.insert(0, "system")

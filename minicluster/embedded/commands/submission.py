@@ -1,17 +1,19 @@
-"""The options that submit, run, batch and alloc share, and the ids that `--cc` and `--bcc` name."""
+"""The options that submit, run, batch and alloc share, and the ids that `--cc` names."""
 
 from __future__ import annotations
 
 import argparse
-import functools
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from minicluster.embedded.commands.console import Parser, fail
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 _BRACES = re.compile(r"(?<!\{)\{([^{}]*)\}(?!\})")
 _FLAGS = {"debug": 2, "waitable": 4, "novalidate": 8}
-_URGENCY = {"hold": 0, "default": 16, "expedite": 31}
+URGENCY = {"hold": 0, "default": 16, "expedite": 31}
 
 
 def parser(command: str, operands: str = "COMMAND [ARGS...]") -> Parser:
@@ -19,7 +21,6 @@ def parser(command: str, operands: str = "COMMAND [ARGS...]") -> Parser:
     options = Parser(f"flux {command}", usage=f"flux {command} [OPTIONS...] {operands}")
     options.add_argument("command", nargs=argparse.REMAINDER, help="command and arguments")
     text = options.add_argument
-    text("-B", "--bank", metavar="BANK", help="charge the job to this bank")
     text("-q", "--queue", metavar="NAME", help="submit to this queue")
     text("-t", "--time-limit", metavar="MIN|FSD", help="time limit in minutes, or with a unit: 30s, 1.5h")
     text("--urgency", metavar="N", default="16", help="urgency 0-31: hold=0, default=16, expedite=31")
@@ -27,75 +28,59 @@ def parser(command: str, operands: str = "COMMAND [ARGS...]") -> Parser:
     text("--input", metavar="FILENAME", help="standard input of the tasks")
     text("--output", metavar="FILENAME", help="file for standard output; {{id}} and {{taskid}} are replaced")
     text("--error", metavar="FILENAME", help="file for standard error")
-    text("-l", "--label-io", action="store_true", help="put the task's rank before each line")
-    text("-u", "--unbuffered", action="store_true", help="do not buffer output")
     text("--cwd", metavar="DIRECTORY", help="working directory of the tasks")
-    text("--flags", metavar="FLAGS", default=[], action="append", help="debug, waitable, novalidate")
-    text("--dry-run", action="store_true", help="print the jobspec, submit nothing")
-    text("--quiet", action="store_true", help="do not print the job id")
+    text("--flags", metavar="FLAGS", default="", help="debug, waitable, novalidate")
     text("-v", "--verbose", action="count", default=0, help="say more, on standard error")
-    text(
-        "--begin-time", metavar="+FSD|TIME", help="do not start before: +DURATION, or seconds since the epoch"
-    )
-    _repeatable(options)
+    options.flag("-l", "--label-io", help="put the task's rank before each line")
+    options.flag("--dry-run", help="print the jobspec, submit nothing")
+    options.flag("--quiet", help="do not print the job id")
+    for names, metavar, what in (
+        (("-o", "--setopt"), "OPT", "shell option NAME[=VALUE]"),
+        (("-S", "--setattr"), "ATTR", "job attribute NAME[=VALUE]"),
+        (("--dependency",), "URI", "afterok:ID, afterany:ID, afternotok:ID (RFC 26)"),
+        (("--requires",), "CONSTRAINT", "constraint on nodes (RFC 35)"),
+        (("--env",), "RULE", "NAME=VALUE, PATTERN or -PATTERN"),
+    ):
+        text(*names, metavar=metavar, action="append", default=[], help=what)
     _resources(options, "slots" if command in ("batch", "alloc") else "tasks")
     return options
 
 
-def _repeatable(options: Parser) -> None:
-    def many(*flags: str, **settings: Any) -> None:
-        options.add_argument(*flags, action="append", default=[], **settings)
-
-    many("-o", "--setopt", metavar="OPT", help="shell option NAME[=VALUE]")
-    many("-S", "--setattr", metavar="ATTR", help="job attribute NAME[=VALUE]")
-    many("--add-file", metavar="[NAME=]PATH", help="file to put into the job's {{tmpdir}}")
-    many("--dependency", metavar="URI", help="afterok:ID, afterany:ID, afternotok:ID … (RFC 26)")
-    many("--requires", metavar="CONSTRAINT", help="constraint on nodes (RFC 35)")
-    rule = options.add_argument
-    rule("--env", metavar="RULE", action="append", default=[], help="NAME=VALUE, PATTERN, -PATTERN or ^FILE")
-    for name, sign, what in (("remove", "-", "PATTERN"), ("file", "^", "FILE")):
-        prefixed = functools.partial(str.__add__, sign)
-        rule(
-            f"--env-{name}",
-            metavar=what,
-            action="append",
-            dest="env",
-            type=prefixed,
-            help=f"--env={sign}{what}",
-        )
-
-
 def _resources(options: Parser, unit: str) -> None:
-    number = options.add_argument
-    number("-N", "--nodes", metavar="N", help="nodes to allocate")
-    number("-x", "--exclusive", action="store_true", help="with --nodes: whole nodes")
+    def number(short: str, long: str, what: str, **settings: Any) -> None:
+        names = [name for name in (short, f"--{long}") if name]
+        options.add_argument(*names, metavar="N", type=_count(long), help=what, **settings)
+
     each = unit.removesuffix("s")
-    number("-n", f"--n{unit}", dest="ntasks", metavar="N", help=f"number of {unit}")
-    number("-c", f"--cores-per-{each}", dest="cores_per_task", metavar="N", help=f"cores of each {each}")
-    number("-g", f"--gpus-per-{each}", dest="gpus_per_task", metavar="N", help=f"GPUs of each {each}")
-    options.set_defaults(
-        cores=None, tasks_per_node=None, tasks_per_core=None, gpus_per_node=None, per_slot=each == "slot"
-    )
-    spelling = {
-        "ntasks": f"n{unit}",
-        "cores_per_task": f"cores-per-{each}",
-        "gpus_per_task": f"gpus-per-{each}",
-    }
-    options.set_defaults(spelling=spelling)
+    number("-N", "nodes", "nodes to allocate")
+    number("-n", f"n{unit}", f"number of {unit}", dest="ntasks")
+    number("-c", f"cores-per-{each}", f"cores of each {each}", dest="cores_per_task")
+    number("-g", f"gpus-per-{each}", f"GPUs of each {each}", dest="gpus_per_task")
+    options.flag("-x", "--exclusive", help="with --nodes: whole nodes")
+    options.set_defaults(cores=None, tasks_per_node=None, tasks_per_core=None)
     if unit == "tasks":
-        number("--cores", metavar="N", help="cores in all")
-        number("--tasks-per-node", metavar="N", help="tasks on each node")
-        number("--tasks-per-core", metavar="N", help="tasks on each core")
-        number("--gpus-per-node", metavar="N", help="with --nodes: GPUs of each node")
+        number("", "cores", "cores in all")
+        number("", "tasks-per-node", "tasks on each node")
+        number("", "tasks-per-core", "tasks on each core")
+
+
+def _count(flag: str) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        try:
+            return int(text)
+        except ValueError:
+            fail(f"--{flag}: invalid int value '{text}'")
+
+    return read
 
 
 def flags(options: argparse.Namespace) -> int:
     """The submission flags as the job manager's bits."""
     bits = 0
-    for name in ",".join(options.flags).split(","):
-        if name and name not in _FLAGS:
+    for name in filter(None, options.flags.split(",")):
+        if name not in _FLAGS:
             fail(f"--flags: Unknown flag '{name}'")
-        bits |= _FLAGS.get(name, 0)
+        bits |= _FLAGS[name]
     return bits
 
 
@@ -103,7 +88,7 @@ def urgency(options: argparse.Namespace) -> int:
     """The urgency as a number; the broker checks its range."""
     word = options.urgency.lower()
     try:
-        return _URGENCY[word] if word in _URGENCY else int(word)
+        return URGENCY[word] if word in URGENCY else int(word)
     except ValueError:
         fail(f"--urgency: invalid int value '{options.urgency}'")
 
@@ -112,11 +97,10 @@ def replaced(options: argparse.Namespace, number: int) -> argparse.Namespace:
     """A copy of the options with {cc} replaced; {{…}} stays for the job's own templates."""
     copy = argparse.Namespace(**vars(options))
     for name, value in vars(options).items():
-        if isinstance(value, str) and "{" in value:
+        if isinstance(value, str):
             setattr(copy, name, _replaced(value, number, name))
-        elif isinstance(value, list) and name != "command":
+        elif isinstance(value, list):
             setattr(copy, name, [_replaced(word, number, name) for word in value])
-    copy.command = [_replaced(word, number, "command") for word in options.command]
     return copy
 
 

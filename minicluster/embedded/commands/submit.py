@@ -25,11 +25,19 @@ _WINDOW = 128  # submissions without an answer so far
 def main(argv: list[str]) -> int:
     """Run `flux submit` or `flux run`."""
     command, *words = argv
-    options = _parser(command).parse_args(words)
+    parser = submission.parser(command)
+    if command == "submit":
+        parser.add_argument(
+            "--cc", metavar="IDSET", help="one job for each id, which is $FLUX_JOB_CC and {cc}"
+        )
+        parser.add_argument("--wait-event", metavar="NAME", help="wait for event NAME of all jobs")
+        parser.flag("--wait", help="wait for all jobs to end")
+        parser.flag("--watch", help="show the output of all jobs; implies --wait")
+    options = parser.parse_args(words)
     options.command = without_dashes(options.command)
-    if command == "run":
-        return _run(options)
-    return _submit(options)
+    if command == "submit":
+        return _submit(options)
+    return submit_and_attach(jobspec(options, options.command, environment(options.env)), options)
 
 
 def without_dashes(command: list[str]) -> list[str]:
@@ -37,42 +45,19 @@ def without_dashes(command: list[str]) -> list[str]:
     return command[1:] if command[:1] == ["--"] else command
 
 
-def _parser(command: str) -> argparse.ArgumentParser:
-    options = submission.parser(command)
-    options.add_argument("--wait-event", metavar="NAME", help="wait for event NAME")
-    if command == "submit":
-        options.add_argument(
-            "--cc", metavar="IDSET", help="one job for each id, which is $FLUX_JOB_CC and {cc}"
-        )
-        options.add_argument("--bcc", metavar="IDSET", help="like --cc without FLUX_JOB_CC")
-        options.add_argument("--wait", action="store_true", help="wait for all jobs to end")
-        options.add_argument(
-            "--watch", action="store_true", help="show the output of all jobs; implies --wait"
-        )
-    return options
-
-
-def _run(options: argparse.Namespace) -> int:
-    spec = jobspec(options, options.command, environment(options.env))
+def submit_and_attach(spec: JSON, options: argparse.Namespace) -> int:
+    """Submit one job and follow it; returns its exit code. With --dry-run only show it."""
     if options.dry_run:
         print(json.dumps(spec))
         return 0
-    with Client() as client:
-        return submit_and_attach(client, spec, options)
-
-
-def submit_and_attach(client: Client, spec: JSON, options: argparse.Namespace) -> int:
-    """Submit one job and follow it; returns its exit code."""
     from minicluster.embedded.commands.attach import attach  # noqa: PLC0415 - submit alone does not need it
 
-    number = client.rpc("job-ingest.submit", request(spec, options))["id"]
-    if options.verbose:
-        note(f"jobid: {jobid.f58(number)}")
-    options.read_only = False
-    options.show_events = options.verbose > 1
-    options.show_exec = options.verbose > 2
-    options.wait_event = options.wait_event or "finish"
-    return attach(client, number, options)
+    with Client() as client:
+        number = client.rpc("job-ingest.submit", request(spec, options))["id"]
+        if options.verbose:
+            note(f"jobid: {jobid.f58(number)}")
+        options.show_events = options.verbose > 1
+        return attach(client, number, options)
 
 
 def request(spec: JSON, options: argparse.Namespace) -> JSON:
@@ -81,41 +66,28 @@ def request(spec: JSON, options: argparse.Namespace) -> JSON:
 
 
 def _submit(options: argparse.Namespace) -> int:
-    numbers = _copies(options)
-    if options.dry_run:
-        for one in _requests(options, numbers):
-            print(json.dumps(one["jobspec"]))
-        return 0
-    requests = _requests(options, numbers)
+    requests = _requests(options)
     first = next(requests)  # what is wrong with the options shows before anything is submitted
+    if options.dry_run:
+        print(json.dumps(first["jobspec"]))  # of several copies the first
+        return 0
     with Client() as client:
         return _Submitting(client, options).all(first, requests)
 
 
-def _copies(options: argparse.Namespace) -> tuple[int, ...] | None:
-    if options.cc and options.bcc:
-        fail("specify only one of --cc or --bcc")
-    text = options.cc or options.bcc
-    try:
-        return idset.decode(text) if text else None
-    except ParseError:
-        fail(f"IDset(): Invalid argument: {text}")
-
-
-def _requests(options: argparse.Namespace, numbers: tuple[int, ...] | None) -> Iterator[JSON]:
+def _requests(options: argparse.Namespace) -> Iterator[JSON]:
     variables = environment(options.env)
-    if numbers is None:
+    if options.cc is None:
         yield request(jobspec(options, options.command, variables), options)
         return
+    try:
+        numbers = idset.decode(options.cc)
+    except ParseError:
+        fail(f"IDset(): Invalid argument: {options.cc}")
     for number in numbers:
         copy = submission.replaced(options, number)
-        changed = copy.env != options.env
-        own = environment(copy.env) if changed else variables
-        yield request(jobspec(copy, copy.command, _marked(own, number, options)), copy)
-
-
-def _marked(variables: dict[str, str], number: int, options: argparse.Namespace) -> dict[str, str]:
-    return {**variables, "FLUX_JOB_CC": str(number)} if options.cc else variables
+        own = environment(copy.env) if copy.env != options.env else variables
+        yield request(jobspec(copy, copy.command, {**own, "FLUX_JOB_CC": str(number)}), copy)
 
 
 class _Submitting:

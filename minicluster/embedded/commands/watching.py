@@ -29,7 +29,7 @@ class Watcher:
     def __init__(self, client: Client, options: argparse.Namespace) -> None:
         self._client = client
         self._options = options
-        self._events = options.watch or options.verbose > 1 or bool(options.wait_event)
+        self._events = options.watch or options.verbose > 1 or options.wait_event
         self._reading = 0
         self._unread: deque[tuple[int, float]] = deque()
         self.code = 0
@@ -50,7 +50,7 @@ class Watcher:
             return
         job = answer["job"]
         status, fatal = job.get("waitstatus"), job.get("exception_severity") == 0
-        if status is None or (fatal and job.get("exception_type") != "exec"):
+        if status is None or fatal:
             self.exception(job.get("exception_type", ""), 0, job.get("exception_note", ""))
         if status is not None:
             self.finished(number, status, job.get("t_cleanup", 0.0) - job.get("t_submit", 0.0))
@@ -79,7 +79,7 @@ class Watcher:
             self._unread.append((number, zero))
             return
         self._reading += 1
-        name = f"{jobid.f58(number)}: " if self._options.verbose else ""
+        name = f"{jobid.f58(number)}: " if self._options.verbose or self._options.label_io else ""
         writer = OutputWriter(label=self._options.label_io, prefix=name, quiet=self._options.quiet)
 
         def taker(response: JSON | None, refusal: RpcError | None) -> None:

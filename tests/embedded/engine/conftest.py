@@ -155,7 +155,7 @@ class Bench:
 
     def call(self, topic: str, **payload: Any) -> Any:
         """The answer of a topic that answers at once; of another, what to await or to iterate."""
-        answer = self.registry._handlers[topic](Request(topic, payload, 1000, 0))
+        answer = self.registry._handlers[topic](Request(topic, payload))
         self.loop.turn()
         return answer
 
@@ -172,7 +172,7 @@ class Bench:
         """The executor reports the whole end of a job."""
         self.engine.events.started(jobid)
         self.engine.events.finished(jobid, status)
-        self.engine.events.released(jobid, range(99), final=True)
+        self.engine.events.released(jobid)
         self.loop.turn()
 
     def running(self) -> list[int]:

@@ -10,8 +10,7 @@ import pytest
 
 from minicluster.embedded.errors import ConfigurationError, RpcError
 from minicluster.embedded.job_control import status_text
-from minicluster.embedded.queues import Queues, seconds
-from minicluster.embedded.services import Request
+from minicluster.embedded.queues import Queues
 
 
 def _refusal(bench: Any, topic: str, **payload: Any) -> tuple[int, str]:
@@ -45,7 +44,6 @@ def _refusal(bench: Any, topic: str, **payload: Any) -> tuple[int, str]:
             {"start": True, "name": "foo"},
             (errno.EINVAL, "'foo' is not a valid queue"),
         ),
-        ("job-manager.queue-enable", {"enable": False}, (errno.EINVAL, "reason is required for disable")),
         ("job-info.lookup", {"id": 3, "keys": ["R"]}, (errno.ENOENT, "invalid job id")),
     ],
 )
@@ -67,17 +65,6 @@ def test_an_inactive_job_cannot_be_steered(bench: Any, topic: str, payload: Any)
     assert _refusal(bench, topic, id=job, **payload)[1] == "job is inactive"
 
 
-def test_another_user_cannot_steer_a_job(bench: Any) -> None:
-    job = bench.submit()
-    handler = bench.registry._handlers["job-manager.raise"]
-    with pytest.raises(RpcError, match="guests can only raise exceptions on their own jobs"):
-        handler(Request("job-manager.raise", {"id": job, "severity": 0, "type": "cancel"}, 1234, 0))
-    handler = bench.registry._handlers["job-manager.raiseall"]
-    payload = {"severity": 0, "type": "cancel", "states": 62, "userid": -1}
-    with pytest.raises(RpcError, match="guests can only raise exceptions on their own jobs"):
-        handler(Request("job-manager.raiseall", payload, 1234, 0))
-
-
 @pytest.mark.parametrize(
     ("options", "refusal"),
     [
@@ -97,8 +84,8 @@ def test_another_user_cannot_steer_a_job(bench: Any) -> None:
             (errno.EINVAL, 'dependency: afterok: "x y" is not a valid jobid'),
         ),
         (
-            {"dependencies": [{"scheme": "begin-time", "value": "+1s"}]},
-            (errno.EINVAL, "Invalid begin-time=+1s"),
+            {"dependencies": [{"scheme": "begin-time", "value": "1"}]},
+            (errno.EINVAL, 'dependency scheme "begin-time" not supported'),
         ),
     ],
 )
@@ -114,7 +101,6 @@ def test_submissions_refused(bench: Any, options: Any, refusal: tuple[int, str])
     [
         ("afterok", 256, "dependency: afterok: job {} failed or was canceled"),
         ("afternotok", 0, "dependency: afternotok: job {} succeeded"),
-        ("afterexcept", 256, "dependency: afterexcept: job {} had no exception"),
         ("afterok", None, "dependency: after: {} never started"),
     ],
 )
@@ -183,25 +169,14 @@ def test_a_queue_stopped_while_jobs_wait(bench: Any) -> None:
     assert bench.running() == full
 
 
-def test_a_disabled_queue_refuses_jobs(bench: Any) -> None:
-    bench.call("job-manager.queue-enable", enable=False, reason="nono")
-    with pytest.raises(RpcError, match="job submission is disabled: nono"):
-        bench.submit()
-    status = bench.call("job-manager.queue-status")
-    assert status == {"enable": False, "start": True, "disable_reason": "nono"}
-    bench.call("job-manager.queue-enable", enable=True)
-    assert bench.submit()
-
-
 @pytest.fixture
 def queued(kit: Any, tmp_path: Any) -> Any:
-    """Two named queues, each with one of the two nodes."""
+    """Two named queues."""
     config = {
-        "queues": {"debug": {"requires": ["slow"]}, "batch": {"requires": ["fast"]}},
+        "queues": {"debug": {}, "batch": {}},
         "policy": {"jobspec": {"defaults": {"system": {"queue": "debug", "duration": "1m"}}}},
     }
-    resources = kit.resources(2, 2, properties={"slow": "0", "fast": "1"})
-    made = kit.Bench(tmp_path, R=resources, config=config)
+    made = kit.Bench(tmp_path, config=config)
     made.call("job-manager.queue-start", start=True, all=True)
     yield made
     made.engine.close()
@@ -209,10 +184,10 @@ def queued(kit: Any, tmp_path: Any) -> Any:
 
 def test_named_queues(queued: Any) -> None:
     assert queued.call("job-manager.queue-list") == {"queues": ["debug", "batch"]}
-    default, batch = queued.submit(), queued.submit(queue="batch", constraints={"ranks": ["0-1"]})
+    default, batch = queued.submit(), queued.submit(queue="batch")
     shown = queued.shown(default)
-    assert (shown["queue"], shown["ranks"], shown["duration"]) == ("debug", "0", 60.0)
-    assert queued.shown(batch)["ranks"] == "1"
+    assert (shown["queue"], shown["duration"]) == ("debug", 60.0)
+    assert queued.shown(batch)["queue"] == "batch"
     stats = queued.call("job-list.job-stats")["queues"]
     assert [(q["name"], q["job_states"]["run"]) for q in stats] == [("debug", 1), ("batch", 1)]
 
@@ -231,9 +206,6 @@ def test_named_queues_are_meant_by_name_or_all(queued: Any) -> None:
     refusal = _refusal(queued, "job-manager.queue-start", start=False)
     assert refusal == (errno.EINVAL, "Use --all to apply this command to all queues")
     assert _refusal(queued, "job-manager.queue-status")[1] == "a named queue is required"
-    queued.call("job-manager.queue-enable", enable=False, name="batch", reason="x")
-    with pytest.raises(RpcError, match="job submission to batch is disabled: x"):
-        queued.submit(queue="batch")
     queued.call("job-manager.queue-start", start=False, all=True)
     assert [queued.call("job-manager.queue-status", name=n)["start"] for n in ("debug", "batch")] == [
         False
@@ -243,34 +215,15 @@ def test_named_queues_are_meant_by_name_or_all(queued: Any) -> None:
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({"queues": {"a": 3}}, "queue a: configuration must be a table"),
-        ({"queues": {"a": {"requires": "x"}}}, "queues.a.requires must be an array of property names"),
+        (
+            {"policy": {"jobspec": {"defaults": {"system": {"duration": "5 parsecs"}}}}},
+            "duration: '5 parsecs' is no duration; right would be 5s, 1.5m, 2h, 1d or none",
+        ),
     ],
 )
 def test_wrong_queue_configuration(config: Any, message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         Queues(config)
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (30, 30.0),
-        ("90", 90.0),
-        ("500ms", 0.5),
-        ("90s", 90.0),
-        ("5m", 300.0),
-        ("1.5h", 5400.0),
-        ("2d", 172800.0),
-    ],
-)
-def test_durations(text: Any, expected: float) -> None:
-    assert seconds(text) == expected
-
-
-def test_a_wrong_duration_says_what_is_right() -> None:
-    with pytest.raises(ConfigurationError, match="duration '5 parsecs' is no Flux Standard Duration such as"):
-        seconds("5 parsecs")
 
 
 @pytest.mark.parametrize(

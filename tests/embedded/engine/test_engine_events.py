@@ -135,16 +135,6 @@ def test_exec_events_have_their_own_log(bench: Any) -> None:
     assert bench.log(job, "guest.exec.eventlog") == [("shell.init", {"size": 1})]
 
 
-def test_release_of_some_ranks_is_not_the_end(bench: Any) -> None:
-    job = bench.submit(nodes=2)
-    bench.engine.events.started(job)
-    bench.engine.events.finished(job, 0)
-    bench.engine.events.released(job, [1], final=False)
-    assert bench.log(job)[-1] == ("release", {"ranks": "1", "final": False})
-    bench.engine.events.released(job, [0], final=True)
-    assert bench.log(job)[-3:] == [("release", {"ranks": "0", "final": True}), ("free", {}), ("clean", {})]
-
-
 def test_reports_about_a_job_that_is_gone_are_ignored(bench: Any) -> None:
     job = bench.submit()
     bench.finish(job)
@@ -181,10 +171,6 @@ OK, BAD = 0, 256
         pytest.param("afterany", OK, "start", id="afterany, success"),
         pytest.param("afterany", BAD, "start", id="afterany, failure"),
         pytest.param("afterany", None, "start", id="afterany, canceled"),
-        pytest.param("after", OK, "start", id="after, started"),
-        pytest.param(
-            "afterexcept", BAD, "dependency after-except={} can never be satisfied", id="no exception"
-        ),
     ],
 )
 def test_dependencies(bench: Any, scheme: str, outcome: int | None, last: str) -> None:
@@ -218,12 +204,3 @@ def test_a_dependency_satisfied_at_submission_is_still_in_the_log(bench: Any) ->
     job = bench.submit(dependencies=[{"scheme": "afterok", "value": str(target)}])
     described = {"description": f"after-success={target}"}
     assert bench.log(job)[1:3] == [("dependency-add", described), ("dependency-remove", described)]
-
-
-def test_begin_time(bench: Any) -> None:
-    begin = bench.loop.now + 10
-    job = bench.submit(dependencies=[{"scheme": "begin-time", "value": str(begin)}])
-    bench.loop.advance(9)
-    assert bench.running() == []
-    bench.loop.advance(2)
-    assert (bench.running(), bench.names(job)[3]) == ([job], "dependency-remove")

@@ -26,11 +26,10 @@ def test_status(bench: Any) -> None:
     }
 
 
-@pytest.mark.parametrize("topic", ["sched.resource-status", "resource.sched-status"])
-def test_sched_status_counts_drained_ranks_as_down(bench: Any, topic: str) -> None:
+def test_sched_status_counts_drained_ranks_as_down(bench: Any) -> None:
     bench.submit(slots=3)
     bench.call("resource.drain", targets="1", reason="disk")
-    answer = bench.call(topic)
+    answer = bench.call("resource.sched-status")
     lite = {key: answer[key]["execution"]["R_lite"] for key in ("all", "down", "allocated")}
     assert lite == {
         "all": [{"rank": "0-1", "children": {"core": "0-1"}}],
@@ -78,7 +77,6 @@ def test_a_drained_rank_keeps_its_job_and_gets_no_other(bench: Any) -> None:
     [
         pytest.param("update", "old", 0, id="update keeps a reason"),
         pytest.param("overwrite", "new", 0, id="overwrite keeps the time"),
-        pytest.param("force-overwrite", "new", 5, id="force-overwrite changes both"),
     ],
 )
 def test_draining_again(bench: Any, mode: str, reason: str, since: float) -> None:
