@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from minicluster.cli.options import ClusterName, Document, EngineOption, Name, Size
-from minicluster.cli.tables import Output, age, show
+from minicluster.cli.tables import Output, age, cell, show
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -83,9 +83,10 @@ def status(name: ClusterName, output: Output = "table") -> None:
         show([{**row, "brokers": _with_drain(brokers, resources)}], (), output)
         return
     for key, value in row.items():
-        typer.echo(f"{key.replace('_', ' ') + ':':<16} {value}")
+        if key != "created":  # the age says it
+            typer.echo(f"{key.replace('_', ' ') + ':':<16} {cell(value)}".rstrip())
     typer.echo("")
-    show(_with_drain(brokers, resources), ("rank", "host", "state", "drained"), output)
+    show(_with_drain(brokers, resources), ("rank", "state", "drained", "host"), output)
 
 
 @app.command()
@@ -100,7 +101,10 @@ def scale(
       minicluster scale mc 2
     """
     done = _order(name, {"order": "scale", "size": size})
-    typer.echo(f"cluster {name}: {done['before']} → {done['size']} brokers")
+    if done["before"] == done["size"]:
+        typer.echo(f"cluster {name}: has {done['size']} brokers already")
+    else:
+        typer.echo(f"cluster {name}: {done['before']} → {done['size']} brokers")
 
 
 @app.command()

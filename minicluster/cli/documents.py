@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -10,6 +10,10 @@ from minicluster.cli.options import Document, Name
 from minicluster.cli.tables import Output, show
 
 app = typer.Typer()
+REDACTED = """\
+# For reading only: the Secret is redacted, and Kubernetes refuses it. What can be applied is printed by
+#   minicluster render FILE --with-secrets
+"""
 
 
 @app.command()
@@ -53,9 +57,13 @@ def render(
     ] = False,
     output: Annotated[str, typer.Option("--output", "-o", help="yaml or json.")] = "yaml",
 ) -> None:
-    """Print the Kubernetes objects of a document.
+    """Print the Kubernetes objects of a document, its Secret without data.
 
-    minicluster render cluster.yaml | kubectl apply -f -
+    minicluster render cluster.yaml
+
+    Redacted objects are for reading: Kubernetes refuses such a Secret. To apply them:
+
+    minicluster render cluster.yaml --with-secrets | kubectl apply -f -
     """
     import json
 
@@ -67,11 +75,24 @@ def render(
     cluster = documents.parse(text.text, text.place, name).cluster
     keys = curve.generate() if with_secrets else None
     objects = plan.render(cluster, plan.Site(), keys, with_secrets=with_secrets)
+    if not with_secrets:
+        objects = [_inapplicable(each) if each["kind"] == "Secret" else each for each in objects]
     if output == "json":
         items = {"apiVersion": "v1", "kind": "List", "items": objects}
         typer.echo(json.dumps(items, indent=2, ensure_ascii=False))
     else:
+        typer.echo("" if with_secrets else REDACTED, nl=False)
         typer.echo(plan.to_yaml(objects), nl=False)
+
+
+def _inapplicable(secret: dict[str, Any]) -> dict[str, Any]:
+    """Return a redacted Secret as one that an API server refuses: as `data` the words are no base64.
+
+    As `stringData` they would be taken for the certificate, and no broker would start with that.
+    """
+    return {key: value for key, value in secret.items() if key != "stringData"} | {
+        "data": secret["stringData"]
+    }
 
 
 @app.command()

@@ -72,7 +72,7 @@ def jobs(
     which = JobFilter() if every else JobFilter(states=JobState.ACTIVE)
     with connection.of(name) as instance:
         rows = [_row(job) for job in instance.jobs(which, limit=0)]
-    show(rows, ("id", "name", "state", "tasks", "nodes", "time", "ranks"), output, "no jobs")
+    show(rows, ("id", "state", "tasks", "nodes", "time", "ranks", "name"), output, "no jobs")
 
 
 @app.command()
@@ -84,8 +84,8 @@ def attach(name: ClusterName, job: JobId) -> None:
     from minicluster.local import connection
 
     with connection.of(name) as instance:
-        jobid = connection.number(job)
-        labelled = instance.job(jobid).ntasks > 1
+        found = connection.job(instance, name, job)
+        jobid, labelled = found.id, found.ntasks > 1
         connection.copy_output(instance, jobid, labelled=labelled)
         code = connection.exit_code(instance.wait(jobid))
     raise typer.Exit(code)
@@ -98,9 +98,15 @@ def cancel(name: ClusterName, job: JobId) -> None:
     minicluster cancel mc ƒABC123
     """
     from minicluster.local import connection
+    from minicluster.local.errors import UsageProblem
 
     with connection.of(name) as instance:
-        instance.cancel(connection.number(job), "minicluster cancel")
+        found = connection.job(instance, name, job)
+        if found.result is not None:
+            raise UsageProblem(
+                f"{job}: has ended already, with {found.result.name}; there is nothing to cancel"
+            )
+        instance.cancel(found.id, "minicluster cancel")
 
 
 @app.command()
@@ -139,7 +145,7 @@ def _row(job: Job) -> dict[str, Any]:
         "name": job.name,
         "state": job.result.name if job.result else job.state.name,
         "tasks": job.ntasks,
-        "nodes": job.nnodes,
+        "nodes": job.nnodes or None,  # not known before it runs
         "time": age(end - job.t_run) if job.t_run else "",
         "ranks": job.ranks,
         "exit_code": job.returncode,

@@ -1,93 +1,24 @@
-"""`minicluster`: the commands of all packages behind one name, each loaded only when it is used."""
+"""`minicluster`: the command line as a process, with its exit codes and its errors in plain words."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
-from functools import cached_property
-from importlib.metadata import EntryPoint, entry_points
-from typing import TYPE_CHECKING, Any
 
-import typer
-from typer.core import TyperGroup
-
-if TYPE_CHECKING:
-    from typer.core import TyperCommand
-
-GROUP = "minicluster.commands"
 OURS = ("minicluster.", "broker_config.", "queue_policies.")
 """Errors of these packages are written for people: they are shown without a traceback."""
-
-HELP = """Run Flux MiniClusters on this machine, from the documents that run them on Kubernetes.
-
-  minicluster run examples/hello-world/minicluster.yaml
-
-  minicluster up cluster.yaml; minicluster submit NAME -- ./a.out; minicluster down NAME
-
-Exit codes: that of the main command; 1 an invalid document, 2 a wrong call, 124 --timeout, 125 the cluster
-failed, 130 Ctrl-C, 143 SIGTERM.
-"""
-
-
-class Commands(TyperGroup):
-    """Commands found by entry point; a module is imported when its command is called, or for --help."""
-
-    @cached_property
-    def _found(self) -> dict[str, EntryPoint]:
-        return {each.name: each for each in entry_points(group=GROUP)}
-
-    def list_commands(self, _ctx: Any) -> list[str]:
-        """Return every command's name, in the order in which one needs them."""
-        order = [
-            "run",
-            "up",
-            "list",
-            "status",
-            "submit",
-            "jobs",
-            "attach",
-            "cancel",
-            "scale",
-            "shell",
-            "logs",
-            "down",
-        ]
-        return sorted(self._found, key=lambda name: (order.index(name) if name in order else 99, name))
-
-    def get_command(self, _ctx: Any, cmd_name: str) -> Any:
-        """Return a command, importing its group."""
-        if cmd_name not in self._found:
-            return None
-        group: Any = typer.main.get_command(self._found[cmd_name].load())
-        members: dict[str, TyperCommand] = getattr(group, "commands", {})
-        return members.get(cmd_name, group)
-
-
-def _version(wanted: bool) -> None:
-    if wanted:
-        from minicluster import __version__
-
-        typer.echo(f"minicluster {__version__}")
-        raise typer.Exit
-
-
-app = typer.Typer(
-    cls=Commands, help=HELP, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
-)
-
-
-@app.callback()
-def _options(
-    version: bool = typer.Option(
-        False, "--version", callback=_version, is_eager=True, help="Show the version."
-    ),
-) -> None:
-    """The options before a command (typer wants a function to hang them on)."""
 
 
 def run() -> None:
     """Run the command line, and end with its exit code."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C while modules load has nothing to clean up
+    from minicluster.cli.commands import app
+
+    signal.signal(signal.SIGINT, before)
     try:
         app()
     except KeyboardInterrupt:
@@ -103,6 +34,7 @@ def run() -> None:
 
 def _told(error: Exception) -> int:
     """Print an error of ours, and return the exit code for it."""
-    for line in str(error).splitlines():
-        print(f"minicluster: {line}" if not line.startswith(" ") else line, file=sys.stderr)
+    with contextlib.suppress(OSError):  # a terminal that was closed
+        for line in str(error).splitlines():
+            print(f"minicluster: {line}" if not line.startswith(" ") else line, file=sys.stderr, flush=True)
     return int(getattr(error, "exit_code", 1))

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
@@ -11,31 +14,62 @@ import typer
 Format = Literal["table", "json"]
 Output = Annotated[Format, typer.Option("--output", "-o", help="How to print it.")]
 Row = Mapping[str, Any]
+GAP = "  "
 
 
 def show(rows: Sequence[Row], columns: Sequence[str], output: Format, empty: str = "") -> None:
-    """Print rows: as a JSON array with every field, or as a table of these columns."""
+    """Print rows: as a JSON array with every field, or as a table of these columns.
+
+    Nothing is ever cut. On a terminal that is too narrow for a table whose last column may run over the edge,
+    each row becomes a block of lines.
+    """
     if output == "json":
         typer.echo(json.dumps(list(rows), indent=2, ensure_ascii=False))
     elif rows:
-        _table(rows, columns)
+        lines = [[cell(row[column]) for column in columns] for row in rows]
+        titles = [column.replace("_", " ") for column in columns]
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+        typer.echo("\n".join(_table(titles, lines, width) or _blocks(titles, lines)))
     elif empty:
         typer.echo(empty)
 
 
-def _table(rows: Sequence[Row], columns: Sequence[str]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+def cell(value: object) -> str:
+    """Return a value as a person reads it; control characters, which could move the cursor, are spelt out."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    text = "" if value is None else str(value)
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in text
+    )
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        table.add_column(column.upper().replace("_", " "), no_wrap=True)
-    for row in rows:
-        table.add_row(*(Text("" if row[column] is None else str(row[column])) for column in columns))
-    console = Console()
-    # Into a pipe or file a table is as wide as it is: cut fields would be no use there.
-    console.print(table, width=None if console.is_terminal else 1000, crop=False)
+
+def _table(titles: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[str]:
+    """Return the lines of a table; none where all columns but the last need more than `width` (0: any)."""
+    from rich.cells import cell_len
+
+    table = [[title.upper() for title in titles], *rows]
+    widths = [max(map(cell_len, column)) for column in zip(*table, strict=True)]
+    if width and sum(widths[:-1]) + len(GAP) * len(widths[:-1]) + cell_len(table[0][-1]) > width:
+        return []
+    lines = [
+        GAP.join(
+            text + " " * (size - cell_len(text)) for text, size in zip(row, widths, strict=True)
+        ).rstrip()
+        for row in table
+    ]
+    if width and not os.environ.get("NO_COLOR"):
+        lines[0] = f"\x1b[1m{lines[0]}\x1b[0m"
+    return lines
+
+
+def _blocks(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    margin = max(map(len, titles)) + 2
+    blocks = [
+        "\n".join(f"{title + ':':<{margin}}{text}".rstrip() for title, text in zip(titles, row, strict=True))
+        for row in rows
+    ]
+    return "\n\n".join(blocks).splitlines()
 
 
 def age(seconds: float) -> str:

@@ -45,6 +45,18 @@ def number(text: str) -> int:
         raise UsageProblem(f"{text}: is no job id; `minicluster jobs` lists them") from error
 
 
+def job(instance: Instance, name: str, text: str) -> Job:
+    """Return a cluster's job by the id that a person wrote. Raises UsageProblem."""
+    from minicluster.instance.errors import JobNotFound
+
+    try:
+        return instance.job(number(text))
+    except JobNotFound as error:
+        raise UsageProblem(
+            f"{text}: cluster {name} has no such job; `minicluster jobs {name} --all` lists what it has"
+        ) from error
+
+
 def written(jobid: int) -> str:
     """Return a job id as people write it (F58, RFC 19); in ASCII where the terminal knows no more."""
     from minicluster.embedded.jobid import f58, f58plain

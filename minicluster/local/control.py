@@ -55,7 +55,7 @@ def _result(answers: Any, notice: Callable[[str], None]) -> Message:
         else:
             done: Message = answer["done"]
             return done
-    raise SupervisorError("the cluster's supervisor ended before it was done; see minicluster logs")
+    raise SupervisorError("the cluster's supervisor ended before it was done")
 
 
 class Refused(SupervisorError):  # noqa: N818 - as in errors.py

@@ -6,10 +6,10 @@ import asyncio
 import signal
 from typing import TYPE_CHECKING, Any, Self
 
-from minicluster.local.errors import Interrupted
+from minicluster.local.errors import Interrupted, LocalError
 
 if TYPE_CHECKING:
-    from types import FrameType
+    from types import FrameType, TracebackType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -30,12 +30,18 @@ class Interrupts:
 
     def __enter__(self) -> Self:
         for signum in SIGNALS:
+            if signum == signal.SIGHUP and signal.getsignal(signum) is signal.SIG_IGN:
+                continue  # nohup(1)
             self._before[signum] = signal.signal(signum, self._on_signal)
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(
+        self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
         for signum, handler in self._before.items():
             signal.signal(signum, handler)
+        if self.signum and isinstance(error, Exception) and not isinstance(error, LocalError):
+            raise Interrupted(self.signum) from None  # a module being imported made it an ImportError
 
     def watch(self) -> None:
         """From now on a signal cancels the task that calls this."""
@@ -51,7 +57,7 @@ class Interrupts:
         self._calm = True
 
     def _on_signal(self, signum: int, _: FrameType | None) -> None:
-        if self._calm:
+        if self._calm or self.signum:  # a second one must not cancel the clean-up that the first began
             if self._loop is not None and not self._loop.is_closed():
                 self._loop.call_soon_threadsafe(self.hurry.set)
             return

@@ -160,7 +160,8 @@ class Kubelet:
             elif pid in self._children:
                 process, future = self._children.pop(pid)
                 process.returncode = os.waitstatus_to_exitcode(status)
-                future.set_result(_as_shell(process.returncode))
+                if not future.done():  # whoever waited may have been interrupted
+                    future.set_result(_as_shell(process.returncode))
         self._changed.set()
 
     def _ended(self, group: _Group, status: int) -> None:

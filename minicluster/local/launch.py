@@ -36,7 +36,7 @@ def up(
     """Bring a persistent cluster up, and return its name. Raises LocalError."""
     source = documents.parse(document.text, document.place, name)
     documents.with_request(source, size=size)
-    if restore and not os.access(restore, os.R_OK):
+    if restore and not (Path(restore).is_file() and os.access(restore, os.R_OK)):
         raise UsageProblem(f"--restore {restore}: there is no such file, or it cannot be read")
     called = source.cluster.metadata.name
     task = {

@@ -50,6 +50,7 @@ def prepare(
     cluster = _for_this_machine(source.cluster, directory)
     plan, mapping = _planned(source, cluster, directory)
     _write_files(plan.objects, directory)
+    _hide_places(directory)
     links, unlinked = volumes.link(mapping)
     for text in unlinked:
         notice(text)
@@ -111,6 +112,15 @@ def _write_files(objects: tuple[Object, ...], directory: ClusterDirectory) -> No
             descriptor = os.open(directory.curve, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o400)
             with os.fdopen(descriptor, "w") as file:
                 file.write(certificate)
+
+
+def _hide_places(directory: ClusterDirectory) -> None:
+    """Let the batch script name no file that goes with the cluster: its content is shown at the end."""
+    from broker_config.start_script import BATCH_FILE
+
+    script = directory.config / BATCH_FILE
+    if script.exists() and f"logs={directory.output}" in (text := script.read_text()):
+        script.write_text(text.replace(": $logs/job-$1.out, $logs/job-$1.err", ""))
 
 
 def _write_engine(directory: ClusterDirectory) -> None:

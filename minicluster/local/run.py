@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from minicluster.local import preparation, state_directory, state_file
-from minicluster.local.cluster import EXIT_CODE, MAIN_STARTED, LocalCluster, Outcome
+from minicluster.local.cluster import EXIT_CODE, MAIN_STARTED, POLL, LocalCluster, Outcome
 from minicluster.local.errors import BringUpFailed, Interrupted, LeadLost, TimeOver
 from minicluster.local.interrupts import Interrupts
 from minicluster.local.kubelet import Streams
@@ -189,7 +189,7 @@ class _Run:
             if joined < self._size and time.monotonic() > patience:
                 patience += PATIENCE
                 self._name_missing(cluster)
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(POLL)
 
     def _name_missing(self, cluster: LocalCluster) -> None:
         for rank in range(self._size):

@@ -75,7 +75,7 @@ async def shrink(
     brokers: Brokers, cluster: LocalCluster, ranks: range, timeout: float, notice: Notice
 ) -> None:
     """Let these ranks, the highest, leave: after their jobs ended, or were restarted elsewhere."""
-    notice(f"draining {_ranks(ranks)}: no new work for it, running jobs have {timeout:g} s")
+    notice(f"draining {_ranks(ranks)}: no new work goes there, running jobs have {timeout:g} s")
     await brokers.call(lambda instance: instance.drain(_idset(ranks), REASON))
     await finish_or_restart(brokers, set(ranks), timeout, notice)
     await cluster.leave(ranks, GRACE)
@@ -104,13 +104,15 @@ async def finish_or_restart(brokers: Brokers, ranks: set[int], timeout: float, n
             told = len(jobs)
             notice(f"waiting for {told} running job{'s' if told > 1 else ''}")
         await asyncio.sleep(POLL)
+    from minicluster.embedded.jobid import f58
+
     stuck = [job.id for job in jobs]
     await brokers.call(
         lambda instance: restarts.restart(
             instance,
             stuck,
             "its broker leaves; it is started again",
-            lambda moved: notice(f"job {moved.old} was restarted as {moved.new}"),
+            lambda moved: notice(f"job {f58(moved.old)} was restarted as {f58(moved.new)}"),
         )
     )
 

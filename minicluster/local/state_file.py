@@ -102,4 +102,12 @@ def need(name: str) -> tuple[ClusterDirectory, ClusterState]:
             f"cluster {name}: its supervisor (process {state.pid}) died; what it left has been removed."
             " Start it again with minicluster up"
         )
-    raise NoSuchCluster(f"cluster {name}: is not up; `minicluster list` shows the ones that are")
+    raise NoSuchCluster(f"cluster {name}: is not up; {_what_is(name)}")
+
+
+def _what_is(name: str) -> str:
+    """Say which name was probably meant, else how to see them."""
+    import difflib
+
+    near = difflib.get_close_matches(name, [state.name for _, state in live_clusters()], 1)
+    return f"did you mean {near[0]}?" if near else "`minicluster list` shows the ones that are"

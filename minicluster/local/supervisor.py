@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from minicluster.local import documents, preparation, state_directory, state_file
 from minicluster.local.cluster import LocalCluster
 from minicluster.local.control import LONGEST_ORDER, Message, peer_is_owner
-from minicluster.local.errors import BringUpFailed, LocalError, UsageProblem
+from minicluster.local.errors import BringUpFailed, LocalError, TimeOver, UsageProblem
 from minicluster.local.kubelet import Streams
 from minicluster.local.records import ClusterState, Phase
 from minicluster.local.saving import save
@@ -58,7 +58,7 @@ class Supervisor:
         for signum in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             loop.add_signal_handler(signum, self._over.set)
         try:
-            async with self._serving():
+            async with self._serving(), self._limited():
                 await self._until_over(self._bring_up())
                 if not self._over.is_set():
                     self._set(phase=Phase.RUNNING)
@@ -69,6 +69,21 @@ class Supervisor:
             self._brokers.close()
             await self._cluster.stop(GRACE)
             self._cluster.kill()
+
+    @contextlib.asynccontextmanager
+    async def _limited(self) -> AsyncIterator[None]:
+        """End the cluster when spec.deadlineSeconds is over, as Kubernetes ends a Job with all its pods."""
+        spec = self._prepared.cluster.spec
+        seconds = spec.deadline_seconds
+        if seconds and "deadline_seconds" in spec.model_fields_set:
+            self._report({"notice": f"spec.deadlineSeconds: the cluster ends by itself in {seconds} s"})
+        try:
+            async with asyncio.timeout(seconds or None):
+                yield
+        except TimeoutError as error:
+            raise TimeOver(
+                f"spec.deadlineSeconds {seconds}: the time is over; the cluster was ended"
+            ) from error
 
     async def _until_over(self, work: Awaitable[Any]) -> None:
         """Do the work, unless the end is ordered before it is done."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
 import os
 import subprocess
 import sys
-import time
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -46,20 +47,18 @@ def test_every_command_has_help_with_an_example(command: str) -> None:
 
 
 def test_help_comes_quickly() -> None:
-    """The best of three, so that a busy machine does not fail it."""
-    assert min(_seconds("--help") for _ in range(3)) < 0.6
+    """In processor time, so that a busy machine does not fail it."""
+    before = os.times()
+    _call("--help")
+    after = os.times()
+    used = after.children_user + after.children_system - before.children_user - before.children_system
+    assert used < 0.5
 
 
 def test_importing_the_package_takes_less_than_50_ms() -> None:
     code = "import time; begun = time.perf_counter(); import minicluster; print(time.perf_counter() - begun)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert float(done.stdout) < 0.05
-
-
-def _seconds(*arguments: str) -> float:
-    begun = time.monotonic()
-    _call(*arguments)
-    return time.monotonic() - begun
 
 
 def test_an_unknown_command_ends_with_2() -> None:
@@ -122,6 +121,21 @@ def test_render_prints_the_objects_without_secrets() -> None:
     objects = list(yaml.safe_load_all(done.stdout))
     assert {"ConfigMap", "Secret", "Service", "Job"} <= {each["kind"] for each in objects}
     assert "secret-key" not in done.stdout
+
+
+def test_what_render_redacts_is_marked_and_cannot_be_applied() -> None:
+    """An API server takes only base64 for `data`: the words in its place are none."""
+    done = _call("render", EXAMPLES / "hello-world" / "minicluster.yaml")
+    assert done.stdout.startswith("# For reading only: the Secret is redacted, and Kubernetes refuses it.")
+    (secret,) = [each for each in yaml.safe_load_all(done.stdout) if each["kind"] == "Secret"]
+    assert "stringData" not in secret
+    with pytest.raises(binascii.Error):
+        base64.b64decode(secret["data"]["curve.cert"], validate=True)
+
+
+def test_renders_help_applies_only_with_secrets() -> None:
+    (line,) = [line for line in _call("render", "--help").stdout.splitlines() if "kubectl" in line]
+    assert "--with-secrets" in line
 
 
 def test_render_shows_secrets_where_they_are_asked_for() -> None:

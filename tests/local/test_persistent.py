@@ -147,6 +147,56 @@ def test_a_dead_supervisor_is_noticed_and_cleaned_up(up: Machine) -> None:
     assert up.left() == ([], [])
 
 
+def test_a_mistyped_name_is_recognised(up: Machine) -> None:
+    done = up.call("down", "mcc")
+    assert (done.returncode, done.stderr) == (
+        125,
+        "minicluster: cluster mcc: is not up; did you mean mc?\n",
+    )
+
+
+@pytest.mark.parametrize("command", ["attach", "cancel"])
+def test_an_unknown_job(up: Machine, command: str) -> None:
+    done = up.call(command, "mc", "f123")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "minicluster: f123: cluster mc has no such job; `minicluster jobs mc --all` lists what it has\n",
+    )
+
+
+def test_a_job_that_ended_can_be_attached_to_but_not_cancelled(up: Machine) -> None:
+    job = up.good("submit", "mc", "--", "echo", "done").stdout.strip()
+    assert [up.good("attach", "mc", job).stdout for _ in range(2)] == ["done\n"] * 2
+    done = up.call("cancel", "mc", job)
+    assert (done.returncode, done.stderr) == (
+        2,
+        f"minicluster: {job}: has ended already, with COMPLETED; there is nothing to cancel\n",
+    )
+
+
+def test_two_scalings_at_once_take_turns(up: Machine) -> None:
+    both = [up.start("scale", "mc", size) for size in ("3", "4")]
+    ends = [each.communicate(timeout=60) for each in both]
+    assert [each.returncode for each in both] == [0, 0], ends
+    assert up.rows("status", "mc")[0]["brokers_online"] in {3, 4}
+
+
+def test_a_deadline_ends_a_cluster_that_stays(embedded: Machine, tmp_path: Path) -> None:
+    """As on Kubernetes, where it ends the Job; `up` says so."""
+    done = embedded.up(document(tmp_path, spec={**SPEC, "deadlineSeconds": 2}))
+    assert done.returncode == 0
+    assert "minicluster: spec.deadlineSeconds: the cluster ends by itself in 2 s" in done.stderr
+    eventually(lambda: embedded.left() == ([], []), "its end")
+
+
+def test_a_deadline_that_passes_while_it_comes_up(embedded: Machine, tmp_path: Path) -> None:
+    path = document(tmp_path, spec={**SPEC, "deadlineSeconds": 1}, commands={"pre": "sleep 600"})
+    done = embedded.up(path)
+    assert done.returncode == 124
+    assert "spec.deadlineSeconds 1: the time is over; the cluster was ended" in done.stderr
+    assert embedded.left() == ([], [])
+
+
 def test_down_without_such_a_cluster(machine: Machine) -> None:
     done = machine.call("down", "mc")
     assert (done.returncode, done.stderr) == (
@@ -174,6 +224,13 @@ def test_a_dump_of_the_other_engine_is_refused(embedded: Machine, tmp_path: Path
     assert "embedded" in done.stderr
     assert "Flux" in done.stderr
     assert embedded.left() == ([], [])
+
+
+@pytest.mark.parametrize("name", ["absent", "."], ids=["absent", "directory"])
+def test_what_is_no_file_cannot_be_restored(embedded: Machine, tmp_path: Path, name: str) -> None:
+    done = embedded.up(document(tmp_path, spec=SPEC), "--restore", str(tmp_path / name))
+    assert done.returncode == 2
+    assert "there is no such file, or it cannot be read" in done.stderr
 
 
 def test_the_control_socket_is_the_owners(up: Machine) -> None:

@@ -110,6 +110,28 @@ def test_the_time_limit_ends_it_with_124(machine: Machine, tmp_path: Path) -> No
     assert machine.left() == ([], [])
 
 
+def test_the_documents_deadline_ends_it_with_124(embedded: Machine, tmp_path: Path) -> None:
+    done = embedded.run(document(tmp_path, spec={"deadlineSeconds": 1}, command="sleep 600"))
+    assert done.returncode == 124
+    assert "minicluster: spec.deadlineSeconds 1: the time is over; the run was ended" in done.stderr
+
+
+def test_batch_names_no_file_that_goes_with_the_run(embedded: Machine, tmp_path: Path) -> None:
+    """What the jobs wrote is shown instead."""
+    done = embedded.run(document(tmp_path, batch=True, command="echo one\nsh -c 'exit 3'"))
+    assert (done.returncode, done.stdout.splitlines()) == (
+        3,
+        ["job 0 ended with 0", "job 1 ended with 3", "job-0: one"],
+    )
+
+
+def test_batch_names_the_files_that_stay(embedded: Machine, tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    done = embedded.run(document(tmp_path, batch=True, logs=str(kept), command="echo one"))
+    assert f"job 0 ended with 0: {kept}/job-0.out" in done.stdout
+    assert (kept / "job-0.out").read_text() == "one\n"
+
+
 def test_a_job_that_ignores_sigterm_is_ended(machine: Machine, tmp_path: Path) -> None:
     stubborn = "sh -c 'trap \"\" TERM INT HUP; while :; do sleep 1; done'"
     done = machine.run(document(tmp_path, command=stubborn), "--timeout", "2")

@@ -1,0 +1,80 @@
+"""The commands of all packages behind one name, each loaded only when it is used."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING, Any
+
+import typer
+from typer.core import TyperGroup
+
+if TYPE_CHECKING:
+    from typer.core import TyperCommand
+
+GROUP = "minicluster.commands"
+HELP = """Run Flux MiniClusters on this machine, from the documents that run them on Kubernetes.
+
+  minicluster run examples/hello-world/minicluster.yaml
+
+  minicluster up cluster.yaml; minicluster submit NAME -- ./a.out; minicluster down NAME
+
+Exit codes: that of the main command; 1 an invalid document, 2 a wrong call,
+124 time over, 125 the cluster failed, 129 hang-up, 130 Ctrl-C, 143 SIGTERM.
+"""
+
+
+class Commands(TyperGroup):
+    """Commands found by entry point; a module is imported when its command is called, or for --help."""
+
+    @cached_property
+    def _found(self) -> dict[str, EntryPoint]:
+        return {each.name: each for each in entry_points(group=GROUP)}
+
+    def list_commands(self, _ctx: Any) -> list[str]:
+        """Return every command's name, in the order in which one needs them."""
+        order = [
+            "run",
+            "up",
+            "list",
+            "status",
+            "submit",
+            "jobs",
+            "attach",
+            "cancel",
+            "scale",
+            "shell",
+            "logs",
+            "down",
+        ]
+        return sorted(self._found, key=lambda name: (order.index(name) if name in order else 99, name))
+
+    def get_command(self, _ctx: Any, cmd_name: str) -> Any:
+        """Return a command, importing its group."""
+        if cmd_name not in self._found:
+            return None
+        group: Any = typer.main.get_command(self._found[cmd_name].load())
+        members: dict[str, TyperCommand] = getattr(group, "commands", {})
+        return members.get(cmd_name, group)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from minicluster import __version__
+
+        typer.echo(f"minicluster {__version__}")
+        raise typer.Exit
+
+
+app = typer.Typer(
+    cls=Commands, help=HELP, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
+)
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Show the version."
+    ),
+) -> None:
+    """The options before a command (typer wants a function to hang them on)."""
