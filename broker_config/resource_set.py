@@ -79,7 +79,7 @@ def of_settings(settings: BrokerSettings) -> ResourceSet:
     node = settings.node
     properties = {name: idset.decode(ranks) for name, ranks in node.properties.items()}
     hosts = broker_toml.hosts(settings.broker_toml) if settings.broker_toml else settings.hosts
-    return of_hosts(hosts, node.cores or 1, node.gpus, properties)
+    return of_hosts(hosts, 1 if node.cores is None else node.cores, node.gpus, properties)
 
 
 def of_hosts(

@@ -159,7 +159,8 @@ class FluxView:
 class NodeResources:
     """What one broker has to schedule; `properties` maps a property (RFC 20) to ranks as an idset.
 
-    Without `cores` it is what the broker may use where it runs: its CPU affinity, bounded by its cgroup's quota.
+    Without `cores` it is what the broker may use where it runs: its CPU affinity, bounded by its cgroup's
+    quota.
     """
 
     cores: int | None = 1
@@ -220,7 +221,7 @@ class BrokerSettings:
 
     @property
     def resources_path(self) -> str:
-        """Where a broker finds R: as rendered, or with the cores that the start script found written into it."""
+        """Where a broker finds R: as rendered, or with the cores that the start script wrote into it."""
         if self.node.cores is not None:
             return f"{self.config_dir}/R"
         return f"{self.curve_path.rpartition('/')[0]}/R"
@@ -242,7 +243,11 @@ class BrokerSettings:
 
 @dataclass(frozen=True, slots=True)
 class ServiceSettings:
-    """One sidecar (in the broker's pod) or one service container (in the services pod)."""
+    """One sidecar (in the broker's pod) or one service container (in the services pod).
+
+    With `stays` a command that ended with 0 is over for good: the script waits for its pod's end, because
+    Kubernetes starts a sidecar again whatever it ended with. One that failed is started again.
+    """
 
     command: str = ""
     hooks: Hooks = Hooks()
@@ -250,6 +255,7 @@ class ServiceSettings:
     environment: Mapping[str, str] = field(default_factory=dict)
     view: FluxView = FluxView()
     wait_socket: bool = True  # false in the services pod, and with flux.noWaitSocket
+    stays: bool = False  # true beside a broker
 
 
 def _numbered(name: str, first: int, stop: int) -> tuple[str, ...]:

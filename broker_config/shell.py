@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 _BARE = re.compile(r"[A-Za-z0-9_@%+=:,./-]+", re.ASCII)
 _RAW_BYTES = re.compile("([\udc80-\udcff]+)")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_EXPANSION = re.compile(r"\$\{(?!\w+\})", re.ASCII)
 _OPERATORS = frozenset("\n;&|<>()")
 _RESERVED = frozenset(["!", "{", "}", "[[", "case", "do", "done", "elif", "else", "esac", "fi", "for"])
 _RESERVED |= frozenset(["function", "if", "in", "then", "until", "while"])
@@ -67,13 +68,20 @@ def is_simple(line: str) -> bool:
 
 
 def substitutes(line: str) -> bool:
-    """Whether `line` holds a command substitution: if that is broken, so is the script around it."""
-    return "`" in line or "$(" in line
+    """Whether `line` holds a command substitution, or an expansion that is more than a name in braces.
+
+    If one of those is broken, so is the script around it.
+    """
+    return _runs_commands(line) or bool(_EXPANSION.search(line))
 
 
 def is_words(text: str) -> bool:
     """Whether `text` is shell words and nothing else, so that it can stand inside a command."""
-    return bool(_words(text.strip())) and not substitutes(text)
+    return bool(_words(text.strip())) and not _runs_commands(text)
+
+
+def _runs_commands(line: str) -> bool:
+    return "`" in line or "$(" in line
 
 
 def _quoted(part: str) -> str:

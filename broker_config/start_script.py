@@ -100,6 +100,7 @@ def service_script(settings: ServiceSettings) -> str:
     return _template("service.sh.j2").render(
         **_common(settings.hooks, settings.logging, settings.environment, settings.view),
         wait_socket=settings.wait_socket,
+        stays=settings.stays,
         service_pre=_hook("commands.servicePre", settings.hooks.service_pre),
         command=command,
     )
@@ -116,7 +117,7 @@ def _common(
         "has_hooks": any((hooks.init, hooks.pre, hooks.broker_pre, hooks.worker_pre, hooks.service_pre)),
         "post": shell.quote(hooks.post) if hooks.post.strip() else "",
         "setup": list(
-            filter(None, (_hook("commands.init", hooks.init), *_view_lines(view), *_exports(environment)))
+            filter(None, (_hook("commands.init", hooks.init), *view_lines(view), *_exports(environment)))
         ),
     }
 
@@ -129,8 +130,8 @@ def _exports(environment: Mapping[str, str]) -> list[str]:
     return [f"export {shell.check_name(name)}={shell.quote(value)}" for name, value in environment.items()]
 
 
-def _view_lines(view: FluxView) -> list[str]:
-    """The view comes last on PATH: what the container brings itself goes first."""
+def view_lines(view: FluxView) -> list[str]:
+    """The shell lines that let Flux be found; what the container brings itself goes first on PATH."""
     if view.disable:
         return []
     mount = shell.quote(view.mount_path)
@@ -173,8 +174,8 @@ def _program(settings: BrokerSettings) -> list[str]:
 def _watched(settings: BrokerSettings, words: str) -> list[str]:
     """Submit the main job and show its output until it ends.
 
-    `flux submit --watch --label-io` puts the job's id before each line as well, which tells nothing where there
-    is one job: then it is attached to.
+    `flux submit --watch --label-io` puts the job's id before each line as well, which tells nothing where
+    there is one job: then it is attached to.
     """
     submit = _words("flux.submitCommand", settings.submit.command)
     flags = _flags(settings)

@@ -4,13 +4,20 @@ A view image keeps Flux in /opt/software and /opt/views, with /opt/view a link i
 only where it was built for, so both are mounted at these very paths, and all of /opt at `mountPath`, where
 the start script finds `view/bin`. Where the cluster mounts images as volumes that is all; else an init
 container copies /opt into a volume of the pod.
+
+Documents written for the reference say `. /mnt/flux/flux-view.sh`: the init container writes that file
+beside the copy. An image volume cannot be written to, so there is no such file; the start script has done all
+that it would do, so that a document can leave the line out.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker_config import start_script
 from minicluster import spec as document
+from minicluster.plan import settings
+from minicluster.plan.constants import RUN_DIR
 from minicluster.plan.fields import passed, present
 from minicluster.plan.security import container_context, like_runner
 from minicluster.plan.volumes import Mounted
@@ -23,7 +30,7 @@ if TYPE_CHECKING:
 _VOLUME = "minicluster-view"
 _SOURCE = "opt"
 _FIXED = ("software", "views")
-_COPY = 'cp -a /opt/. "$0"/'
+_COPY = 'cp -a /opt/. "$0"/ && printf %s "$1" >"$0"/flux-view.sh'
 
 
 def mounted(cluster: MiniCluster, site: Site) -> Mounted | None:
@@ -51,13 +58,23 @@ def init_containers(cluster: MiniCluster, site: Site) -> list[Object]:
             name=view.name,
             image=view.image,
             imagePullPolicy=_pull_policy(view),
-            command=["/bin/sh", "-c", _COPY, view.mount_path],
+            command=["/bin/sh", "-c", _COPY, view.mount_path, _script(cluster)],
             workingDir=view.working_dir,
             resources=passed(view.resources),
             securityContext=container_context(cluster.spec.pod, context),
             volumeMounts=[{"name": _VOLUME, "mountPath": view.mount_path}],
         )
     ]
+
+
+def _script(cluster: MiniCluster) -> str:
+    """Return flux-view.sh: Flux on PATH, and where this pod's broker has its socket.
+
+    It leaves FLUX_URI alone: a broker that finds one takes itself for a part of that instance.
+    """
+    lines = start_script.view_lines(settings.flux_view(cluster))
+    place = "flux/local-$JOB_COMPLETION_INDEX" if cluster.spec.flux.disable_socket else "local"
+    return "\n".join([*lines, f"export fluxsocket=local://{RUN_DIR}/{place}", ""])
 
 
 def _source(view: FluxContainer, site: Site) -> Object:

@@ -51,7 +51,7 @@ def broker_settings(cluster: MiniCluster, site: Site) -> to.BrokerSettings:
             gpus=rank_resources.gpus(runner.resources),
         ),
         archive=to.Archive(path=spec.archive.path, drain_timeout=spec.drain_timeout_seconds),
-        view=_view(cluster),
+        view=flux_view(cluster),
         complete_workers=spec.flux.complete_workers,
         disable_socket=spec.flux.disable_socket,
         curve_path=site.curve_path,
@@ -70,8 +70,9 @@ def service_settings(
         hooks=_hooks(container),
         logging=_logging(cluster),
         environment=flux.environment if beside_broker else {},
-        view=_view(cluster) if beside_broker else to.FluxView(disable=True),
+        view=flux_view(cluster) if beside_broker else to.FluxView(disable=True),
         wait_socket=beside_broker and not (flux.no_wait_socket or flux.disable_socket),
+        stays=beside_broker,
     )
 
 
@@ -128,6 +129,7 @@ def _network(cluster: MiniCluster, site: Site) -> to.Network:
     )
 
 
-def _view(cluster: MiniCluster) -> to.FluxView:
+def flux_view(cluster: MiniCluster) -> to.FluxView:
+    """Return how Flux is brought into the pods."""
     view = cluster.spec.flux.container
     return to.FluxView(mount_path=view.mount_path, python_path=view.python_path, disable=view.disable)

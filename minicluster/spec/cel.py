@@ -154,6 +154,14 @@ RULES: tuple[CelRule, ...] = (
     ),
     CelRule(
         "spec",
+        "!has(self.flux) || !has(self.flux.container) || !has(self.flux.container.name)"
+        f" || self.flux.container.name != '{RUNNER_NAME}'"
+        " || has(self.flux.container.disable) && self.flux.container.disable"
+        f" || !self.containers.exists(c, !({_NAMED}) && (size(self.containers) == 1 || {_RUNS_FLUX}))",
+        messages.SAME_NAME,
+    ),
+    CelRule(
+        "spec",
         f"!has(self.services) || self.services.all(c, {_NAMED})",
         messages.SERVICE_NAME_NEEDED,
     ),

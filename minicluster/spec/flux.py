@@ -38,6 +38,15 @@ PolicyName = Annotated[
         'a policy\'s name, such as "fcfs" (Fluxion\'s) or "minicluster/easy" (ours)',
     ),
 ]
+Architecture = Annotated[
+    str,
+    Strict(),
+    Field(max_length=63),
+    Shape(
+        r"([A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?)?",
+        'an architecture, such as "amd64", "arm64" or "x86_64"',
+    ),
+]
 Setting = Annotated[bool | int | float | str, PlainValue()]
 TomlText = Annotated[str, Strict(), Field(max_length=MAX_SCRIPT)]
 
@@ -162,7 +171,7 @@ class FluxSpec(Record):
         None, description="Volume that keeps the lead broker's jobs and output when its pod is lost."
     )
     munge_secret: OptionalObjectName = Field("", description="Secret with a munge key, mounted in every pod.")
-    arch: Text = Field(
+    arch: Architecture = Field(
         "",
         description="Architecture of the Flux that is brought in: pods go to nodes of it (kubernetes.io/arch;"
         " x86_64 and aarch64 are understood).",

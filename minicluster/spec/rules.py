@@ -184,6 +184,16 @@ def _names_given(cluster: MiniCluster) -> dict[str, str]:
     return taken
 
 
+@rule("name", "runFlux", "disable")
+def view_is_not_called_like_the_runner(cluster: MiniCluster) -> Iterator[Broken]:
+    """The runner's name may be the one that it is given."""
+    view, containers = cluster.spec.flux.container, cluster.spec.containers
+    unnamed = any(not each.name and (each.run_flux or len(containers) == 1) for each in containers)
+    if unnamed and not view.disable and view.name == RUNNER_NAME:
+        found = f'"{RUNNER_NAME}" is already the name of the container that runs Flux'
+        yield (*SPEC, "flux", "container", "name"), f"{messages.SAME_NAME}: {found}"
+
+
 @rule("launcher", "batch")
 def launcher_or_batch(cluster: MiniCluster) -> Iterator[Broken]:
     """A launcher submits its own jobs; a batch is submitted line by line."""

@@ -81,9 +81,17 @@ elif verb == "job" and args[0] == "attach":
     if os.path.exists(calls + ".batch") and "FLUX_BATCH" not in os.environ:
         print(open(calls + ".batch").read(), end="")
     sys.exit(int(args[1].lstrip("f")))
+elif verb == "job" and args[0] == "submit":
+    text = sys.stdin.read()
+    if os.environ.get("STUB_SUBMIT"):
+        sys.exit(2)
+    open(calls + ".submitted", "w").write(text)
+    print("fNEW")
+elif verb == "job" and args[0] == "id":
+    print("f" + args[-1])
 elif verb == "job" and args[0] == "info":
     print(open(os.environ["STUB_JOBS"] + "/" + args[1]).read())
-elif verb == "jobs" and "{id.dec}" in args:
+elif verb == "jobs" and "--filter=running" not in args:
     print("\n".join(sorted(os.listdir(os.environ["STUB_JOBS"]), reverse=True)))
 elif verb == "jobs":
     print(os.environ.get("STUB_RUNNING", ""))

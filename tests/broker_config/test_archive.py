@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import json
+import lzma
+import shutil
 
 import pytest
 
@@ -17,6 +21,10 @@ PLAIN = Settings("mc", size=2, command=Command("true"))
 
 def settings(line="true", **more):
     return Settings("mc", size=2, command=Command(line), **more)
+
+
+def needs(program):
+    return pytest.mark.skipif(shutil.which(program) is None, reason=f"there is no {program}")
 
 
 class TestArchive:
@@ -48,6 +56,8 @@ class TestArchive:
         [
             pytest.param("dump.tgz", gzip.compress(b"new"), id="gzip"),
             pytest.param("dump.tar", b"new" + bytes(2048), id="tar"),
+            pytest.param("dump.tar.bz2", bz2.compress(b"new"), id="bzip2"),
+            pytest.param("dump.tar.xz", lzma.compress(b"new"), id="xz"),
             pytest.param("dump.tgz", b"SQLite format 3\0", id="embedded"),
             pytest.param("dump", b"new", id="unknown"),
         ],
@@ -64,6 +74,8 @@ class TestArchive:
         [
             pytest.param("dump.tgz", gzip.compress(b"new")[:-3], id="gzip"),
             pytest.param("dump.tar", b"new" + bytes(2048) + b"x", id="tar"),
+            pytest.param("dump.tar.bz2", bz2.compress(b"new")[:-3], id="bzip2", marks=needs("bzip2")),
+            pytest.param("dump.tar.xz", lzma.compress(b"new")[:-3], id="xz", marks=needs("xz")),
         ],
     )
     def test_dump_that_was_cut_short_is_given_up(self, pod, archive, name, written):
@@ -75,6 +87,14 @@ class TestArchive:
         result = pod.start(self.archived(archive, f"cp new saved/.saving.{name}"))
         assert (archive.read_text(), [path.name for path in archive.parent.iterdir()]) == ("old", [name])
         assert f"nothing was saved to {archive}, what it held is kept" in result.err
+
+    def test_dump_that_nobody_can_check_is_kept(self, pod, archive):
+        """And a warning says what would be needed."""
+        (pod.directory / "new").write_bytes(b"new")
+        archive = archive.with_name("dump.zip")
+        result = pod.start(self.archived(archive, "cp new saved/.saving.dump.zip"))
+        assert archive.read_bytes() == b"new"
+        assert "nobody here can tell whether the dump is whole: a name ending in .tar" in result.err
 
     def test_failed_dump_keeps_the_older_one(self, pod, archive):
         """And says so."""
@@ -138,7 +158,32 @@ class TestArchive:
         assert verbs[-1] == ["broker", "SIGTERM"]
         assert f"saving to {archive}: no job starts any more, running ones have 5 s" in err
 
-    def test_jobs_that_do_not_finish_are_named(self, pod, archive):
-        """Within drainTimeoutSeconds."""
-        result = pod.start(self.archived(archive), STUB_IDLE="1", STUB_RUNNING="fABC")
-        assert "after 5 s (drainTimeoutSeconds) these jobs still run, and are lost: fABC" in result.err
+    @pytest.mark.parametrize(
+        ("attributes", "expected"),
+        [
+            pytest.param({"system": {}}, {"restart_of": 9}, id="no-user"),
+            pytest.param({"user": {}, "system": {}}, {"restart_of": 9}, id="empty-user"),
+            pytest.param({"user": {"a": 1}}, {"restart_of": 9}, id="other-user"),
+            pytest.param({"user": {"minicluster": {}}}, {"restart_of": 9}, id="empty-ours"),
+            pytest.param(
+                {"user": {"minicluster": {"main": True}}}, {"restart_of": 9, "main": True}, id="ours"
+            ),
+        ],
+    )
+    @pytest.mark.parametrize("separators", [(",", ":"), (", ", ": ")], ids=["dense", "spaced"])
+    def test_jobs_that_do_not_finish_are_submitted_again(
+        self, pod, archive, attributes, expected, separators
+    ):
+        """Within drainTimeoutSeconds; the new one waits in the dump, and names the old one."""
+        tasks = [{"command": ["sh", "-c", 'echo {"user": {"minicluster": {}}} /&']}]
+        text = json.dumps({"tasks": tasks, "attributes": attributes}, separators=separators)
+        (pod.directory / "jobs" / "9").write_text(text)
+        result = pod.start(self.archived(archive), STUB_IDLE="1", STUB_RUNNING="9")
+        again = json.loads((pod.directory / "calls.submitted").read_text())
+        assert "still runs: it is started again after the restore, as fNEW" in result.err
+        assert (again["tasks"], again["attributes"]["user"]["minicluster"]) == (tasks, expected)
+
+    def test_jobs_that_cannot_be_submitted_again_are_named(self, pod, archive):
+        """The embedded instance has no `flux job submit`."""
+        result = pod.start(self.archived(archive), STUB_IDLE="1", STUB_RUNNING="9", STUB_SUBMIT="no")
+        assert "after 5 s (drainTimeoutSeconds) job f9 still runs, and is lost" in result.err

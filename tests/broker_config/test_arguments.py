@@ -6,7 +6,7 @@ import os
 import subprocess
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from broker_config import start_script
@@ -51,7 +51,7 @@ def test_awkward_arguments(pod, mode):
 
 
 @pytest.mark.parametrize("mode", [RunMode.PLAIN, RunMode.LAUNCHER, RunMode.BATCH])
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(arguments)
 def test_any_arguments(new_pod, mode, words):
     """Whatever the list holds."""
@@ -59,7 +59,8 @@ def test_any_arguments(new_pod, mode, words):
 
 
 @pytest.mark.parametrize("mode", [RunMode.PLAIN, RunMode.LAUNCHER, RunMode.BATCH])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
+@example("${''}")
 @given(lines)
 def test_no_line_breaks_the_script_around_it(mode, line):
     """An unfinished quote or a broken substitution is the command's own error, not the script's."""

@@ -104,7 +104,7 @@ TABLE = {
     ),
 }
 SERVICES = {
-    "sidecar": ServiceSettings("sleep infinity", HOOKS, environment={"A": "b c"}),
+    "sidecar": ServiceSettings("sleep infinity", HOOKS, environment={"A": "b c"}, stays=True),
     "service": ServiceSettings("nginx -g 'daemon off;'", wait_socket=False, view=FluxView(disable=True)),
 }
 

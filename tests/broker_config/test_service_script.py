@@ -59,3 +59,19 @@ class TestService:
         """commands.script."""
         process = self.run(pod, ServiceSettings(hooks=Hooks(script="echo script"), wait_socket=False))
         assert process.communicate(timeout=20)[0] == "script\n"
+
+    def test_command_that_ended_well_beside_a_broker_is_over(self, pod):
+        """Its container stays, since Kubernetes would start it again; SIGTERM ends it with 0."""
+        process = self.run(
+            pod, ServiceSettings("echo done", Hooks(post="echo post"), wait_socket=False, stays=True)
+        )
+        assert process.stderr
+        assert "its container stays until the pod ends" in process.stderr.readline()
+        process.terminate()
+        assert (process.communicate(timeout=20)[0].split(), process.returncode) == (["done", "post"], 0)
+
+    def test_command_that_failed_beside_a_broker_is_started_again(self, pod):
+        """By Kubernetes, so its container ends."""
+        process = self.run(pod, ServiceSettings("exit 3", wait_socket=False, stays=True))
+        process.communicate(timeout=20)
+        assert process.returncode == 3

@@ -21,7 +21,7 @@ lines = st.lists(
 
 
 @pytest.mark.parametrize("name", SHELLS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(words | st.text("'\"$\\`\n é!~-", max_size=6), max_size=5))
 def test_quoted_words_survive(name, arguments):
     """Whatever they hold, a shell reads them back unchanged."""
@@ -31,7 +31,7 @@ def test_quoted_words_survive(name, arguments):
 
 
 @pytest.mark.parametrize("name", SHELLS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(lines)
 def test_simple_line_stays_within_its_command(name, line):
     """Put behind a command, it is that command's arguments and nothing else: no second one is run."""

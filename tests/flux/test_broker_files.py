@@ -192,6 +192,27 @@ def test_sigterm_saves_every_job_and_another_size_takes_them_up(cluster, tmp_pat
     assert sorted(ledger.read_text().split()) == list("123456")
 
 
+def test_job_that_outlasts_the_drain_is_started_again_after_the_restore(cluster, tmp_path):
+    """Under a new id that names the old one; the quotes of its command survive."""
+    ledger, archive = tmp_path / "ledger", tmp_path / "state.tgz"
+    body = f"""echo '{{"user": {{}}}}' >>{ledger}; [ -e {tmp_path}/again ] || sleep 60"""
+    first = cluster(settings(archive=Archive(str(archive), 1)), "first").start()
+    first.online(2)
+    old = first.flux("submit", "sh", "-c", body).strip()
+    first.until(ledger.exists, "the job's first start")
+    first.processes[0].terminate()
+    assert first.wait(0) == 143, first.output()
+    assert f"job {old} still runs: it is started again after the restore" in first.output()
+
+    (tmp_path / "again").touch()
+    second = cluster(settings(archive=Archive(str(archive), 1)), "second").start()
+    second.until(lambda: len(ledger.read_text().splitlines()) == 2, "the job's second start")
+    assert ledger.read_text() == 2 * '{"user": {}}\n'
+    new = second.flux("jobs", "-a", "-n", "-o", "{id.f58}", "-c1").split()[0]
+    former = second.flux("job", "id", "--to=dec", old).strip()
+    assert f'"restart_of": {former}' in second.flux("job", "info", new, "jobspec")
+
+
 def test_restored_main_job_is_not_run_again(cluster, tmp_path):
     """Its output and exit code are shown once more."""
     ledger, archive = tmp_path / "ledger", tmp_path / "state.tgz"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 
 from broker_config import settings as to
-from minicluster.plan import Site, broker_settings
+from minicluster.plan import Site, broker_settings, flux_view
 
 
 @pytest.mark.parametrize(
@@ -80,3 +82,26 @@ def test_run_mode(make, container, wanted, expected):
     """How the command runs is what the document means, in the words of the start script."""
     cluster = make({"containers": [{"image": "app", **container}], **wanted})
     assert broker_settings(cluster, Site()).run_mode is expected
+
+
+@pytest.mark.parametrize(
+    ("flux", "socket"),
+    [
+        pytest.param({}, "local", id="socket"),
+        pytest.param({"disableSocket": True}, "flux/local-0", id="flux's own socket"),
+    ],
+)
+def test_copied_view_has_the_script_that_documents_source(make, tmp_path, flux, socket):
+    """`. /mnt/flux/flux-view.sh` puts Flux on PATH and names the broker's socket."""
+    (copier,) = flux_view.init_containers(make({"flux": flux}), Site())
+    path = tmp_path / "flux-view.sh"
+    path.write_text(copier["command"][-1])
+    line = f'PATH=/bin JOB_COMPLETION_INDEX=0; . {path}; echo "$PATH $fluxsocket"'
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=True)
+    expected = f"/bin:/mnt/flux/view/bin:/mnt/flux/bin local:///run/minicluster/broker/{socket}\n"
+    assert done.stdout == expected
+
+
+def test_mounted_view_is_not_written_to(make):
+    """An image volume is read-only, so nothing is there to write the script."""
+    assert flux_view.init_containers(make(), Site(image_volumes=True)) == []

@@ -156,8 +156,12 @@ MISTAKES = {
         '6: spec.flux.container.image: found the text "", allowed is a text of 1 to 4096 characters',
     ),
     "long text": (
-        f"flux: {{arch: {'x' * 4097}}}",
-        "6: spec.flux.arch: found a text of 4097 characters, allowed is a text of at most 4096 characters",
+        f"flux: {{container: {{pythonPath: {'x' * 4097}}}}}",
+        "6: spec.flux.container.pythonPath: found a text of 4097 characters, allowed is a text of at most 4096 characters",
+    ),
+    "architectures": (
+        "flux: {arch: 'amd64, arm64'}",
+        '6: spec.flux.arch: found the text "amd64, arm64", allowed is an architecture, such as "amd64", "arm64" or "x86_64"',
     ),
     "misspelt in securityContext": (
         "pod: {securityContext: {runAsUsr: 1}}",

@@ -13,7 +13,7 @@ from minicluster.spec.positions import written_path
 from minicluster.spec.scalars import QUANTITY
 from minicluster.spec.schema import Schema, document_schema
 
-SLOW = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+SLOW = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 SPEC = document_schema()["properties"]["spec"]
 HEAD = {"apiVersion": "flux-framework.org/v1alpha2", "kind": "MiniCluster", "metadata": {"name": "m"}}
 KEYS = st.from_regex(r"[a-z]{1,8}", fullmatch=True)

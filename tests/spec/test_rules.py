@@ -36,6 +36,7 @@ def volume(content: str) -> str:
 V = "spec.containers[0].volumes.v"
 R = "spec.containers[0].resources"
 T = "spec.pod.tolerations[0]"
+VIEW_AS_RUNNER = '"flux" is already the name of the container that runs Flux'
 BROKEN = {
     "size-at-least-one": (spec("size: 0", ONE), f"spec.size: {messages.SIZE_ZERO}"),
     "above maxSize": (
@@ -107,6 +108,10 @@ BROKEN = {
             f"spec.containers[0].name: {messages.SAME_NAME}:"
             ' "flux-view" is already the name of spec.flux.container'
         ),
+    ),
+    "view-is-not-called-like-the-runner": (
+        spec(ONE, "flux: {container: {name: flux}}"),
+        f"spec.flux.container.name: {messages.SAME_NAME}: {VIEW_AS_RUNNER}",
     ),
     "launcher-or-batch": (
         one("{launcher: true, batch: true}"),

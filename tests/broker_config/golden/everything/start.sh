@@ -193,8 +193,24 @@ settle() {
     say "saving to $archive: no job starts any more, running ones have 30 s"
     flux queue stop --all >/dev/null || warn "cannot stop the queues"
     flux queue idle --timeout=30s >/dev/null 2>&1 && return
-    late=$(flux jobs -n -o '{id.f58}' --filter=running 2>/dev/null | tr '\n' ' ')
-    [ -z "$late" ] || warn "after 30 s (drainTimeoutSeconds) these jobs still run, and are lost: $late"
+    for late in $(flux jobs -n -o '{id.dec}' --filter=running 2>/dev/null); do
+        if again=$(flux job info "$late" jobspec | renamed "$late" | flux job submit 2>/dev/null); then
+            warn "after 30 s (drainTimeoutSeconds) job $(flux job id --to=f58 "$late") still runs: it is started again after the restore, as $again"
+        else
+            warn "after 30 s (drainTimeoutSeconds) job $(flux job id --to=f58 "$late") still runs, and is lost"
+        fi
+    done
+}
+
+# A jobspec (JSON) with the id that the job had before put into attributes.user.minicluster. In a text of the
+# jobspec each quote is escaped, so that only keys match.
+renamed() {
+    old="\"restart_of\": $1"
+    sed -e "s/\"minicluster\": *{ *}/\"minicluster\": {$old}/;t" \
+        -e "s/\"minicluster\": *{/\"minicluster\": {$old, /;t" \
+        -e "s/\"user\": *{ *}/\"user\": {\"minicluster\": {$old}}/;t" \
+        -e "s/\"user\": *{/\"user\": {\"minicluster\": {$old}, /;t" \
+        -e "s/\"attributes\": *{/\"attributes\": {\"user\": {\"minicluster\": {$old}}, /"
 }
 
 lead() {
@@ -251,15 +267,24 @@ keep_dump() {
     fi
 }
 
-# A dump that was cut short lacks gzip's check sum, or tar's two last blocks of zeros. The embedded instance gives
+# A dump that was cut short lacks its compressor's check sum, or tar's two last blocks of zeros. The embedded instance gives
 # a dump its name only when it is whole.
 whole_dump() {
     [ -s "$dump" ] || return
     [ "$(head -c 15 -- "$dump")" != "SQLite format 3" ] || return 0
     case $archive in
-        *gz) ! command -v gzip >/dev/null || gzip -t <"$dump" 2>/dev/null ;;
-        *.tar) [ -z "$(tail -c 1024 -- "$dump" | tr -d '\000')" ] ;;
+        *.tar) [ -z "$(tail -c 1024 -- "$dump" | tr -d '\000')" ]; return ;;
+        *gz) tester=gzip ;;
+        *.bz2) tester=bzip2 ;;
+        *.xz) tester=xz ;;
+        *.zst) tester=zstd ;;
+        *) tester='' ;;
     esac
+    if [ -n "$tester" ] && command -v "$tester" >/dev/null; then
+        "$tester" -t <"$dump" >/dev/null 2>&1
+    else
+        warn "nobody here can tell whether the dump is whole: ${tester:-a name ending in .tar, gz, bz2, xz or zst} would be needed"
+    fi
 }
 
 follower() {
@@ -278,8 +303,9 @@ follower() {
 }
 
 # The main job carries an attribute, so that a restored instance knows it: then it is not submitted again.
+# One that was started again carries it as well: the newest is meant.
 restored_job() {
-    for id in $(flux jobs -a -c 0 -n -o '{id.dec}' | sort -n); do
+    for id in $(flux jobs -a -c 0 -n -o '{id.dec}' | sort -rn); do
         if flux job info "$id" jobspec | grep -q '"minicluster": *{"main": *true'; then
             printf '%s\n' "$id"
             return

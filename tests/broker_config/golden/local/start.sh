@@ -223,8 +223,9 @@ follower() {
 }
 
 # The main job carries an attribute, so that a restored instance knows it: then it is not submitted again.
+# One that was started again carries it as well: the newest is meant.
 restored_job() {
-    for id in $(flux jobs -a -c 0 -n -o '{id.dec}' | sort -n); do
+    for id in $(flux jobs -a -c 0 -n -o '{id.dec}' | sort -rn); do
         if flux job info "$id" jobspec | grep -q '"minicluster": *{"main": *true'; then
             printf '%s\n' "$id"
             return

@@ -1,7 +1,7 @@
 #!/bin/sh
 # How a sidecar or a service container starts.
 run=${MINICLUSTER_RUN:-/run/minicluster}
-child='' signal='' early='' index=''
+child='' nap='' signal='' early='' index=''
 
 say() {
     printf 'minicluster[%s]: %s\n' "${index:-service}" "$*" >&2

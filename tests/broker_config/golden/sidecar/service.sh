@@ -1,7 +1,7 @@
 #!/bin/sh
 # How a sidecar or a service container starts.
 run=${MINICLUSTER_RUN:-/run/minicluster}
-child='' signal='' early='' index=''
+child='' nap='' signal='' early='' index=''
 
 say() {
     printf 'minicluster[%s]: %s\n' "${index:-service}" "$*" >&2
@@ -63,6 +63,7 @@ export FLUX_URI fluxsocket
 hook commands.servicePre 'echo service'
 on_signal() {
     signal=$1
+    [ -z "$nap" ] || kill -KILL "$nap"
     if [ -n "$child" ]; then
         kill "-$1" "$child" 2>/dev/null
     else
@@ -81,4 +82,14 @@ while :; do
     [ "$caught" = "$signal" ] && break
 done
 ( eval 'echo post' ) || warn "commands.post ended with $?"
+child=''
+# Kubernetes starts a sidecar that ends again and again, a clean end or not.
+[ "$code" -ne 0 ] || say "the command has ended with 0; its container stays until the pod ends"
+while [ "$code" -eq 0 ] && [ -z "$signal" ]; do
+    sleep 2147483647 &
+    nap=$!
+    # A child that is not yet sleep itself could swallow any other signal.
+    [ -z "$signal" ] || kill -KILL "$nap"
+    wait "$nap" 2>/dev/null
+done
 exit "$code"
