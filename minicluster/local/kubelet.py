@@ -62,8 +62,11 @@ class Kubelet:
             self._spawn(pod, container)
 
     def is_running(self, pod: str) -> bool:
-        """Whether any container of the pod runs."""
-        return any(group.pod.name == pod for group in self._groups.values())
+        """Whether the pod's main container runs: a sidecar, even one that has nothing left to do, does not count."""
+        return any(
+            group.pod.name == pod and group.container is group.pod.containers[0]
+            for group in self._groups.values()
+        )
 
     def restart(self, ended: Ended) -> None:
         """Start an ended container again; a broker's leftovers are removed first."""
