@@ -19,7 +19,7 @@ from tests.kubernetes.harness.existing import ExistingCluster, connect
 from tests.kubernetes.harness.lookup import ETCD, KWOK, kubernetes, locate
 from tests.kubernetes.harness.reporting import unavailable
 
-NEEDS = {"plane", "kube", "namespace", "programs"}  # fixtures for which programs must be there
+NEEDS = {"own_plane", "programs"}  # fixtures for which programs must be there
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -1,6 +1,7 @@
 """A test cluster for people: `python -m tests.kubernetes.harness up`, `down` and `status`.
 
-One a checkout, in the background until `down`. Standard output is for shells: eval "$(… up)".
+One a checkout (or more, by --name), in the background until `down`. Standard output is for shells: eval "$(…
+up)".
 """
 
 import argparse
@@ -23,14 +24,12 @@ READY = "ready"  # a file that is there once the cluster is
 CHECKOUT = Path(__file__).resolve().parents[3]
 
 
-def name() -> str:
-    """Name the cluster of this checkout."""
-    return f"cluster-{hashlib.sha256(os.fsencode(CHECKOUT)).hexdigest()[:8]}"
+NAME = f"cluster-{hashlib.sha256(os.fsencode(CHECKOUT)).hexdigest()[:8]}"
 
 
 def up(options: argparse.Namespace) -> int:
     """Start the cluster, if it does not run, and print how to use it."""
-    directory = state.find(name())
+    directory = state.find(options.name)
     if directory is None:
         directory = bring_up(options)
     else:
@@ -45,7 +44,9 @@ def bring_up(options: argparse.Namespace) -> Path:
     # Imported here: `down` and `status` work without the project's own dependencies.
     from minicluster.spec import crd  # noqa: PLC0415
 
-    plane = start(Options(version=options.version, crds=[crd()], audit=True), name=name(), detached=True)
+    plane = start(
+        Options(version=options.version, crds=[crd()], audit=True), name=options.name, detached=True
+    )
     try:
         if options.fake_nodes:
             plane.add_fake_nodes(options.fake_nodes)
@@ -59,9 +60,9 @@ def bring_up(options: argparse.Namespace) -> Path:
     return plane.directory
 
 
-def down(_options: argparse.Namespace) -> int:
+def down(options: argparse.Namespace) -> int:
     """End the cluster, and remove what crashes left behind."""
-    if directory := state.find(name()):
+    if directory := state.find(options.name):
         Guardian(directory).end()
         until(lambda: not directory.exists(), f"{directory} to be removed")
         tell("ended")
@@ -71,9 +72,9 @@ def down(_options: argparse.Namespace) -> int:
     return 0
 
 
-def status(_options: argparse.Namespace) -> int:
+def status(options: argparse.Namespace) -> int:
     """Say whether the cluster runs and serves: exit code 0, else 3."""
-    directory = state.find(name())
+    directory = state.find(options.name)
     if directory is None or not (directory / READY).exists():
         print("no test cluster" if directory is None else "a test cluster is starting")
         return 3
@@ -100,6 +101,7 @@ def serves(directory: Path) -> bool:
 def main(arguments: list[str] | None = None) -> int:
     """Run a command; errors of the harness are one line, without a traceback."""
     parser = argparse.ArgumentParser(prog="python -m tests.kubernetes.harness", description=__doc__)
+    parser.add_argument("--name", default=NAME, help="of the cluster, where one for a checkout is not enough")
     commands = parser.add_subparsers(required=True, metavar="up|down|status")
     starting = commands.add_parser("up", help="start it, or find it running; prints an export of KUBECONFIG")
     starting.add_argument(

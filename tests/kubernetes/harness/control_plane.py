@@ -159,7 +159,7 @@ class ControlPlane:
 def start(options: Options = PLAIN, *, name: str | None = None, detached: bool = False) -> ControlPlane:
     """Start a control plane; it ends with this process, unless detached; a name is given to one at a time.
 
-    Raises MissingProgramsError before anything is started, ComponentError when a program does not come up.
+    Raises MissingProgramsError before anything is started, ComponentError for what does not come up.
     """
     found = {**lookup.locate(lookup.kubernetes(options.version)), **lookup.locate(lookup.ETCD)}
     created = state.create(name)
@@ -198,8 +198,8 @@ def cluster(options: Options = PLAIN) -> Iterator[ControlPlane]:
 def reserve(address: str) -> socket.socket:
     """Choose a free port and keep it from others.
 
-    Bound but not listening, it can still be listened on with SO_REUSEADDR, as Go does, and neither a search for
-    a free port nor an outgoing connection gets it.
+    Bound but not listening, it can still be listened on with SO_REUSEADDR, as Go does, and neither a search
+    for a free port nor an outgoing connection gets it.
     """
     reserved = socket.socket()
     reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
