@@ -76,7 +76,7 @@ def kube(
     try:
         found = connect(request.config.getoption("--kube-context"), [crd()])
     except ContextError as error:
-        unavailable(error)
+        pytest.fail(f"--kube-context: {error}", pytrace=False)
     yield found
     found.stop()
 

@@ -215,6 +215,13 @@ def test_an_unknown_context_is_named_with_those_there_are(plane: ControlPlane) -
         connect("prod", kubeconfig=plane.kubeconfig)
 
 
+def test_a_cluster_that_is_away_is_named(tmp_path: Path, plane: ControlPlane) -> None:
+    file = tmp_path / "config"
+    file.write_text(plane.kubeconfig.read_text().replace(plane.url, "https://127.0.0.1:1"))
+    with pytest.raises(ContextError, match=r"context 'test': https://127.0.0.1:1 cannot be reached"):
+        connect("test", kubeconfig=file)
+
+
 def test_a_context_by_plug_in_is_refused(tmp_path: Path) -> None:
     document = {
         "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],

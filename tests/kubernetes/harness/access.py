@@ -17,12 +17,13 @@ from tests.kubernetes.harness.errors import ContextError
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """A user's way in: `url` has no slash at its end; `pair` or `token` is who one is."""
+    """A user's way in: `url` has no slash at its end; a client certificate or a token says who one is."""
 
     kubeconfig: Path
     url: str
     authority: bytes | None
-    pair: Pair | None = None
+    certificate: bytes | None = None
+    key: bytes | None = None
     token: str | None = None
     context: str | None = None
 
@@ -30,15 +31,20 @@ class Access:
         """Trust the cluster's authority, and bring the client certificate."""
         trust = None if self.authority is None else self.authority.decode()
         context = ssl.create_default_context(cadata=trust)
-        if self.pair is not None:
-            context.load_cert_chain(self.pair.certificate, self.pair.key)
+        if self.certificate is not None and self.key is not None:
+            with tempfile.TemporaryDirectory() as folder:  # the ssl module reads them from files only
+                pair = Pair(Path(folder, "client.crt"), Path(folder, "client.key"))
+                write(pair.certificate, self.certificate)
+                write(pair.key, self.key)
+                context.load_cert_chain(pair.certificate, pair.key)
         return context
 
 
 def write_access(file: Path, url: str, authority: bytes, pair: Pair) -> Access:
     """Write a kubeconfig for the holder of a client certificate."""
-    user = {"client-certificate-data": encoded(pair.certificate), "client-key-data": encoded(pair.key)}
-    cluster = {"server": url, "certificate-authority-data": base64.b64encode(authority).decode()}
+    certificate, key = pair.certificate.read_bytes(), pair.key.read_bytes()
+    user = {"client-certificate-data": encoded(certificate), "client-key-data": encoded(key)}
+    cluster = {"server": url, "certificate-authority-data": encoded(authority)}
     document = {
         "apiVersion": "v1",
         "kind": "Config",
@@ -48,7 +54,7 @@ def write_access(file: Path, url: str, authority: bytes, pair: Pair) -> Access:
         "users": [{"name": "test", "user": user}],
     }
     write(file, yaml.safe_dump(document, sort_keys=False).encode())
-    return Access(file, url, authority, pair, context="test")
+    return Access(file, url, authority, certificate, key, context="test")
 
 
 def read_access(file: Path, context: str | None = None) -> Access:
@@ -71,9 +77,8 @@ def read_access(file: Path, context: str | None = None) -> Access:
             f"{file}: context {name!r} has neither a client certificate nor a token; "
             "the tests do not run authentication plug-ins: make a context with a service account's token"
         )
-    pair = None if certificate is None or key is None else stored(certificate, key)
     authority = material(cluster, "certificate-authority", file)
-    return Access(file, cluster["server"].rstrip("/"), authority, pair, token, name)
+    return Access(file, cluster["server"].rstrip("/"), authority, certificate, key, token, name)
 
 
 def default_kubeconfig() -> Path:
@@ -99,15 +104,6 @@ def material(entry: Mapping[str, Any], key: str, file: Path) -> bytes | None:
     return None
 
 
-def stored(certificate: bytes, key: bytes) -> Pair:
-    """Put a pair where the ssl module reads it from: in files."""
-    folder = Path(tempfile.mkdtemp(prefix="minicluster-access-"))
-    pair = Pair(folder / "client.crt", folder / "client.key")
-    write(pair.certificate, certificate)
-    write(pair.key, key)
-    return pair
-
-
-def encoded(file: Path) -> str:
-    """Return a file in base64, as a kubeconfig holds it."""
-    return base64.b64encode(file.read_bytes()).decode()
+def encoded(content: bytes) -> str:
+    """Write bytes as a kubeconfig holds them."""
+    return base64.b64encode(content).decode()

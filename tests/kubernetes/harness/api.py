@@ -5,6 +5,7 @@ Paths are the server's own (`/api/v1/namespaces/default/pods`), bodies are plain
 
 import http.client
 import json
+import select
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -97,6 +98,8 @@ class Api:
         self, method: str, path: str, data: bytes | None, headers: dict[str, str]
     ) -> tuple[int, bytes]:
         """Use the kept connection, or make it."""
+        if self.connection is not None and is_closing(self.connection):
+            self.hang_up()
         if self.connection is None:
             self.connection = self.dial()
         self.connection.request(method, path, data, headers)
@@ -115,6 +118,11 @@ class Api:
         if self.connection is not None:
             self.connection.close()
         self.connection = None
+
+
+def is_closing(connection: http.client.HTTPConnection) -> bool:
+    """Say whether an idle connection has something to read: the server hangs up after 90 s."""
+    return connection.sock is None or bool(select.select([connection.sock], [], [], 0)[0])
 
 
 def with_query(path: str, query: Mapping[str, str]) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from signal import Signals
 from typing import Any
+from urllib.parse import quote
 
 import yaml
 
@@ -87,9 +88,9 @@ class ControlPlane:
 
     def user(self, name: str, groups: Iterable[str] = ()) -> Access:
         """Return a way in for a user that has no rights but those bound to its name and groups."""
-        file = name.replace(":", "-").replace("/", "-")
-        pair = self.users.issue(f"user-{file}", name, groups)
-        written = self.directory / f"user-{file}.kubeconfig"
+        file = f"user-{quote(name, safe='')}"
+        pair = self.users.issue(file, name, groups)
+        written = self.directory / f"{file}.kubeconfig"
         return write_access(written, self.url, self.users.file.read_bytes(), pair)
 
     def requests(self, skip: int = 0) -> Iterator[audit.Request]:

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.kubernetes.harness.access import Access, default_kubeconfig, read_access
-from tests.kubernetes.harness.api import Api
+from tests.kubernetes.harness.api import BROKEN, Api
 from tests.kubernetes.harness.control_plane import CRDS, Object, wait_served
+from tests.kubernetes.harness.errors import ContextError
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,10 @@ def connect(context: str, crds: Sequence[Object] = (), kubeconfig: Path | None =
     """Use the cluster of a context, with these CRDs applied; raise ContextError for an unusable one."""
     admin = read_access(kubeconfig or default_kubeconfig(), context)
     found = ExistingCluster(admin, Api(admin))
+    try:
+        found.api.get("/version")
+    except BROKEN as error:
+        raise ContextError(f"context {context!r}: {admin.url} cannot be reached: {error}") from error
     for crd in crds:
         found.api.apply(f"{CRDS}/{crd['metadata']['name']}", crd)
     for crd in crds:
