@@ -19,18 +19,25 @@ from tests.kubernetes.harness.existing import ExistingCluster, connect
 from tests.kubernetes.harness.lookup import ETCD, KWOK, kubernetes, locate
 from tests.kubernetes.harness.reporting import unavailable
 
-NEEDS = {"own_plane", "programs"}  # fixtures for which programs must be there
+OLDEST = "1.31"  # of Kubernetes, that the operator promises to work on
+# The programs that a fixture needs.
+NEEDS = {
+    "programs": (ETCD, kubernetes(), KWOK),
+    "own_plane": (ETCD, kubernetes(), KWOK),
+    "oldest_plane": (ETCD, kubernetes(OLDEST), KWOK),
+}
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Build the programs now if a test that was selected needs them: it takes longer than a test may."""
     named = {name for item in session.items for name in getattr(item, "fixturenames", ())}
-    if not NEEDS & named or session.config.getoption("collectonly"):
+    needed = [suite for name in sorted(NEEDS.keys() & named) for suite in NEEDS[name]]
+    if not needed or session.config.getoption("collectonly"):
         return
     capture = session.config.pluginmanager.getplugin("capturemanager")
     with capture.global_and_fixture_disabled():
         try:
-            for suite in (ETCD, kubernetes(), KWOK):
+            for suite in needed:
                 locate(suite)
         except MissingProgramsError:
             pass  # the tests say so, each for itself
@@ -39,8 +46,13 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 @pytest.fixture(scope="session")
 def programs() -> None:
     """Skip (or, under CI, fail) where there are no programs; for tests that start clusters of their own."""
+    require("programs")
+
+
+def require(fixture: str) -> None:
+    """Locate the programs of a fixture, or skip."""
     try:
-        for suite in (ETCD, kubernetes(), KWOK):
+        for suite in NEEDS[fixture]:
             locate(suite)
     except MissingProgramsError as error:
         unavailable(error)
@@ -52,8 +64,16 @@ def own_plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane | None]:
     if request.config.getoption("--kube-context"):
         yield None
         return
-    request.getfixturevalue("programs")
+    require("own_plane")
     with cluster(Options(crds=[crd()], audit=True)) as plane:
+        yield plane
+
+
+@pytest.fixture(scope="session")
+def oldest_plane() -> Iterator[ControlPlane]:
+    """A control plane of the oldest Kubernetes that the operator promises to work on, with the CRD."""
+    require("oldest_plane")
+    with cluster(Options(version=OLDEST, crds=[crd()], audit=True)) as plane:
         yield plane
 
 

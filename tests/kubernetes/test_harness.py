@@ -159,6 +159,21 @@ def test_an_early_crd_refuses_what_its_rules_refuse(api: Api, namespace: str) ->
     assert (refused.value.status, refused.value.reason) == (422, "Invalid")
 
 
+def test_the_oldest_version_serves_the_crd_with_its_rules(oldest_plane: ControlPlane) -> None:
+    """Every rule's cost was accepted, or the CRD would not be established."""
+    assert oldest_plane.version.startswith("v1.31.")
+    miniclusters = MINICLUSTERS.format("default")
+    assert oldest_plane.api.create(miniclusters, minicluster())["spec"]["size"] == 1
+    with pytest.raises(ApiError, match="size must not be greater than maxSize"):
+        oldest_plane.api.create(miniclusters, minicluster(size=3, maxSize=2))
+
+
+def test_fake_nodes_serve_the_oldest_version(oldest_plane: ControlPlane) -> None:
+    oldest_plane.add_fake_nodes(1)
+    oldest_plane.api.create("/apis/batch/v1/namespaces/default/jobs", job(2))
+    until(lambda: phases(oldest_plane.api, "default") == ["Running"] * 2, "two pods to run")
+
+
 def test_pods_run_on_fake_nodes(plane: ControlPlane, api: Api, namespace: str) -> None:
     nodes = plane.add_fake_nodes(10)
     assert len(nodes) == 10

@@ -47,6 +47,25 @@ def crash(guardian: Guardian) -> None:
     guardian.process.wait()
 
 
+def test_a_stop_right_after_a_start_hits_the_program_alone(guardian: Guardian) -> None:
+    """Between fork and exec the child is a copy of the guardian, which SIGTERM ends."""
+    for _ in range(30):
+        guardian.start("sleeper", [SLEEP, "1000"])
+        guardian.stop("sleeper", signal.SIGTERM)
+    assert guardian.pids() == {}
+    assert not state.marked(guardian.directory)
+
+
+def test_one_sigterm_is_sent(guardian: Guardian) -> None:
+    """Kubernetes programs end without grace at the second."""
+    heard, ready = guardian.directory / "heard", guardian.directory / "ready"
+    script = f"trap 'echo TERM >> {heard}' TERM; : > {ready}; while [ ! -e {heard} ]; do {SLEEP} 0.05; done"
+    guardian.start("listener", [SHELL, "-c", script])
+    until(ready.exists, "the trap")
+    guardian.stop("listener", signal.SIGTERM)
+    assert heard.read_text() == "TERM\n"
+
+
 def test_what_runs_is_listed_until_it_is_stopped(guardian: Guardian) -> None:
     pid = guardian.start("sleeper", [SLEEP, "1000"])
     assert guardian.pids() == {"sleeper": pid}

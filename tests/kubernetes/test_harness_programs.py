@@ -187,7 +187,7 @@ def test_sources_are_pinned_and_name_no_download_address(sources: Path) -> None:
 
 @pytest.mark.parametrize(
     ("sources", "stamp"),
-    [("kubernetes-1.36", "gitVersion=v1.36.3 "), ("etcd", None)],
+    [("kubernetes-1.36", "gitVersion=v1.36.3 "), ("kubernetes-1.31", "gitMinor=31 "), ("etcd", None)],
 )
 def test_kubernetes_gets_its_version_from_the_module(sources: str, stamp: str | None) -> None:
     flags = building.linking(SOURCES / sources) + " "

@@ -16,6 +16,7 @@ The socket takes one JSON object a connection, ended by a newline, and answers w
 """
 
 import argparse
+import contextlib
 import ctypes
 import json
 import os
@@ -29,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36  # <linux/prctl.h>
+HANDLED = {signal.SIGTERM, signal.SIGCHLD}  # through the wake-up pipe
 STOP_SECONDS = 10.0  # after which a process that was asked to end is killed
 
 Request = dict[str, Any]
@@ -54,15 +56,21 @@ class Guardian:
         """Start a program in a session of its own, its output in a file."""
         guardian = os.getpid()
         environment = {**os.environ, **request.get("environment", {})}
+        # A signal that came between fork and exec would run the handler in the child: the program would not
+        # get it, and the pipe that the two share would have it mean the guardian.
+        signal.pthread_sigmask(signal.SIG_BLOCK, HANDLED)
         pid = os.fork()
         if pid == 0:
             self.become(request["argv"], request["log"], environment, guardian)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, HANDLED)
         self.children[request["name"]] = Child(pid)
         return {"pid": pid}
 
     def become(self, argv: list[str], log: str, environment: dict[str, str], guardian: int) -> None:
         """In the child: never returns."""
         try:
+            for number in HANDLED:
+                signal.signal(number, signal.SIG_DFL)
             os.setsid()
             self.libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
             if os.getppid() != guardian:  # it died before the line above
@@ -120,12 +128,12 @@ class Guardian:
 
 
 def signal_tree(pid: int, number: int) -> None:
-    """Signal a process and, when it leads one, its process group."""
-    for send in (os.killpg, os.kill):
-        try:
-            send(pid, number)
-        except ProcessLookupError:
-            continue
+    """Signal the process group that a process leads, else the process; once: a second SIGTERM means haste."""
+    try:
+        os.killpg(pid, number)
+    except ProcessLookupError:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
 
 
 def children_of(parent: int) -> list[int]:
