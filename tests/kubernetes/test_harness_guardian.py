@@ -99,12 +99,12 @@ def test_a_program_that_is_not_there_is_reported(guardian: Guardian) -> None:
         guardian.check()
 
 
-def test_one_that_ignores_sigterm_is_killed(guardian: Guardian, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The guardian waits for 10 s, and no longer; here it is told to kill from the start."""
+def test_one_that_ignores_sigterm_is_killed_in_time(guardian: Guardian) -> None:
     ready = guardian.directory / "ready"
     guardian.start("deaf", [SHELL, "-c", f"trap '' TERM; : > {ready}; while :; do {SLEEP} 0.1; done"])
     until(ready.exists, "the program to be deaf")
-    guardian.stop("deaf", signal.SIGKILL)
+    guardian.stop("deaf", signal.SIGTERM, seconds=0.1)
+    assert guardian.pids() == {}
     assert not state.marked(guardian.directory)
 
 

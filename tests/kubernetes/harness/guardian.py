@@ -10,7 +10,7 @@ Run as a program of its own, by path, on the standard library alone. It
 
 The socket takes one JSON object a connection, ended by a newline, and answers with one:
 `{"do": "start", "name": N, "argv": [...], "log": PATH, "environment": {...}}` → `{"pid": P}`
-`{"do": "stop", "name": N, "signal": S}` → `{}` once it is gone
+`{"do": "stop", "name": N, "signal": S, "seconds": T}` → `{}` once it is gone: killed, if need be, after T
 `{"do": "list"}` → `{N: {"pid": P, "ended": null | wait status}}`, without those that were stopped
 `{"do": "end"}` → `{}` once all is gone.
 """
@@ -31,7 +31,6 @@ from typing import Any
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36  # <linux/prctl.h>
 HANDLED = {signal.SIGTERM, signal.SIGCHLD}  # through the wake-up pipe
-STOP_SECONDS = 10.0  # after which a process that was asked to end is killed
 
 Request = dict[str, Any]
 
@@ -104,8 +103,8 @@ class Guardian:
         """End one process, by force when it does not listen."""
         child = self.children.get(request["name"])
         if child is not None and child.ended is None:
-            signal_tree(child.pid, int(request.get("signal", signal.SIGTERM)))
-            deadline = time.monotonic() + STOP_SECONDS
+            signal_tree(child.pid, int(request["signal"]))
+            deadline = time.monotonic() + request["seconds"]
             while self.reap() and child.ended is None:
                 if time.monotonic() > deadline:
                     signal_tree(child.pid, signal.SIGKILL)

@@ -18,7 +18,8 @@ from tests.kubernetes.harness.state import MARK, State
 PROGRAM = Path(__file__).with_name("guardian.py")
 SOCKET = "guardian"
 LOG_LINES = 15  # of a failed program's log, quoted in the error
-SECONDS = 30.0  # for an answer: the guardian waits up to 10 s for a process that is slow to end
+PATIENCE = 10.0  # seconds for a program to end by itself
+SECONDS = 30.0  # for an answer: it may come after the patience with a program
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +47,9 @@ class Guardian:
         }
         return int(self.ask(request)["pid"])
 
-    def stop(self, name: str, signal: Signals) -> None:
-        """End a program; returns when it is gone."""
-        self.ask({"do": "stop", "name": name, "signal": int(signal)})
+    def stop(self, name: str, signal: Signals = Signals.SIGTERM, seconds: float = PATIENCE) -> None:
+        """End a program; returns when it is gone: killed, if it has not ended by then."""
+        self.ask({"do": "stop", "name": name, "signal": int(signal), "seconds": seconds})
 
     def pids(self) -> dict[str, int]:
         """List the programs that run."""
