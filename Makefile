@@ -1,5 +1,7 @@
 # make demo   a ReaxFF molecular dynamics run over four brokers on this machine
 # make test   every test
+# make cluster   a real Kubernetes control plane on this machine, in the background; FAKE_NODES=3: with nodes
+# make cluster-down   end it
 # make lint   ruff, mypy and import-linter
 # make lock   choose versions anew and write requirements/*.txt
 PYTHON ?= python3
@@ -7,7 +9,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 
-.PHONY: help demo test lint format lock clean
+.PHONY: help demo test cluster cluster-down lint format lock clean
 help:
 	@sed -n 's/^# make/make/p' Makefile
 
@@ -16,6 +18,13 @@ demo: $(VENV)/.ready
 
 test: $(VENV)/.ready
 	@$(BIN)/python -m pytest -n auto --dist loadfile --cov --cov-report=term:skip-covered $(TESTS)
+
+# eval "$$(make -s cluster)" points kubectl at it.
+cluster: $(VENV)/.ready
+	@$(BIN)/python -m tests.kubernetes.harness up $(if $(FAKE_NODES),--fake-nodes $(FAKE_NODES))
+
+cluster-down: $(VENV)/.ready
+	@$(BIN)/python -m tests.kubernetes.harness down
 
 lint: $(VENV)/.ready
 	@$(BIN)/ruff check .

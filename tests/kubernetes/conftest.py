@@ -1,0 +1,120 @@
+"""Fixtures of the tests on a real API server: one control plane a session, one namespace a test."""
+
+import secrets
+from collections.abc import Iterator
+
+import pytest
+
+from minicluster.spec import crd
+from tests.kubernetes.harness import (
+    Api,
+    ContextError,
+    ControlPlane,
+    MissingProgramsError,
+    Options,
+    cluster,
+    until,
+)
+from tests.kubernetes.harness.existing import ExistingCluster, connect
+from tests.kubernetes.harness.lookup import ETCD, KWOK, kubernetes, locate
+from tests.kubernetes.harness.reporting import unavailable
+
+OLDEST = "1.31"  # of Kubernetes, that the operator promises to work on
+# The programs that a fixture needs.
+NEEDS = {
+    "programs": (ETCD, kubernetes(), KWOK),
+    "own_plane": (ETCD, kubernetes(), KWOK),
+    "oldest_plane": (ETCD, kubernetes(OLDEST), KWOK),
+}
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Build the programs now if a test that was selected needs them: it takes longer than a test may."""
+    named = {name for item in session.items for name in getattr(item, "fixturenames", ())}
+    needed = [suite for name in sorted(NEEDS.keys() & named) for suite in NEEDS[name]]
+    if not needed or session.config.getoption("collectonly"):
+        return
+    capture = session.config.pluginmanager.getplugin("capturemanager")
+    with capture.global_and_fixture_disabled():
+        try:
+            for suite in needed:
+                locate(suite)
+        except MissingProgramsError:
+            pass  # the tests say so, each for itself
+
+
+@pytest.fixture(scope="session")
+def programs() -> None:
+    """Skip (or, under CI, fail) where there are no programs; for tests that start clusters of their own."""
+    require("programs")
+
+
+def require(fixture: str) -> None:
+    """Locate the programs of a fixture, or skip."""
+    try:
+        for suite in NEEDS[fixture]:
+            locate(suite)
+    except MissingProgramsError as error:
+        unavailable(error)
+
+
+@pytest.fixture(scope="session")
+def own_plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane | None]:
+    """The session's control plane, with the CRD and an audit log; none where a context is given."""
+    if request.config.getoption("--kube-context"):
+        yield None
+        return
+    require("own_plane")
+    with cluster(Options(crds=[crd()], audit=True)) as plane:
+        yield plane
+
+
+@pytest.fixture(scope="session")
+def oldest_plane() -> Iterator[ControlPlane]:
+    """A control plane of the oldest Kubernetes that the operator promises to work on, with the CRD."""
+    require("oldest_plane")
+    with cluster(Options(version=OLDEST, crds=[crd()], audit=True)) as plane:
+        yield plane
+
+
+@pytest.fixture
+def plane(own_plane: ControlPlane | None) -> ControlPlane:
+    """A control plane that the test may do anything to; others use it as well, one after the other."""
+    if own_plane is None:
+        pytest.skip("needs a control plane of its own, not the cluster of --kube-context")
+    return own_plane
+
+
+@pytest.fixture(scope="session")
+def kube(
+    request: pytest.FixtureRequest, own_plane: ControlPlane | None
+) -> Iterator[ControlPlane | ExistingCluster]:
+    """A cluster that serves the CRD: the session's control plane, or the one of --kube-context."""
+    if own_plane is not None:
+        yield own_plane
+        return
+    try:
+        found = connect(request.config.getoption("--kube-context"), [crd()])
+    except ContextError as error:
+        pytest.fail(f"--kube-context: {error}", pytrace=False)
+    yield found
+    found.stop()
+
+
+@pytest.fixture(scope="session")
+def api(kube: ControlPlane | ExistingCluster) -> Api:
+    """The administrator's client."""
+    return kube.api
+
+
+@pytest.fixture
+def namespace(api: Api) -> Iterator[str]:
+    """A namespace for this test; its deletion is started, not waited for."""
+    name = f"test-{secrets.token_hex(4)}"
+    api.create("/api/v1/namespaces", {"metadata": {"name": name}})
+    until(
+        lambda: api.exists(f"/api/v1/namespaces/{name}/serviceaccounts/default"),
+        f"the service account of {name}",
+    )
+    yield name
+    api.delete(f"/api/v1/namespaces/{name}")
