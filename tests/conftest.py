@@ -1,9 +1,14 @@
 """Options and settings of the whole test run."""
 
 import os
+import signal
 
 import hypothesis
 import pytest
+
+# A run in the background ignores SIGINT, and so would every process that a test starts and then interrupts:
+# what is ignored is inherited, what is handled is not.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No deadline an example: a busy machine must not fail a test. Under CI the examples are always the same ones,
 # so that a run is repeatable; elsewhere each run looks for new ones.
