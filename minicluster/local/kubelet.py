@@ -62,7 +62,7 @@ class Kubelet:
             self._spawn(pod, container)
 
     def is_running(self, pod: str) -> bool:
-        """Whether the pod's main container runs: a sidecar, even one that has nothing left to do, does not count."""
+        """Whether the pod's main container runs; a sidecar that stays does not count."""
         return any(
             group.pod.name == pod and group.container is group.pod.containers[0]
             for group in self._groups.values()
