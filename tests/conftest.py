@@ -6,9 +6,11 @@ import signal
 import hypothesis
 import pytest
 
-# A run in the background ignores SIGINT, and so would every process that a test starts and then interrupts:
-# what is ignored is inherited, what is handled is not.
-signal.signal(signal.SIGINT, signal.default_int_handler)
+# A run in the background ignores SIGINT, one under nohup SIGHUP; and so would every process that a test
+# starts and sends one: what is ignored is inherited, what is handled is not.
+for signum in (signal.SIGINT, signal.SIGHUP):
+    if signal.getsignal(signum) is signal.SIG_IGN:
+        signal.signal(signum, lambda *_: None)
 
 # No deadline an example: a busy machine must not fail a test. Under CI the examples are always the same ones,
 # so that a run is repeatable; elsewhere each run looks for new ones.
