@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import shutil
 import tempfile
 from pathlib import Path
@@ -54,10 +53,11 @@ def scratch() -> Iterator[Path]:
 def laboratories(engine: str, flux_folder: Path, scratch: Path) -> Iterator[Callable[[str], Laboratory]]:
     """Make instances that are not started yet, from more configuration; they end with the session."""
     made: list[Laboratory] = []
-    numbers = itertools.count()
 
     def make(extra: str = "") -> Laboratory:
-        made.append(Laboratory(engine, flux_folder, scratch / f"{engine}{next(numbers)}", extra))
+        made.append(
+            Laboratory(engine, flux_folder, Path(tempfile.mkdtemp(prefix=engine[0], dir=scratch)), extra)
+        )
         return made[-1]
 
     yield make
