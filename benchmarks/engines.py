@@ -88,7 +88,12 @@ def instance(engine: Engine, size: int) -> Iterator[Instance]:
     """Bring up an instance of `size` brokers on this machine, and end it afterwards."""
     with tempfile.TemporaryDirectory(prefix="bench-") as directory:
         note = Path(directory) / "uri"
-        program = f'echo "$FLUX_URI" > {note}.new && mv {note}.new {note} && exec sleep 3600'
+        # The program ends when this end of the pipe closes, be it by this process's end: a signal would not
+        # reach it in a process group of its own.
+        pipe = Path(directory) / "pipe"
+        os.mkfifo(pipe)
+        held = os.open(pipe, os.O_RDWR)
+        program = f'exec 3< {pipe}; echo "$FLUX_URI" > {note}.new && mv {note}.new {note}; read _ <&3; exit 0'
         command = ["flux", "start", f"-s{size}", "sh", "-c", program]
         env = engine.environment()
         log = Path(directory) / "log"
@@ -100,7 +105,7 @@ def instance(engine: Engine, size: int) -> Iterator[Instance]:
             uri = note.read_text().strip()
             yield Instance(uri, env | {"FLUX_URI": uri}, _brokers(starter.pid))
         finally:
-            os.killpg(starter.pid, signal.SIGTERM)
+            os.close(held)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 starter.wait(20)
             with contextlib.suppress(ProcessLookupError):

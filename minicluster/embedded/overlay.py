@@ -89,17 +89,20 @@ class LeadOverlay(_Overlay):
         socket = context.socket(zmq.ROUTER)
         wire.secure(socket, self._place.certificate, server=True, timeout=self._timing.silence)
         socket.router_mandatory = True
+        # Before anybody can come: without a doorman ZeroMQ admits every key.
+        self._doorman = wire.Doorman(context, self._place.certificate, self._refused)
+        self._monitor = wire.Monitor(socket, gone=self._probe, failed=self._refused)
         try:
             socket.bind(self._place.bind)
         except zmq.ZMQError as error:
+            self._doorman.close()
+            self._monitor.close()
             socket.close()
             raise BootError(
                 f"error binding to {self._place.bind}: {zmq.strerror(error.errno or 0)}"
             ) from error
         self.endpoint = bytes(socket.getsockopt(zmq.LAST_ENDPOINT)).decode().rstrip("\0")
-        self._doorman = wire.Doorman(context, self._place.certificate, self._refused)
         self._wire = wire.Wire(socket, self._receive)
-        self._monitor = wire.Monitor(socket, gone=self._probe, failed=self._refused)
         self._open = True
 
     def _receive(self, frames: wire.Frames) -> None:
@@ -234,7 +237,7 @@ class FollowerOverlay(_Overlay):
     def __init__(self, place: Bootstrap, log: Log, timing: Timing) -> None:
         super().__init__(place, log, timing)
         self._failed = False  # to shake hands
-        self.lead_uuid: str | None = None
+        self._greeted = False
         self.ended: Callable[[BootError | None], None] = lambda _error: None
         self.welcome: asyncio.Future[JSON] = self._loop.create_future()
 
@@ -249,17 +252,20 @@ class FollowerOverlay(_Overlay):
         socket.routing_id = f"{place.rank}-{uuid.uuid4().hex}".encode()
         socket.reconnect_ivl, socket.reconnect_ivl_max = 50, 1000
         socket.setsockopt(zmq.CONNECT_TIMEOUT, int(self._timing.connect * 1000))
+        # Before the connection: its handshake may be over at once, and who missed it would never say hello.
+        self._monitor = wire.Monitor(socket, gone=self._gone, failed=self._handshake_failed, met=self._hello)
         try:
             socket.connect(place.connect)
         except zmq.ZMQError as error:
+            self._monitor.close()
             socket.close()
             raise BootError(f"cannot connect to {place.connect}: {zmq.strerror(error.errno or 0)}") from error
         self._wire = wire.Wire(socket, self._receive)
-        self._monitor = wire.Monitor(socket, gone=self._gone, failed=self._handshake_failed, met=self._hello)
         self._open = True
         self._patience = self._loop.call_later(self._timing.connect or 30, self._still_waiting)
 
     def _hello(self) -> None:
+        self._greeted = True
         me = {"rank": self.rank, "host": self._place.hosts[self.rank], "version": VERSION}
         self.send(0, {"type": "hello", **me})
 
@@ -271,7 +277,6 @@ class FollowerOverlay(_Overlay):
         kind = message["type"]
         if kind == "welcome":
             self._patience.cancel()
-            self.lead_uuid = message["uuid"]
             if not self.welcome.done():
                 self.welcome.set_result(message)
         elif kind == "refused":
@@ -300,7 +305,7 @@ class FollowerOverlay(_Overlay):
         self.send(0, {"type": "goodbye", "reason": reason})
 
     def _gone(self) -> None:
-        if self.lead_uuid is not None:
+        if self._greeted:  # welcomed or not: what the lead sent before may still arrive, and is of no worth
             self._end(BootError("overlay disconnect: the lead's connection is gone"))
 
     def _handshake_failed(self, _address: str) -> None:

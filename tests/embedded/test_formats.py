@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 
 import pytest
@@ -103,6 +102,14 @@ def test_a_value_of_any_text_fills_its_width(text: str, width: int) -> None:
 
 @given(st.text(max_size=30))
 def test_any_text_is_a_format_or_refused(form: str) -> None:
-    """A format string of a user never ends in anything but lines or a FormatError."""
-    with contextlib.suppress(FormatError):
-        table(form)
+    """A user's format string gives a line for the heading and each item, or words that say what is wrong."""
+    assert outcome(form) in {"lines", "refused"}
+
+
+def outcome(form: str) -> str:
+    """Return what came of a format string."""
+    try:
+        lines = table(form)
+    except FormatError as error:
+        return "refused" if str(error) else "refused without a word"
+    return "lines" if len(lines) == 1 + len(ITEMS) else f"{len(lines)} lines"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,9 +12,12 @@ import pytest
 import zmq
 
 from broker_config import curve
+from minicluster.embedded import configuration
+from minicluster.embedded.log import Log
+from minicluster.embedded.overlay import FollowerOverlay, LeadOverlay, Timing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 
 def test_another_certificate(make_instance: Callable[..., object]) -> None:
@@ -73,8 +78,8 @@ def test_lost_followers_tasks_end(make_instance: Callable[..., object]) -> None:
     instance.wait(lambda: pids.exists() and len(pids.read_text().split()) == 4, "tasks started")
     for rank in (1, 0):
         instance.end(rank, signal.SIGKILL)
-    for pid in pids.read_text().split():
-        instance.wait(lambda pid=pid: not alive(int(pid)), f"end of {pid}")
+    started = [int(pid) for pid in pids.read_text().split()]
+    assert instance.wait(lambda: not any(map(alive, started)), "the tasks' end")
 
 
 def test_administrative_shutdown(make_instance: Callable[..., object]) -> None:
@@ -122,13 +127,94 @@ def alive(pid: int) -> bool:
 
 def test_silent_follower(make_instance: Callable[..., object]) -> None:
     """A follower that shows no sign of life for tbon.tcp_user_timeout is lost, although its link is open."""
-    instance = make_instance(2).up("-Stbon.tcp_user_timeout=1s")
+    instance = make_instance(2).up("-Stbon.tcp_user_timeout=2s")
     instance.brokers[1].send_signal(signal.SIGSTOP)
     try:
+        assert instance.wait(lambda: instance.online() == 1, "the follower's loss")
         assert instance.said(0, "mc-1 (rank 1) lost")
     finally:
         instance.brokers[1].send_signal(signal.SIGCONT)
     assert instance.code(1) == 1
+
+
+@pytest.fixture
+def stand_in(make_instance: Callable[..., object]) -> Iterator[tuple[object, zmq.Socket[bytes]]]:
+    """An instance of two without its brokers, and a socket in its lead's place."""
+    instance = make_instance(2)
+    pair = curve.decode(instance.certificate.read_text())
+    with zmq.Context() as context, context.socket(zmq.ROUTER) as lead:
+        lead.linger = 0
+        lead.curve_server = True
+        lead.curve_publickey, lead.curve_secretkey = pair.public.encode(), pair.secret.encode()
+        lead.bind(f"tcp://127.0.0.1:{instance.port}")
+        yield instance, lead
+
+
+def test_a_link_that_is_lost_before_the_welcome(stand_in: tuple[object, zmq.Socket[bytes]]) -> None:
+    """It is as final as any other: what the lead sent over it may still arrive."""
+    instance, lead = stand_in
+    instance.start(1)
+    assert lead.poll(20_000)
+    lead.close()
+    assert instance.code(1) == 1
+    assert instance.said(1, "overlay disconnect")
+
+
+def test_a_handshake_that_is_over_at_once(
+    stand_in: tuple[object, zmq.Socket[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A follower that is held up after it began to connect says hello all the same."""
+    instance, lead = stand_in
+    connect = zmq.Socket.connect
+
+    def held_up(socket: zmq.Socket[bytes], address: str) -> None:
+        connect(socket, address)
+        if address.startswith("tcp:"):
+            socket.send(b"{}")
+            assert lead.poll(20_000)  # so hands were shaken
+            lead.recv_multipart()
+
+    monkeypatch.setattr(zmq.Socket, "connect", held_up)
+    assert asyncio.run(_first_words(instance, lead))["type"] == "hello"
+
+
+async def _first_words(instance: object, lead: zmq.Socket[bytes]) -> dict[str, object]:
+    """Have a follower join, and return what the lead hears of it first."""
+    endpoint = f"tcp://127.0.0.1:{instance.port}"
+    certificate = configuration.read_certificate(str(instance.certificate))
+    place = configuration.Bootstrap(1, ("mc-0", "mc-1"), None, endpoint, certificate)
+    follower = FollowerOverlay(place, Log("1"), Timing(30, 20))
+    follower.open()
+    try:
+        async with asyncio.timeout(20):
+            while not lead.poll(0):
+                await asyncio.sleep(0.01)
+    finally:
+        follower.close()
+    return json.loads(lead.recv_multipart()[1])
+
+
+def test_the_doorman_is_there_before_the_door(
+    make_instance: Callable[..., object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ZeroMQ admits every key while nobody answers at ZAP's address (RFC 27)."""
+    instance, bind, bound = make_instance(2), zmq.Socket.bind, []
+
+    def noted(socket: zmq.Socket[bytes], address: str) -> None:
+        bound.append(address)
+        bind(socket, address)
+
+    async def open_and_close() -> None:
+        certificate = configuration.read_certificate(str(instance.certificate))
+        endpoint = f"tcp://127.0.0.1:{instance.port}"
+        place = configuration.Bootstrap(0, ("mc-0", "mc-1"), endpoint, None, certificate)
+        lead = LeadOverlay(place, Log("0"), Timing(30, 20))
+        lead.open()
+        lead.close()
+
+    monkeypatch.setattr(zmq.Socket, "bind", noted)
+    asyncio.run(open_and_close())
+    assert bound == ["inproc://zeromq.zap.01", f"tcp://127.0.0.1:{instance.port}"]
 
 
 @pytest.mark.parametrize(

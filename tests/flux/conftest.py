@@ -120,13 +120,15 @@ class Cluster:
     def codes(self) -> dict[int, int]:
         return {rank: self.wait(rank) for rank in sorted(self.processes)}
 
-    def until(self, condition: Callable[[], object], what: str) -> None:
+    def until(self, condition: Callable[[], object], what: str) -> object:
+        """Waits for the condition's first true value, and returns it."""
         deadline = time.monotonic() + DEADLINE
-        while not condition():
+        while not (value := condition()):
             if time.monotonic() > deadline:
                 logs = "\n".join(f"--- {rank}\n{self.output(rank)}" for rank in sorted(self.processes))
                 pytest.fail(f"{what}: not within {DEADLINE} s\n{logs}")
             time.sleep(0.05)
+        return value
 
     def online(self, count: int) -> None:
         """Waits until that many brokers can be given jobs."""

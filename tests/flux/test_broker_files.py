@@ -150,7 +150,8 @@ def test_killed_follower_rejoins(cluster):
     mc.online(2)
     os.kill(mc.broker(1), signal.SIGKILL)
     mc.until(lambda: "it is started again in 1 s" in mc.output(1), "a restart")
-    mc.until(lambda: "here" in mc.flux("run", "-N2", "-t2s", "echo", "here"), "a job on both")
+    both = ["here", "here"]
+    assert mc.until(lambda: mc.flux("run", "-N2", "-t2s", "echo", "here").split() == both, "a job on both")
 
 
 def test_followers_come_back_when_a_killed_lead_does(cluster):

@@ -100,9 +100,11 @@ def _ranks(machine: Machine) -> set[str]:
 def test_a_lost_follower_is_replaced(up: Machine) -> None:
     """The script around its broker starts it again in place."""
     first = up.broker(1)
+    script = _parent(first)
     os.kill(first, signal.SIGKILL)
     eventually(lambda: up.broker(1) != first, "another broker of rank 1")
-    eventually(lambda: up.rows("status", "mc")[0]["brokers_online"] == 2, "it to join")
+    assert _parent(up.broker(1)) == script
+    assert eventually(lambda: up.rows("status", "mc")[0]["brokers_online"] == 2, "it to join")
 
 
 def test_a_lost_pod_is_replaced(up: Machine) -> None:

@@ -163,19 +163,25 @@ def test_a_signal_in_any_phase_ends_it_all(
     assert embedded.left() == ([], [])
 
 
-def test_a_second_ctrl_c_hurries(embedded: Machine, tmp_path: Path) -> None:
-    """What resists the first is killed by the second."""
-    stubborn = "sh -c 'trap \"\" TERM INT HUP; echo ready; while :; do sleep 1; done'"
-    run = embedded.start("run", document(tmp_path, command=stubborn), "--engine", "embedded")
+@pytest.mark.parametrize(
+    ("presses", "work", "finishes"),
+    [pytest.param(1, 0.5, True, id="one"), pytest.param(2, 4, False, id="a second hurries")],
+)
+def test_ctrl_c_lets_a_job_finish_its_work_and_a_second_does_not(
+    embedded: Machine, tmp_path: Path, presses: int, work: float, finishes: bool
+) -> None:
+    """What a job does on SIGTERM is given five seconds; a second Ctrl-C kills it in the midst of that."""
+    on_term = f"touch {tmp_path}/asked; sleep {work}; touch {tmp_path}/finished; exit"
+    patient = f"trap '' INT HUP; trap '{on_term}' TERM; echo ready; while :; do sleep 1; done"
+    path = document(tmp_path)
+    run = embedded.start("run", path, "--engine", "embedded", "--", "sh", "-c", patient)
     assert run.stdout is not None
     assert run.stdout.readline() == "ready\n"
-    run.send_signal(signal.SIGINT)
-    time.sleep(0.3)  # the second is to come while the first is at work
-    begun = time.monotonic()
-    run.send_signal(signal.SIGINT)
+    for _ in range(presses):
+        run.send_signal(signal.SIGINT)
+        eventually((tmp_path / "asked").exists, "SIGTERM to the job")
     run.communicate(timeout=30)
-    assert time.monotonic() - begun < 2
-    assert run.returncode == 130
+    assert (run.returncode, (tmp_path / "finished").exists()) == (130, finishes)
     assert embedded.left() == ([], [])
 
 

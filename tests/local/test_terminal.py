@@ -7,6 +7,7 @@ import os
 import pty
 import select
 import struct
+import sys
 import termios
 import time
 from dataclasses import dataclass
@@ -104,9 +105,9 @@ def test_ctrl_c_in_a_shell_ends_what_runs_there(embedded: Machine, tmp_path: Pat
     path = document(tmp_path, spec={"interactive": True})
     terminal = _terminal(embedded, "run", path, "--engine", "embedded")
     terminal.until("ready$ ")
-    terminal.type("sleep 600\n")
-    terminal.until("sleep 600")
-    time.sleep(0.2)  # nothing tells that the shell has started it
+    # Not `sh -c`: dash may lose an interrupt that comes while it forks.
+    terminal.type(f"'{sys.executable}' -c 'import time; print(\"start\" \"ed\"); time.sleep(600)'\n")
+    terminal.until("started")
     terminal.type(INTERRUPT)
     terminal.until("ready$ ")
     terminal.type("flux run -n1 echo al''ive; exit 4\n")
