@@ -9,7 +9,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from minicluster.cli.options import ClusterName, Document, EngineOption, Name, Size
+from minicluster.cli import kubernetes
+from minicluster.cli.kubernetes import Waiting, refuse, say, target
+from minicluster.cli.options import (
+    ClusterName,
+    Context,
+    Document,
+    EngineOption,
+    Kubeconfig,
+    Name,
+    Namespace,
+    On,
+    Size,
+    Timeout,
+    Wait,
+)
 from minicluster.cli.tables import Output, age, cell, show
 
 if TYPE_CHECKING:
@@ -22,24 +36,47 @@ app = typer.Typer()
 
 
 @app.command()
-def up(
+def up(  # noqa: PLR0913, PLR0917 - an option each
     document: Document,
+    on: On = "local",
     size: Size = None,
     engine: EngineOption = "auto",
     restore: Annotated[
         str, typer.Option(metavar="DUMP", help="Begin with the jobs that `down --dump` saved.")
     ] = "",
     name: Name = "",
+    namespace: Namespace = "",
+    context: Context = "",
+    kubeconfig: Kubeconfig = "",
+    force: Annotated[
+        bool, typer.Option("--force", help="Kubernetes: take over fields that somebody else has set.")
+    ] = False,
+    wait: Wait = True,
+    timeout: Timeout = None,
 ) -> None:
-    """Bring a cluster up that stays, for jobs sent to it.
+    """Bring a cluster up: on this machine for jobs sent to it, on Kubernetes to run its command.
 
-    minicluster up examples/interactive/minicluster.yaml
+    On Kubernetes every MiniCluster of the file is applied, or the one of --name. The exit code is 0 once all
+    run or have succeeded, else that of the main command that failed.
 
-    minicluster up cluster.yaml --size 3 --restore saved.dump
+      minicluster up examples/interactive/minicluster.yaml
+
+      minicluster up cluster.yaml --size 3 --restore saved.dump
+
+      minicluster up cluster.yaml --on kubernetes -n research --timeout 600
     """
-    from minicluster.cli.reporting import reporter
-    from minicluster.local import documents, launch
+    from minicluster.local import documents
 
+    where = target(on, namespace, context, kubeconfig)
+    if where is not None:
+        refuse({"--engine": engine if engine != "auto" else "", "--restore": restore}, "--on local")
+        text = documents.read(document)
+        kubernetes.up(where, text, name, size, force, Waiting(wait, timeout))
+        return
+    from minicluster.cli.reporting import reporter
+    from minicluster.local import launch
+
+    refuse({"--force": force, "--no-wait": not wait, "--timeout": timeout}, "--on kubernetes")
     text = documents.read(document)
     with reporter() as told:
         called = launch.up(text, told, name=name, size=size, engine=engine, restore=restore)
@@ -47,23 +84,52 @@ def up(
 
 
 @app.command(name="list")
-def list_(output: Output = "table") -> None:
-    """List the clusters of this machine that are yours, runs in the foreground included.
+def list_(
+    output: Output = "table",
+    on: On = "local",
+    namespace: Namespace = "",
+    every_namespace: Annotated[
+        bool, typer.Option("--all-namespaces", "-A", help="Kubernetes: those of every namespace.")
+    ] = False,
+    context: Context = "",
+    kubeconfig: Kubeconfig = "",
+) -> None:
+    """List the clusters of this machine that are yours, runs in the foreground included; or a namespace's.
 
     minicluster list --output json
+
+    minicluster list --on kubernetes --all-namespaces
     """
+    where = target(on, namespace, context, kubeconfig)
+    if where is not None:
+        kubernetes.list_(where, output, every_namespace=every_namespace)
+        return
     from minicluster.local import state_file
 
+    refuse({"--all-namespaces": every_namespace}, "--on kubernetes")
     rows = [_row(state) for _, state in state_file.live_clusters()]
     show(rows, ("name", "phase", "size", "max_size", "engine", "age", "document"), output, "no cluster is up")
 
 
 @app.command()
-def status(name: ClusterName, output: Output = "table") -> None:
-    """Show how a cluster is: brokers, jobs, queues.
+def status(
+    name: ClusterName,
+    output: Output = "table",
+    on: On = "local",
+    namespace: Namespace = "",
+    context: Context = "",
+    kubeconfig: Kubeconfig = "",
+) -> None:
+    """Show how a cluster is: brokers and jobs, on Kubernetes its conditions and latest Events.
 
     minicluster status mc --output json
+
+    minicluster status mc --on kubernetes -n research
     """
+    where = target(on, namespace, context, kubeconfig)
+    if where is not None:
+        kubernetes.status(where, name, output)
+        return
     from minicluster.local import connection, state_file
 
     _, state = state_file.need(name)
@@ -90,8 +156,15 @@ def status(name: ClusterName, output: Output = "table") -> None:
 
 
 @app.command()
-def scale(
-    name: ClusterName, size: Annotated[int, typer.Argument(min=1, help="How many brokers there shall be.")]
+def scale(  # noqa: PLR0913, PLR0917 - an option each
+    name: ClusterName,
+    size: Annotated[int, typer.Argument(min=1, help="How many brokers there shall be.")],
+    on: On = "local",
+    namespace: Namespace = "",
+    context: Context = "",
+    kubeconfig: Kubeconfig = "",
+    wait: Wait = True,
+    timeout: Timeout = None,
 ) -> None:
     """Change the number of brokers while jobs run.
 
@@ -99,7 +172,14 @@ def scale(
     within drainTimeoutSeconds is started again elsewhere, under a new id that names the old one.
 
       minicluster scale mc 2
+
+      minicluster scale mc 8 --on kubernetes --timeout 300
     """
+    where = target(on, namespace, context, kubeconfig)
+    if where is not None:
+        kubernetes.scale(where, name, size, Waiting(wait, timeout))
+        return
+    refuse({"--no-wait": not wait, "--timeout": timeout}, "--on kubernetes")
     done = _order(name, {"order": "scale", "size": size})
     if done["before"] == done["size"]:
         typer.echo(f"cluster {name}: has {done['size']} brokers already")
@@ -108,21 +188,35 @@ def scale(
 
 
 @app.command()
-def down(
+def down(  # noqa: PLR0913, PLR0917 - an option each
     name: ClusterName,
     dump: Annotated[str, typer.Option(metavar="FILE", help="Save all jobs to this file first.")] = "",
+    on: On = "local",
+    namespace: Namespace = "",
+    context: Context = "",
+    kubeconfig: Kubeconfig = "",
+    wait: Wait = True,
+    timeout: Timeout = None,
 ) -> None:
-    """End a cluster; with --dump no job is lost.
+    """End a cluster; with --dump no job is lost. On Kubernetes: delete it with all that belongs to it.
 
     minicluster down mc --dump saved.dump
 
     minicluster up cluster.yaml --restore saved.dump
+
+    minicluster down mc --on kubernetes
     """
+    where = target(on, namespace, context, kubeconfig)
+    if where is not None:
+        refuse({"--dump": dump}, "--on local")
+        kubernetes.down(where, name, Waiting(wait, timeout))
+        return
+    refuse({"--no-wait": not wait, "--timeout": timeout}, "--on kubernetes")
     from pathlib import Path
 
     from minicluster.local import orders
 
-    orders.down(name, str(Path(dump).resolve()) if dump else "", _say)
+    orders.down(name, str(Path(dump).resolve()) if dump else "", say)
     typer.echo(f"cluster {name} is down")
 
 
@@ -131,11 +225,21 @@ def logs(
     name: ClusterName,
     rank: Annotated[int | None, typer.Option(min=0, help="Only this broker's log.")] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as it grows.")] = False,
+    on: On = "local",
+    namespace: Namespace = "",
+    context: Context = "",
+    kubeconfig: Kubeconfig = "",
 ) -> None:
     """Show what the brokers, services and the supervisor wrote.
 
     minicluster logs mc --rank 0 --follow
+
+    minicluster logs mc --on kubernetes
     """
+    where = target(on, namespace, context, kubeconfig)
+    if where is not None:
+        kubernetes.logs(where, name, rank, follow=follow)
+        return
     from minicluster.local import logs as kept
     from minicluster.local import state_file
 
@@ -148,11 +252,7 @@ def logs(
 def _order(name: str, message: Mapping[str, Any]) -> dict[str, Any]:
     from minicluster.local import orders
 
-    return orders.give(name, dict(message), _say)
-
-
-def _say(text: str) -> None:
-    print(f"minicluster: {text}", file=sys.stderr, flush=True)
+    return orders.give(name, dict(message), say)
 
 
 def _row(state: ClusterState) -> dict[str, Any]:

@@ -13,12 +13,15 @@ if TYPE_CHECKING:
     from typer.core import TyperCommand
 
 GROUP = "minicluster.commands"
-HELP = """Run Flux MiniClusters on this machine, from the documents that run them on Kubernetes.
+HELP = """Run Flux MiniClusters, on this machine or on Kubernetes, from the same documents.
 
   minicluster run examples/hello-world/minicluster.yaml
 
   minicluster up cluster.yaml; minicluster submit NAME -- ./a.out; minicluster down NAME
 
+  minicluster up cluster.yaml --on kubernetes
+
+MINICLUSTER_ON=kubernetes makes that the default of every command that has --on.
 Exit codes: that of the main command; 1 an invalid document, 2 a wrong call,
 124 time over, 125 the cluster failed, 129 hang-up, 130 Ctrl-C, 143 SIGTERM.
 """
@@ -46,6 +49,10 @@ class Commands(TyperGroup):
             "shell",
             "logs",
             "down",
+            "validate",
+            "render",
+            "crd",
+            "operator",
         ]
         return sorted(self._found, key=lambda name: (order.index(name) if name in order else 99, name))
 
@@ -72,7 +79,7 @@ app = typer.Typer(
 
 
 @app.callback()
-def _options(
+def version_option(
     version: bool = typer.Option(
         False, "--version", callback=_version, is_eager=True, help="Show the version."
     ),

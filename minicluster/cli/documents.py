@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from minicluster.cli.options import Document, Name
+from minicluster.cli.kubernetes import site_of, target, trial
+from minicluster.cli.options import Context, Document, Kubeconfig, Name, Namespace, On
 from minicluster.cli.tables import Output, show
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from minicluster.local.documents import Text
+    from minicluster.spec import Problem
 
 app = typer.Typer()
 REDACTED = """\
@@ -20,25 +27,31 @@ REDACTED = """\
 def validate(
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Documents; - is standard input.")],
     output: Output = "table",
+    on: On = "local",
+    namespace: Namespace = "",
+    context: Context = "",
+    kubeconfig: Kubeconfig = "",
 ) -> None:
     """Say everything that is wrong with documents, each with its path and line; exit code 1 if anything is.
 
-    minicluster validate examples/*/minicluster.yaml
+    With --on kubernetes also what the API server says to them (fields that cannot change, webhooks, quotas);
+    nothing is kept there.
+
+      minicluster validate examples/*/minicluster.yaml
+
+      minicluster validate cluster.yaml --on kubernetes -n research
     """
     from minicluster.local import documents
-    from minicluster.spec import loading
-    from minicluster.spec.errors import DocumentError, Problem
 
-    problems: list[Problem] = []
-    for place in files:
-        text = documents.read(place)
-        try:
-            valid = loading.parse(text.text, source=text.place).clusters
-        except DocumentError as error:
-            problems += error.problems
-        else:
-            if output == "table":
-                typer.echo(f"{text.place}: valid ({', '.join(each.metadata.name for each in valid)})")
+    where = target(on, namespace, context, kubeconfig)
+    texts = [documents.read(place) for place in files]
+    valid, problems = _checked(texts)
+    if where is not None:
+        problems += trial(where, texts, problems)
+        refused = {each.source for each in problems}
+        valid = {place: names for place, names in valid.items() if place not in refused}
+    for place, names in valid.items() if output == "table" else ():
+        typer.echo(f"{place}: valid ({', '.join(names)})")
     if output == "json":
         fields = ("source", "line", "column", "path", "message", "found", "allowed", "hint")
         show([{key: getattr(each, key) for key in fields} for each in problems], fields, output)
@@ -49,13 +62,17 @@ def validate(
 
 
 @app.command()
-def render(
+def render(  # noqa: PLR0913, PLR0917 - an option each
     document: Document,
     name: Name = "",
     with_secrets: Annotated[
         bool, typer.Option("--with-secrets", help="Show the CURVE certificate as well.")
     ] = False,
     output: Annotated[str, typer.Option("--output", "-o", help="yaml or json.")] = "yaml",
+    on: On = "local",
+    namespace: Namespace = "",
+    context: Context = "",
+    kubeconfig: Kubeconfig = "",
 ) -> None:
     """Print the Kubernetes objects of a document, its Secret without data.
 
@@ -64,6 +81,10 @@ def render(
     Redacted objects are for reading: Kubernetes refuses such a Secret. To apply them:
 
     minicluster render cluster.yaml --with-secrets | kubectl apply -f -
+
+    With --on kubernetes as that cluster's operator makes them: for its version, in the context's namespace.
+
+    minicluster render cluster.yaml --on kubernetes
     """
     import json
 
@@ -71,10 +92,12 @@ def render(
     from minicluster import plan
     from minicluster.local import documents
 
+    where = target(on, namespace, context, kubeconfig)
     text = documents.read(document)
     cluster = documents.parse(text.text, text.place, name).cluster
     keys = curve.generate() if with_secrets else None
-    objects = plan.render(cluster, plan.Site(), keys, with_secrets=with_secrets)
+    site = site_of(where) if where is not None else plan.Site()
+    objects = plan.render(cluster, site, keys, with_secrets=with_secrets)
     if not with_secrets:
         objects = [_inapplicable(each) if each["kind"] == "Secret" else each for each in objects]
     if output == "json":
@@ -83,6 +106,23 @@ def render(
     else:
         typer.echo("" if with_secrets else REDACTED, nl=False)
         typer.echo(plan.to_yaml(objects), nl=False)
+
+
+def _checked(texts: Sequence[Text]) -> tuple[dict[str, list[str]], list[Problem]]:
+    """Return the names of the MiniClusters in each text that is valid, and what is wrong with the others."""
+    from minicluster.spec import loading
+    from minicluster.spec.errors import DocumentError
+
+    valid: dict[str, list[str]] = {}
+    problems: list[Problem] = []
+    for text in texts:
+        try:
+            clusters = loading.parse(text.text, source=text.place).clusters
+        except DocumentError as error:
+            problems += error.problems
+        else:
+            valid[text.place] = [each.metadata.name for each in clusters]
+    return valid, problems
 
 
 def _inapplicable(secret: dict[str, Any]) -> dict[str, Any]:

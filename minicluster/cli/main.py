@@ -6,6 +6,10 @@ import contextlib
 import os
 import signal
 import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 OURS = ("minicluster.", "broker_config.", "queue_policies.")
 """Errors of these packages are written for people: they are shown without a traceback."""
@@ -13,14 +17,31 @@ OURS = ("minicluster.", "broker_config.", "queue_policies.")
 
 def run() -> None:
     """Run the command line, and end with its exit code."""
+    with _nothing_to_clean_up():
+        from minicluster.cli.commands import app
+    _end_with(app)
+
+
+def run_plugin() -> None:
+    """Run `kubectl minicluster`, and end with its exit code."""
+    with _nothing_to_clean_up():
+        from minicluster.cli.plugin import call
+    _end_with(call)
+
+
+@contextlib.contextmanager
+def _nothing_to_clean_up() -> Iterator[None]:
+    """Let Ctrl-C end the process at once while modules load."""
     before = signal.getsignal(signal.SIGINT)
     if before is signal.default_int_handler:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C while modules load has nothing to clean up
-    from minicluster.cli.commands import app
-
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    yield
     signal.signal(signal.SIGINT, before)
+
+
+def _end_with(program: Callable[[], None]) -> None:
     try:
-        app()
+        program()
     except KeyboardInterrupt:
         sys.exit(128 + signal.SIGINT)
     except BrokenPipeError:

@@ -14,3 +14,27 @@ EngineOption = Annotated[
 ]
 Name = Annotated[str, typer.Option("--name", help="Which MiniCluster, where the file has several.")]
 ClusterName = Annotated[str, typer.Argument(metavar="NAME", help="The cluster, see `minicluster list`.")]
+On = Annotated[
+    Literal["local", "kubernetes"],
+    typer.Option("--on", envvar="MINICLUSTER_ON", help="This machine, or a Kubernetes cluster."),
+]
+Namespace = Annotated[
+    str,
+    typer.Option("--namespace", "-n", metavar="NS", help="Kubernetes: in place of the context's namespace."),
+]
+Context = Annotated[
+    str, typer.Option("--context", metavar="NAME", help="Kubernetes: in place of the current context.")
+]
+Kubeconfig = Annotated[
+    str,
+    typer.Option(
+        "--kubeconfig", metavar="FILE", help="Kubernetes: in place of $KUBECONFIG and ~/.kube/config."
+    ),
+]
+Wait = Annotated[
+    bool, typer.Option("--wait/--no-wait", help="Kubernetes: wait until it is done, telling each stage.")
+]
+Timeout = Annotated[
+    float | None,
+    typer.Option("--timeout", metavar="SECONDS", min=0.001, help="Kubernetes: wait no longer; then 124."),
+]

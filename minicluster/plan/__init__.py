@@ -6,6 +6,7 @@ server: the operator and the local run fill an `Observed` and carry a `Plan` out
 
 from minicluster.plan.decision import plan, refuse
 from minicluster.plan.errors import KeysNeededError, PlanError
+from minicluster.plan.objects import build, secret_key
 from minicluster.plan.records import (
     BrokerReport,
     Event,
@@ -37,8 +38,10 @@ __all__ = [
     "Refusal",
     "Site",
     "broker_settings",
+    "build",
     "plan",
     "refuse",
     "render",
+    "secret_key",
     "to_yaml",
 ]

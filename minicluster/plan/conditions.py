@@ -199,8 +199,10 @@ def _failed(situation: Situation) -> Finding:
 
 def _failure(situation: Situation) -> Finding:
     told = situation.previous(ConditionType.FAILED, "True")
-    if told is not None:
+    if told is not None and (told.reason != Reason.JOB_FAILED or not situation.exit_code):
         return Finding("True", told.reason, told.message)
+    if told is not None:
+        return _command_failed(situation)  # the lead's pod told its end after the Job had told its own
     cause = next(each for each in situation.job_conditions if each.type in {"Failed", "FailureTarget"})
     if cause.reason == "DeadlineExceeded":
         seconds = situation.cluster.spec.deadline_seconds
@@ -212,9 +214,13 @@ def _failure(situation: Situation) -> Finding:
         message = f"more than {limit} pods were lost (spec.backoffLimit): {cause.message}"
         return Finding("True", Reason.TOO_MANY_LOST_PODS, message)
     if situation.exit_code:
-        message = f"the main command ended with exit code {situation.exit_code}"
-        return Finding("True", Reason.COMMAND_FAILED, message)
+        return _command_failed(situation)
     return Finding("True", Reason.JOB_FAILED, f"the Job failed: {cause.message or cause.reason}")
+
+
+def _command_failed(situation: Situation) -> Finding:
+    message = f"the main command ended with exit code {situation.exit_code}"
+    return Finding("True", Reason.COMMAND_FAILED, message)
 
 
 def _not_finished() -> Finding:
@@ -235,8 +241,10 @@ def _resizing(situation: Situation) -> Finding:
     at_size = Finding("False", Reason.AT_SIZE, f"the MiniCluster has its size of {situation.size}")
     if job is None or situation.outcome is not Outcome.NONE or situation.suspended:
         return at_size
-    # Asked of the Job, and, once begun, until the pods are there or gone.
-    begun = situation.previous(ConditionType.RESIZING, "True") is not None
+    # Asked of the Job, and, once begun, until the pods are there or gone. Begun it has also where the Job was
+    # already told, and whoever told it came not to write that down.
+    told = situation.cluster.status.size
+    begun = situation.previous(ConditionType.RESIZING, "True") is not None or told not in {0, job.parallelism}
     now = job.active if begun else job.parallelism
     if now < situation.size:
         return Finding("True", Reason.GROWING, f"growing to {situation.size} pods")

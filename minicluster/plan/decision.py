@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from broker_config.errors import BrokerConfigError
 from minicluster.plan import conditions, curve_secret, events, objects, status
@@ -19,28 +19,48 @@ if TYPE_CHECKING:
     from minicluster.spec import MiniCluster, Status
 
 
+class Build(Protocol):
+    """What builds a MiniCluster's objects, all but the Secret: `objects.build`, or one that remembers."""
+
+    def __call__(self, cluster: MiniCluster, site: Site, *, suspended: bool) -> tuple[Object, ...]:
+        """Return the objects, in the order in which they are made."""
+        ...
+
+
 def plan(
-    cluster: MiniCluster, observed: Observed, site: Site, fresh_keys: KeyPair | None, now: datetime
+    cluster: MiniCluster,
+    observed: Observed,
+    site: Site,
+    fresh_keys: KeyPair | None,
+    now: datetime,
+    *,
+    build: Build = objects.build,
 ) -> Plan:
     """Return the objects to apply and to delete, the status to write, and the Events to emit.
 
     `cluster.status` is the stored status. `fresh_keys` are used only where no Secret is observed and the
     document brings no certificate; KeysNeededError is raised where they are then missing. A MiniCluster that
-    another controller manages, or that is being deleted, is left alone.
+    another controller manages, or that is being deleted, is left alone. Whoever plans often gives a `build`
+    that keeps what it built.
     """
     if cluster.spec.managed_by or cluster.metadata.deletion_timestamp:
         return Plan(objects=(), status=_stored(cluster.status))
     try:
-        return _decide(cluster, observed, site, fresh_keys, now)
+        built = build(cluster, site, suspended=is_suspended(cluster, observed.job))
+        return _decide(cluster, observed, site, built, fresh_keys, now)
     except BrokerConfigError as error:
         # What only shows when the brokers' files are written, such as two hosts of one name.
         return refuse(cluster.status, cluster.metadata.generation, str(error), now)
 
 
 def _decide(
-    cluster: MiniCluster, observed: Observed, site: Site, fresh_keys: KeyPair | None, now: datetime
+    cluster: MiniCluster,
+    observed: Observed,
+    site: Site,
+    built: tuple[Object, ...],
+    fresh_keys: KeyPair | None,
+    now: datetime,
 ) -> Plan:
-    built = objects.build(cluster, site, suspended=is_suspended(cluster, observed.job))
     secret = objects.secret_key(cluster)
     situation = assess(cluster, observed, [secret, *map(objects.key_of, built)])
     found = conditions.findings(situation)

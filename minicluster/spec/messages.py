@@ -2,7 +2,10 @@
 
 from typing import Final
 
-BEYOND_START: Final = "size is greater than the number of hosts that Flux was told of when it started"
+BEYOND_START: Final = (
+    "spec.size is greater than the number of hosts that Flux was told of when it started"
+    " (status.maximumSize); make a new MiniCluster with a greater spec.maxSize"
+)
 HOST_NAME_LENGTH: Final = (
     "the name is too long: the hosts' names, <name>-<index>, must fit into 63 characters"
 )

@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -16,7 +17,7 @@ from tests.kubernetes.harness import (
     until,
 )
 from tests.kubernetes.harness.existing import ExistingCluster, connect
-from tests.kubernetes.harness.lookup import ETCD, KWOK, kubernetes, locate
+from tests.kubernetes.harness.lookup import ETCD, HELM, KWOK, kubernetes, locate
 from tests.kubernetes.harness.reporting import unavailable
 
 OLDEST = "1.31"  # of Kubernetes, that the operator promises to work on
@@ -25,6 +26,7 @@ NEEDS = {
     "programs": (ETCD, kubernetes(), KWOK),
     "own_plane": (ETCD, kubernetes(), KWOK),
     "oldest_plane": (ETCD, kubernetes(OLDEST), KWOK),
+    "helm": (HELM,),
 }
 
 
@@ -56,6 +58,13 @@ def require(fixture: str) -> None:
             locate(suite)
     except MissingProgramsError as error:
         unavailable(error)
+
+
+@pytest.fixture(scope="session")
+def helm() -> Path:
+    """The program that renders the chart and installs it."""
+    require("helm")
+    return locate(HELM)["helm"]
 
 
 @pytest.fixture(scope="session")

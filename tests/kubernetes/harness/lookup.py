@@ -39,6 +39,7 @@ class Suite:
 Programs = Mapping[str, Path]
 ETCD = Suite("etcd", ("etcd",))
 KWOK = Suite("kwok", ("kwok",))
+HELM = Suite("helm", ("helm",))
 
 
 def kubernetes(version: str | None = None) -> Suite:

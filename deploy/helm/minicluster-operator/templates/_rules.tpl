@@ -1,0 +1,48 @@
+{{- /*
+What the operator may do with MiniClusters and what it makes of them: the rules of the ClusterRole, or of the
+Role in each namespace. Nothing is granted that it does not use: a test compares this with the API server's
+audit log.
+*/ -}}
+{{- define "operator.rules" -}}
+# MiniClusters: it follows them; spec.cleanup has it delete one.
+- apiGroups: [flux-framework.org]
+  resources: [miniclusters]
+  verbs: [get, list, watch, delete]
+# It reports in their status and nowhere else.
+- apiGroups: [flux-framework.org]
+  resources: [miniclusters/status]
+  verbs: [patch]
+# It never sends this one: API servers with the admission plug-in OwnerReferencesPermissionEnforcement ask for it
+# of whoever sets blockOwnerDeletion, as every object that a MiniCluster owns does.
+- apiGroups: [flux-framework.org]
+  resources: [miniclusters/finalizers]
+  verbs: [update]
+# The brokers' Job, by server-side apply (patch, and create for the first). The garbage collector deletes it.
+- apiGroups: [batch]
+  resources: [jobs]
+  verbs: [get, list, watch, create, patch]
+# Configuration and start script; host names of the brokers.
+- apiGroups: [""]
+  resources: [configmaps, services]
+  verbs: [get, list, watch, create, patch]
+# The services pod, deleted while its MiniCluster is suspended; the brokers' pods are only followed.
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [get, list, watch, create, patch, delete]
+# The CURVE certificate. It is written once and never read: no get, list or watch of any Secret.
+- apiGroups: [""]
+  resources: [secrets]
+  verbs: [create]
+# Who may connect to the pods.
+- apiGroups: [networking.k8s.io]
+  resources: [networkpolicies]
+  verbs: [get, list, watch, create, patch]
+# The lead broker is not evicted lightly.
+- apiGroups: [policy]
+  resources: [poddisruptionbudgets]
+  verbs: [get, list, watch, create, patch]
+# What a person would ask about.
+- apiGroups: [events.k8s.io]
+  resources: [events]
+  verbs: [create]
+{{- end -}}

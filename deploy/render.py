@@ -1,0 +1,85 @@
+"""Write the plain manifests and the chart's CRD: `python -m deploy.render` from the project's root.
+
+The chart is the one source of the manifests, and the records of minicluster.spec that of the CRD. helm is the
+one on PATH, else built from the version pinned for the tests.
+"""
+
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from minicluster.spec import crd_yaml
+from tests.kubernetes.harness.lookup import HELM, locate
+
+HERE = Path(__file__).resolve().parent
+CHART = HERE / "helm" / "minicluster-operator"
+CRD = CHART / "files" / "crd.yaml"
+RELEASE = "minicluster-operator"
+NAMESPACE = "minicluster-system"
+# Marks of Helm, untrue of what kubectl applies.
+MARKS = re.compile(r"^ *(helm\.sh/chart|app\.kubernetes\.io/managed-by): .*\n|^# Source: .*\n", re.MULTILINE)
+DIVIDER = re.compile(r"^---\n", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """A file of plain manifests: what it is for, and the chart's values that it is made with."""
+
+    name: str
+    purpose: str
+    values: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> Path:
+        """Where it is kept."""
+        return HERE / "manifests" / self.name
+
+    def text(self, helm: Path) -> str:
+        """Render the file; raises CalledProcessError where helm refuses the chart."""
+        values = [word for value in ("crd.keep=false", *self.values) for word in ("--set", value)]
+        documents = DIVIDER.split(MARKS.sub("", template(helm, "--namespace", NAMESPACE, *values)))
+        parts = [self.head(), *(document.strip("\n") for document in documents if document.strip())]
+        return "\n---\n".join(parts) + "\n"
+
+    def head(self) -> str:
+        """Return the comment on top, and the namespace, which a chart leaves to `helm --create-namespace`."""
+        return HEAD.format(purpose=self.purpose, namespace=NAMESPACE)
+
+
+HEAD = """\
+# {purpose}
+# Generated from the chart by `python -m deploy.render`: do not edit.
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: {namespace}
+  labels:
+    pod-security.kubernetes.io/enforce: restricted"""
+
+MANIFESTS = (
+    Manifest("install.yaml", "The operator for the MiniClusters of all namespaces."),
+    Manifest(
+        "namespaced.yaml",
+        "The operator for the MiniClusters of one namespace, `default`, without rights in any other.",
+        ("watchNamespaces={default}",),
+    ),
+)
+
+
+def template(helm: Path, *options: str) -> str:
+    """Render the chart."""
+    argv = [str(helm), "template", RELEASE, str(CHART), *options]
+    return subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def main() -> None:
+    """Write all files."""
+    helm = locate(HELM)["helm"]
+    CRD.write_text(crd_yaml())
+    for manifest in MANIFESTS:
+        manifest.path.write_text(manifest.text(helm))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,208 @@
+"""The commands `--on kubernetes`: what is asked of `minicluster.kubernetes`, and how that is printed."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from minicluster.cli.tables import Format, age, cell, show
+
+if TYPE_CHECKING:
+    from minicluster.kubernetes.clusters import Report
+    from minicluster.kubernetes.session import Target
+    from minicluster.kubernetes.summary import Condition, Summary, Told
+    from minicluster.local.documents import Text
+    from minicluster.plan import Site
+    from minicluster.spec import Problem
+
+COLUMNS = ("name", "phase", "size", "max_size", "brokers_online", "exit_code", "age")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Waiting:
+    """Whether a command waits, and at most how many seconds."""
+
+    wait: bool = True
+    timeout: float | None = None
+
+
+def target(on: str, namespace: str, context: str, kubeconfig: str) -> Target | None:
+    """Return the Kubernetes cluster that is meant, None for this machine. Raises BadParameter."""
+    given = {"--namespace": namespace, "--context": context, "--kubeconfig": kubeconfig}
+    if on == "local":
+        refuse(given, "--on kubernetes")
+        return None
+    from minicluster.kubernetes.access import Access
+    from minicluster.kubernetes.session import Target
+
+    return Target(Access(kubeconfig, context), namespace)
+
+
+def refuse(given: dict[str, Any], needed: str) -> None:
+    """Raise BadParameter for the first option that was given and has no meaning there."""
+    for option, value in given.items():
+        if value not in {None, "", False}:
+            raise typer.BadParameter(f"has a meaning only with {needed}", param_hint=option)
+
+
+def up(where: Target, text: Text, name: str, size: int | None, force: bool, waiting: Waiting) -> None:
+    """Apply a file's documents, and wait until the MiniClusters run."""
+    from minicluster.kubernetes import documents, session, submission
+    from minicluster.spec import loading
+
+    for other in loading.parse(text.text, source=text.place).skipped:
+        if other.kind not in documents.DATA_KINDS:
+            say(f"{other} (kubectl apply -f takes it)")
+    found, _ = documents.read(text.text, text.place)
+    usual = where.namespace or where.access.namespace()
+    wanted = [documents.placed(each, where.namespace, usual) for each in documents.choose(found, name, size)]
+    settled = session.carry_out(
+        where,
+        lambda asked: submission.up(asked, wanted, force=force, wait=waiting.wait),
+        notice=say,
+        timeout=waiting.timeout,
+    )
+    for each in settled:
+        typer.echo(f"cluster {each.name} is {each.phase} in namespace {each.namespace}")
+    for one in wanted if not waiting.wait else ():
+        if one.is_cluster:
+            typer.echo(f"cluster {one.name} is accepted in namespace {one.namespace}")
+
+
+def list_(where: Target, output: Format, *, every_namespace: bool) -> None:
+    """List MiniClusters."""
+    from minicluster.kubernetes import clusters, session
+
+    found = session.carry_out(
+        where, lambda asked: clusters.listing(asked, every_namespace=every_namespace), notice=say
+    )
+    columns = ("namespace", *COLUMNS) if every_namespace else COLUMNS
+    place = "" if every_namespace else f" in namespace {where.namespace or where.access.namespace()}"
+    show([_row(each) for each in found], columns, output, f"no cluster is up{place}")
+
+
+def status(where: Target, name: str, output: Format) -> None:
+    """Show how a MiniCluster is."""
+    from minicluster.kubernetes import clusters, session
+
+    found: Report = session.carry_out(where, lambda asked: clusters.report(asked, name), notice=say)
+    row = _row(found.summary)
+    conditions = [_condition(each) for each in found.summary.conditions]
+    events = [_event(each) for each in found.events or ()]
+    if output == "json":
+        show([{**row, "conditions": conditions, "events": events}], (), output)
+        return
+    for key, value in row.items():
+        if key != "created":  # the age says it
+            typer.echo(f"{key.replace('_', ' ') + ':':<16} {cell(value)}".rstrip())
+    typer.echo("")
+    show(conditions, ("type", "status", "reason", "age", "message"), output, clusters.NO_OPERATOR)
+    if events:
+        typer.echo("\nlatest Events:")
+        show(events, ("age", "type", "reason", "count", "message"), output)
+
+
+def scale(where: Target, name: str, size: int, waiting: Waiting) -> None:
+    """Change the number of brokers."""
+    from minicluster.kubernetes import clusters, session
+
+    done = session.carry_out(
+        where,
+        lambda asked: clusters.scale(asked, name, size, wait=waiting.wait),
+        notice=say,
+        timeout=waiting.timeout,
+    )
+    if done.before == done.after:
+        typer.echo(f"cluster {name}: has {done.after} brokers already")
+    else:
+        asked = "" if waiting.wait else " asked for"
+        typer.echo(f"cluster {name}: {done.before} → {done.after} brokers{asked}")
+
+
+def down(where: Target, name: str, waiting: Waiting) -> None:
+    """Delete a MiniCluster."""
+    from minicluster.kubernetes import clusters, session
+
+    session.carry_out(
+        where,
+        lambda asked: clusters.delete(asked, name, wait=waiting.wait),
+        notice=say,
+        timeout=waiting.timeout,
+    )
+    typer.echo(f"cluster {name} is down" if waiting.wait else f"cluster {name} is being deleted")
+
+
+def logs(where: Target, name: str, rank: int | None, *, follow: bool) -> None:
+    """Show what the pods wrote."""
+    from minicluster.kubernetes import pod_logs as kept
+    from minicluster.kubernetes import session
+
+    def write(line: bytes) -> None:
+        sys.stdout.buffer.write(line)
+        sys.stdout.flush()
+
+    session.carry_out(
+        where, lambda asked: kept.copy(asked, name, write, rank=rank, follow=follow), notice=say
+    )
+
+
+def trial(where: Target, texts: list[Text], known: list[Problem]) -> list[Problem]:
+    """Return what the API server would refuse in documents, beyond the problems that are known."""
+    from minicluster.kubernetes import documents, session, submission
+
+    usual = where.namespace or where.access.namespace()
+    wanted = [
+        documents.placed(each, where.namespace, usual)
+        for text in texts
+        for each in documents.read(text.text, text.place)[0]
+        if each.is_cluster
+    ]
+
+    async def ask(asked: session.Session) -> list[Problem]:
+        return [problem for each in wanted for problem in await submission.trial(asked, each)]
+
+    return submission.news(session.carry_out(where, ask), known)
+
+
+def site_of(where: Target) -> Site:
+    """Return what a cluster offers."""
+    from minicluster.kubernetes import session
+    from minicluster.kubernetes.site import site
+
+    return session.carry_out(where, lambda asked: site(asked.client, asked.namespace))
+
+
+def say(text: str) -> None:
+    """Tell a person how it goes."""
+    print(f"minicluster: {text}", file=sys.stderr, flush=True)
+
+
+def _row(found: Summary) -> dict[str, Any]:
+    return {
+        "name": found.name,
+        "namespace": found.namespace,
+        "phase": found.phase,
+        "size": found.size,
+        "max_size": found.max_size,
+        "brokers_online": found.ready_brokers,
+        "exit_code": found.exit_code,
+        "queue_policy": found.queue_policy,
+        "created": found.created,
+        "age": age(time.time() - found.created),
+    }
+
+
+def _condition(found: Condition) -> dict[str, Any]:
+    return {**dataclasses.asdict(found), "age": _age(found.since)}
+
+
+def _event(found: Told) -> dict[str, Any]:
+    return {**dataclasses.asdict(found), "age": _age(found.last)}
+
+
+def _age(since: float | None) -> str:
+    return "" if since is None else age(time.time() - since)

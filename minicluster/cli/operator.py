@@ -1,0 +1,113 @@
+"""`minicluster operator`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from minicluster.cli.options import Context, Kubeconfig
+
+if TYPE_CHECKING:
+    from minicluster.kubernetes.access import Access
+
+app = typer.Typer(add_completion=False)
+LISTEN = "127.0.0.1:8080"
+
+
+@app.command()
+def operator(  # noqa: PLR0913, PLR0917 - an option each
+    namespaces: Annotated[
+        list[str] | None,
+        typer.Option("--namespace", "-n", metavar="NS", help="Look after this namespace's; may be repeated."),
+    ] = None,
+    all_namespaces: Annotated[
+        bool, typer.Option("--all-namespaces", "-A", help="Look after those of every namespace.")
+    ] = False,
+    context: Context = "",
+    kubeconfig: Kubeconfig = "",
+    lease: Annotated[
+        str,
+        typer.Option(
+            metavar="NAMESPACE/NAME",
+            help="The Lease that the leader holds; without it: minicluster-operator in the first namespace"
+            " that is looked after, with --all-namespaces in the operator's own.",
+        ),
+    ] = "",
+    no_leader_election: Annotated[
+        bool, typer.Option("--no-leader-election", help="Lead without asking: there must be no other.")
+    ] = False,
+    listen: Annotated[
+        str, typer.Option(metavar="ADDRESS:PORT", help="Where /healthz, /readyz and /metrics are served.")
+    ] = LISTEN,
+    log_format: Annotated[
+        Literal["text", "json"], typer.Option(help="One line, or one object, a fact.")
+    ] = "text",
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"], typer.Option(help="What is worth a line.")
+    ] = "info",
+) -> None:
+    """Run the operator: make what MiniClusters in a Kubernetes cluster need, until Ctrl-C or SIGTERM.
+
+    From a laptop it looks after the namespace of the kubeconfig's context; in a pod it uses the service
+    account. Of several operators with one Lease one leads, and the others stand by.
+
+      minicluster operator
+
+      minicluster operator --namespace research --namespace teaching
+
+      minicluster operator --all-namespaces --lease flux-system/minicluster-operator --log-format json
+    """
+    if all_namespaces and namespaces:
+        raise typer.BadParameter("give --namespace or --all-namespaces, not both", param_hint="--namespace")
+    if lease and no_leader_election:
+        raise typer.BadParameter("give --lease or --no-leader-election, not both", param_hint="--lease")
+    address = _address(listen)
+    named = _lease(lease) if lease else None
+
+    import os
+
+    from minicluster.kubernetes import operator as running
+    from minicluster.kubernetes.access import Access
+    from minicluster.kubernetes.settings import LEASE, Settings
+
+    access = Access(kubeconfig, context)
+    watched = () if all_namespaces else tuple(dict.fromkeys(namespaces or (_own_namespace(access),)))
+    if named is None and not no_leader_election:
+        named = (watched[0] if watched else _own_namespace(access), LEASE)
+    own = os.environ.get("POD_NAMESPACE", "")
+    settings = Settings(access, watched, named, address, log_format, log_level, _identity(), own)
+    raise typer.Exit(running.run(settings))
+
+
+def _own_namespace(access: Access) -> str:
+    """Return the namespace that the operator itself is in: the pod's, on a laptop the context's."""
+    import os
+
+    return os.environ.get("POD_NAMESPACE") or access.namespace()
+
+
+def _identity() -> str:
+    """Return what tells this process from every other operator, also from one in the same pod before it."""
+    import os
+    import secrets
+    import socket
+
+    return f"{os.environ.get('POD_NAME') or socket.gethostname()}_{secrets.token_hex(4)}"
+
+
+def _address(text: str) -> tuple[str, int]:
+    """Return address and port of a text such as `127.0.0.1:8080`, `:8080` or `[::1]:8080`."""
+    address, colon, port = text.rpartition(":")
+    if not colon or not port.isdecimal() or int(port) > 65535 or (":" in address and "[" not in address):
+        message = f"{text}: needed is ADDRESS:PORT, such as {LISTEN}; :8080 means every address"
+        raise typer.BadParameter(message, param_hint="--listen")
+    return address.strip("[]") or "0.0.0.0", int(port)  # noqa: S104  # what `:8080` asks for
+
+
+def _lease(text: str) -> tuple[str, str]:
+    namespace, _, name = text.partition("/")
+    if not namespace or not name or "/" in name:
+        message = f"{text}: needed is NAMESPACE/NAME, such as flux-system/minicluster-operator"
+        raise typer.BadParameter(message, param_hint="--lease")
+    return namespace, name

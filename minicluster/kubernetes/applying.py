@@ -1,0 +1,151 @@
+"""Carrying out a plan's objects: each is made, changed, or left as it is; somebody else's never touched."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minicluster.kubernetes import observation
+from minicluster.kubernetes.cache import Place
+from minicluster.kubernetes.errors import ApiError, KubernetesError
+from minicluster.kubernetes.resources import CONFIG_MAPS, JOBS, PODS, RESOURCES, SECRETS
+from minicluster.plan import ObservedObject
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from minicluster.kubernetes.api import Api
+    from minicluster.kubernetes.cache import Cache, Name
+    from minicluster.kubernetes.observation import Dependent
+    from minicluster.plan import ObjectKey
+    from minicluster.plan.fields import Object
+
+CONFLICT = 409
+NOT_FOUND = 404
+UNPROCESSABLE = 422
+# What of a Job can change once it exists; the rest, its template above all, stays as it was made.
+_MUTABLE = ("parallelism", "completions", "suspend", "activeDeadlineSeconds")
+
+# What brokers that run were started with: the document cannot change it, and a newer operator must not.
+_MADE_ONCE = {CONFIG_MAPS.kind, PODS.kind}
+
+
+class NameTakenError(KubernetesError):
+    """An object of that name exists and belongs to somebody else."""
+
+
+class RefusedError(KubernetesError):
+    """The API server did not take an object; `error` are its own words."""
+
+    def __init__(self, key: ObjectKey, error: ApiError) -> None:
+        self.key = key
+        self.error = error
+        super().__init__(f"{key}: {error}")
+
+
+class Applier:
+    """Applies objects, each only if it must.
+
+    That is, if it is not there, if it was applied with other content (its annotation is a digest of that), or
+    if somebody has changed one of its fields since.
+    """
+
+    def __init__(self, api: Api, cache: Cache) -> None:
+        self._api = api
+        self._cache = cache
+
+    async def apply(self, name: Name, uid: str, items: Iterable[Object]) -> None:
+        """Apply what differs, in order, up to the first that cannot be applied.
+
+        All but the Secret are `stamped`. Raises NameTakenError, RefusedError.
+        """
+        for item in items:
+            place = Place(item["kind"], name.namespace, item["metadata"]["name"])
+            try:
+                await self._apply_one(name, uid, place, item)
+            except ApiError as error:
+                raise RefusedError(place.key, error) from error
+
+    async def revisit(self, name: Name) -> None:
+        """Look whether somebody else's objects are still in the way."""
+        for place in list(self._cache.strangers.get(name, ())):
+            try:
+                found = await self._api.read(RESOURCES[place.kind], place.namespace, place.name)
+            except ApiError as error:
+                if error.status != NOT_FOUND:
+                    raise
+                self._cache.lose_stranger(name, place)
+            else:
+                self._meet(name, place, observation.dependent(place.kind, found))
+
+    async def _apply_one(self, name: Name, uid: str, place: Place, item: Object) -> None:
+        if place.kind == SECRETS.kind:
+            await self._create_secret(item)
+            return
+        found = self._cache.dependents.get(place)
+        if found is None:
+            await self._make(name, uid, place, item)
+        elif found.owner_uid != uid:
+            self._meet(name, place, found)
+            raise NameTakenError(str(place.key))
+        elif not self._is_settled(name, place, found, item):
+            await self._change(found, item)
+
+    def _is_settled(self, name: Name, place: Place, found: Dependent, wanted: Object) -> bool:
+        if found.going:
+            return True  # nothing can be done about it; once it is gone it is made anew
+        outdated = found.applied != wanted["metadata"]["annotations"][observation.ANNOTATION_DIGEST]
+        if outdated:
+            started = Place(JOBS.kind, name.namespace, name.name) in self._cache.jobs
+            if place.kind not in _MADE_ONCE or not started:
+                return False
+        if place in self._cache.held:
+            return self._cache.held[place] == found.held
+        if found.shared or (not outdated and found.shape != observation.shape(wanted)):
+            return False  # somebody wrote to it, perhaps while no operator looked: apply it once more
+        self._cache.held[place] = found.held
+        return True
+
+    async def _create_secret(self, item: Object) -> None:
+        """Create the Secret; one that exists is this MiniCluster's own, for its name carries the uid."""
+        try:
+            await self._api.create(item)
+        except ApiError as error:
+            if (error.status, error.reason) != (CONFLICT, "AlreadyExists"):
+                raise
+
+    async def _make(self, name: Name, uid: str, place: Place, wanted: Object) -> None:
+        try:
+            answer = await self._api.apply(wanted, new=True)
+        except ApiError as error:
+            if error.status != CONFLICT:
+                raise
+            found = await self._api.read(RESOURCES[place.kind], place.namespace, place.name)
+            if observation.controller_uid(found) == uid:
+                self._cache.see(place.kind, found)  # ours after all: the watch had not told yet
+                raise
+            self._meet(name, place, observation.dependent(place.kind, found))
+            raise NameTakenError(str(place.key)) from error
+        self._cache.applied(wanted, answer)
+
+    async def _change(self, found: Dependent, wanted: Object) -> None:
+        exactly = {**wanted, "metadata": {**wanted["metadata"], "uid": found.uid}}
+        try:
+            answer = await self._api.apply(exactly)
+        except ApiError as error:
+            if error.status != UNPROCESSABLE or wanted["kind"] not in {JOBS.kind, PODS.kind}:
+                raise
+            answer = await self._change_what_can(exactly)
+        self._cache.applied(wanted, answer)
+
+    async def _change_what_can(self, wanted: Object) -> Object:
+        """Change an object whose pods cannot be changed: made by an older operator, they stay as they are."""
+        metadata = wanted["metadata"]
+        body: Object = {"metadata": {"uid": metadata["uid"], "annotations": metadata["annotations"]}}
+        if wanted["kind"] == JOBS.kind:
+            body["spec"] = {key: wanted["spec"][key] for key in _MUTABLE if key in wanted["spec"]}
+        resource = RESOURCES[wanted["kind"]]
+        return await self._api.patch(resource, metadata["namespace"], metadata["name"], body)
+
+    def _meet(self, name: Name, place: Place, known: Dependent) -> None:
+        owner = known.owner + (" (which is being deleted)" if known.going else "")
+        self._cache.meet_stranger(name, place, ObservedObject(known.key, known.owner_uid, owner))

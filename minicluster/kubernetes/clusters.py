@@ -1,0 +1,180 @@
+"""What a person asks of the MiniClusters in a cluster: each an errand in a session."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from minicluster.kubernetes import following, summary
+from minicluster.kubernetes.api import Selection
+from minicluster.kubernetes.errors import ApiError, FailedError, MissingError, RefusalError, UnreachableError
+from minicluster.kubernetes.resources import EVENTS, MINICLUSTERS, PODS
+from minicluster.plan.constants import APPLICATION, KIND, LABEL_INSTANCE, LABEL_NAME, ConditionType, Phase
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+
+    from minicluster.kubernetes.session import Session
+    from minicluster.kubernetes.summary import Summary, Told
+    from minicluster.plan.fields import Object
+
+UNATTENDED = 5.0
+"""Seconds without any word of an operator after which a person is told so."""
+REMINDER = 10.0
+"""Seconds between two words about a deletion that takes long."""
+CLUSTER_FAILED = 125
+"""Exit code for a MiniCluster that failed without one of its own, as on this machine."""
+NO_OPERATOR = (
+    "no operator has looked at it yet: is one running? See docs/kubernetes.md, or start one with"
+    " `minicluster operator`"
+)
+LATEST_EVENTS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A MiniCluster with the latest Events about it, oldest first; None: they may not be read."""
+
+    summary: Summary
+    events: tuple[Told, ...] | None
+
+
+class Resized(NamedTuple):
+    """Sizes before and after."""
+
+    before: int
+    after: int
+
+
+async def listing(session: Session, *, every_namespace: bool = False) -> list[Summary]:
+    """Return the MiniClusters of the namespace, or all, by namespace and name. Raises MissingError."""
+    place = "" if every_namespace else session.namespace
+    found = await session.client.list(Selection(MINICLUSTERS, place))
+    if not found.items and not every_namespace:
+        await session.need_namespace()
+    return sorted(map(summary.of, found.items), key=lambda each: (each.namespace, each.name))
+
+
+async def report(session: Session, name: str) -> Report:
+    """Return how a MiniCluster is. Raises MissingError."""
+    item = await session.cluster(name)
+    chosen = f"regarding.kind={KIND},regarding.name={name},regarding.uid={item['metadata']['uid']}"
+    try:
+        found = await session.client.list(Selection(EVENTS, session.namespace, fields=chosen))
+    except ApiError as error:
+        if error.status != 403:
+            raise
+        session.notice(f"its Events cannot be shown: {error.message}")
+        return Report(summary.of(item), None)
+    events = sorted(map(summary.told, found.items), key=lambda each: each.last or 0.0)
+    return Report(summary.of(item), tuple(events[-LATEST_EVENTS:]))
+
+
+async def settled(session: Session, name: str) -> Summary:
+    """Wait until a MiniCluster runs, has succeeded, or is suspended by its document; tell each stage.
+
+    Raises FailedError where it fails or its document cannot be carried out, MissingError if it is deleted.
+    """
+
+    def is_settled(now: Summary) -> bool:
+        if now.phase in {Phase.FAILED, Phase.INVALID}:
+            raise _failure(now)
+        return now.phase in {Phase.RUNNING, Phase.SUCCEEDED} or now.is_suspended_by_document
+
+    return await _wait(session, name, is_settled)
+
+
+async def scale(session: Session, name: str, size: int, *, wait: bool = True) -> Resized:
+    """Set a MiniCluster's size, and wait until its pods are there or gone.
+
+    Raises MissingError, ApiError for a size that is not allowed, FailedError where it cannot be had.
+    """
+    before = summary.of(await session.cluster(name))
+    body = {"spec": {"replicas": size}}
+    try:
+        await session.client.patch(MINICLUSTERS, session.namespace, name, body, "scale")
+    except ApiError as error:
+        if error.status != 422:
+            raise
+        said = "; ".join(each.message.removeprefix("Invalid value: ") for each in error.causes)
+        limit = f" ({before.max_size})" if before.max_size else ""
+        raise RefusalError(f"cluster {name}: cannot have {size} brokers: {said}{limit}") from error
+
+    def is_settled(now: Summary) -> bool:
+        resizing = now.condition(ConditionType.RESIZING)
+        if now.phase == Phase.INVALID:
+            raise _failure(now)
+        return resizing is not None and resizing.status == "False"
+
+    if wait and before.size != size:
+        await _wait(session, name, is_settled)
+    return Resized(before.size, size)
+
+
+async def delete(session: Session, name: str, *, wait: bool = True) -> None:
+    """Delete a MiniCluster, and wait until it is gone with everything that belongs to it."""
+    uid = (await session.cluster(name))["metadata"]["uid"]
+    await session.client.remove(MINICLUSTERS, session.namespace, name, uid)
+    if not wait:
+        return
+    reminders = _tell_remains(session, name)
+    async with _beside(reminders), contextlib.aclosing(following.states(session, name)) as states:
+        async for item in states:
+            if item is None or item["metadata"]["uid"] != uid:
+                return
+
+
+async def _wait(session: Session, name: str, is_settled: Callable[[Summary], bool]) -> Summary:
+    """Return the first state that an operator has told of this very document and that is settled."""
+    told = ""
+
+    async def tell_unattended() -> None:
+        await asyncio.sleep(UNATTENDED)
+        if not told:
+            session.notice(f"{name}: {NO_OPERATOR}")
+
+    async with _beside(tell_unattended()), contextlib.aclosing(following.states(session, name)) as states:
+        async for item in states:
+            if item is None:
+                break
+            now = summary.of(item)
+            if not now.is_seen:
+                continue
+            is_over = is_settled(now)
+            if now.stage != told:
+                told = now.stage
+                session.notice(f"{name}: {told}")
+            if is_over:
+                return now
+    raise MissingError(f"cluster {name}: was deleted meanwhile")
+
+
+def _failure(now: Summary) -> FailedError:
+    """Return the error of a MiniCluster that failed, with its own exit code; 1 where nothing was run."""
+    if now.phase == Phase.INVALID:
+        return FailedError(f"cluster {now.name}: {now.stage}")
+    return FailedError(f"cluster {now.name}: {now.stage}", now.exit_code or CLUSTER_FAILED)
+
+
+async def _tell_remains(session: Session, name: str) -> None:
+    """Say from time to time what a deletion waits for, as far as the person may see it."""
+    labels = f"{LABEL_NAME}={APPLICATION},{LABEL_INSTANCE}={name}"
+    while True:
+        await asyncio.sleep(REMINDER)
+        pods: Sequence[Object] = ()
+        with contextlib.suppress(ApiError, UnreachableError):
+            pods = (await session.client.list(Selection(PODS, session.namespace, labels))).items
+        remaining = ", ".join(each["metadata"]["name"] for each in pods)
+        session.notice(f"{name}: waiting for {f'its pods {remaining}' if remaining else 'its objects'} to go")
+
+
+@contextlib.asynccontextmanager
+async def _beside(work: Coroutine[None, None, None]) -> AsyncIterator[None]:
+    """Have something done beside the block, and ended with it."""
+    task = asyncio.ensure_future(work)
+    try:
+        yield
+    finally:
+        task.cancel()

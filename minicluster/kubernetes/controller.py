@@ -1,0 +1,126 @@
+"""What keeps the queue: news come in, workers take names out and reconcile them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Protocol
+
+from minicluster.kubernetes import logs
+from minicluster.kubernetes.cache import Place, name_of
+from minicluster.kubernetes.errors import ApiError, LeadershipLostError, UnreachableError
+from minicluster.kubernetes.reconciler import Result
+from minicluster.kubernetes.resources import JOBS
+
+if TYPE_CHECKING:
+    from minicluster.kubernetes.cache import Cache, Name
+    from minicluster.kubernetes.queue import Queue
+    from minicluster.kubernetes.reconciler import Meter, Reconciler
+    from minicluster.plan import JobReport
+    from minicluster.plan.fields import Object
+
+    class Ledger(Meter, Protocol):
+        """Where it is counted how reconciles end."""
+
+        def reconciled(self, result: str) -> None:
+            """Count a reconcile: `ok`, `refused`, `gone`, `retry` or `error`."""
+            ...
+
+
+AT_A_TIME = 32
+AFTER_A_DEFECT = 5.0
+"""Seconds before a reconcile is tried again that failed in a way that nobody thought of."""
+
+log = logging.getLogger(__name__)
+
+
+class Controller:
+    """Has every MiniCluster reconciled that something was heard of."""
+
+    def __init__(self, cache: Cache, queue: Queue, reconciler: Reconciler, ledger: Ledger) -> None:
+        self._cache = cache
+        self._queue = queue
+        self._reconciler = reconciler
+        self._ledger = ledger
+
+    def seen(self, item: Object) -> None:
+        """A MiniCluster is new or has changed; a change of its document is looked at at once."""
+        before = self._cache.clusters.get(name_of(item))
+        name = self._cache.see_cluster(item)
+        if name is None:
+            return
+        if before is not None and _version(before) == _version(item):
+            self._queue.add_spaced(name)
+        else:
+            self._queue.add(name)
+
+    def gone(self, item: Object) -> None:
+        """A MiniCluster was deleted; the garbage collector sees to its objects."""
+        name = self._cache.forget_cluster(item)
+        if name is not None:
+            self._queue.forget(name)
+
+    def changed(self, name: Name) -> None:
+        """Something that belongs to a MiniCluster has changed."""
+        if name in self._cache.clusters:
+            self._queue.add_spaced(name)
+
+    async def work(self) -> None:
+        """Reconcile for ever, several at a time."""
+        slots = asyncio.Semaphore(AT_A_TIME)
+        async with asyncio.TaskGroup() as group:
+            while True:
+                await slots.acquire()
+                name = await self._queue.take()
+                group.create_task(self._attend(name, slots))
+
+    async def _attend(self, name: Name, slots: asyncio.Semaphore) -> None:
+        before = self._known(name)
+        try:
+            self._ledger.reconciled(await self._reconcile(name))
+        finally:
+            self._queue.done(name)
+            slots.release()
+        if self._known(name) != before:
+            # What was just written may ask for more (cleanup), and when a watch tells it, it is no news.
+            self.changed(name)
+
+    async def _reconcile(self, name: Name) -> str:
+        try:
+            with self._ledger.step("whole"):
+                result = await self._reconciler.reconcile(name, self._queue.failures(name))
+        except (ApiError, UnreachableError) as error:
+            at_least = error.retry_after if isinstance(error, ApiError) else 0.0
+            seconds = self._queue.failed(name, at_least)
+            self._log(name).info("tried again in %.1f s: %s", seconds, error)
+            return "retry"
+        except LeadershipLostError:
+            raise
+        except Exception:  # noqa: BLE001  # one MiniCluster must not stop the others
+            self._queue.failed(name, AFTER_A_DEFECT)
+            self._log(name).exception("a defect of the operator")
+            return "error"
+        return self._ended(name, result)
+
+    def _known(self, name: Name) -> tuple[str, JobReport | None]:
+        """Return what is known of a MiniCluster that its own reconcile may change."""
+        found = self._cache.clusters.get(name)
+        job = self._cache.jobs.get(Place(JOBS.kind, name.namespace, name.name))
+        return found["metadata"]["resourceVersion"] if found else "", job
+
+    def _ended(self, name: Name, result: Result) -> str:
+        if result is Result.REFUSED:
+            self._queue.failed(name)
+        else:
+            self._queue.succeeded(name)
+        return result.value
+
+    def _log(self, name: Name) -> logs.ObjectLogger:
+        found = self._cache.clusters.get(name)
+        return logs.for_object(log, name, found["metadata"]["uid"] if found else "")
+
+
+def _version(item: Object) -> tuple[str, int, bool]:
+    """Return what is different once the document was changed, made anew, or is to be deleted."""
+    metadata = item["metadata"]
+    return metadata["uid"], metadata["generation"], "deletionTimestamp" in metadata

@@ -1,0 +1,171 @@
+"""The operator as a process: it stands by until it leads, looks after MiniClusters, and stops cleanly."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import time
+from typing import TYPE_CHECKING, Any
+
+import kopf
+
+from minicluster.kubernetes import handlers, health, logs, watching
+from minicluster.kubernetes.cache import Cache
+from minicluster.kubernetes.client import Client
+from minicluster.kubernetes.controller import Controller
+from minicluster.kubernetes.errors import KubernetesError
+from minicluster.kubernetes.leadership import Leadership
+from minicluster.kubernetes.metrics import Metrics
+from minicluster.kubernetes.queue import Queue
+from minicluster.kubernetes.reconciler import Reconciler, Surroundings
+from minicluster.kubernetes.site import site
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine, Iterable
+
+    from minicluster.kubernetes.settings import Settings
+
+LAST_SECONDS = 0.5
+
+log = logging.getLogger(__name__)
+
+
+def run(settings: Settings) -> int:
+    """Run an operator until SIGTERM or Ctrl-C; return the exit code: 0, or 1 where it could not go on.
+
+    It also ends when it does not lead any more: whoever started it starts it again, and it stands by.
+    """
+    logs.setup(settings.log_format, settings.log_level)
+    code = 0
+    try:
+        asyncio.run(_Operator(settings).serve())
+    except* KubernetesError as errors:
+        for error in errors.exceptions:
+            log.error("the operator ends: %s", error)  # noqa: TRY400  # the reason is the message
+        code = 1
+    return code
+
+
+class _Operator:
+    """The parts of one operator, and in which order they begin and end."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._cache = Cache()
+        self._queue = Queue(time.monotonic)
+        self._metrics = Metrics(self._cache, self._queue)
+        self._stop = asyncio.Event()
+        self._ended = asyncio.Event()  # one of the parts has
+        self._kopf_ready = asyncio.Event()
+        self._leadership: Leadership | None = None
+        self._watches: list[watching.Watch] = []
+        self._begun: list[asyncio.Task[Any]] = []
+
+    async def serve(self) -> None:
+        """Stand by, lead, and stop."""
+        self._heed_signals()
+        async with (
+            Client(self._settings.access, observe=self._metrics.requested) as ungated,
+            health.serving(self._settings.listen, self._metrics, self._live, self._ready),
+        ):
+            if self._settings.lease is None:
+                await self._lead(ungated)
+                return
+            namespace, name = self._settings.lease
+            self._leadership = Leadership(ungated, namespace, self._settings.identity, name=name)
+            await self._stand_by(self._leadership)
+
+    async def _stand_by(self, leadership: Leadership) -> None:
+        self._metrics.leads = lambda: leadership.leads
+        try:
+            if not await self._before_the_end(leadership.acquire()):
+                return
+            async with Client(
+                self._settings.access, leadership.may_write, observe=self._metrics.requested
+            ) as gated:
+                await self._lead(gated, leadership.keep())
+        finally:
+            await leadership.release()
+
+    def _heed_signals(self) -> None:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, self._stop.set)
+
+    async def _before_the_end(self, work: Coroutine[Any, Any, None]) -> bool:
+        """Wait for some work; return whether it was done before the operator was told to stop."""
+        doing, stopping = asyncio.create_task(work), asyncio.create_task(self._stop.wait())
+        await asyncio.wait((doing, stopping), return_when=asyncio.FIRST_COMPLETED)
+        await _cancel((stopping, *(() if doing.done() else (doing,))))
+        if doing.done() and not doing.cancelled():
+            doing.result()
+            return True
+        return False
+
+    async def _lead(self, client: Client, *also: Coroutine[Any, Any, Any]) -> None:
+        """Look after MiniClusters until told to stop; raise whatever made one of the parts fail."""
+        self._begin(*also, self._stop.wait(), self._look_after(client))
+        await self._ended.wait()
+        ended = [each for each in self._begun if each.done()]
+        await _cancel(each for each in self._begun if each not in ended)
+        for each in ended:
+            each.result()  # raises what made it end
+
+    async def _look_after(self, client: Client) -> None:
+        """Watch, and once it is known what exists, reconcile whatever kopf tells."""
+        place = await site(client, operator_namespace=self._settings.own_namespace)
+        surroundings = Surroundings(place, self._settings.identity)
+        reconciler = Reconciler(client, self._cache, surroundings, self._metrics)
+        controller = Controller(self._cache, self._queue, reconciler, self._metrics)
+        self._watches = [
+            watching.Watch(client, self._cache, selection, controller.changed, self._metrics.watch_restarted)
+            for selection in watching.selections(self._settings.namespaces)
+        ]
+        self._begin(*(each.run() for each in self._watches))
+        for each in self._watches:
+            await each.listed.wait()
+        self._begin(self._listen(), controller.work())
+        namespaces = self._settings.namespaces
+        log.info("looking after MiniClusters in %s", ", ".join(namespaces) or "all namespaces")
+        await kopf.operator(
+            registry=handlers.registry(self._settings.access, controller),
+            settings=handlers.settings(),
+            standalone=True,
+            clusterwide=not namespaces,
+            namespaces=namespaces,
+            ready_flag=self._kopf_ready,
+        )
+
+    async def _listen(self) -> None:
+        """Heed signals again once kopf has begun: it takes them for itself, and stops in its own time."""
+        await self._kopf_ready.wait()
+        self._heed_signals()
+        await self._stop.wait()
+
+    def _live(self) -> str:
+        """Return what is wrong with this process: a part of it that has ended, though it leads."""
+        return "a part of the operator has ended" if self._ended.is_set() and not self._stop.is_set() else ""
+
+    def _ready(self) -> str:
+        """Return why it cannot look after MiniClusters, or take over, yet."""
+        if self._leadership is not None and not self._leadership.leads:
+            return self._leadership.trouble or ("" if self._leadership.holder else "no Lease was seen yet")
+        waiting = [each.kind for each in self._watches if not each.listed.is_set()]
+        if not self._watches or waiting:
+            return f"not listed yet: {', '.join(waiting) or 'anything'}"
+        return "" if self._kopf_ready.is_set() else "MiniClusters are not watched yet"
+
+    def _begin(self, *work: Coroutine[Any, Any, Any]) -> None:
+        for each in work:
+            task = asyncio.create_task(each)
+            task.add_done_callback(lambda _: self._ended.set())
+            self._begun.append(task)
+
+
+async def _cancel(tasks: Iterable[asyncio.Task[Any]]) -> None:
+    """End tasks, whatever they are at; kopf waits for tasks that are not its own, which is not waited for."""
+    ending = list(tasks)
+    for each in ending:
+        each.cancel()
+    if ending:
+        await asyncio.wait(ending, timeout=LAST_SECONDS)

@@ -1,0 +1,256 @@
+"""One reconcile of one MiniCluster: observe, decide, apply, write the status, tell it.
+
+It can be repeated, interrupted anywhere, or run on old news: it ends in what the document says, or in a
+condition that says why not. Everything is decided by `plan()`; here is only in which order the writes go.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict, deque
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from broker_config import curve
+from minicluster import plan as planning
+from minicluster import spec as document
+from minicluster.kubernetes import observation, recording
+from minicluster.kubernetes.applying import CONFLICT, NOT_FOUND, Applier, NameTakenError, RefusedError
+from minicluster.kubernetes.cache import Place
+from minicluster.kubernetes.errors import ApiError
+from minicluster.kubernetes.resources import JOBS, MINICLUSTERS, RESOURCES
+from minicluster.plan import ObjectKey, Observed, ObservedObject, Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+    from typing import Protocol
+
+    from broker_config.curve import KeyPair
+    from minicluster.kubernetes.api import Api
+    from minicluster.kubernetes.cache import Cache, Name
+    from minicluster.plan import Plan, Site
+    from minicluster.plan.fields import Object
+    from minicluster.spec import MiniCluster
+
+    class Meter(Protocol):
+        """Where the time goes."""
+
+        def step(self, name: str) -> AbstractContextManager[None]:
+            """Measure a step: `decide`, `apply`, `status`, `events`; what it raises is counted."""
+            ...
+
+
+log = logging.getLogger(__name__)
+
+KEPT = 64
+"""How many MiniClusters' objects are kept: each is looked at a few times soon after it was made."""
+
+PATIENCE = 3
+"""How often a passing refusal (429, 5xx) is met in a row before it is told to people."""
+
+
+class Result(Enum):
+    """How a reconcile ended."""
+
+    SETTLED = "ok"
+    REFUSED = "refused"
+    """An object was not taken, or its name is; it must be tried again."""
+    GONE = "gone"
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What is the same for every MiniCluster: the site, who reports Events, the time, fresh keys."""
+
+    site: Site
+    reporter: str
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    fresh_keys: Callable[[], KeyPair] = curve.generate
+
+
+class Reconciler:
+    """Makes true what the documents in the cache say."""
+
+    def __init__(self, api: Api, cache: Cache, surroundings: Surroundings, meter: Meter) -> None:
+        self._api = api
+        self._cache = cache
+        self._around = surroundings
+        self._meter = meter
+        self._applier = Applier(api, cache)
+        self._untold: dict[Name, deque[Object]] = {}
+        self._built: OrderedDict[tuple[str, int, bool], tuple[Object, ...]] = OrderedDict()
+
+    async def reconcile(self, name: Name, failures: int = 0) -> Result:
+        """Reconcile a MiniCluster; `failures` is how often in a row that has failed.
+
+        Raises ApiError and UnreachableError for what passes (409, 429, 5xx, no answer): try again.
+        """
+        item = self._cache.clusters.get(name)
+        if item is None or _is_left_alone(item):
+            return Result.GONE if item is None else Result.SETTLED
+        try:
+            cluster = document.validate(item)
+        except document.DocumentError as error:
+            await self._record(name, item, self._refuse(item, error))
+            return Result.SETTLED
+        return await self._carry_out(name, item, cluster, failures)
+
+    async def _carry_out(self, name: Name, item: Object, cluster: MiniCluster, failures: int) -> Result:
+        await self._applier.revisit(name)
+        observed = self._observe(name, cluster)
+        decided = self._decide(cluster, observed)
+        if observed.job is None and decided.objects and not await self._still_exists(name, item):
+            return Result.GONE
+        with self._meter.step("apply"):
+            refused = await self._apply(name, cluster, decided, failures)
+        if refused or self._is_new(observed, name) or name in self._cache.strangers:
+            # What was just made, or could not be, is told at once; a change is told before it is seen.
+            decided = self._decide(cluster, self._observe(name, cluster, made=True, refusals=refused))
+        await self._record(name, item, decided)
+        await self._delete(name, item, decided)
+        return Result.REFUSED if refused or name in self._cache.strangers else Result.SETTLED
+
+    def _observe(
+        self, name: Name, cluster: MiniCluster, *, made: bool = False, refusals: tuple[Refusal, ...] = ()
+    ) -> Observed:
+        """Gather what exists. The Secret is made before the Job: where there is a Job, there is a Secret."""
+        uid = cluster.metadata.uid
+        objects = [each.observed() for each in self._cache.objects(name)]
+        objects += self._cache.strangers.get(name, {}).values()
+        place = Place(JOBS.kind, name.namespace, cluster.metadata.name)
+        job = self._cache.dependents.get(place)
+        ours = job is not None and job.owner_uid == uid
+        if ours or made:
+            objects.append(ObservedObject(planning.secret_key(cluster), uid))
+        return Observed(
+            objects=tuple(objects),
+            job=self._cache.jobs.get(place) if ours else None,
+            pods=self._cache.reports(name, job.uid) if job and ours else (),
+            refusals=refusals,
+        )
+
+    def _decide(self, cluster: MiniCluster, observed: Observed) -> Plan:
+        with self._meter.step("decide"):
+            keys = None if observed.find(planning.secret_key(cluster)) else self._around.fresh_keys()
+            site, now = self._around.site, self._around.now()
+            return planning.plan(cluster, observed, site, keys, now, build=self._build)
+
+    def _build(self, cluster: MiniCluster, site: Site, *, suspended: bool) -> tuple[Object, ...]:
+        """Build the objects to apply, with their digests; what was built lately is kept for the next look."""
+        about = cluster.metadata
+        key = (about.uid, about.generation, suspended)
+        if key not in self._built:
+            objects = planning.build(cluster, site, suspended=suspended)
+            self._built[key] = tuple(observation.stamped(each) for each in objects)
+        self._built.move_to_end(key)
+        if len(self._built) > KEPT:
+            self._built.popitem(last=False)
+        return self._built[key]
+
+    def _refuse(self, item: Object, error: document.DocumentError) -> Plan:
+        """Return the plan for a document that the API server let through and that is not valid."""
+        try:
+            stored = document.Status.model_validate(item["status"])
+        except ValidationError:
+            stored = document.Status()
+        problem = "; ".join(str(each) for each in error.problems)
+        return planning.refuse(stored, item["metadata"]["generation"], problem, self._around.now())
+
+    async def _still_exists(self, name: Name, item: Object) -> bool:
+        """Ask whether a MiniCluster that had objects before, and has none now, is still there.
+
+        Its deletion may have fallen into a gap of the watch; its objects would be made again for ever.
+        """
+        if not item["status"]:
+            return True
+        try:
+            found = await self._api.read(MINICLUSTERS, name.namespace, name.name)
+        except ApiError as error:
+            if error.status != NOT_FOUND:
+                raise
+            self._cache.forget_cluster(item)
+            return False
+        if found["metadata"]["uid"] == item["metadata"]["uid"]:
+            return "deletionTimestamp" not in found["metadata"]
+        self._cache.see_cluster(found)
+        return False
+
+    async def _apply(
+        self, name: Name, cluster: MiniCluster, decided: Plan, failures: int
+    ) -> tuple[Refusal, ...]:
+        """Apply the objects; return what was refused. Raises what is expected to pass."""
+        try:
+            await self._applier.apply(name, cluster.metadata.uid, decided.objects)
+        except NameTakenError:
+            return ()
+        except RefusedError as refused:
+            error = refused.error
+            if error.is_passing and (error.status == CONFLICT or failures < PATIENCE):
+                raise error from refused
+            return (Refusal(refused.key, error.message),)
+        return ()
+
+    def _is_new(self, observed: Observed, name: Name) -> bool:
+        return observed.job is None and Place(JOBS.kind, name.namespace, name.name) in self._cache.jobs
+
+    async def _record(self, name: Name, item: Object, decided: Plan) -> None:
+        """Write the status if it says something new, then the Events that go with it."""
+        if decided.status != item["status"]:
+            with self._meter.step("status"):
+                body = recording.status_patch(item, decided.status)
+                answer = await self._patch_status(name, item, body)
+            self._cache.see_cluster(answer)
+            self._untold.setdefault(name, deque()).extend(
+                recording.event(item, event, self._around.reporter, self._around.now())
+                for event in decided.events
+            )
+        if name in self._untold:
+            with self._meter.step("events"):
+                await self._tell(name)
+
+    async def _patch_status(self, name: Name, item: Object, body: Object) -> Object:
+        try:
+            return await self._api.patch(MINICLUSTERS, name.namespace, name.name, body, "status")
+        except ApiError as error:
+            if error.status == NOT_FOUND:
+                # Deleted, and no watch told: its objects, which the garbage collector takes, must not return.
+                self._cache.forget_cluster(item)
+            raise
+
+    async def _tell(self, name: Name) -> None:
+        """Write the Events; what the API server does not take now is told with the next reconcile."""
+        events = self._untold[name]
+        while events:
+            try:
+                await self._api.create(events[0])
+            except ApiError as error:
+                if error.is_passing and error.status != CONFLICT:
+                    raise
+                log.warning("%s: an Event was not taken: %s", name, error)
+            events.popleft()
+        del self._untold[name]
+
+    async def _delete(self, name: Name, item: Object, decided: Plan) -> None:
+        for key in decided.delete:
+            uid = self._uid(name, key, item)
+            try:
+                await self._api.delete(RESOURCES[key.kind], name.namespace, key.name, uid)
+            except ApiError as error:
+                if error.status != NOT_FOUND:
+                    raise
+
+    def _uid(self, name: Name, key: ObjectKey, item: Object) -> str:
+        if key.kind == MINICLUSTERS.kind:
+            return str(item["metadata"]["uid"])
+        found = self._cache.dependents.get(Place(key.kind, name.namespace, key.name))
+        return found.uid if found else ""
+
+
+def _is_left_alone(item: Any) -> bool:
+    """Whether somebody else manages it, or it is on its way out."""
+    return bool((item["spec"] or {}).get("managedBy")) or "deletionTimestamp" in item["metadata"]

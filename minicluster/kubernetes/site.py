@@ -1,0 +1,31 @@
+"""What a Kubernetes cluster offers to the MiniClusters in it."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from minicluster.plan import Site
+
+IMAGE_VOLUMES_SINCE = (1, 35)
+"""The version from which images can be mounted as volumes without a feature gate (KEP-4639)."""
+
+
+class Versioned(Protocol):
+    """An API server that says which version of Kubernetes it serves."""
+
+    async def version(self) -> tuple[int, int]:
+        """Return its minor version, such as (1, 36)."""
+        ...
+
+
+async def site(client: Versioned, namespace: str = "default", *, operator_namespace: str = "") -> Site:
+    """Return the site of a cluster, asked for its version.
+
+    `namespace` is that of documents which name none; with `operator_namespace` only the operator there may
+    use the brokers' door. Raises ApiError, UnreachableError.
+    """
+    return Site(
+        namespace=namespace,
+        image_volumes=await client.version() >= IMAGE_VOLUMES_SINCE,
+        operator_namespace=operator_namespace,
+    )

@@ -1,0 +1,104 @@
+"""Applying a file's documents, or having the API server try them."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from minicluster.kubernetes import clusters, documents
+from minicluster.kubernetes.errors import ApiError, FailedError, PersonError, RefusalError
+from minicluster.kubernetes.resources import RESOURCES
+from minicluster.kubernetes.session import explained
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from minicluster.kubernetes.documents import Wanted
+    from minicluster.kubernetes.session import Session
+    from minicluster.kubernetes.summary import Summary
+    from minicluster.spec import Problem
+
+TAKE_OVER = "--force sets them as the document says; else leave them out of the document, or change it"
+
+
+async def up(
+    session: Session, wanted: Sequence[Wanted], *, force: bool = False, wait: bool = True
+) -> list[Summary]:
+    """Apply objects, and with `wait` return the MiniClusters when they are settled.
+
+    Raises RefusalError for what the API server did not take; FailedError, MissingError as `clusters.settled`.
+    """
+    refused: list[str] = []
+    for each in wanted:
+        try:
+            # After a refusal nothing more is applied; what else would be refused is said as well.
+            await session.client.submit(each.item, force=force, dry_run=bool(refused))
+        except ApiError as error:
+            refused += await _refusal(session, each, error)
+    if refused:
+        raise RefusalError("\n".join(refused))
+    if not wait:
+        return []
+    waits = (
+        clusters.settled(replace(session, namespace=each.namespace), each.name)
+        for each in wanted
+        if each.is_cluster
+    )
+    return _all(await asyncio.gather(*waits, return_exceptions=True))
+
+
+async def trial(session: Session, wanted: Wanted) -> list[Problem]:
+    """Return what the API server would say to an object; nothing is kept.
+
+    Raises DeniedError, MissingError where it cannot be asked.
+    """
+    try:
+        await session.client.submit(wanted.item, force=True, dry_run=True)
+    except ApiError as error:
+        problems = documents.problems(wanted, error)
+        if problems:
+            return problems
+        reason = explained(error, wanted.namespace)
+        if not isinstance(reason, RefusalError):
+            raise reason from error
+        return [wanted.problem("", str(reason))]
+    return []
+
+
+def news(told: Iterable[Problem], known: Sequence[Problem]) -> list[Problem]:
+    """Return which of the API server's problems are not known: of the same field, or in the same words."""
+    return [
+        each
+        for each in told
+        if not any(each.path == other.path or each.message in other.message for other in known)
+    ]
+
+
+async def _refusal(session: Session, wanted: Wanted, error: ApiError) -> list[str]:
+    """Return the lines that say why an object was not taken. Raises PersonError where none would be."""
+    conflicting = any(cause.reason == documents.CONFLICT for cause in error.causes)
+    if conflicting:
+        resource = RESOURCES[wanted.kind]
+        current = await session.client.read(resource, wanted.namespace, wanted.name)
+        return [*map(str, documents.conflicts(wanted, error, current)), TAKE_OVER]
+    problems = documents.problems(wanted, error)
+    if problems:
+        return [str(each) for each in problems]
+    reason = explained(error, wanted.namespace)
+    if not isinstance(reason, RefusalError):
+        raise reason from error
+    return [f"{wanted.source}: {wanted.kind} {wanted.name}: {reason}"]
+
+
+def _all(results: Sequence[Summary | BaseException]) -> list[Summary]:
+    """Return what has settled; where something has not, raise that with all messages."""
+    failures = [each for each in results if isinstance(each, PersonError)]
+    others = [
+        each for each in results if isinstance(each, BaseException) and not isinstance(each, PersonError)
+    ]
+    if others:
+        raise others[0]
+    if failures:
+        raise FailedError("\n".join(map(str, failures)), failures[0].exit_code)
+    return [each for each in results if not isinstance(each, BaseException)]

@@ -1,0 +1,38 @@
+"""The commands shown in docs/kubernetes.md exist, with these options."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import typer
+
+from minicluster.cli.commands import app
+
+GUIDE = (Path(__file__).parents[2] / "docs" / "kubernetes.md").read_text()
+SHOWN = re.findall(r"^\$ minicluster (.+)$", GUIDE, re.MULTILINE)
+ON_KUBERNETES = ("up", "list", "status", "scale", "logs", "down", "validate", "render")
+
+
+def options(command: str) -> set[str]:
+    """Return the options of a command."""
+    group = typer.main.get_command(app)
+    found = group.get_command(None, command)  # type: ignore[attr-defined]
+    return {word for each in found.params for word in (*each.opts, *each.secondary_opts)}
+
+
+@pytest.mark.parametrize("line", SHOWN)
+def test_a_command_that_is_shown_exists(line: str) -> None:
+    command, *words = shlex.split(line)
+    assert {word for word in words if word.startswith("-")} <= options(command)
+
+
+@pytest.mark.parametrize("command", ON_KUBERNETES)
+def test_what_works_on_kubernetes_is_in_the_guide(command: str) -> None:
+    assert "--on" in options(command)
+    assert f"minicluster {command}" in GUIDE
+
+
+@pytest.mark.parametrize("command", ["run", "submit", "jobs", "attach", "cancel", "shell"])
+def test_what_needs_running_pods_is_not_offered_there(command: str) -> None:
+    assert "--on" not in options(command)

@@ -1,0 +1,98 @@
+"""The chart's files agree with the project that they install, and with each other."""
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+from typer.main import get_command
+
+from minicluster.cli.operator import app
+from minicluster.plan.constants import LABEL_NAME, OPERATOR_APPLICATION
+from minicluster.spec import crd_yaml
+from tests.deploy.files import CHART, INSTALL, NAMESPACE, NAMESPACED, Object, objects, project, the
+
+MANIFESTS = pytest.mark.parametrize("manifest", [INSTALL, NAMESPACED], ids=lambda path: path.stem)
+
+
+def test_the_definition_is_what_the_command_prints() -> None:
+    """`python -m deploy.render` writes it anew."""
+    assert (CHART / "files" / "crd.yaml").read_text() == crd_yaml()
+
+
+@pytest.mark.parametrize("field", ["version", "appVersion"])
+def test_the_chart_has_the_version_of_the_project(field: str) -> None:
+    assert yaml.safe_load((CHART / "Chart.yaml").read_text())[field] == project()["version"]
+
+
+@MANIFESTS
+def test_the_image_is_tagged_with_the_version_of_the_project(manifest: Path) -> None:
+    image = template(manifest)["spec"]["containers"][0]["image"]
+    assert image == f"ghcr.io/flux-framework/minicluster-operator:{project()['version']}"
+
+
+@MANIFESTS
+def test_the_pods_have_the_label_that_network_policies_admit(manifest: Path) -> None:
+    assert template(manifest)["metadata"]["labels"][LABEL_NAME] == OPERATOR_APPLICATION
+
+
+@MANIFESTS
+def test_both_probes_ask_the_one_port(manifest: Path) -> None:
+    container = template(manifest)["spec"]["containers"][0]
+    asked = {(probe["path"], probe["port"]) for probe in probes(container)}
+    assert asked == {("/healthz", "health"), ("/readyz", "health")}
+
+
+@MANIFESTS
+def test_the_operator_understands_what_it_is_started_with(manifest: Path) -> None:
+    arguments = template(manifest)["spec"]["containers"][0]["args"]
+    found = get_command(app).make_context("operator", list(arguments)).params
+    assert (found["lease"], found["listen"]) == (f"{NAMESPACE}/minicluster-operator", "0.0.0.0:8080")
+
+
+def test_every_default_is_a_value_that_the_schema_allows() -> None:
+    jsonschema.Draft7Validator(schema()).validate(values())
+
+
+def test_every_value_has_a_place_in_the_schema_and_a_default() -> None:
+    described = set(leaves(schema())) - {"global"}
+    assert set(keys(values())) == described
+
+
+def template(manifest: Path) -> Object:
+    """Return the operator's pod template."""
+    found: Object = the(objects(manifest.read_text()), "Deployment")["spec"]["template"]
+    return found
+
+
+def probes(container: Object) -> list[Object]:
+    """Return what the probes ask."""
+    return [container[name]["httpGet"] for name in ("livenessProbe", "readinessProbe")]
+
+
+def schema() -> Object:
+    """Read the schema of the values."""
+    found: Object = json.loads((CHART / "values.schema.json").read_text())
+    return found
+
+
+def values() -> Object:
+    """Read the default values."""
+    found: Object = yaml.safe_load((CHART / "values.yaml").read_text())
+    return found
+
+
+def leaves(node: Object, place: str = "") -> list[str]:
+    """List the places of a schema that have no places below."""
+    inner = node.get("properties")
+    if not inner:
+        return [place]
+    return [found for name, below in inner.items() for found in leaves(below, f"{place}.{name}".strip("."))]
+
+
+def keys(node: object, place: str = "") -> list[str]:
+    """List the places of the values; what the schema leaves open ends there."""
+    if not isinstance(node, dict) or not node or place == "resources":
+        return [place]
+    return [found for name, below in node.items() for found in keys(below, f"{place}.{name}".strip("."))]

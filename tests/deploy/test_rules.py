@@ -1,0 +1,71 @@
+"""What the operator and the users of MiniClusters are granted."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.deploy.files import INSTALL, NAMESPACED, Object, objects, of_kind, the
+
+MANIFESTS = pytest.mark.parametrize("manifest", [INSTALL, NAMESPACED], ids=lambda path: path.stem)
+OPERATOR = "minicluster-operator"
+ROLES = ("ClusterRole", "Role")
+APPLIED = {"get", "list", "watch", "create", "patch"}
+EXPECTED = {
+    "flux-framework.org/miniclusters": {"get", "list", "watch", "delete"},
+    "flux-framework.org/miniclusters/status": {"patch"},
+    "flux-framework.org/miniclusters/finalizers": {"update"},
+    "batch/jobs": APPLIED,
+    "/configmaps": APPLIED,
+    "/services": APPLIED,
+    "/pods": APPLIED | {"delete"},
+    "/secrets": {"create"},
+    "networking.k8s.io/networkpolicies": APPLIED,
+    "policy/poddisruptionbudgets": APPLIED,
+    "events.k8s.io/events": {"create"},
+}
+
+
+@pytest.mark.parametrize(("manifest", "kind"), [(INSTALL, "ClusterRole"), (NAMESPACED, "Role")])
+def test_the_operator_is_granted_this_and_no_more(manifest: Path, kind: str) -> None:
+    role = the(objects(manifest.read_text()), kind, OPERATOR)
+    assert {resource: verbs for resource, verbs, _ in grants([role])} == EXPECTED
+
+
+@MANIFESTS
+def test_of_leases_only_its_own_can_be_read_and_written(manifest: Path) -> None:
+    role = the(objects(manifest.read_text()), "Role", f"{OPERATOR}-lease")
+    assert list(grants([role])) == [
+        ("coordination.k8s.io/leases", {"create"}, None),
+        ("coordination.k8s.io/leases", {"get", "update"}, [OPERATOR]),
+    ]
+
+
+@MANIFESTS
+def test_no_role_grants_anything_by_a_wildcard(manifest: Path) -> None:
+    granted = list(grants(roles(manifest)))
+    assert [resource for resource, verbs, _ in granted if "*" in resource or "*" in verbs] == []
+
+
+@MANIFESTS
+def test_no_role_reads_secrets_or_runs_commands_in_pods(manifest: Path) -> None:
+    granted = {(resource, verb) for resource, verbs, _ in grants(roles(manifest)) for verb in verbs}
+    assert {pair for pair in granted if pair[0] == "/secrets"} == {("/secrets", "create")}
+    assert {resource for resource, _ in granted if resource.startswith("/pods")} == {"/pods"}
+
+
+def test_the_operator_of_one_namespace_has_nothing_cluster_wide() -> None:
+    assert of_kind(objects(NAMESPACED.read_text()), "ClusterRoleBinding") == []
+
+
+def roles(manifest: Path) -> list[Object]:
+    """List all roles."""
+    return [role for role in objects(manifest.read_text()) if role["kind"] in ROLES]
+
+
+def grants(found: list[Object]) -> Iterator[tuple[str, set[str], list[str] | None]]:
+    """Yield each resource with its group, the verbs, and the names that these are limited to."""
+    for rule in (rule for role in found for rule in role["rules"]):
+        for group in rule["apiGroups"]:
+            for resource in rule["resources"]:
+                yield f"{group}/{resource}", set(rule["verbs"]), rule.get("resourceNames")

@@ -1,0 +1,141 @@
+"""The command line as tests call it, and an operator's part played by the test."""
+
+import contextlib
+import datetime
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import yaml
+
+from minicluster.cli.main import run
+from tests.kubernetes.harness import Api
+
+MINICLUSTERS = "/apis/flux-framework.org/v1alpha2/namespaces/{}/miniclusters"
+Done = subprocess.CompletedProcess[str]
+
+
+@dataclass(frozen=True, slots=True)
+class CommandLine:
+    """`minicluster`, with a kubeconfig and a namespace; `more` is for its environment."""
+
+    kubeconfig: Path
+    namespace: str = ""
+    context: str = ""
+    more: tuple[tuple[str, str], ...] = ()
+    begun: list["subprocess.Popen[str]"] = field(default_factory=list)
+
+    def __call__(self, command: str, *arguments: object) -> Done:
+        """Run a command `--on kubernetes` to its end, in this process: a new one costs a second."""
+        words = self.words(command, *arguments)
+        out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+        with (
+            mock.patch.dict(os.environ, self.environment(), clear=True),
+            mock.patch.object(sys, "argv", words[2:]),
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+        ):
+            code = ended(run)
+        told = [each.buffer.getvalue().decode() for each in (out, err)]
+        return subprocess.CompletedProcess(words, code, *told)
+
+    def begin(self, command: str, *arguments: object) -> "subprocess.Popen[str]":
+        """Start a command; `end` ends it, if nothing did before."""
+        process = subprocess.Popen(
+            self.words(command, *arguments),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=self.environment(),
+        )
+        self.begun.append(process)
+        return process
+
+    def end(self) -> None:
+        """End what was begun."""
+        for process in self.begun:
+            process.kill()
+            process.communicate()
+
+    def words(self, command: str, *arguments: object) -> list[str]:
+        """Return the whole command line."""
+        given = [
+            f"--{name}={value}"
+            for name, value in (("namespace", self.namespace), ("context", self.context))
+            if value
+        ]
+        place = ["--on", "kubernetes", "--kubeconfig", str(self.kubeconfig), *given]
+        return [sys.executable, "-m", "minicluster.cli", command, *map(str, arguments), *place]
+
+    def environment(self) -> dict[str, str]:
+        """Return an environment without anything that chooses a cluster."""
+        kept = {
+            name: value for name, value in os.environ.items() if name not in {"KUBECONFIG", "MINICLUSTER_ON"}
+        }
+        return {**kept, "COLUMNS": "200", "TERM": "dumb", **dict(self.more)}
+
+
+def ended(program: Callable[[], None]) -> int:
+    """Run a program and return its exit code."""
+    try:
+        program()
+    except SystemExit as end:
+        return int(end.code or 0)
+    return 0
+
+
+def document(name: str = "mc", **spec: Any) -> dict[str, Any]:
+    """Return a small document."""
+    containers = [{"image": "ubuntu:24.04", "command": "hostname"}]
+    return {
+        "apiVersion": "flux-framework.org/v1alpha2",
+        "kind": "MiniCluster",
+        "metadata": {"name": name},
+        "spec": {"size": 2, "maxSize": 4, "containers": containers, **spec},
+    }
+
+
+def written(folder: Path, *documents: dict[str, Any]) -> Path:
+    """Write documents to a file: their keys stand where `yaml` puts them, `spec` last."""
+    path = folder / "cluster.yaml"
+    path.write_text(yaml.safe_dump_all(documents, sort_keys=False))
+    return path
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """What the operator of a namespace would say of MiniClusters."""
+
+    api: Api
+    namespace: str
+
+    def path(self, name: str = "mc") -> str:
+        """Return where a MiniCluster is."""
+        return f"{MINICLUSTERS.format(self.namespace)}/{name}"
+
+    def exists(self, name: str = "mc") -> bool:
+        """Say whether it is there."""
+        return self.api.exists(self.path(name))
+
+    def make(self, name: str = "mc", **spec: Any) -> dict[str, Any]:
+        """Create a MiniCluster as somebody else would."""
+        return self.api.create(MINICLUSTERS.format(self.namespace), document(name, **spec))
+
+    def says(self, phase: str, condition: str, reason: str, message: str, **status: Any) -> None:
+        """Write a status in which one condition holds; `name` and `generation` may be given."""
+        name = status.pop("name", "mc")
+        found = self.api.get(self.path(name))
+        generation = status.pop("generation", found["metadata"]["generation"])
+        now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        told = {"type": condition, "status": "True", "reason": reason, "message": message}
+        if phase == "Invalid" or reason in {"AtSize", "Creating"}:
+            told["status"] = "False"
+        status |= {"phase": phase, "observedGeneration": generation}
+        status["conditions"] = [{**told, "observedGeneration": generation, "lastTransitionTime": now}]
+        self.api.merge(f"{self.path(name)}/status", {"status": status})

@@ -1,0 +1,215 @@
+"""Operators as processes, with the shipped rights, and what tests do to MiniClusters."""
+
+import contextlib
+import copy
+import os
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.kubernetes.harness import Api, ApiError, ControlPlane, until
+
+MANIFESTS = Path(__file__).parents[2] / "deploy" / "manifests"
+SYSTEM = "minicluster-system"
+ACCOUNT = f"system:serviceaccount:{SYSTEM}:minicluster-operator"
+# Where the objects of the manifests that grant rights are kept.
+RIGHTS = {
+    "Namespace": "/api/v1/namespaces",
+    "ServiceAccount": "/api/v1/namespaces/{namespace}/serviceaccounts",
+    "ClusterRole": "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+    "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+    "Role": "/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/roles",
+    "RoleBinding": "/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/rolebindings",
+}
+OWNED = (
+    "/apis/batch/v1/namespaces/{}/jobs",
+    "/api/v1/namespaces/{}/pods",
+    "/api/v1/namespaces/{}/secrets",
+    "/api/v1/namespaces/{}/configmaps",
+    "/api/v1/namespaces/{}/services",
+    "/apis/networking.k8s.io/v1/namespaces/{}/networkpolicies",
+    "/apis/policy/v1/namespaces/{}/poddisruptionbudgets",
+)
+DOCUMENT = {
+    "apiVersion": "flux-framework.org/v1alpha2",
+    "kind": "MiniCluster",
+    "spec": {
+        "size": 2,
+        "maxSize": 4,
+        "containers": [{"image": "example.org/app:1", "command": "hostname"}],
+        "pod": {"securityContext": {"runAsUser": 1000, "runAsNonRoot": True, "fsGroup": 1000}},
+    },
+}
+
+
+def grant(api: Api, manifest: str = "install.yaml") -> None:
+    """Give the operator's account the rights of a shipped manifest."""
+    for item in yaml.safe_load_all((MANIFESTS / manifest).read_text()):
+        if item and item["kind"] in RIGHTS:
+            collection = RIGHTS[item["kind"]].format(namespace=item["metadata"].get("namespace", ""))
+            api.apply(f"{collection}/{item['metadata']['name']}", item)
+
+
+@dataclass
+class Operator:
+    """A running operator."""
+
+    process: subprocess.Popen[bytes]
+    log: Path
+    port: int = field(default=0, init=False)
+
+    def get(self, path: str) -> tuple[int, str]:
+        """Ask its web server."""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=10) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+    def metric(self, series: str) -> float:
+        """Return the value of a metric's series, 0 where there is none."""
+        lines = self.get("/metrics")[1].splitlines()
+        return next((float(line.split()[-1]) for line in lines if line.startswith(series + " ")), 0.0)
+
+    def text(self) -> str:
+        """Return what it has logged."""
+        return self.log.read_text()
+
+    def ready(self) -> "Operator":
+        """Wait until it says that it is ready."""
+        until(self.is_ready, f"the operator to become ready; its log:\n{self.text()}")
+        return self
+
+    def is_ready(self) -> bool:
+        """Look whether it is ready; raise with its log if it has ended."""
+        if self.process.poll() is not None:
+            raise AssertionError(f"the operator has ended with {self.process.returncode}:\n{self.text()}")
+        marker = "/metrics are served on 127.0.0.1:"
+        if not self.port:
+            found = self.text().partition(marker)[2].split('"')[0].split()
+            self.port = int(found[0]) if found else 0
+        return bool(self.port) and self.get("/readyz")[0] == 200
+
+    def kill(self) -> None:
+        """End it without a word."""
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self) -> int:
+        """End it in good order; return its exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(20)
+
+
+def start(kubeconfig: Path, log: Path, *options: str) -> Operator:
+    """Start an operator; without options for all namespaces, and without an election."""
+    command = [sys.executable, "-m", "minicluster.cli", "operator", "--listen", "127.0.0.1:0"]
+    command += ["--log-format", "json", *(options or ("--all-namespaces", "--no-leader-election"))]
+    env = {**os.environ, "KUBECONFIG": str(kubeconfig)}
+    env.pop("KUBERNETES_SERVICE_HOST", None)
+    with log.open("ab") as output:
+        process = subprocess.Popen(command, env=env, stdout=output, stderr=output)
+    return Operator(process, log)
+
+
+@contextlib.contextmanager
+def running(kubeconfig: Path, log: Path, *options: str) -> Iterator[Operator]:
+    """Have an operator for as long as the block takes."""
+    operator = start(kubeconfig, log, *options)
+    try:
+        yield operator.ready()
+    finally:
+        operator.kill()
+
+
+def account(plane: ControlPlane) -> Path:
+    """Return a kubeconfig of the operator's account, with the rights that are shipped."""
+    grant(plane.api)
+    return plane.user(ACCOUNT, ["system:serviceaccounts", f"system:serviceaccounts:{SYSTEM}"]).kubeconfig
+
+
+def path(namespace: str, name: str = "", sub: str = "") -> str:
+    """Return where a MiniCluster is."""
+    place = f"/apis/flux-framework.org/v1alpha2/namespaces/{namespace}/miniclusters"
+    return "/".join([place, *(part for part in (name, sub) if part)])
+
+
+def create(api: Api, namespace: str, name: str = "mc", **spec: Any) -> dict[str, Any]:
+    """Create a MiniCluster of two brokers, with other fields of its spec where they are given."""
+    document = copy.deepcopy(DOCUMENT)
+    document["metadata"] = {"name": name}
+    document["spec"] |= spec
+    return api.create(path(namespace), document)
+
+
+def read(api: Api, namespace: str, name: str = "mc") -> dict[str, Any]:
+    """Read a MiniCluster."""
+    return api.get(path(namespace, name))
+
+
+def conditions(item: dict[str, Any]) -> dict[str, tuple[str, str]]:
+    """Return the conditions in a status: type to status and reason."""
+    found = item.get("status", {}).get("conditions") or []
+    return {each["type"]: (each["status"], each["reason"]) for each in found}
+
+
+def message(item: dict[str, Any], type_: str) -> str:
+    """Return what a condition says."""
+    return next(each["message"] for each in item["status"]["conditions"] if each["type"] == type_)
+
+
+def settled(api: Api, namespace: str, name: str = "mc", **wanted: tuple[str, str]) -> dict[str, Any]:
+    """Wait until conditions are as wanted (type to status and reason); return the MiniCluster."""
+    last: dict[str, Any] = {}
+
+    def look() -> bool:
+        last.update(read(api, namespace, name))
+        found = conditions(last)
+        return all(found.get(type_) == value for type_, value in wanted.items())
+
+    try:
+        until(look, f"{wanted}")
+    except TimeoutError as error:
+        raise AssertionError(f"{error}: {last.get('status')}") from error
+    return last
+
+
+def created(api: Api, namespace: str, name: str = "mc") -> dict[str, Any]:
+    """Wait until everything that a MiniCluster needs is made."""
+    return settled(api, namespace, name, ResourcesCreated=("True", "Created"))
+
+
+def events(api: Api, namespace: str, name: str = "mc") -> list[tuple[str, str, str]]:
+    """Return the Events about a MiniCluster: type, reason, note."""
+    found = api.items(f"/apis/events.k8s.io/v1/namespaces/{namespace}/events")
+    ours = [each for each in found if each["regarding"].get("kind") == "MiniCluster"]
+    return [
+        (each["type"], each["reason"], each["note"]) for each in ours if each["regarding"]["name"] == name
+    ]
+
+
+def owned(api: Api, namespace: str) -> list[str]:
+    """Return what there is in a namespace of the kinds that MiniClusters own."""
+    return [
+        f"{collection.rpartition('/')[2]}/{each['metadata']['name']}"
+        for collection in OWNED
+        for each in api.items(collection.format(namespace))
+        if each["metadata"]["name"] != "kube-root-ca.crt"
+    ]
+
+
+def refusal(action: Callable[[], object]) -> str:
+    """Return the words with which the API server refuses something."""
+    try:
+        action()
+    except ApiError as error:
+        return str(error)
+    raise AssertionError("it was not refused")

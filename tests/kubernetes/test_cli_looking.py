@@ -1,0 +1,123 @@
+"""list and status on a real API server; the test plays the operator."""
+
+import json
+import subprocess
+
+import pytest
+
+from tests.kubernetes.command_line import CommandLine, Operator
+from tests.kubernetes.harness import Api
+
+
+@pytest.fixture
+def minicluster(api: Api, namespace: str) -> CommandLine:
+    return CommandLine(api.access.kubeconfig, namespace, api.access.context or "")
+
+
+@pytest.fixture
+def operator(api: Api, namespace: str) -> Operator:
+    return Operator(api, namespace)
+
+
+def test_list_shows_one_line_each(minicluster: CommandLine, operator: Operator) -> None:
+    operator.make()
+    operator.make("other")
+    operator.says("Failed", "Failed", "CommandFailed", "so it is", name="other", exitCode=7, readyBrokers=1)
+    lines = [line.split() for line in minicluster("list").stdout.splitlines()]
+    assert lines[0] == ["NAME", "PHASE", "SIZE", "MAX", "SIZE", "BROKERS", "ONLINE", "EXIT", "CODE", "AGE"]
+    assert [line[:-1] for line in lines[1:]] == [
+        ["mc", "2", "4", "0"],
+        ["other", "Failed", "2", "4", "1", "7"],
+    ]
+
+
+def test_list_all_namespaces_says_which(minicluster: CommandLine, operator: Operator) -> None:
+    operator.make()
+    rows = minicluster("list", "-A").stdout.splitlines()
+    assert rows[0].split()[:2] == ["NAMESPACE", "NAME"]
+    assert [operator.namespace, "mc"] in [row.split()[:2] for row in rows]
+
+
+def test_list_of_nothing_says_so(minicluster: CommandLine, namespace: str) -> None:
+    done = minicluster("list")
+    assert (done.returncode, done.stdout) == (0, f"no cluster is up in namespace {namespace}\n")
+
+
+SAME = {"name", "phase", "size", "max_size", "created", "age"}  # what a local cluster's row has as well
+
+
+def test_rows_have_the_keys_of_local_ones(minicluster: CommandLine, operator: Operator) -> None:
+    operator.make()
+    (row,) = json.loads(minicluster("list", "--output", "json").stdout)
+    assert row.keys() >= SAME
+    assert (row["name"], row["size"], row["max_size"], row["phase"]) == ("mc", 2, 4, "")
+
+
+def event(operator: Operator, reason: str) -> None:
+    found = operator.api.get(operator.path())
+    regarding = {key: found[key] for key in ("apiVersion", "kind")} | {
+        key: found["metadata"][key] for key in ("name", "namespace", "uid")
+    }
+    operator.api.create(
+        f"/apis/events.k8s.io/v1/namespaces/{operator.namespace}/events",
+        {
+            "metadata": {"name": f"mc.{reason.lower()}"},
+            "regarding": regarding,
+            "reason": reason,
+            "note": "all 8 objects exist",
+            "type": "Normal",
+            "action": "Reconcile",
+            "reportingController": "minicluster",
+            "reportingInstance": "test",
+            "eventTime": "2026-01-01T00:00:00.000000Z",
+        },
+    )
+
+
+def test_status_shows_conditions_and_events(minicluster: CommandLine, operator: Operator) -> None:
+    operator.make()
+    operator.make("other")
+    operator.says("Failed", "Failed", "CommandFailed", "the main command ended with 3", exitCode=3)
+    event(operator, "Created")
+    out = minicluster("status", "mc").stdout
+    assert {"phase:           Failed", "exit code:       3"} <= set(out.splitlines())
+    table = [line.split(maxsplit=4) for line in out.splitlines()]
+    assert ["TYPE", "STATUS", "REASON", "AGE", "MESSAGE"] in table
+    (row,) = [row for row in table if row[:3] == ["Failed", "True", "CommandFailed"]]
+    assert row[4] == "the main command ended with 3"
+    (told,) = [row for row in table if row[1:3] == ["Normal", "Created"]]
+    assert told[3:] == ["1", "all 8 objects exist"]
+
+
+def test_status_says_it_in_json(minicluster: CommandLine, operator: Operator) -> None:
+    operator.make()
+    operator.says("Running", "Running", "CommandRunning", "the main command runs", readyBrokers=2)
+    event(operator, "Created")
+    (row,) = json.loads(minicluster("status", "mc", "-o", "json").stdout)
+    assert row.keys() >= SAME | {"brokers_online", "exit_code", "conditions", "events"}
+    assert (row["brokers_online"], row["conditions"][0]["type"], row["events"][0]["reason"]) == (
+        2,
+        "Running",
+        "Created",
+    )
+
+
+def test_status_without_any_operator_says_so(minicluster: CommandLine, operator: Operator) -> None:
+    operator.make()
+    assert "no operator has looked at it yet" in minicluster("status", "mc").stdout
+
+
+def test_the_environment_may_choose_kubernetes(
+    minicluster: CommandLine, operator: Operator, api: Api, namespace: str
+) -> None:
+    operator.make()
+    words = minicluster.words("list")
+    words = [word for word in words if word not in {"--on", "kubernetes"}]
+    done = subprocess.run(
+        words,
+        env={**minicluster.environment(), "MINICLUSTER_ON": "kubernetes"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines()[1].split()[0] == "mc"

@@ -1,0 +1,175 @@
+"""Crashes, refusals and lost answers at every single write, on the real API server: always the same end."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.kubernetes import meddler, operators
+from tests.kubernetes.harness import Api, ControlPlane, until
+from tests.kubernetes.meddler import Answer, CutError, Meddler, Plan, Write
+from tests.kubernetes.operators import ACCOUNT, SYSTEM, Operator, conditions, create, created, read, settled
+
+# Events and Leases aside, what a life of `LIFE` takes.
+EVENTS = re.compile(r"/events$")
+
+
+@pytest.fixture(scope="module")
+def proxy(own_plane: ControlPlane | None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Meddler]:
+    if own_plane is None:
+        pytest.skip("needs a control plane of its own, not the cluster of --kube-context")
+    operators.account(own_plane)
+    access = own_plane.user(ACCOUNT, ["system:serviceaccounts", f"system:serviceaccounts:{SYSTEM}"])
+    with meddler.meddling(access, tmp_path_factory.mktemp("proxy") / "kubeconfig") as found:
+        yield found
+
+
+def shape(value: Any) -> Any:
+    """Return what of an object is the same in every life: neither names of the server's making nor times."""
+    changing = {"uid", "resourceVersion", "creationTimestamp", "managedFields", "generation", "status"}
+    changing |= {"lastTransitionTime", "startTime", "clusterIP", "clusterIPs", "curve.cert", "namespace"}
+    changing |= {"batch.kubernetes.io/controller-uid", "controller-uid"}
+    if isinstance(value, dict):
+        return {key: shape(part) for key, part in value.items() if key not in changing}
+    if isinstance(value, list):
+        return [shape(part) for part in value]
+    return (
+        re.sub(r"(mc-curve-)[0-9a-f]+|(test-)[0-9a-f]+", r"\1\2…", value) if isinstance(value, str) else value
+    )
+
+
+def outcome(api: Api, namespace: str) -> dict[str, Any]:
+    """Return everything that a life has left, in a form that can be compared."""
+    kinds = [place for place in operators.OWNED if not place.endswith("/pods")]
+    found = {
+        place.rpartition("/")[2]: [
+            shape({**each, "metadata": {**each["metadata"], "annotations": digests_aside(each)}})
+            for each in api.items(place.format(namespace))
+            if each["metadata"]["name"] != "kube-root-ca.crt"
+        ]
+        for place in kinds
+    }
+    return {**found, "conditions": conditions(read(api, namespace))}
+
+
+def digests_aside(item: dict[str, Any]) -> dict[str, str]:
+    """The digest of an object is one of its MiniCluster's uid as well."""
+    annotations = item["metadata"].get("annotations") or {}
+    return {key: "…" if key.endswith("/applied") else value for key, value in annotations.items()}
+
+
+def live(api: Api, namespace: str) -> None:
+    """Make a MiniCluster, have it grow, suspend it."""
+    create(api, namespace)
+    created(api, namespace)
+    api.merge(operators.path(namespace, "mc"), {"spec": {"size": 3}})
+    jobs = f"/apis/batch/v1/namespaces/{namespace}/jobs/mc"
+    until(lambda: api.get(jobs)["spec"].get("completions") == 3, "the Job to grow")
+    settled(api, namespace, Resizing=("False", "AtSize"))
+    api.merge(operators.path(namespace, "mc"), {"spec": {"suspend": True}})
+    settled(api, namespace, Suspended=("True", "Suspended"), PodsScheduled=("False", "HeldBack"))
+    until(lambda: api.get(jobs)["status"].get("active", 0) == 0, "the pods to go")
+    settled(api, namespace, ResourcesCreated=("True", "Created"), Resizing=("False", "AtSize"))
+
+
+@pytest.fixture(scope="module")
+def undisturbed(
+    proxy: Meddler, own_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Any]:
+    """What a life ends in when nothing goes wrong."""
+    proxy.begin()
+    api = own_plane.api
+    api.create("/api/v1/namespaces", {"metadata": {"name": "test-0"}})
+    with operators.running(proxy.kubeconfig, tmp_path_factory.mktemp("undisturbed") / "log"):
+        live(api, "test-0")
+    found = outcome(api, "test-0")
+    api.delete(operators.path("test-0", "mc"))
+    return found
+
+
+def test_killed_after_each_single_write(
+    undisturbed: dict[str, Any], proxy: Meddler, api: Api, namespace: str, tmp_path: Path
+) -> None:
+    """The process dies before it hears the answer; the next one goes on from what there is."""
+    current: list[Operator] = []
+
+    def replace() -> None:
+        if current:
+            current[-1].kill()
+        current.append(operators.start(proxy.kubeconfig, tmp_path / "log"))
+
+    def after(write: Write, status: int) -> None:
+        if status < 300 and not EVENTS.search(write.path):
+            replace()
+
+    proxy.begin(after=after)
+    replace()
+    try:
+        live(api, namespace)
+    finally:
+        proxy.begin()
+        current[-1].kill()
+    assert len(current) > 10
+    assert outcome(api, namespace) == undisturbed
+
+
+def every_first(answer: Answer | CutError) -> Plan:
+    """Interfere with every kind of write once."""
+    met: set[tuple[str, str]] = set()
+
+    def plan(write: Write) -> Answer | None:
+        kind = (write.method, write.path)
+        if kind in met:
+            return None
+        met.add(kind)
+        if isinstance(answer, CutError):
+            raise answer
+        return answer
+
+    return plan
+
+
+FAULTS: dict[str, Answer | CutError] = {
+    "409": Answer(409),
+    "429": Answer(429, headers=(("Retry-After", "1"),)),
+    "500": Answer(500),
+    "503 though it was done": Answer(503, done=True),
+    "cut before": CutError(done=False),
+    "cut after": CutError(done=True),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+def test_each_write_fails_once(
+    fault: Answer | CutError,
+    undisturbed: dict[str, Any],
+    proxy: Meddler,
+    api: Api,
+    namespace: str,
+    tmp_path: Path,
+) -> None:
+    proxy.begin(every_first(fault))
+    with operators.running(proxy.kubeconfig, tmp_path / "log") as operator:
+        live(api, namespace)
+        assert operator.metric('minicluster_reconciles_total{result="retry"}') >= 1
+        assert operator.metric('minicluster_reconciles_total{result="error"}') == 0
+    proxy.begin()
+    assert outcome(api, namespace) == undisturbed
+
+
+def test_the_api_server_crashes_and_comes_back(
+    undisturbed: dict[str, Any], own_plane: ControlPlane, namespace: str, tmp_path: Path
+) -> None:
+    """Watches begin anew; what was asked for meanwhile is done; what was deleted meanwhile is seen."""
+    api = own_plane.api
+    with operators.running(operators.account(own_plane), tmp_path / "log") as operator:
+        create(api, namespace, "gone")
+        created(api, namespace, "gone")
+        own_plane.restart_apiserver()
+        api.delete(operators.path(namespace, "gone"))
+        live(api, namespace)
+        until(lambda: not [each for each in operators.owned(api, namespace) if "gone" in each], "no remains")
+        assert operator.get("/healthz") == (200, "ok\n")
+    assert outcome(api, namespace) == undisturbed

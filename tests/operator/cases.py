@@ -1,0 +1,225 @@
+"""Cases of what goes wrong: documents, what people and others do, and how a run comes to rest."""
+
+import functools
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from hypothesis import strategies as st
+
+from minicluster.kubernetes import observation
+from minicluster.plan.constants import (
+    API_VERSION,
+    KIND,
+    LABEL_COMPONENT,
+    LABEL_INSTANCE,
+    LABEL_MANAGED_BY,
+    LABEL_PART_OF,
+)
+from tests.operator import memory_jobs
+from tests.operator.field_sets import Object
+from tests.operator.memory_store import Place
+from tests.operator.virtual_time import run
+from tests.operator.world import FAULTS, KINDS, NAME, NAMESPACE, PATIENT, PLACE, World, world
+
+SERVICE = {"image": "database", "name": "database", "ports": [5432]}
+DOCUMENTS: dict[str, Object] = {
+    "plain": {},
+    "services": {"services": [SERVICE]},
+    "sidecar": {"containers": [{"image": "app", "runFlux": True}, {**SERVICE, "image": "side"}]},
+    "suspended": {"suspend": True, "services": [SERVICE]},
+    "cleanup": {"cleanup": True},
+    "queued": {"jobLabels": {"kueue.x-k8s.io/queue-name": "q"}},
+    "minimal service": {"flux": {"minimalService": True}},
+    "invalid": {
+        "containers": [{"image": "app", "volumes": {"a": {"storageClass": "x", "path": "relative"}}}]
+    },
+}
+
+
+def document(**more: Any) -> Object:
+    """Return a MiniCluster's document."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "metadata": {"name": NAME, "namespace": NAMESPACE},
+        "spec": {
+            "size": 3,
+            "minSize": 2,
+            "maxSize": 4,
+            "containers": [{"image": "app", "command": "hostname"}],
+            **more,
+        },
+    }
+
+
+Step = tuple[Any, ...]
+
+# What a person does; the undisturbed run has it as well.
+DOINGS = st.one_of(
+    st.tuples(st.just("do"), st.just("size"), st.integers(2, 4)),
+    st.tuples(st.just("do"), st.just("suspend"), st.booleans()),
+    st.tuples(st.just("do"), st.sampled_from(["delete", "create"])),
+)
+EDITS = ("change", "remove", "add", "label", "unlabel", "relabel", "digest", "delete")
+kinds = st.sampled_from(KINDS)
+few = st.integers(0, 12)
+MISHAPS = st.one_of(
+    st.tuples(st.just("tell"), kinds, few),
+    st.tuples(st.just("tell all")),
+    st.tuples(st.just("tell again"), kinds, few),
+    st.tuples(st.just("relist"), kinds),
+    st.tuples(st.just("live"), st.sampled_from([0.05, 0.3, 2.0, 100.0])),
+    st.tuples(st.just("latency"), st.sampled_from([0.0, 0.1])),
+    st.tuples(st.just("fault"), st.sampled_from(list(FAULTS)), few, st.integers(1, 5), st.booleans()),
+    st.tuples(st.just("restart")),
+    st.tuples(st.just("job")),
+    st.tuples(st.just("garbage")),
+)
+NAMES = [("ConfigMap", "mc-config"), ("Service", "mc"), ("NetworkPolicy", "mc-brokers"), ("Job", "mc")]
+INTRUSIONS = st.one_of(
+    st.tuples(st.just("edit"), few, st.sampled_from(EDITS)),
+    st.tuples(st.just("occupy"), st.sampled_from(NAMES)),
+    st.tuples(st.just("free")),
+)
+SCHEDULES = st.lists(st.one_of(DOINGS, MISHAPS, MISHAPS, INTRUSIONS), max_size=16)
+
+# What somebody else writes into one of the operator's objects, by its kind or by the way of editing.
+CHANGED: dict[str, Object] = {
+    "ConfigMap": {"data": {"broker.toml": "theirs"}},
+    "Service": {"spec": {"publishNotReadyAddresses": False}},
+    "NetworkPolicy": {"spec": {"ingress": []}},
+    "PodDisruptionBudget": {"spec": {"minAvailable": 7}},
+    "Job": {"spec": {"parallelism": 1, "completions": 1}},
+    "Pod": {"metadata": {"labels": {LABEL_COMPONENT: "theirs"}}},
+}
+REMOVED: dict[str, Object] = {
+    "ConfigMap": {"data": {"R": None}},
+    "Service": {"spec": {"publishNotReadyAddresses": None}},
+    "NetworkPolicy": {"spec": {"ingress": None}},
+    "PodDisruptionBudget": {"spec": {"minAvailable": None}},
+    "Job": {"metadata": {"labels": {LABEL_COMPONENT: None}}},
+    "Pod": {"metadata": {"labels": {LABEL_COMPONENT: None}}},
+}
+LABELLED: dict[str, Object] = {
+    "add": {"metadata": {"labels": {"their": "own"}}},
+    "label": {"metadata": {"labels": {LABEL_PART_OF: "theirs"}}},
+    "unlabel": {"metadata": {"labels": {LABEL_MANAGED_BY: None}}},
+    "relabel": {"metadata": {"labels": {LABEL_INSTANCE: "theirs"}}},
+    "digest": {"metadata": {"annotations": {observation.ANNOTATION_DIGEST: None}}},
+}
+
+
+def edit(here: World, which: int, how: str) -> None:
+    """Have somebody edit or delete one of the operator's objects."""
+    if not (places := here.dependents()):
+        return
+    place = places[which % len(places)]
+    if how == "delete":
+        here.store.delete(place)
+    else:
+        body = {"change": CHANGED, "remove": REMOVED}.get(how, {}).get(place.kind) or LABELLED[how]
+        here.store.patch(place, body, "somebody")
+
+
+async def do(here: World, written: Object, what: str, *how: Any) -> None:
+    """Have a person do something."""
+    exists = PLACE in here.store.objects
+    if what == "create" and not exists:
+        await here.write(written)
+    elif what == "delete" and exists:
+        here.store.delete(PLACE)
+    elif how and exists:
+        here.edit({what: how[0]})
+
+
+async def tell_all(here: World) -> None:
+    for kind in KINDS:
+        here.tell(kind)
+
+
+async def arm(here: World, what: str, passing: int, times: int, late: bool) -> None:
+    armed = here.armed
+    armed.what, armed.passing, armed.times, armed.late = what, passing, times, late
+
+
+async def at_once(work: object) -> None:
+    """What was given has happened already."""
+
+
+STEPS: dict[str, Callable[..., Awaitable[None]]] = {
+    "tell": lambda here, kind, count: at_once(here.tell(kind, count)),
+    "tell all": tell_all,
+    "tell again": lambda here, kind, count: at_once(here.tell_again(kind, count)),
+    "relist": lambda here, kind: at_once(here.relist(kind)),
+    "live": lambda here, seconds: here.live(seconds),
+    "latency": lambda here, seconds: at_once(setattr(here.api, "latency", seconds)),
+    "fault": arm,
+    "restart": lambda here: here.restart(),
+    "job": lambda here: at_once(here.start_job()),
+    "garbage": lambda here: at_once(here.store.collect_garbage()),
+    "edit": lambda here, which, how: at_once(edit(here, which, how)),
+    "occupy": lambda here, name: at_once(here.occupy(*name)),
+    "free": lambda here: at_once(here.free()),
+}
+
+
+async def play(here: World, written: Object, schedule: Sequence[Step]) -> None:
+    """Take the steps of a schedule, one after the other."""
+    for what, *how in schedule:
+        await (do(here, written, *how) if what == "do" else STEPS[what](here, *how))
+
+
+async def end(here: World, code: int, mishaps: Sequence[Step] = ()) -> None:
+    """Have the pods run and the lead end with a code, where there are pods."""
+    job = Place("Job", NAMESPACE, NAME)
+    pods = memory_jobs.pods(here.store, here.store.objects[job]) if job in here.store.objects else []
+    for index in range(len(pods)):
+        memory_jobs.run_pod(here.store, NAMESPACE, NAME, index)
+    await play(here, {}, mishaps)
+    if pods:
+        memory_jobs.end_pod(here.store, NAMESPACE, NAME, 0, code, str(code))
+        if code:
+            memory_jobs.fail_job(here.store, NAMESPACE, NAME, code)
+        else:
+            memory_jobs.complete_job(here.store, NAMESPACE, NAME)
+    await play(here, {}, mishaps)
+
+
+async def rest(here: World) -> Object:
+    """Come to rest, and stay so: telling everything again leads to no write."""
+    here.free()
+    await here.settle()
+    writes = len(here.api.writes)
+    for kind in KINDS:
+        here.relist(kind)
+        here.tell_again(kind, 10_000)
+        here.tell(kind)
+    await here.live(PATIENT)
+    assert [str(each) for each in here.api.writes[writes:]] == [], "a settled MiniCluster was written to"
+    return here.state()
+
+
+@functools.cache
+def undisturbed(name: str, doings: tuple[Step, ...], code: int) -> tuple[Object, Object]:
+    """Return the states after the doings and after the end, of the run in which nothing goes wrong."""
+
+    async def work() -> tuple[Object, Object]:
+        async with world() as here:
+            written = document(**DOCUMENTS[name])
+            await here.write(written)
+            for doing in doings:
+                await play(here, written, [doing])
+                await here.settle()
+            before = await rest(here)
+            await end(here, code)
+            return before, await rest(here)
+
+    return run(work())
+
+
+def differences(here: Any, there: Any, path: str = "") -> list[str]:
+    """Say where two states differ."""
+    if isinstance(here, dict) and isinstance(there, dict):
+        found = ((key, here.get(key), there.get(key)) for key in sorted({*here, *there}))
+        return [each for key, one, two in found for each in differences(one, two, f"{path}/{key}")]
+    return [] if here == there else [f"{path}: {here!r}, undisturbed {there!r}"]

@@ -1,0 +1,348 @@
+"""The state of an API server in memory: objects, who holds their fields, and the history of changes.
+
+What it does is what the operator depends on, and tests/kubernetes/test_api_contract.py holds it against the
+real one. There is no validation beyond that, no defaulting, and no controller: see memory_jobs.py for Jobs.
+Objects that are handed out are shared: nobody changes them.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+from minicluster.kubernetes.errors import ApiError
+from minicluster.kubernetes.resources import RESOURCES
+from tests.operator.field_sets import (
+    UNHELD,
+    Fields,
+    Object,
+    changes,
+    fields,
+    merge,
+    merge_patch,
+    rendered,
+    without,
+)
+
+HAVE_STATUS = {"MiniCluster", "Job", "Pod", "Service", "PodDisruptionBudget"}
+HAVE_GENERATION = {"MiniCluster", "Job", "Pod", "NetworkPolicy", "PodDisruptionBudget"}
+# What of a Job never changes; `completions` does, together with `parallelism`.
+FIXED_IN_JOBS = ("completionMode", "podFailurePolicy", "selector", "successPolicy", "template")
+FIXED_IF_IMMUTABLE = ("data", "immutable")
+
+
+class Place(NamedTuple):
+    """Which object."""
+
+    kind: str
+    namespace: str
+    name: str
+
+    @property
+    def named(self) -> str:
+        """The object as the server's messages name it: `jobs.batch "mc"`."""
+        resource = RESOURCES[self.kind]
+        group = resource.version.rpartition("/")[0]
+        return f'{resource.plural}{"." if group else ""}{group} "{self.name}"'
+
+
+class Hold(NamedTuple):
+    """Under which name fields are held, and through which door they were written."""
+
+    manager: str
+    operation: str
+    subresource: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A step in the history: an object before and after, None where there was or is none."""
+
+    version: int
+    place: Place
+    old: Object | None
+    new: Object | None
+
+
+@dataclass(slots=True)
+class Store:
+    """Objects by place, and all that ever happened to them."""
+
+    objects: dict[Place, Object] = field(default_factory=dict)
+    history: list[Change] = field(default_factory=list)
+    version: int = 1
+    oldest: int = 0
+    now: datetime = datetime(2026, 3, 14, 15, 9, 26, tzinfo=UTC)
+    listeners: list[Callable[[], None]] = field(default_factory=list)
+    _held: dict[Place, dict[Hold, Fields]] = field(default_factory=dict)
+    _ending: set[str] = field(default_factory=set)
+    _uids: int = 0
+
+    def read(self, place: Place) -> Object:
+        """Return an object."""
+        if place not in self.objects:
+            raise ApiError(404, "NotFound", f"{place.named} not found")
+        return self.objects[place]
+
+    def find(self, kind: str, namespace: str = "", labels: str = "") -> list[Object]:
+        """Return the objects of a kind that a selector matches, in the order of their names."""
+        found = (place for place in self.objects if place.kind == kind and namespace in {"", place.namespace})
+        items = (self.objects[place] for place in sorted(found))
+        return [item for item in items if matches(item, labels)]
+
+    def create(self, item: Object, manager: str) -> Object:
+        """Create an object."""
+        place = place_of(item)
+        if place in self.objects:
+            raise ApiError(409, "AlreadyExists", f"{place.named} already exists")
+        metadata = item["metadata"]
+        if "resourceVersion" in metadata:
+            raise ApiError(400, "BadRequest", "resourceVersion should not be set on objects to be created")
+        new = _without_status(item)
+        return self._insert(place, new, Hold(manager, "Update"), fields(new))
+
+    def apply(self, item: Object, manager: str) -> Object:
+        """Apply an object on the server's side, with force."""
+        place, hold, applied = place_of(item), Hold(manager, "Apply"), fields(item)
+        live = self.objects.get(place)
+        if live is None:
+            if "uid" in item["metadata"]:
+                raise _conflict(place, "it was to have a uid, and there is none")
+            return self._insert(place, _without_status(item), hold, applied)
+        self._check(place, live, item["metadata"])
+        others = {each: held for each, held in self._held[place].items() if each != hold}
+        theirs = frozenset[tuple[str, ...]]().union(*others.values())
+        left = self._held[place].get(hold, frozenset()) - applied - theirs
+        new = without(
+            merge(live, _applied(item)), frozenset(each for each in left if not _above(each, theirs))
+        )
+        new = _with_status(new, live, place.kind)
+        changed, gone = changes(live, new)
+        held = {each: fields_ - ((changed & applied) | gone) for each, fields_ in others.items()}
+        return self._commit(place, live, new, {**held, hold: applied})
+
+    def patch(self, place: Place, body: Object, manager: str, subresource: str = "") -> Object:
+        """Merge into an object, or into its status alone."""
+        live = self.read(place)
+        said = body.get("metadata", {})
+        if subresource == "status":  # a uid is not looked at there
+            said = {key: value for key, value in said.items() if key != "uid"}
+        self._check(place, live, said)
+        merged = merge_patch(live, body)
+        if subresource == "status":
+            merged = {**live, "status": merged.get("status", {})}
+        else:
+            merged = _with_status(merged, live, place.kind)
+        return self._update(place, live, merged, Hold(manager, "Update", subresource))
+
+    def replace(self, item: Object, manager: str) -> Object:
+        """Replace an object."""
+        place = place_of(item)
+        live = self.read(place)
+        self._check(place, live, item["metadata"])
+        return self._update(place, live, _with_status(item, live, place.kind), Hold(manager, "Update"))
+
+    def delete(self, place: Place, uid: str = "") -> Object:
+        """Delete an object; one that has finalizers only begins to go. Return it."""
+        live = self.read(place)
+        if uid and live["metadata"]["uid"] != uid:
+            said = f"UID in precondition: {uid}, UID in object meta: {live['metadata']['uid']}"
+            raise _conflict(place, f"Precondition failed: {said}")
+        if not live["metadata"].get("finalizers"):
+            return self._remove(place)
+        if "deletionTimestamp" in live["metadata"]:
+            return live
+        going = {**live, "metadata": {**live["metadata"], "deletionTimestamp": self.time()}}
+        return self._commit(place, live, going, self._held[place])
+
+    def collect_garbage(self) -> int:
+        """Delete the objects whose owners are all gone, and theirs; return how many."""
+        count = 0
+        while lost := [place for place, item in self.objects.items() if self._is_orphan(item)]:
+            for place in lost:
+                self.delete(place)
+            count += len(lost)
+        return count
+
+    def terminate_namespace(self, namespace: str) -> None:
+        """Have a namespace refuse whatever is new."""
+        self._ending.add(namespace)
+
+    def forget_history(self) -> None:
+        """Remember no change up to now: whoever watches from before must list again."""
+        self.oldest = self.version
+
+    def since(self, version: int, kind: str) -> Iterator[Change]:
+        """Return the changes of a kind after a version; ApiError 410 where they are forgotten."""
+        if version < self.oldest:
+            raise ApiError(410, "Expired", f"too old resource version: {version} ({self.oldest})")
+        later = (change for change in self.history if change.version > version)
+        return (change for change in later if change.place.kind == kind)
+
+    def time(self) -> str:
+        """Return the time as objects carry it."""
+        return self.now.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def pass_time(self, seconds: float) -> None:
+        """Let time pass."""
+        self.now += timedelta(seconds=seconds)
+
+    def _insert(self, place: Place, item: Object, hold: Hold, held: Fields) -> Object:
+        if place.namespace in self._ending:
+            why = (
+                f"unable to create new content in namespace {place.namespace} because it is being terminated"
+            )
+            raise ApiError(403, "Forbidden", f"{place.named} is forbidden: {why}")
+        self._uids += 1
+        about = {"uid": f"{self._uids:08x}-0000-4000-8000-000000000000", "creationTimestamp": self.time()}
+        new = {**item, "metadata": {**item["metadata"], **about}}
+        if place.kind in HAVE_GENERATION:
+            new["metadata"]["generation"] = 1
+        return self._commit(place, None, new, {hold: held})
+
+    def _check(self, place: Place, live: Object, said: Object) -> None:
+        """Raise where a uid or version that was said is not the object's."""
+        if said.get("uid", live["metadata"]["uid"]) != live["metadata"]["uid"]:
+            there = live["metadata"]["uid"]
+            wrong = f"Precondition failed: UID in precondition: {said['uid']}, UID in object meta: {there}"
+            raise _conflict(place, wrong)
+        if said.get("resourceVersion", live["metadata"]["resourceVersion"]) != _version(live):
+            modified = "the object has been modified; please apply your changes to the latest version"
+            raise _conflict(place, f"{modified} and try again")
+
+    def _update(self, place: Place, live: Object, new: Object, hold: Hold) -> Object:
+        changed, gone = changes(live, new)
+        mine = self._held[place].get(hold, frozenset())
+        others = {each: held - changed - gone for each, held in self._held[place].items() if each != hold}
+        return self._commit(place, live, new, {**others, hold: (mine | changed) - gone})
+
+    def _commit(self, place: Place, old: Object | None, new: Object, held: dict[Hold, Fields]) -> Object:
+        """Store an object, unless nothing about it is new."""
+        held = {each: held_ for each, held_ in held.items() if held_}
+        if old is not None:
+            new = {**new, "metadata": {**new["metadata"], **_kept(old)}}
+            _check_fixed(place, old, new)
+            if held == self._held[place] and new == old:
+                return old
+        metadata = new["metadata"]
+        if old is not None and place.kind in HAVE_GENERATION and old.get("spec") != new.get("spec"):
+            metadata["generation"] += 1
+        self._held[place] = held
+        metadata["managedFields"] = [_entry(new, hold, held[hold]) for hold in sorted(held, key=_rank)]
+        if "deletionTimestamp" in metadata and not metadata.get("finalizers"):
+            return self._remove(place)
+        self._record(place, old, new)
+        return new
+
+    def _remove(self, place: Place) -> Object:
+        gone = self.objects.pop(place)
+        del self._held[place]
+        self._record(place, gone, None)
+        return gone
+
+    def _record(self, place: Place, old: Object | None, new: Object | None) -> None:
+        self.version += 1
+        if new is not None:
+            new["metadata"]["resourceVersion"] = str(self.version)
+            self.objects[place] = new
+        self.history.append(Change(self.version, place, old, new))
+        for listener in list(self.listeners):
+            listener()
+
+    def _is_orphan(self, item: Object) -> bool:
+        owners = {each["uid"] for each in item["metadata"].get("ownerReferences") or ()}
+        going = "deletionTimestamp" in item["metadata"]
+        return bool(owners) and not going and owners.isdisjoint(self._all_uids())
+
+    def _all_uids(self) -> set[str]:
+        return {item["metadata"]["uid"] for item in self.objects.values()}
+
+
+def place_of(item: Object) -> Place:
+    """Return where an object is."""
+    return Place(item["kind"], item["metadata"]["namespace"], item["metadata"]["name"])
+
+
+def matches(item: Object | None, labels: str) -> bool:
+    """Whether a label selector (`a=b,c`) selects an object."""
+    if item is None:
+        return False
+    there = item["metadata"].get("labels") or {}
+    wanted = [each.partition("=") for each in labels.split(",") if each]
+    return all(there.get(key) == value if sign else key in there for key, sign, value in wanted)
+
+
+def bare(item: Object) -> Object:
+    """Return an object's metadata, as the server does where that was asked for."""
+    return {
+        "kind": "PartialObjectMetadata",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": item["metadata"],
+    }
+
+
+def _conflict(place: Place, why: str) -> ApiError:
+    return ApiError(409, "Conflict", f"Operation cannot be fulfilled on {place.named}: {why}")
+
+
+def _version(item: Object) -> str:
+    return str(item["metadata"]["resourceVersion"])
+
+
+def _without_status(item: Object) -> Object:
+    hidden = {"status"} if item["kind"] in HAVE_STATUS else set()
+    return {key: value for key, value in item.items() if key not in hidden}
+
+
+def _with_status(item: Object, live: Object, kind: str) -> Object:
+    """Return an object with the status that it had: only a write to /status changes one."""
+    if kind not in HAVE_STATUS:
+        return item
+    status = {"status": live["status"]} if "status" in live else {}
+    return {**_without_status(item), **status}
+
+
+def _applied(item: Object) -> Object:
+    said = {key: value for key, value in item["metadata"].items() if key not in {"uid", "resourceVersion"}}
+    return {**_without_status(item), "metadata": said}
+
+
+def _kept(old: Object) -> Object:
+    """Return what of an object's metadata nobody changes."""
+    return {name: old["metadata"][name] for name in UNHELD if name in old["metadata"]}
+
+
+def _above(path: tuple[str, ...], others: Fields) -> bool:
+    """Whether somebody else holds a field of this list item."""
+    return path[-1].startswith("k:") and any(each[: len(path)] == path for each in others)
+
+
+def _check_fixed(place: Place, old: Object, new: Object) -> None:
+    """Raise where something changes that cannot."""
+    before, after = old.get("spec") or {}, new.get("spec") or {}
+    if place.kind == "Job":
+        fixed = [f"spec.{name}" for name in FIXED_IN_JOBS if before.get(name) != after.get(name)]
+        if before.get("completions") != after.get("completions") != after.get("parallelism"):
+            fixed.append("spec.completions")
+    elif old.get("immutable"):
+        fixed = [name for name in FIXED_IF_IMMUTABLE if old.get(name) != new.get(name)]
+    else:
+        return
+    if fixed:
+        wrong = ", ".join(f"{name}: Invalid value: field is immutable" for name in fixed)
+        raise ApiError(422, "Invalid", f"{place.named} is invalid: {wrong}")
+
+
+def _rank(hold: Hold) -> tuple[str, ...]:
+    return hold.operation, hold.manager, hold.subresource
+
+
+def _entry(item: Object, hold: Hold, held: Fields) -> Object:
+    return {
+        "manager": hold.manager,
+        "operation": hold.operation,
+        "apiVersion": item["apiVersion"],
+        "fieldsType": "FieldsV1",
+        "fieldsV1": rendered(held),
+        **({"subresource": hold.subresource} if hold.subresource else {}),
+    }

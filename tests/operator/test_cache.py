@@ -1,0 +1,333 @@
+"""The cache: what late, repeated and missing news make of it."""
+
+from collections.abc import Callable
+
+import pytest
+
+from minicluster.kubernetes.cache import Cache, Name, Place
+from minicluster.plan import ObjectKey, ObservedObject
+from minicluster.plan.constants import LABEL_INSTANCE
+from tests.operator.objects import NAMESPACE, Object, broker, job, minicluster, owned
+
+MC = Name(NAMESPACE, "mc")
+OTHER = Name(NAMESPACE, "other")
+JOB = Place("Job", NAMESPACE, "mc")
+CONFIG = Place("ConfigMap", NAMESPACE, "mc-config")
+
+
+def config(version: int = 1, **more: str) -> Object:
+    return owned("ConfigMap", "mc-config", version=version, **more)
+
+
+def answer(item: Object, version: int) -> Object:
+    """Return what the server answers to the application of an object."""
+    return {"metadata": {**item["metadata"], "resourceVersion": str(version)}}
+
+
+def contents(cache: Cache) -> tuple[object, ...]:
+    known = cache.clusters, cache.dependents, cache.jobs, cache.pods, cache.strangers
+    return tuple(dict(each) for each in known)  # type: ignore[call-overload]
+
+
+SEEN: dict[str, Callable[[Cache, int], object]] = {
+    "a MiniCluster": lambda cache, version: cache.see_cluster(minicluster(version=version)),
+    "a Job": lambda cache, version: cache.see("Job", job(version=version, parallelism=version)),
+    "a broker pod": lambda cache, version: cache.see("Pod", broker(version=version)),
+    "a ConfigMap": lambda cache, version: cache.see("ConfigMap", config(version)),
+}
+
+
+@pytest.mark.parametrize("see", SEEN.values(), ids=SEEN)
+@pytest.mark.parametrize("version", [4, 5], ids=["older", "the same"])
+def test_old_news_changes_nothing(see: Callable[[Cache, int], object], version: int) -> None:
+    """What is not newer than what is known is not taken in, and concerns nobody."""
+    cache = Cache()
+    see(cache, 5)
+    before = contents(cache)
+    assert not see(cache, version)
+    assert contents(cache) == before
+
+
+@pytest.mark.parametrize("see", SEEN.values(), ids=SEEN)
+def test_versions_are_numbers(see: Callable[[Cache, int], object]) -> None:
+    """Version 10 is newer than 9."""
+    cache = Cache()
+    see(cache, 9)
+    before = contents(cache)
+    see(cache, 10)
+    assert contents(cache) != before
+
+
+def test_a_change_concerns_the_instance_of_its_label() -> None:
+    assert Cache().see("ConfigMap", config()) == {MC}
+
+
+def test_a_new_version_of_the_same_concerns_nobody() -> None:
+    """A write that changed nothing the operator looks at, such as a label of somebody's."""
+    cache = Cache()
+    cache.see("ConfigMap", config(1))
+    assert cache.see("ConfigMap", config(2)) == set()
+
+
+@pytest.mark.parametrize(
+    "status",
+    [{"active": 1}, {"conditions": [{"type": "Complete", "status": "True"}]}],
+    ids=["active pods", "its end"],
+)
+def test_a_jobs_status_concerns_its_minicluster(status: Object) -> None:
+    cache = Cache()
+    cache.see("Job", job(version=1))
+    assert cache.see("Job", job(version=2, status=status)) == {MC}
+
+
+def test_a_pod_that_says_the_same_concerns_nobody() -> None:
+    cache = Cache()
+    cache.see("Pod", broker(version=1))
+    assert cache.see("Pod", broker(version=2)) == set()
+
+
+def test_a_pod_that_begins_to_go_concerns_its_minicluster() -> None:
+    cache = Cache()
+    cache.see("Pod", broker(version=1))
+    going = broker(version=2)
+    going["metadata"]["deletionTimestamp"] = "2026-03-14T15:09:26Z"
+    assert cache.see("Pod", going) == {MC}
+
+
+@pytest.mark.parametrize("kind", ["ConfigMap", "Job"])
+def test_an_object_with_another_instance_concerns_both(kind: str) -> None:
+    """The one that it was taken from makes it anew."""
+    cache = Cache()
+    cache.see(kind, owned(kind, version=1, spec={}))
+    assert cache.see(kind, owned(kind, version=2, instance="other", spec={})) == {MC, OTHER}
+    assert [each.key.kind for each in cache.objects(OTHER)] == [kind]
+    assert list(cache.objects(MC)) == []
+
+
+def test_a_pod_with_another_instance_is_not_the_first_ones() -> None:
+    cache = Cache()
+    cache.see("Pod", broker(version=1))
+    cache.see("Pod", broker(version=2, instance="other"))
+    assert cache.reports(MC, "uid-Job-mc") == ()
+    assert len(cache.reports(OTHER, "uid-Job-mc")) == 1
+
+
+def test_what_was_applied_is_known_at_once() -> None:
+    cache = Cache()
+    cache.applied(job(), answer(job(), 5))
+    assert [each.key for each in cache.objects(MC)] == [ObjectKey("Job", "mc")]
+    assert cache.jobs[JOB].parallelism == 2
+
+
+def test_the_news_of_what_was_applied_is_no_news() -> None:
+    """The watch tells of the operator's own write: nothing is to be done."""
+    cache = Cache()
+    cache.applied(job(), answer(job(), 5))
+    assert cache.see("Job", job(version=5)) == set()
+
+
+def test_an_answer_that_was_overtaken_changes_nothing() -> None:
+    """The watch has told of a later version before the answer came."""
+    cache = Cache()
+    cache.see("Job", job(version=7, parallelism=9))
+    cache.applied(job(), answer(job(), 5))
+    assert cache.jobs[JOB].parallelism == 9
+    assert cache.dependents[JOB].version == 7
+
+
+def test_an_applied_job_keeps_the_status_that_was_told() -> None:
+    cache = Cache()
+    cache.see("Job", job(version=1, status={"active": 2}))
+    cache.applied(job(parallelism=4), answer(job(), 5))
+    assert (cache.jobs[JOB].parallelism, cache.jobs[JOB].active) == (4, 2)
+
+
+@pytest.mark.parametrize(
+    "change", [{"uid": "uid-new"}, {"instance": "other"}], ids=["made anew", "relabelled"]
+)
+def test_an_applied_job_that_was_another_one_is_known(change: dict[str, str]) -> None:
+    """Its report is not lost together with what was known of the former."""
+    cache = Cache()
+    cache.see("Job", job(version=1, status={"active": 2}, **change))
+    cache.applied(job(), answer(job(), 5))
+    assert cache.jobs[JOB].parallelism == 2
+
+
+def test_a_job_made_anew_has_none_of_the_formers_status() -> None:
+    cache = Cache()
+    cache.see("Job", job(version=1, status={"active": 2}, uid="uid-old"))
+    cache.applied(job(), answer(job(), 5))
+    assert cache.jobs[JOB].active == 0
+
+
+def test_a_deletion_is_taken_in() -> None:
+    cache = Cache()
+    cache.see("Job", job(version=1))
+    assert cache.forget("Job", job(version=2)) == {MC}
+    assert contents(cache) == contents(Cache())
+
+
+@pytest.mark.parametrize("kind", ["Job", "Pod"])
+def test_a_late_deletion_leaves_what_was_made_since(kind: str) -> None:
+    """The object was deleted and made anew; the news of the deletion came last."""
+    make = job if kind == "Job" else broker
+    cache = Cache()
+    cache.see(kind, make(version=9))
+    assert cache.forget(kind, make(version=5)) == set()
+    assert Place(kind, NAMESPACE, make()["metadata"]["name"]) in {**cache.dependents, **cache.pods}
+
+
+def test_a_deletion_of_something_unknown_concerns_nobody() -> None:
+    assert Cache().forget("Job", job()) == set()
+
+
+@pytest.mark.parametrize(
+    ("uid", "stays"), [("uid-mc", False), ("uid-older", True)], ids=["this one", "an earlier one"]
+)
+def test_a_minicluster_is_forgotten_by_its_uid(uid: str, stays: bool) -> None:
+    cache = Cache()
+    cache.see_cluster(minicluster(version=5))
+    cache.forget_cluster(minicluster(version=9, uid=uid))
+    assert (MC in cache.clusters) is stays
+
+
+def test_of_a_minicluster_the_servers_bookkeeping_is_dropped() -> None:
+    """managedFields are larger than the document."""
+    item = minicluster()
+    item["metadata"]["managedFields"] = [{"manager": "kubectl"}]
+    cache = Cache()
+    cache.see_cluster(item)
+    assert "managedFields" not in cache.clusters[MC]["metadata"]
+
+
+def test_a_list_drops_what_is_gone() -> None:
+    """What was deleted while no watch ran is missing in the list."""
+    cache = Cache()
+    cache.see("ConfigMap", config(3))
+    assert cache.replace_all("ConfigMap", [], 8) == {MC}
+    assert list(cache.objects(MC)) == []
+
+
+def test_a_list_drops_pods_that_are_gone() -> None:
+    cache = Cache()
+    cache.see("Pod", broker(0))
+    cache.see("Pod", broker(1))
+    assert cache.replace_all("Pod", [broker(1)], 8) == {MC}
+    assert [each.index for each in cache.reports(MC, "uid-Job-mc")] == [1]
+
+
+def test_a_list_leaves_what_is_younger_than_it() -> None:
+    """An object that was applied after the server had made the list."""
+    cache = Cache()
+    cache.applied(config(), answer(config(), 9))
+    assert cache.replace_all("ConfigMap", [], 8) == set()
+    assert CONFIG in cache.dependents
+
+
+def test_a_list_leaves_other_kinds() -> None:
+    cache = Cache()
+    cache.see("Job", job())
+    cache.replace_all("ConfigMap", [], 8)
+    assert JOB in cache.dependents
+
+
+def test_a_list_of_a_namespace_leaves_other_namespaces() -> None:
+    cache = Cache()
+    cache.see("Job", job())
+    cache.replace_all("Job", [], 8, "elsewhere")
+    assert JOB in cache.dependents
+
+
+STRANGER = ObservedObject(CONFIG.key, "", "")
+STIRS: dict[str, Callable[[Cache], set[Name]]] = {
+    "changed": lambda cache: cache.see("ConfigMap", config(5, instance="other", owner="uid-else")),
+    "deleted": lambda cache: cache.forget("ConfigMap", config(5, instance="other")),
+    "not listed": lambda cache: cache.replace_all("ConfigMap", [], 9),
+}
+
+
+@pytest.mark.parametrize("stir", STIRS.values(), ids=STIRS)
+def test_a_stranger_that_stirs_wakes_whom_it_stands_in_the_way(stir: Callable[[Cache], set[Name]]) -> None:
+    cache = Cache()
+    cache.see("ConfigMap", config(1, instance="other"))
+    cache.meet_stranger(MC, CONFIG, STRANGER)
+    assert MC in stir(cache)
+
+
+def test_a_stranger_that_no_watch_tells_of_wakes_by_its_deletion() -> None:
+    cache = Cache()
+    cache.meet_stranger(MC, CONFIG, STRANGER)
+    assert cache.forget("ConfigMap", config(5)) == {MC}
+
+
+def test_a_stranger_out_of_the_way_is_forgotten() -> None:
+    cache = Cache()
+    cache.meet_stranger(MC, CONFIG, STRANGER)
+    cache.lose_stranger(MC, CONFIG)
+    assert cache.strangers == {}
+
+
+def test_strangers_go_with_their_minicluster() -> None:
+    cache = Cache()
+    cache.see_cluster(minicluster())
+    cache.meet_stranger(MC, CONFIG, STRANGER)
+    cache.forget_cluster(minicluster())
+    assert cache.strangers == {}
+
+
+def going(pod: Object) -> Object:
+    pod["metadata"]["deletionTimestamp"] = "2026-03-14T15:09:26Z"
+    return pod
+
+
+TWO = {
+    "one that stays before one that goes": (
+        broker(name="a", version=1, phase="Running"),
+        going(broker(name="b", version=9)),
+    ),
+    "the younger one": (
+        broker(name="b", version=9, phase="Running"),
+        broker(name="a", version=1, phase="Failed"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("better", "worse"), TWO.values(), ids=TWO)
+@pytest.mark.parametrize("first", [0, 1])
+def test_of_two_pods_of_one_index_one_counts(better: Object, worse: Object, first: int) -> None:
+    cache = Cache()
+    for pod in (better, worse) if first else (worse, better):
+        cache.see("Pod", pod)
+    assert [each.phase for each in cache.reports(MC, "uid-Job-mc")] == ["Running"]
+
+
+def test_pods_of_another_job_do_not_count() -> None:
+    """Those of a Job of the same name that was deleted before."""
+    cache = Cache()
+    cache.see("Pod", broker())
+    assert cache.reports(MC, "uid-new-job") == ()
+
+
+def test_a_pod_that_is_no_broker_is_an_object() -> None:
+    """The services pod."""
+    cache = Cache()
+    cache.see("Pod", owned("Pod", "mc-services"))
+    assert [each.key.name for each in cache.objects(MC)] == ["mc-services"]
+
+
+def test_nothing_is_left_of_what_is_gone() -> None:
+    """A cache of an operator that runs for months must not grow."""
+    cache = Cache()
+    cache.see("Pod", broker(version=1))
+    cache.see("Pod", broker(version=2, instance="other"))
+    cache.applied(job(), answer(job(), 3))
+    cache.forget("Pod", broker(version=5, instance="other"))
+    cache.forget("Job", job(version=6))
+    assert (contents(cache), cache.held, dict(cache._by_instance)) == (contents(Cache()), {}, {})
+
+
+def test_labels_are_what_tells_the_instance() -> None:
+    """An object without the label belongs to no MiniCluster, whatever its name."""
+    item = config()
+    del item["metadata"]["labels"][LABEL_INSTANCE]
+    assert Cache().see("ConfigMap", item) == {Name(NAMESPACE, "")}

@@ -1,0 +1,180 @@
+"""What stands in a MiniCluster's way ends in a condition that says so, and when it is gone, all is well."""
+
+from collections.abc import Callable
+
+import pytest
+
+from minicluster.kubernetes.errors import ApiError
+from minicluster.plan.constants import KIND
+from tests.operator import memory_jobs
+from tests.operator.cases import NAMES, document, rest, undisturbed
+from tests.operator.field_sets import Object
+from tests.operator.memory_api import Request
+from tests.operator.memory_store import Place
+from tests.operator.virtual_time import run
+from tests.operator.world import NAME, NAMESPACE, PLACE, World, world
+
+MADE = ("Secret", "ConfigMap", "Service", "NetworkPolicy", "PodDisruptionBudget", "Job")
+
+
+def condition(here: World, type_: str = "ResourcesCreated", name: str = NAME) -> tuple[str, str, str]:
+    """Return status, reason and message of a condition."""
+    status = here.store.objects[Place(KIND, NAMESPACE, name)]["status"]
+    (found,) = (each for each in status["conditions"] if each["type"] == type_)
+    return found["status"], found["reason"], found["message"]
+
+
+def refusing(kind: str, error: ApiError) -> Callable[[Request], ApiError | None]:
+    return lambda request: error if request.kind == kind and request.verb in {"create", "apply"} else None
+
+
+QUOTA = "is forbidden: exceeded quota: few, requested: pods=2, used: pods=9, limited: pods=10"
+ERRORS = {
+    "a quota": ApiError(403, "Forbidden", QUOTA),
+    "a webhook": ApiError(400, "BadRequest", "admission webhook denied the request: not on Fridays"),
+    "a server that is busy for hours": ApiError(429, "TooManyRequests", "try again later", 1.0),
+    "a server that fails for hours": ApiError(500, "InternalError", "etcdserver: no leader"),
+}
+
+
+@pytest.mark.parametrize("kind", MADE)
+@pytest.mark.parametrize("error", ERRORS.values(), ids=ERRORS)
+def test_what_is_refused_is_told_and_heals(kind: str, error: ApiError) -> None:
+    """In the server's words, with the object's name; when it is taken at last, nothing is left of that."""
+
+    async def work() -> tuple[tuple[str, str, str], Object]:
+        async with world() as here:
+            here.api.refusals.append(refusing(kind, error))
+            await here.write(document())
+            await here.settle()
+            told = condition(here)
+            here.api.refusals.clear()
+            return told, await rest(here)
+
+    (status, reason, message), state = run(work())
+    assert (status, reason) == ("False", "Refused")
+    assert message.startswith(f"{kind} {NAME}")
+    assert error.message in message
+    assert state == undisturbed("plain", (), 0)[0]
+
+
+@pytest.mark.parametrize("place", NAMES, ids=lambda place: place[0])
+def test_somebody_elses_object_is_left_alone(place: tuple[str, str]) -> None:
+    """The condition names it; when it is gone, the MiniCluster gets its own."""
+
+    async def work() -> tuple[tuple[str, str, str], Object]:
+        async with world() as here:
+            here.occupy(*place)
+            await here.write(document())
+            await here.settle()
+            told = condition(here)
+            return told, await rest(here)
+
+    (status, reason, message), state = run(work())
+    assert (status, reason) == ("False", "NameTaken")
+    assert " ".join(place) in message
+    assert state == undisturbed("plain", (), 0)[0]
+
+
+def test_of_two_that_want_one_service_the_first_has_it() -> None:
+    """The other says whose it is."""
+
+    async def work() -> tuple[tuple[str, str, str], tuple[str, str, str]]:
+        async with world() as here:
+            await here.write(document(network={"headlessName": "shared"}))
+            await here.settle()
+            second = document(network={"headlessName": "shared"})
+            second["metadata"]["name"] = "second"
+            await here.write(second)
+            await here.settle()
+            return condition(here), condition(here, name="second")
+
+    first, second = run(work())
+    assert first[:2] == ("True", "Created")
+    assert second[:2] == ("False", "NameTaken")
+    assert "Service shared" in second[2]
+    assert f"{KIND} {NAME}" in second[2]
+
+
+def test_in_a_namespace_that_ends_nothing_is_made() -> None:
+    async def work() -> tuple[tuple[str, str, str], list[str]]:
+        async with world() as here:
+            await here.write(document())
+            here.store.terminate_namespace(NAMESPACE)
+            await here.settle()
+            return condition(here), [place.kind for place in here.store.objects]
+
+    told, kinds = run(work())
+    assert told[:2] == ("False", "Refused")
+    assert "because it is being terminated" in told[2]
+    assert kinds == [KIND]
+
+
+def test_what_another_controller_manages_is_left_alone() -> None:
+    async def work() -> list[str]:
+        async with world() as here:
+            await here.write(document(managedBy="example.org/other"))
+            await here.settle()
+            return [str(each) for each in here.api.requests]
+
+    assert run(work()) == []
+
+
+def test_a_deletion_leaves_nothing() -> None:
+    """But what was told of it: Events go by themselves."""
+
+    async def work() -> set[str]:
+        async with world() as here:
+            await here.write(document())
+            await here.settle()
+            here.store.delete(PLACE)
+            await here.settle()
+            return {place.kind for place in here.store.objects}
+
+    assert run(work()) <= {"Event"}
+
+
+def test_a_status_is_written_at_most_once_a_second() -> None:
+    """However much happens: 40 pods that start within 4 s."""
+
+    async def work() -> int:
+        async with world() as here:
+            await here.write(document(size=40, maxSize=40))
+            await here.settle()
+            before = len(here.api.writes)
+            for index in range(40):
+                memory_jobs.run_pod(here.store, NAMESPACE, NAME, index)
+                here.tell("Pod")
+                await here.live(0.1)
+            return sum(each.subresource == "status" for each in here.api.writes[before:])
+
+    assert 1 <= run(work()) <= 5
+
+
+def test_a_settled_minicluster_costs_no_request() -> None:
+    """Neither a read nor a write, for an hour."""
+
+    async def work() -> list[str]:
+        async with world() as here:
+            await here.write(document())
+            await here.settle()
+            before = len(here.api.requests)
+            await here.live(3600)
+            return [str(each) for each in here.api.requests[before:]]
+
+    assert run(work()) == []
+
+
+def test_retries_are_spaced() -> None:
+    """A server that refuses for an hour is asked about once a minute."""
+
+    async def work() -> int:
+        async with world() as here:
+            here.api.refusals.append(refusing("ConfigMap", ERRORS["a quota"]))
+            await here.write(document())
+            await here.settle()
+            before = len(here.api.requests)
+            await here.live(3600)
+            return len([each for each in here.api.requests[before:] if each.kind == "ConfigMap"])
+
+    assert 55 <= run(work()) <= 65
