@@ -3,13 +3,14 @@
 # make cluster   a real Kubernetes control plane on this machine, in the background; FAKE_NODES=3: with nodes
 # make cluster-down   end it
 # make lint   ruff, mypy and import-linter
+# make manifests   write deploy/manifests and the chart's CRD anew (needs helm)
 # make lock   choose versions anew and write requirements/*.txt
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 
-.PHONY: help demo test cluster cluster-down lint format lock clean
+.PHONY: help demo test cluster cluster-down lint format manifests lock clean
 help:
 	@sed -n 's/^# make/make/p' Makefile
 
@@ -44,6 +45,9 @@ $(VENV)/.ready: requirements/lock.txt pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/lock.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
+
+manifests: $(VENV)/.ready
+	@$(BIN)/python -m deploy.render
 
 # --universal: one file for every platform and Python from 3.11 on; no address of an index is written.
 lock: $(VENV)/.ready

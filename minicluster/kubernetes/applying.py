@@ -65,6 +65,17 @@ class Applier:
             except ApiError as error:
                 raise RefusedError(place.key, error) from error
 
+    def stand(self, name: Name, uid: str, sketches: Iterable[Object]) -> bool:
+        """Whether all these objects are there, untouched, as this operator has applied them."""
+        for each in sketches:
+            place = Place(each["kind"], name.namespace, each["metadata"]["name"])
+            found = self._cache.dependents.get(place)
+            if found is None or found.owner_uid != uid or place not in self._cache.held:
+                return False
+            if not self._is_settled(name, place, found, each):
+                return False
+        return True
+
     async def revisit(self, name: Name) -> None:
         """Look whether somebody else's objects are still in the way."""
         for place in list(self._cache.strangers.get(name, ())):

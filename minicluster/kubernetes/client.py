@@ -47,7 +47,8 @@ class Client:
     """An `Api` over HTTP. `gate` is called before every write, and raises where none may be made.
 
     `manager` is the field manager under whose name it writes. `observe` is told of every request: its method
-    and the answer's status code, None where there was no answer.
+    and the answer's status code, None where there was no answer. `identity` stands in the API server's audit
+    log, so that one operator can be told from another.
     """
 
     def __init__(
@@ -56,11 +57,13 @@ class Client:
         gate: Callable[[], None] = lambda: None,
         manager: str = APPLY_MANAGER,
         observe: Callable[[str, int | None], None] = lambda _method, _code: None,
+        identity: str = "",
     ) -> None:
         self._access = access
         self._gate = gate
         self._manager = manager
         self._observe = observe
+        self._agent = f"minicluster/{__version__}" + (f" ({identity})" if identity else "")
         self._session: aiohttp.ClientSession | None = None
         self._former: aiohttp.ClientSession | None = None
         self._logging_in = asyncio.Lock()
@@ -178,7 +181,7 @@ class Client:
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0, ssl=info.as_ssl_context()),
                 timeout=aiohttp.ClientTimeout(total=REQUEST_SECONDS),
-                headers={"User-Agent": f"minicluster/{__version__}", **info.as_http_headers()},
+                headers={"User-Agent": self._agent, **info.as_http_headers()},
             )
             if ended is not None:
                 await ended.close()

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
             ...
 
 
-AT_A_TIME = 32
+AT_A_TIME = 16
 AFTER_A_DEFECT = 5.0
 """Seconds before a reconcile is tried again that failed in a way that nobody thought of."""
 
@@ -59,6 +59,7 @@ class Controller:
         name = self._cache.forget_cluster(item)
         if name is not None:
             self._queue.forget(name)
+            self._reconciler.forget(name)
 
     def changed(self, name: Name) -> None:
         """Something that belongs to a MiniCluster has changed."""

@@ -87,6 +87,13 @@ def digest(content: Any) -> str:
     return _short(_text(content))
 
 
+def sketch(item: Object) -> Object:
+    """Return as much of a stamped object as tells whether it is the one that was applied."""
+    metadata = item["metadata"]
+    annotations = {ANNOTATION_DIGEST: metadata["annotations"][ANNOTATION_DIGEST]}
+    return {"kind": item["kind"], "metadata": {"name": metadata["name"], "annotations": annotations}}
+
+
 def stamped(item: Object) -> Object:
     """Return an object to be applied, with the digest of itself as an annotation."""
     metadata = item["metadata"]

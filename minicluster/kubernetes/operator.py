@@ -22,7 +22,7 @@ from minicluster.kubernetes.reconciler import Reconciler, Surroundings
 from minicluster.kubernetes.site import site
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterable
+    from collections.abc import Callable, Coroutine, Iterable
 
     from minicluster.kubernetes.settings import Settings
 
@@ -66,7 +66,7 @@ class _Operator:
         """Stand by, lead, and stop."""
         self._heed_signals()
         async with (
-            Client(self._settings.access, observe=self._metrics.requested) as ungated,
+            self._client() as ungated,
             health.serving(self._settings.listen, self._metrics, self._live, self._ready),
         ):
             if self._settings.lease is None:
@@ -81,12 +81,14 @@ class _Operator:
         try:
             if not await self._before_the_end(leadership.acquire()):
                 return
-            async with Client(
-                self._settings.access, leadership.may_write, observe=self._metrics.requested
-            ) as gated:
+            async with self._client(leadership.may_write) as gated:
                 await self._lead(gated, leadership.keep())
         finally:
             await leadership.release()
+
+    def _client(self, gate: Callable[[], None] = lambda: None) -> Client:
+        identity = self._settings.identity
+        return Client(self._settings.access, gate, observe=self._metrics.requested, identity=identity)
 
     def _heed_signals(self) -> None:
         for number in (signal.SIGINT, signal.SIGTERM):

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 FIRST_RETRY = 0.25
 LAST_RETRY = 60.0
 DOUBLINGS = 10  # enough to reach the last
+# With more names due than this the spacing grows with their number, at most so many times.
+MANY = 20
+MOST = 3.0
+TICK = 0.001
 
 
 class _Entry(NamedTuple):
@@ -28,8 +32,9 @@ class Queue:
     """Names with the time at which each is due, in seconds of `clock`.
 
     A name that is added while it is worked on comes again afterwards. `spacing` is the least time between
-    two reconciles that nobody waits for; while there is much to do, those come after the urgent ones, but
-    not later than `overdue`.
+    two reconciles that nobody waits for; it grows up to threefold with the number of names that are due, as
+    what was just made changes several times within a second. While there is much to do those come after the
+    urgent ones, but not later than `overdue`.
     """
 
     def __init__(self, clock: Callable[[], float], spacing: float = 1.0, overdue: float = 5.0) -> None:
@@ -53,7 +58,8 @@ class Queue:
     def add_spaced(self, name: Name) -> None:
         """Have a name reconciled, not sooner than the spacing after its last time."""
         last = self._last.get(name)
-        delay = 0.0 if last is None else max(0.0, last + self._spacing - self._clock())
+        spacing = self._spacing * max(1.0, min(len(self._due) / MANY, MOST))
+        delay = 0.0 if last is None else max(0.0, last + spacing - self._clock())
         self._plan(name, delay, urgent=False)
 
     async def take(self) -> Name:
@@ -61,7 +67,7 @@ class Queue:
         while True:
             entry = self._next()
             wait = entry.due - self._clock() if entry else None
-            if entry is not None and wait is not None and wait <= 0:
+            if entry is not None and wait is not None and wait < TICK:  # less would be rounded away
                 del self._due[entry.name]
                 self._worked_on.add(entry.name)
                 return entry.name

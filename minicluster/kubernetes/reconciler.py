@@ -7,7 +7,7 @@ condition that says why not. Everything is decided by `plan()`; here is only in 
 from __future__ import annotations
 
 import logging
-from collections import OrderedDict, deque
+from collections import deque
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
@@ -20,7 +20,7 @@ from minicluster import plan as planning
 from minicluster import spec as document
 from minicluster.kubernetes import observation, recording
 from minicluster.kubernetes.applying import CONFLICT, NOT_FOUND, Applier, NameTakenError, RefusedError
-from minicluster.kubernetes.cache import Place
+from minicluster.kubernetes.cache import Name, Place
 from minicluster.kubernetes.errors import ApiError
 from minicluster.kubernetes.resources import JOBS, MINICLUSTERS, RESOURCES
 from minicluster.plan import ObjectKey, Observed, ObservedObject, Refusal
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from broker_config.curve import KeyPair
     from minicluster.kubernetes.api import Api
-    from minicluster.kubernetes.cache import Cache, Name
+    from minicluster.kubernetes.cache import Cache
     from minicluster.plan import Plan, Site
     from minicluster.plan.fields import Object
     from minicluster.spec import MiniCluster
@@ -46,9 +46,6 @@ if TYPE_CHECKING:
 
 
 log = logging.getLogger(__name__)
-
-KEPT = 64
-"""How many MiniClusters' objects are kept: each is looked at a few times soon after it was made."""
 
 PATIENCE = 3
 """How often a passing refusal (429, 5xx) is met in a row before it is told to people."""
@@ -83,7 +80,7 @@ class Reconciler:
         self._meter = meter
         self._applier = Applier(api, cache)
         self._untold: dict[Name, deque[Object]] = {}
-        self._built: OrderedDict[tuple[str, int, bool], tuple[Object, ...]] = OrderedDict()
+        self._sketches: dict[Name, tuple[tuple[str, int, bool], tuple[Object, ...]]] = {}
 
     async def reconcile(self, name: Name, failures: int = 0) -> Result:
         """Reconcile a MiniCluster; `failures` is how often in a row that has failed.
@@ -99,6 +96,11 @@ class Reconciler:
             await self._record(name, item, self._refuse(item, error))
             return Result.SETTLED
         return await self._carry_out(name, item, cluster, failures)
+
+    def forget(self, name: Name) -> None:
+        """Forget a MiniCluster that is gone."""
+        self._sketches.pop(name, None)
+        self._untold.pop(name, None)
 
     async def _carry_out(self, name: Name, item: Object, cluster: MiniCluster, failures: int) -> Result:
         await self._applier.revisit(name)
@@ -141,16 +143,16 @@ class Reconciler:
             return planning.plan(cluster, observed, site, keys, now, build=self._build)
 
     def _build(self, cluster: MiniCluster, site: Site, *, suspended: bool) -> tuple[Object, ...]:
-        """Build the objects to apply, with their digests; what was built lately is kept for the next look."""
+        """Build the objects to apply, with their digests; where all stand as applied, sketches of them do."""
         about = cluster.metadata
-        key = (about.uid, about.generation, suspended)
-        if key not in self._built:
-            objects = planning.build(cluster, site, suspended=suspended)
-            self._built[key] = tuple(observation.stamped(each) for each in objects)
-        self._built.move_to_end(key)
-        if len(self._built) > KEPT:
-            self._built.popitem(last=False)
-        return self._built[key]
+        name, key = Name(about.namespace, about.name), (about.uid, about.generation, suspended)
+        known, sketches = self._sketches.get(name, (None, ()))
+        if known == key and self._applier.stand(name, about.uid, sketches):
+            return sketches
+        built = planning.build(cluster, site, suspended=suspended)
+        objects = tuple(observation.stamped(each) for each in built)
+        self._sketches[name] = key, tuple(observation.sketch(each) for each in objects)
+        return objects
 
     def _refuse(self, item: Object, error: document.DocumentError) -> Plan:
         """Return the plan for a document that the API server let through and that is not valid."""
@@ -233,7 +235,7 @@ class Reconciler:
                     raise
                 log.warning("%s: an Event was not taken: %s", name, error)
             events.popleft()
-        del self._untold[name]
+        self._untold.pop(name, None)  # forgotten meanwhile, if the MiniCluster was deleted
 
     async def _delete(self, name: Name, item: Object, decided: Plan) -> None:
         for key in decided.delete:

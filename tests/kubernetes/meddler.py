@@ -20,6 +20,7 @@ from tests.kubernetes.harness import Access, until
 
 WRITES = {"POST", "PATCH", "PUT", "DELETE"}
 SESSION = web.AppKey("session", aiohttp.ClientSession)
+PAUSE = 0.05  # between two looks whether it is still silent
 HOP = {"transfer-encoding", "content-encoding", "content-length", "connection", "host"}
 
 
@@ -58,7 +59,7 @@ class Meddler:
     """The proxy. `seen` are the writes so far.
 
     `plan` says what becomes of a write; `after` is told of each that the server has answered, and with what
-    status, before the operator is.
+    status, before the operator is. While it is `silent` it passes nothing on, in neither direction.
     """
 
     access: Access
@@ -66,6 +67,7 @@ class Meddler:
     plan: Plan = lambda _: None
     after: Callable[[Write, int], None] = lambda _write, _status: None
     seen: list[Write] = field(default_factory=list)
+    silent: bool = False
     url: str = ""
     stop: Callable[[], object] = lambda: None
 
@@ -82,6 +84,8 @@ class Meddler:
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Pass a request on, or not."""
         body = await request.read()
+        while self.silent:
+            await asyncio.sleep(PAUSE)
         if request.method not in WRITES:
             return await self.forward(request, body)
         write = Write(len(self.seen), request.method, request.path)
@@ -119,6 +123,8 @@ class Meddler:
             with contextlib.suppress(ConnectionError):  # who asked may have gone
                 await answer.prepare(request)
                 async for chunk in found.content.iter_any():
+                    while self.silent:
+                        await asyncio.sleep(PAUSE)
                     await answer.write(chunk)
                 await answer.write_eof()
             return answer

@@ -60,7 +60,7 @@ DOINGS = st.one_of(
     st.tuples(st.just("do"), st.just("suspend"), st.booleans()),
     st.tuples(st.just("do"), st.sampled_from(["delete", "create"])),
 )
-EDITS = ("change", "remove", "add", "label", "unlabel", "relabel", "digest", "delete")
+EDITS = ("change", "remove", "add", "label", "unlabel", "relabel", "digest", "delete", "usurp")
 kinds = st.sampled_from(KINDS)
 few = st.integers(0, 12)
 MISHAPS = st.one_of(
@@ -68,6 +68,7 @@ MISHAPS = st.one_of(
     st.tuples(st.just("tell all")),
     st.tuples(st.just("tell again"), kinds, few),
     st.tuples(st.just("relist"), kinds),
+    st.tuples(st.just("gap")),
     st.tuples(st.just("live"), st.sampled_from([0.05, 0.3, 2.0, 100.0])),
     st.tuples(st.just("latency"), st.sampled_from([0.0, 0.1])),
     st.tuples(st.just("fault"), st.sampled_from(list(FAULTS)), few, st.integers(1, 5), st.booleans()),
@@ -114,8 +115,10 @@ def edit(here: World, which: int, how: str) -> None:
     if not (places := here.dependents()):
         return
     place = places[which % len(places)]
-    if how == "delete":
+    if how in {"delete", "usurp"}:
         here.store.delete(place)
+        if how == "usurp":  # their own of the same name instead
+            here.occupy(place.kind, place.name)
     else:
         body = {"change": CHANGED, "remove": REMOVED}.get(how, {}).get(place.kind) or LABELLED[how]
         here.store.patch(place, body, "somebody")
@@ -137,6 +140,12 @@ async def tell_all(here: World) -> None:
         here.tell(kind)
 
 
+async def gap(here: World) -> None:
+    """Have every watch break off, as when the server is started anew."""
+    for kind in KINDS:
+        here.relist(kind)
+
+
 async def arm(here: World, what: str, passing: int, times: int, late: bool) -> None:
     armed = here.armed
     armed.what, armed.passing, armed.times, armed.late = what, passing, times, late
@@ -151,6 +160,7 @@ STEPS: dict[str, Callable[..., Awaitable[None]]] = {
     "tell all": tell_all,
     "tell again": lambda here, kind, count: at_once(here.tell_again(kind, count)),
     "relist": lambda here, kind: at_once(here.relist(kind)),
+    "gap": gap,
     "live": lambda here, seconds: here.live(seconds),
     "latency": lambda here, seconds: at_once(setattr(here.api, "latency", seconds)),
     "fault": arm,

@@ -134,6 +134,22 @@ def test_a_deletion_leaves_nothing() -> None:
     assert run(work()) <= {"Event"}
 
 
+def test_a_deletion_that_no_watch_told_of_is_found_out() -> None:
+    """kopf does not tell of those that fell into a gap: what is gone must not be made again for ever."""
+
+    async def work() -> list[str]:
+        async with world() as here:
+            await here.write(document())
+            await here.settle()
+            here.store.delete(PLACE)
+            here.relist(KIND)
+            before = len(here.api.writes)
+            await here.settle()
+            return [str(each) for each in here.api.writes[before:]]
+
+    assert run(work()) == []
+
+
 def test_a_status_is_written_at_most_once_a_second() -> None:
     """However much happens: 40 pods that start within 4 s."""
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ POLICY = {
 class Request:
     """One request; `resource` is empty for paths that are no objects (/healthz), `group` for the core API.
 
-    `user` is the one whose rights counted: the impersonated one, if any. `code` is the HTTP status.
+    `user` is the one whose rights counted: the impersonated one, if any. `code` is the HTTP status; `received`
+    is when the server got it.
     """
 
     user: str
@@ -32,6 +34,7 @@ class Request:
     name: str
     uri: str
     code: int
+    received: datetime
 
 
 def read(log: Path, skip: int = 0) -> Iterator[Request]:
@@ -63,4 +66,5 @@ def record(event: dict[str, Any]) -> Request:
         name=target.get("name", ""),
         uri=event["requestURI"],
         code=(event.get("responseStatus") or {}).get("code", 0),
+        received=datetime.fromisoformat(event["requestReceivedTimestamp"]),
     )
