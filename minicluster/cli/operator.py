@@ -30,8 +30,8 @@ def operator(  # noqa: PLR0913, PLR0917 - an option each
         str,
         typer.Option(
             metavar="NAMESPACE/NAME",
-            help="The Lease that the leader holds; without it: minicluster-operator in the first namespace"
-            " that is looked after, with --all-namespaces in the operator's own.",
+            help="The Lease that the leader holds; without it: that of an operator installed in the cluster,"
+            " else minicluster-operator in the first namespace looked after, or in the operator's own.",
         ),
     ] = "",
     no_leader_election: Annotated[
@@ -74,7 +74,8 @@ def operator(  # noqa: PLR0913, PLR0917 - an option each
     access = Access(kubeconfig, context)
     watched = () if all_namespaces else tuple(dict.fromkeys(namespaces or (_own_namespace(access),)))
     if named is None and not no_leader_election:
-        named = (watched[0] if watched else _own_namespace(access), LEASE)
+        own_lease = (watched[0] if watched else _own_namespace(access), LEASE)
+        named = running.installed_lease(access) or own_lease
     own = os.environ.get("POD_NAMESPACE", "")
     settings = Settings(access, watched, named, address, log_format, log_level, _identity(), own)
     raise typer.Exit(running.run(settings))
@@ -102,7 +103,7 @@ def _address(text: str) -> tuple[str, int]:
     if not colon or not port.isdecimal() or int(port) > 65535 or (":" in address and "[" not in address):
         message = f"{text}: needed is ADDRESS:PORT, such as {LISTEN}; :8080 means every address"
         raise typer.BadParameter(message, param_hint="--listen")
-    return address.strip("[]") or "0.0.0.0", int(port)  # noqa: S104  # what `:8080` asks for
+    return address.strip("[]"), int(port)
 
 
 def _lease(text: str) -> tuple[str, str]:

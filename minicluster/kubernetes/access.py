@@ -6,6 +6,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import kopf
 import yaml
@@ -82,7 +84,24 @@ def _pod_namespace() -> str:
         return "default"
 
 
+def _proxy(found: Any) -> str | None:
+    """Return the proxy to go by: the kubeconfig's, else the environment's. Raises AccessError."""
+    if not found.proxy:
+        return None
+    if found.proxy in getproxies().values() and proxy_bypass(urlsplit(found.host).hostname or ""):
+        return None
+    scheme = urlsplit(found.proxy).scheme
+    if scheme not in {"http", "https"}:
+        raise AccessError(f"{found.host} is behind a proxy of the kind {scheme}: only http ones can be used")
+    return str(found.proxy)
+
+
 def _connection(found: Any, namespace: str) -> kopf.ConnectionInfo:
+    if found.tls_server_name:
+        raise AccessError(
+            f"the kubeconfig has the certificate of {found.host} checked for another name (tls-server-name:"
+            f" {found.tls_server_name}), which is not supported: use an address that is in the certificate"
+        )
     header = found.get_api_key_with_prefix("BearerToken") or found.get_api_key_with_prefix("authorization")
     scheme, _, token = (header or "").rpartition(" ")
     return kopf.ConnectionInfo(
@@ -96,4 +115,5 @@ def _connection(found: Any, namespace: str) -> kopf.ConnectionInfo:
         certificate_path=found.cert_file,
         private_key_path=found.key_file,
         default_namespace=namespace,
+        proxy_url=_proxy(found),
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from minicluster.kubernetes import observation
 from minicluster.kubernetes.cache import Place
 from minicluster.kubernetes.errors import ApiError, KubernetesError
-from minicluster.kubernetes.resources import CONFIG_MAPS, JOBS, PODS, RESOURCES, SECRETS
+from minicluster.kubernetes.resources import JOBS, PODS, RESOURCES, SECRETS
 from minicluster.plan import ObservedObject
 
 if TYPE_CHECKING:
@@ -24,9 +24,6 @@ NOT_FOUND = 404
 UNPROCESSABLE = 422
 # What of a Job can change once it exists; the rest, its template above all, stays as it was made.
 _MUTABLE = ("parallelism", "completions", "suspend", "activeDeadlineSeconds")
-
-# What brokers that run were started with: the document cannot change it, and a newer operator must not.
-_MADE_ONCE = {CONFIG_MAPS.kind, PODS.kind}
 
 
 class NameTakenError(KubernetesError):
@@ -59,6 +56,8 @@ class Applier:
         All but the Secret are `stamped`. Raises NameTakenError, RefusedError.
         """
         for item in items:
+            if "apiVersion" not in item:
+                continue  # a sketch: it stands as it was applied
             place = Place(item["kind"], name.namespace, item["metadata"]["name"])
             try:
                 await self._apply_one(name, uid, place, item)
@@ -72,7 +71,7 @@ class Applier:
             found = self._cache.dependents.get(place)
             if found is None or found.owner_uid != uid or place not in self._cache.held:
                 return False
-            if not self._is_settled(name, place, found, each):
+            if not self._is_settled(place, found, each):
                 return False
         return True
 
@@ -98,20 +97,17 @@ class Applier:
         elif found.owner_uid != uid:
             self._meet(name, place, found)
             raise NameTakenError(str(place.key))
-        elif not self._is_settled(name, place, found, item):
+        elif not self._is_settled(place, found, item):
             await self._change(found, item)
 
-    def _is_settled(self, name: Name, place: Place, found: Dependent, wanted: Object) -> bool:
+    def _is_settled(self, place: Place, found: Dependent, wanted: Object) -> bool:
         if found.going:
             return True  # nothing can be done about it; once it is gone it is made anew
-        outdated = found.applied != wanted["metadata"]["annotations"][observation.ANNOTATION_DIGEST]
-        if outdated:
-            started = Place(JOBS.kind, name.namespace, name.name) in self._cache.jobs
-            if place.kind not in _MADE_ONCE or not started:
-                return False
+        if found.applied != wanted["metadata"]["annotations"][observation.ANNOTATION_DIGEST]:
+            return False
         if place in self._cache.held:
             return self._cache.held[place] == found.held
-        if found.shared or (not outdated and found.shape != observation.shape(wanted)):
+        if found.shared or found.shape != observation.shape(wanted):
             return False  # somebody wrote to it, perhaps while no operator looked: apply it once more
         self._cache.held[place] = found.held
         return True

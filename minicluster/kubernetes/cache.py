@@ -134,6 +134,8 @@ class Cache:
         self._keep(place, found)
         if item["kind"] == JOBS.kind:
             told = observation.job_report(item)
+            if "suspend" not in item["spec"]:  # it is Kueue's, which holds back every new Job
+                told = replace(told, suspended=report.suspended if report else True)
             self.jobs[place] = (
                 replace(report, parallelism=told.parallelism, suspended=told.suspended) if report else told
             )

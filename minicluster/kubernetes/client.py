@@ -27,8 +27,8 @@ REQUEST_SECONDS = 30.0
 PAGE = 500
 # The server ends a watch by itself after this long, so that no half-dead connection stays for ever.
 WATCH_SECONDS = 290
-# A stream that is silent for longer than the server allows is dead: bookmarks come about once a minute.
-SILENT_SECONDS = 320.0
+# A stream that is silent for so long is dead: bookmarks come about once a minute.
+SILENT_SECONDS = 150.0
 
 JSON = "application/json"
 APPLY = "application/apply-patch+yaml"
@@ -86,6 +86,18 @@ class Client:
         found = await self._send("GET", "/version")
         digits = "".join(letter for letter in str(found["minor"]) if letter.isdigit())
         return int(found["major"]), int(digits)
+
+    async def serves(self, resource: Resource) -> bool:
+        """Return whether discovery names a kind: one whose CRD was just installed takes a second."""
+        group, _, version = resource.version.partition("/")
+        groups = (await self._send("GET", "/apis"))["groups"]
+        if not any(
+            each["name"] == group and version in {served["version"] for served in each["versions"]}
+            for each in groups
+        ):
+            return False
+        found = await self._send("GET", f"/apis/{resource.version}")
+        return any(each["name"] == resource.plural for each in found["resources"])
 
     async def read(self, resource: Resource, namespace: str, name: str) -> Object:
         """Return an object."""
@@ -180,6 +192,7 @@ class Client:
             ended, self._former, self._server = self._former, self._session, info.server
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0, ssl=info.as_ssl_context()),
+                proxy=info.proxy_url,
                 timeout=aiohttp.ClientTimeout(total=REQUEST_SECONDS),
                 headers={"User-Agent": self._agent, **info.as_http_headers()},
             )
@@ -222,7 +235,10 @@ class Client:
         self._observe(method, answer.status)
         if answer.status >= 400:
             raise refusal(answer, text)
-        found: Object = json.loads(text)
+        try:
+            found: Object = json.loads(text)
+        except ValueError as error:
+            raise UnreachableError(f"{self._server} answers like no API server: {text[:80]!r}") from error
         return found
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from minicluster.kubernetes import logs
 from minicluster.kubernetes.cache import Place, name_of
-from minicluster.kubernetes.errors import ApiError, LeadershipLostError, UnreachableError
+from minicluster.kubernetes.errors import AccessError, ApiError, LeadershipLostError, UnreachableError
 from minicluster.kubernetes.reconciler import Result
 from minicluster.kubernetes.resources import JOBS
 
@@ -58,8 +58,7 @@ class Controller:
         """A MiniCluster was deleted; the garbage collector sees to its objects."""
         name = self._cache.forget_cluster(item)
         if name is not None:
-            self._queue.forget(name)
-            self._reconciler.forget(name)
+            self._forget(name)
 
     def changed(self, name: Name) -> None:
         """Something that belongs to a MiniCluster has changed."""
@@ -77,20 +76,25 @@ class Controller:
 
     async def _attend(self, name: Name, slots: asyncio.Semaphore) -> None:
         before = self._known(name)
+        result = ""
         try:
-            self._ledger.reconciled(await self._reconcile(name))
+            result = await self._reconcile(name)
+            self._ledger.reconciled(result)
         finally:
             self._queue.done(name)
             slots.release()
-        if self._known(name) != before:
+        if name not in self._cache.clusters:
+            self._forget(name)  # it went meanwhile, or was found to be gone: no watch tells of it any more
+        elif result != Result.REFUSED.value and self._known(name) != before:
             # What was just written may ask for more (cleanup), and when a watch tells it, it is no news.
+            # A refusal is tried again anyway, and may be in other words each time.
             self.changed(name)
 
     async def _reconcile(self, name: Name) -> str:
         try:
             with self._ledger.step("whole"):
                 result = await self._reconciler.reconcile(name, self._queue.failures(name))
-        except (ApiError, UnreachableError) as error:
+        except (ApiError, UnreachableError, AccessError) as error:
             at_least = error.retry_after if isinstance(error, ApiError) else 0.0
             seconds = self._queue.failed(name, at_least)
             self._log(name).info("tried again in %.1f s: %s", seconds, error)
@@ -115,6 +119,10 @@ class Controller:
         else:
             self._queue.succeeded(name)
         return result.value
+
+    def _forget(self, name: Name) -> None:
+        self._queue.forget(name)
+        self._reconciler.forget(name)
 
     def _log(self, name: Name) -> logs.ObjectLogger:
         found = self._cache.clusters.get(name)

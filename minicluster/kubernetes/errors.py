@@ -4,6 +4,7 @@ KubernetesError
 ├── AccessError           no way in: no kubeconfig, no such context, no service account
 ├── UnreachableError      no answer: connection refused or lost, time over
 ├── ApiError              an answer that is a refusal; carries the status code and the server's own words
+├── FollowingError        MiniClusters cannot be followed any more; the operator has to begin anew
 ├── LeadershipLostError   a write was about to be made by an operator that does not lead (any more)
 ├── ListenError           the address and port for /healthz and /metrics cannot be had
 └── PersonError           what a person asked for was not done; says why, and what would be right
@@ -32,6 +33,10 @@ class AccessError(KubernetesError):
 
 class UnreachableError(KubernetesError):
     """The API server did not answer."""
+
+
+class FollowingError(KubernetesError):
+    """MiniClusters cannot be followed any more, such as when their CRD was deleted."""
 
 
 class LeadershipLostError(KubernetesError):

@@ -43,7 +43,7 @@ async def states(session: Session, name: str) -> AsyncGenerator[Object | None, N
         except (ApiError, UnreachableError) as error:
             if not _passes(error):
                 raise
-            await asyncio.sleep(PAUSE)
+        await asyncio.sleep(PAUSE)  # also where streams end as soon as they have begun
 
 
 async def _listed(session: Session, selection: Selection) -> Listing:

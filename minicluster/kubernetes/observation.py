@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from minicluster.kubernetes.api import APPLY_MANAGER
 from minicluster.plan import JobCondition, JobReport, ObjectKey, ObservedObject, PodReport
@@ -87,11 +87,23 @@ def digest(content: Any) -> str:
     return _short(_text(content))
 
 
-def sketch(item: Object) -> Object:
-    """Return as much of a stamped object as tells whether it is the one that was applied."""
+class Stamp(NamedTuple):
+    """As much of a stamped object as tells whether it is the one that was applied."""
+
+    kind: str
+    name: str
+    digest: str
+
+    def sketch(self) -> Object:
+        """Return an object with nothing but that."""
+        annotations = {ANNOTATION_DIGEST: self.digest}
+        return {"kind": self.kind, "metadata": {"name": self.name, "annotations": annotations}}
+
+
+def stamp(item: Object) -> Stamp:
+    """Return what tells a stamped object from others."""
     metadata = item["metadata"]
-    annotations = {ANNOTATION_DIGEST: metadata["annotations"][ANNOTATION_DIGEST]}
-    return {"kind": item["kind"], "metadata": {"name": metadata["name"], "annotations": annotations}}
+    return Stamp(item["kind"], metadata["name"], metadata["annotations"][ANNOTATION_DIGEST])
 
 
 def stamped(item: Object) -> Object:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import signal
 import time
@@ -14,19 +15,27 @@ from minicluster.kubernetes import handlers, health, logs, watching
 from minicluster.kubernetes.cache import Cache
 from minicluster.kubernetes.client import Client
 from minicluster.kubernetes.controller import Controller
-from minicluster.kubernetes.errors import KubernetesError
+from minicluster.kubernetes.errors import FollowingError, KubernetesError
 from minicluster.kubernetes.leadership import Leadership
 from minicluster.kubernetes.metrics import Metrics
 from minicluster.kubernetes.queue import Queue
 from minicluster.kubernetes.reconciler import Reconciler, Surroundings
+from minicluster.kubernetes.resources import LEASES, MINICLUSTERS
+from minicluster.kubernetes.session import NO_CRD
+from minicluster.kubernetes.settings import INSTALLED, LEASE
 from minicluster.kubernetes.site import site
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable
 
+    from minicluster.kubernetes.access import Access
     from minicluster.kubernetes.settings import Settings
 
+GARBAGE = 10_000
+"""Objects between two looks for garbage: a reconcile makes thousands, hardly one of them in a cycle."""
 LAST_SECONDS = 0.5
+CRD_PAUSE = 2.0
+"""Seconds between two looks whether the API server knows MiniClusters."""
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +46,8 @@ def run(settings: Settings) -> int:
     It also ends when it does not lead any more: whoever started it starts it again, and it stands by.
     """
     logs.setup(settings.log_format, settings.log_level)
+    gc.freeze()  # what was imported stays: it need not be looked through again and again
+    gc.set_threshold(GARBAGE)
     code = 0
     try:
         asyncio.run(_Operator(settings).serve())
@@ -44,7 +55,27 @@ def run(settings: Settings) -> int:
         for error in errors.exceptions:
             log.error("the operator ends: %s", error)  # noqa: TRY400  # the reason is the message
         code = 1
+    except* Exception:
+        log.exception("the operator ends: a defect of it")
+        code = 1
     return code
+
+
+def installed_lease(access: Access) -> tuple[str, str] | None:
+    """Return the Lease of an operator that is installed in the cluster, None where none holds it.
+
+    Whoever starts another one beside it means to help, not to fight over the same objects.
+    """
+
+    async def look() -> bool:
+        async with Client(access) as client:
+            found = await client.read(LEASES, INSTALLED, LEASE)
+        return bool((found.get("spec") or {}).get("holderIdentity"))
+
+    try:
+        return (INSTALLED, LEASE) if asyncio.run(look()) else None
+    except KubernetesError:
+        return None
 
 
 class _Operator:
@@ -58,6 +89,7 @@ class _Operator:
         self._stop = asyncio.Event()
         self._ended = asyncio.Event()  # one of the parts has
         self._kopf_ready = asyncio.Event()
+        self._unwatched = "MiniClusters are not watched yet"  # why kopf does not yet
         self._leadership: Leadership | None = None
         self._watches: list[watching.Watch] = []
         self._begun: list[asyncio.Task[Any]] = []
@@ -126,17 +158,33 @@ class _Operator:
         self._begin(*(each.run() for each in self._watches))
         for each in self._watches:
             await each.listed.wait()
+        await self._known(client)
         self._begin(self._listen(), controller.work())
+        await self._follow(controller)
+
+    async def _known(self, client: Client) -> None:
+        """Wait until the API server knows MiniClusters: kopf looks for them once, and then never again."""
+        while not await client.serves(MINICLUSTERS):
+            if self._unwatched != NO_CRD:
+                log.warning(NO_CRD)
+            self._unwatched = NO_CRD
+            await asyncio.sleep(CRD_PAUSE)
+
+    async def _follow(self, controller: Controller) -> None:
+        """Have kopf tell the controller of MiniClusters. Raises FollowingError where it gives up."""
         namespaces = self._settings.namespaces
         log.info("looking after MiniClusters in %s", ", ".join(namespaces) or "all namespaces")
-        await kopf.operator(
-            registry=handlers.registry(self._settings.access, controller),
-            settings=handlers.settings(),
-            standalone=True,
-            clusterwide=not namespaces,
-            namespaces=namespaces,
-            ready_flag=self._kopf_ready,
-        )
+        try:
+            await kopf.operator(
+                registry=handlers.registry(self._settings.access, controller),
+                settings=handlers.settings(),
+                standalone=True,
+                clusterwide=not namespaces,
+                namespaces=namespaces,
+                ready_flag=self._kopf_ready,
+            )
+        except Exception as error:
+            raise FollowingError(f"MiniClusters cannot be followed any more: {error}") from error
 
     async def _listen(self) -> None:
         """Heed signals again once kopf has begun: it takes them for itself, and stops in its own time."""
@@ -152,10 +200,10 @@ class _Operator:
         """Return why it cannot look after MiniClusters, or take over, yet."""
         if self._leadership is not None and not self._leadership.leads:
             return self._leadership.trouble or ("" if self._leadership.holder else "no Lease was seen yet")
-        waiting = [each.kind for each in self._watches if not each.listed.is_set()]
+        waiting = [str(each) for each in self._watches if not each.listed.is_set()]
         if not self._watches or waiting:
             return f"not listed yet: {', '.join(waiting) or 'anything'}"
-        return "" if self._kopf_ready.is_set() else "MiniClusters are not watched yet"
+        return "" if self._kopf_ready.is_set() else self._unwatched
 
     def _begin(self, *work: Coroutine[Any, Any, Any]) -> None:
         for each in work:

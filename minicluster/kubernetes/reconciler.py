@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from broker_config.curve import KeyPair
     from minicluster.kubernetes.api import Api
     from minicluster.kubernetes.cache import Cache
+    from minicluster.kubernetes.observation import Stamp
     from minicluster.plan import Plan, Site
     from minicluster.plan.fields import Object
     from minicluster.spec import MiniCluster
@@ -80,7 +81,7 @@ class Reconciler:
         self._meter = meter
         self._applier = Applier(api, cache)
         self._untold: dict[Name, deque[Object]] = {}
-        self._sketches: dict[Name, tuple[tuple[str, int, bool], tuple[Object, ...]]] = {}
+        self._stamps: dict[Name, tuple[tuple[str, int, bool], tuple[Stamp, ...]]] = {}
 
     async def reconcile(self, name: Name, failures: int = 0) -> Result:
         """Reconcile a MiniCluster; `failures` is how often in a row that has failed.
@@ -93,27 +94,27 @@ class Reconciler:
         try:
             cluster = document.validate(item)
         except document.DocumentError as error:
-            await self._record(name, item, self._refuse(item, error))
+            await self._record(name, item, self._refuse(item, error), failures)
             return Result.SETTLED
         return await self._carry_out(name, item, cluster, failures)
 
     def forget(self, name: Name) -> None:
         """Forget a MiniCluster that is gone."""
-        self._sketches.pop(name, None)
+        self._stamps.pop(name, None)
         self._untold.pop(name, None)
 
     async def _carry_out(self, name: Name, item: Object, cluster: MiniCluster, failures: int) -> Result:
         await self._applier.revisit(name)
         observed = self._observe(name, cluster)
         decided = self._decide(cluster, observed)
-        if observed.job is None and decided.objects and not await self._still_exists(name, item):
+        if observed.job is None and not await self._still_exists(name, item):
             return Result.GONE
         with self._meter.step("apply"):
             refused = await self._apply(name, cluster, decided, failures)
         if refused or self._is_new(observed, name) or name in self._cache.strangers:
             # What was just made, or could not be, is told at once; a change is told before it is seen.
             decided = self._decide(cluster, self._observe(name, cluster, made=True, refusals=refused))
-        await self._record(name, item, decided)
+        await self._record(name, item, decided, failures)
         await self._delete(name, item, decided)
         return Result.REFUSED if refused or name in self._cache.strangers else Result.SETTLED
 
@@ -146,12 +147,13 @@ class Reconciler:
         """Build the objects to apply, with their digests; where all stand as applied, sketches of them do."""
         about = cluster.metadata
         name, key = Name(about.namespace, about.name), (about.uid, about.generation, suspended)
-        known, sketches = self._sketches.get(name, (None, ()))
+        known, stamps = self._stamps.get(name, (None, ()))
+        sketches = tuple(each.sketch() for each in stamps)
         if known == key and self._applier.stand(name, about.uid, sketches):
             return sketches
         built = planning.build(cluster, site, suspended=suspended)
         objects = tuple(observation.stamped(each) for each in built)
-        self._sketches[name] = key, tuple(observation.sketch(each) for each in objects)
+        self._stamps[name] = key, tuple(observation.stamp(each) for each in objects)
         return objects
 
     def _refuse(self, item: Object, error: document.DocumentError) -> Plan:
@@ -200,20 +202,21 @@ class Reconciler:
     def _is_new(self, observed: Observed, name: Name) -> bool:
         return observed.job is None and Place(JOBS.kind, name.namespace, name.name) in self._cache.jobs
 
-    async def _record(self, name: Name, item: Object, decided: Plan) -> None:
+    async def _record(self, name: Name, item: Object, decided: Plan, failures: int) -> None:
         """Write the status if it says something new, then the Events that go with it."""
         if decided.status != item["status"]:
             with self._meter.step("status"):
                 body = recording.status_patch(item, decided.status)
                 answer = await self._patch_status(name, item, body)
-            self._cache.see_cluster(answer)
+            if name in self._cache.clusters:  # else it was deleted meanwhile: the answer is old news
+                self._cache.see_cluster(answer)
             self._untold.setdefault(name, deque()).extend(
                 recording.event(item, event, self._around.reporter, self._around.now())
                 for event in decided.events
             )
         if name in self._untold:
             with self._meter.step("events"):
-                await self._tell(name)
+                await self._tell(name, failures)
 
     async def _patch_status(self, name: Name, item: Object, body: Object) -> Object:
         try:
@@ -224,16 +227,20 @@ class Reconciler:
                 self._cache.forget_cluster(item)
             raise
 
-    async def _tell(self, name: Name) -> None:
-        """Write the Events; what the API server does not take now is told with the next reconcile."""
+    async def _tell(self, name: Name, failures: int) -> None:
+        """Write the Events; what the API server does not take now is told with the next reconcile.
+
+        But not for ever: what else there is to do must not wait for them.
+        """
         events = self._untold[name]
         while events:
             try:
                 await self._api.create(events[0])
             except ApiError as error:
-                if error.is_passing and error.status != CONFLICT:
+                if error.is_passing and error.status != CONFLICT and failures < PATIENCE:
                     raise
-                log.warning("%s: an Event was not taken: %s", name, error)
+                if error.reason != "AlreadyExists":  # its answer was lost
+                    log.warning("%s: an Event was not taken: %s", name, error)
             events.popleft()
         self._untold.pop(name, None)  # forgotten meanwhile, if the MiniCluster was deleted
 

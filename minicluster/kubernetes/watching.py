@@ -12,7 +12,7 @@ import random
 from typing import TYPE_CHECKING
 
 from minicluster.kubernetes.api import Selection
-from minicluster.kubernetes.errors import ApiError, UnreachableError
+from minicluster.kubernetes.errors import AccessError, ApiError, UnreachableError
 from minicluster.kubernetes.resources import (
     CONFIG_MAPS,
     DISRUPTION_BUDGETS,
@@ -26,7 +26,7 @@ from minicluster.plan.constants import LABEL_MANAGED_BY, MANAGER
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from minicluster.kubernetes.api import Api, Listing
+    from minicluster.kubernetes.api import Api, Listing, WatchEvent
     from minicluster.kubernetes.cache import Cache, Name
 
 OURS = f"{LABEL_MANAGED_BY}={MANAGER}"
@@ -36,6 +36,8 @@ _BARE = (CONFIG_MAPS, SERVICES, NETWORK_POLICIES, DISRUPTION_BUDGETS)
 GONE = 410
 FIRST_PAUSE = 0.2
 LAST_PAUSE = 30.0
+# A stream that lasted so long was a good one: what ends it is no reason to wait longer than the last time.
+LASTING = 1.0
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +72,13 @@ class Watch:
         self._changed = changed
         self._restarted = restarted
         self._pause = 0.0
+        self._version = ""  # from which the next watch goes on, empty: list first
         self.listed = asyncio.Event()
+
+    def __str__(self) -> str:
+        """Return what is watched, and where."""
+        what, where = self._selection.resource.plural, self._selection.namespace
+        return f"{what} in {where}" if where else what
 
     @property
     def kind(self) -> str:
@@ -79,21 +87,19 @@ class Watch:
 
     async def run(self) -> None:
         """Watch for ever."""
-        version = ""
         while True:
             try:
-                version = version or await self._list()
-                version = await self._follow(version)
+                self._version = self._version or await self._list()
+                await self._follow()
             except ApiError as error:
                 # 410: the server does not remember so far back, which is normal after it was restarted.
-                version = ""
+                self._version = ""
                 await self._wait(error, 0.0 if error.status == GONE else error.retry_after)
-            except UnreachableError as error:
+            except (UnreachableError, AccessError) as error:
                 await self._wait(error, 0.0)
 
     async def _list(self) -> str:
         listing = await self._api.list(self._selection)
-        self._pause = 0.0
         self.take(listing)
         self.listed.set()
         return listing.version
@@ -103,17 +109,31 @@ class Watch:
         namespace = self._selection.namespace
         self._tell(self._cache.replace_all(self.kind, listing.items, int(listing.version), namespace))
 
-    async def _follow(self, version: str) -> str:
-        """Follow the changes until the stream ends; return the version from which to go on."""
-        kind = self.kind
-        async for event in self._api.watch(self._selection, version):
-            self._pause = 0.0
-            version = event.item["metadata"]["resourceVersion"]
-            if event.type == "DELETED":
-                self._tell(self._cache.forget(kind, event.item))
-            elif event.type != "BOOKMARK":
-                self._tell(self._cache.see(kind, event.item))
-        return version
+    async def _follow(self) -> None:
+        """Follow the changes until the stream ends.
+
+        Raises UnreachableError also for a stream that ends as soon as it has begun: whatever stands in
+        between, asking again at once would never end.
+        """
+        clock = asyncio.get_running_loop().time
+        begin = clock()
+        try:
+            async for event in self._api.watch(self._selection, self._version):
+                self._hear(event)
+        finally:
+            lasted = clock() - begin >= LASTING
+            if lasted:
+                self._pause = 0.0
+        if not lasted:
+            raise UnreachableError(f"the watch of {self._selection.resource.plural} ended at once")
+
+    def _hear(self, event: WatchEvent) -> None:
+        """Take in a change."""
+        self._version = event.item["metadata"]["resourceVersion"]
+        if event.type == "DELETED":
+            self._tell(self._cache.forget(self.kind, event.item))
+        elif event.type != "BOOKMARK":
+            self._tell(self._cache.see(self.kind, event.item))
 
     def _tell(self, names: Iterable[Name]) -> None:
         for name in names:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from minicluster import spec as document
-from minicluster.plan.constants import LABEL_KUEUE_QUEUE, ConditionType, Phase, Reason
+from minicluster.plan import names
+from minicluster.plan.constants import KIND, LABEL_KUEUE_QUEUE, ConditionType, Phase, Reason
 from minicluster.plan.situation import Outcome, pod_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from minicluster.plan.records import ObservedObject
     from minicluster.plan.situation import Situation
     from minicluster.spec import Condition
 
@@ -81,6 +83,10 @@ def size_problem(situation: Situation) -> str:
 def _resources_created(situation: Situation) -> Finding:
     if situation.outcome is not Outcome.NONE:
         return Finding("True", Reason.CREATED, "all objects were made")
+    if situation.foreign and all(_is_predecessors(situation, item) for item in situation.foreign):
+        count = len(situation.foreign)
+        message = f"the objects of the former MiniCluster of this name are going ({count} left)"
+        return Finding("False", Reason.CREATING, message)
     if situation.foreign:
         taken = "; ".join(
             f"{item.key} belongs to {item.owner or 'somebody else'}" for item in situation.foreign
@@ -95,6 +101,11 @@ def _resources_created(situation: Situation) -> Finding:
     return Finding("True", Reason.CREATED, f"all {len(situation.wanted)} objects exist")
 
 
+def _is_predecessors(situation: Situation, item: ObservedObject) -> bool:
+    """Whether an object was made for a MiniCluster of the same name, which is gone: so will it be."""
+    return item.owner.partition(" (")[0] == f"{KIND} {situation.cluster.metadata.name}"
+
+
 def _pods_scheduled(situation: Situation) -> Finding:
     early = _no_pods(situation)
     if early:
@@ -103,6 +114,11 @@ def _pods_scheduled(situation: Situation) -> Finding:
     message = f"{placed} of {situation.size} pods have a node"
     if placed >= situation.size:
         return Finding("True", Reason.ALL_SCHEDULED, message)
+    lacking = situation.size - len(situation.pods)
+    if lacking:
+        # Pod Security, or a quota: only Events of the Job say so.
+        job = names.job(situation.cluster)
+        message = f"{message}; {lacking} not made yet (if it stays so, kubectl describe job {job} says why)"
     stuck = next((pod for pod in situation.pods if not pod.scheduled and pod.message), None)
     if stuck is None:
         return Finding("False", Reason.SCHEDULING, message)

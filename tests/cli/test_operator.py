@@ -43,6 +43,7 @@ def start(monkeypatch: pytest.MonkeyPatch, kubeconfig: Path) -> Iterator[Start]:
     seen: list[Settings] = []
     stand_in = ModuleType("minicluster.kubernetes.operator")
     stand_in.run = lambda settings: seen.append(settings) or 7  # type: ignore[attr-defined]
+    stand_in.installed_lease = lambda _access: None  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, stand_in.__name__, stand_in)
     import minicluster.kubernetes  # noqa: PLC0415
 
@@ -81,7 +82,7 @@ OPTIONS = [
     pytest.param("-A", "lease", ("research", "minicluster-operator"), id="lease-in-its-own"),
     pytest.param("--lease flux/one", "lease", ("flux", "one"), id="a-named-lease"),
     pytest.param("--no-leader-election", "lease", None, id="no-leader-election"),
-    pytest.param("--listen :9090", "listen", ("0.0.0.0", 9090), id="every-address"),
+    pytest.param("--listen :9090", "listen", ("", 9090), id="every-address"),
     pytest.param("--listen [::1]:0", "listen", ("::1", 0), id="ipv6"),
     pytest.param("--log-format json", "log_format", "json", id="log-format"),
     pytest.param("--log-level debug", "log_level", "debug", id="log-level"),

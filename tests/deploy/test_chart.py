@@ -48,7 +48,7 @@ def test_both_probes_ask_the_one_port(manifest: Path) -> None:
 def test_the_operator_understands_what_it_is_started_with(manifest: Path) -> None:
     arguments = template(manifest)["spec"]["containers"][0]["args"]
     found = get_command(app).make_context("operator", list(arguments)).params
-    assert (found["lease"], found["listen"]) == (f"{NAMESPACE}/minicluster-operator", "0.0.0.0:8080")
+    assert (found["lease"], found["listen"]) == (f"{NAMESPACE}/minicluster-operator", ":8080")
 
 
 def test_every_default_is_a_value_that_the_schema_allows() -> None:

@@ -1,4 +1,7 @@
-"""The two API servers that one suite of facts is held against: the real one, and the tests' in memory."""
+"""The two API servers that one suite of facts is held against: the real one, and the tests' in memory.
+
+And the objects that the facts are about, short to write.
+"""
 
 import asyncio
 import contextlib
@@ -14,11 +17,13 @@ from minicluster.kubernetes.access import Access
 from minicluster.kubernetes.api import Api, Selection, WatchEvent
 from minicluster.kubernetes.client import Client
 from minicluster.kubernetes.errors import ApiError
-from minicluster.kubernetes.resources import CONFIG_MAPS, JOBS, PODS
+from minicluster.kubernetes.resources import CONFIG_MAPS, JOBS, MINICLUSTERS, PODS, Resource
 from tests.kubernetes import harness
 from tests.operator import memory_jobs
 from tests.operator.memory_api import MemoryApi
 
+NOBODY = "00000000-0000-4000-8000-00000000ffff"
+SERVERS = ("memory", "real")
 T = TypeVar("T")
 Object = dict[str, Any]
 SOMEBODY = "somebody"
@@ -27,11 +32,22 @@ PAUSE = 0.02
 
 
 class Server(Protocol):
-    """An API server: as the operator has it, as somebody else has it, and what else a test does to it."""
+    """An API server, and what a test does to it."""
 
-    api: Api
-    other: Api
-    namespace: str
+    @property
+    def api(self) -> Api:
+        """As the operator has it."""
+        ...
+
+    @property
+    def other(self) -> Api:
+        """As somebody else has it."""
+        ...
+
+    @property
+    def namespace(self) -> str:
+        """Where the test may make things."""
+        ...
 
     async def until(self, probe: Callable[[], Awaitable[T | None]]) -> T:
         """Return what a probe finds, once the server's own controllers have worked."""
@@ -173,3 +189,118 @@ async def _let_go(api: Client, namespace: str) -> None:
                 with contextlib.suppress(ApiError):
                     nothing = {"metadata": {"finalizers": None}}
                     await api.patch(resource, namespace, item["metadata"]["name"], nothing)
+
+
+def opening(request: pytest.FixtureRequest) -> Opening:
+    """Return how the server is opened that a fixture's parameter names: `memory`, `real`."""
+    if request.param == "memory":
+        return open_memory
+    plane, namespace = (request.getfixturevalue(name) for name in ("plane", "namespace"))
+    return functools.partial(open_real, plane, namespace)
+
+
+def about(server: Server, name: str, **metadata: Any) -> Object:
+    return {"name": name, "namespace": server.namespace, **metadata}
+
+
+def settings(server: Server, name: str = "settings", data: Object | None = None, **metadata: Any) -> Object:
+    """Return a ConfigMap."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": about(server, name, **metadata),
+        "data": data or {"key": "value"},
+    }
+
+
+def service(server: Server, *ports: int) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": about(server, "mc"),
+        "spec": {
+            "clusterIP": "None",
+            "selector": {"app": "mc"},
+            "ports": [{"name": f"p{port}", "port": port, "protocol": "TCP"} for port in ports],
+        },
+    }
+
+
+def minicluster(server: Server, name: str = "mc", **spec: Any) -> Object:
+    return {
+        "apiVersion": MINICLUSTERS.version,
+        "kind": MINICLUSTERS.kind,
+        "metadata": about(server, name),
+        "spec": {"size": 2, "maxSize": 8, "containers": [{"image": "app"}], **spec},
+    }
+
+
+def job(server: Server, pods: int = 2, image: str = "app", **spec: Any) -> Object:
+    """Return an indexed Job that fails with its lead."""
+    rules = [{"action": "FailJob", "onExitCodes": {"containerName": "mc", "operator": "In", "values": [3]}}]
+    pod = {"restartPolicy": "Never", "containers": [{"name": "mc", "image": image}]}
+    return {
+        "apiVersion": JOBS.version,
+        "kind": "Job",
+        "metadata": about(server, "mc"),
+        "spec": {
+            "completionMode": "Indexed",
+            "completions": pods,
+            "parallelism": pods,
+            "podFailurePolicy": {"rules": rules},
+            "podReplacementPolicy": "Failed",
+            "template": {"metadata": {"labels": {"app": "mc"}}, "spec": pod},
+            **spec,
+        },
+    }
+
+
+def owner(item: Object, kind: str = MINICLUSTERS.kind, version: str = MINICLUSTERS.version) -> Object:
+    """Return a reference to an owner that controls."""
+    metadata = item["metadata"]
+    known = {"apiVersion": version, "kind": kind, "name": metadata["name"], "uid": metadata["uid"]}
+    return {**known, "controller": True, "blockOwnerDeletion": True}
+
+
+async def read(server: Server, resource: Resource = CONFIG_MAPS, name: str = "settings") -> Object:
+    return await server.api.read(resource, server.namespace, name)
+
+
+async def refused(work: Awaitable[Any]) -> tuple[int, str]:
+    """Return how the server refused something."""
+    with pytest.raises(ApiError) as caught:
+        await work
+    return caught.value.status, caught.value.reason
+
+
+async def gone(server: Server, resource: Resource, name: str) -> bool:
+    try:
+        await read(server, resource, name)
+    except ApiError as error:
+        return error.status == 404
+    return False
+
+
+async def told(server: Server, selection: Selection, version: str, count: int) -> list[WatchEvent]:
+    """Return the first events after a version, but for bookmarks."""
+    events: list[WatchEvent] = []
+    async with asyncio.timeout(10):
+        stream = server.api.watch(selection, version)
+        async for event in stream:
+            if event.type != "BOOKMARK":
+                events.append(event)
+            if len(events) == count:
+                await stream.aclose()  # type: ignore[attr-defined]
+                return events
+    raise AssertionError(f"the watch ended after {events}")
+
+
+def names(events: list[WatchEvent]) -> list[tuple[str, str]]:
+    return [(event.type, event.item["metadata"]["name"]) for event in events]
+
+
+async def condition(server: Server, type_: str, status: str) -> Object | None:
+    """Return a Job's condition, where it has one of that status."""
+    conditions = (await read(server, JOBS, "mc")).get("status", {}).get("conditions") or ()
+    wanted = (each for each in conditions if (each["type"], each["status"]) == (type_, status))
+    return next(wanted, None)

@@ -59,7 +59,8 @@ class Meddler:
     """The proxy. `seen` are the writes so far.
 
     `plan` says what becomes of a write; `after` is told of each that the server has answered, and with what
-    status, before the operator is. While it is `silent` it passes nothing on, in neither direction.
+    status, before the operator is. While it is `silent` it passes nothing on, in neither direction; nor
+    afterwards what it was sent meanwhile.
     """
 
     access: Access
@@ -84,8 +85,9 @@ class Meddler:
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Pass a request on, or not."""
         body = await request.read()
-        while self.silent:
-            await asyncio.sleep(PAUSE)
+        if self.silent:
+            await self.until_heard()
+            return cut_off(request)
         if request.method not in WRITES:
             return await self.forward(request, body)
         write = Write(len(self.seen), request.method, request.path)
@@ -95,15 +97,18 @@ class Meddler:
         except CutError as cut:
             if cut.done:
                 await self.forward(request, body, answered=False)
-            if request.transport is not None:
-                request.transport.abort()
-            return web.Response()
+            return cut_off(request)
         if answer is None:
             return await self.forward(request, body)
         if answer.done:
             await self.forward(request, body, answered=False)
         said = {"kind": "Status", "code": answer.status, "message": "the meddler says no"}
         return web.Response(status=answer.status, text=json.dumps(said), headers=dict(answer.headers))
+
+    async def until_heard(self) -> None:
+        """Wait as long as it is silent."""
+        while self.silent:
+            await asyncio.sleep(PAUSE)
 
     async def forward(
         self, request: web.Request, body: bytes, *, answered: bool = True
@@ -123,8 +128,7 @@ class Meddler:
             with contextlib.suppress(ConnectionError):  # who asked may have gone
                 await answer.prepare(request)
                 async for chunk in found.content.iter_any():
-                    while self.silent:
-                        await asyncio.sleep(PAUSE)
+                    await self.until_heard()
                     await answer.write(chunk)
                 await answer.write_eof()
             return answer
@@ -160,6 +164,13 @@ class Meddler:
         }
         self.kubeconfig.write_text(yaml.safe_dump(document))
         self.url = url
+
+
+def cut_off(request: web.Request) -> web.Response:
+    """Drop the connection of a request; the response goes nowhere."""
+    if request.transport is not None:
+        request.transport.abort()
+    return web.Response()
 
 
 @contextlib.contextmanager

@@ -17,7 +17,7 @@ from tests.kubernetes.operators import ACCOUNT, SYSTEM, Operator, conditions, cr
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{SYSTEM}/leases/minicluster-operator"
 OPTIONS = ("--all-namespaces", "--lease", f"{SYSTEM}/minicluster-operator")
 READS = {"get", "list", "watch"}
-BURST, KILLED_AT = 100, 60
+BURST, KILLED_AT = 100, 80
 OBJECTS = ("jobs", "secrets", "configmaps", "services", "networkpolicies", "poddisruptionbudgets")
 
 
@@ -89,10 +89,11 @@ def test_a_standby_is_ready_and_does_not_lead(team: Team) -> None:
 
 def test_a_leader_that_is_killed_in_a_burst(team: Team, api: Api, namespace: str) -> None:
     """The standby makes the rest within 20 s; every object is made once; the two never write in turns."""
+    jobs = f"/apis/batch/v1/namespaces/{namespace}/jobs"
     for number in range(BURST):
         create(api, namespace, f"mc-{number:02}", size=1, maxSize=0)
         if number == KILLED_AT:
-            until(lambda: api.items(f"/apis/batch/v1/namespaces/{namespace}/jobs"), "the leader to work")
+            until(lambda: len(api.items(jobs)) > BURST // 2, "the leader to make half of them")
             killed = datetime.now(UTC)
             team.leader.kill()
 
@@ -100,7 +101,7 @@ def test_a_leader_that_is_killed_in_a_burst(team: Team, api: Api, namespace: str
         items = api.items(operators.path(namespace))
         return all(conditions(each).get("ResourcesCreated") == ("True", "Created") for each in items)
 
-    until(are_all_made, "the standby to finish", 60, pause=0.25)
+    until(are_all_made, "the standby to finish", 60, pause=1)
     former, latter = team.writes()
     # What was under way at the kill may have been done, though the log has no 201 for it.
     made = [each for each in former + latter if each.code == 201 and each.resource in OBJECTS]
@@ -161,11 +162,12 @@ def test_a_leader_that_cannot_renew_for_too_long(
 
     until(has_ended, "the leader to end", 30, pause=0.5)
     assert apart.leader.process.returncode == 1
-    assert f"could not renew the Lease {SYSTEM}/minicluster-operator for 10 s" in apart.leader.text()
+    assert f"could not renew the Lease {SYSTEM}/minicluster-operator for 8 s" in apart.leader.text()
     apart.taken_over()
     proxy.silent = False
     for number in range(count):
         created(api, namespace, f"mc-{number}")
     former, latter = apart.writes()
     assert former[-1].received < latter[0].received
-    assert (former[-1].resource == "leases") is (cut is silence)
+    # Where only the Lease was kept from it, it did work on up to its deadline.
+    assert cut is silence or former[-1].resource != "leases"

@@ -1,7 +1,7 @@
 """The reference operator's own examples, as the API server judges them by our CRD, and as we do.
 
-They are no part of this repository: `--reference-examples PATH` names their folder. Which are refused, and why
-that is right, is listed in tests/spec/test_reference_examples.py.
+They are no part of this repository: `--reference-examples PATH` names their folder. Which are refused, and
+why that is right, is listed in tests/spec/test_reference_examples.py.
 """
 
 import json

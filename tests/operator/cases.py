@@ -87,7 +87,7 @@ SCHEDULES = st.lists(st.one_of(DOINGS, MISHAPS, MISHAPS, INTRUSIONS), max_size=1
 # What somebody else writes into one of the operator's objects, by its kind or by the way of editing.
 CHANGED: dict[str, Object] = {
     "ConfigMap": {"data": {"broker.toml": "theirs"}},
-    "Service": {"spec": {"publishNotReadyAddresses": False}},
+    "Service": {"spec": {"selector": {LABEL_INSTANCE: "theirs"}}},
     "NetworkPolicy": {"spec": {"ingress": []}},
     "PodDisruptionBudget": {"spec": {"minAvailable": 7}},
     "Job": {"spec": {"parallelism": 1, "completions": 1}},
@@ -95,7 +95,7 @@ CHANGED: dict[str, Object] = {
 }
 REMOVED: dict[str, Object] = {
     "ConfigMap": {"data": {"R": None}},
-    "Service": {"spec": {"publishNotReadyAddresses": None}},
+    "Service": {"spec": {"selector": {LABEL_INSTANCE: None}}},
     "NetworkPolicy": {"spec": {"ingress": None}},
     "PodDisruptionBudget": {"spec": {"minAvailable": None}},
     "Job": {"metadata": {"labels": {LABEL_COMPONENT: None}}},
@@ -135,48 +135,56 @@ async def do(here: World, written: Object, what: str, *how: Any) -> None:
         here.edit({what: how[0]})
 
 
-async def tell_all(here: World) -> None:
+def tell_all(here: World) -> None:
     for kind in KINDS:
         here.tell(kind)
 
 
-async def gap(here: World) -> None:
+def gap(here: World) -> None:
     """Have every watch break off, as when the server is started anew."""
     for kind in KINDS:
         here.relist(kind)
 
 
-async def arm(here: World, what: str, passing: int, times: int, late: bool) -> None:
+def arm(here: World, what: str, passing: int, times: int, late: bool) -> None:
     armed = here.armed
     armed.what, armed.passing, armed.times, armed.late = what, passing, times, late
 
 
-async def at_once(work: object) -> None:
-    """What was given has happened already."""
+def slow_down(here: World, seconds: float) -> None:
+    """Have each write, and its answer, take that long."""
+    here.api.latency = seconds
 
 
-STEPS: dict[str, Callable[..., Awaitable[None]]] = {
-    "tell": lambda here, kind, count: at_once(here.tell(kind, count)),
+def collect(here: World) -> None:
+    """Have the garbage collector do its part."""
+    here.store.collect_garbage()
+
+
+STEPS: dict[str, Callable[..., Awaitable[None] | None]] = {
+    "tell": lambda here, kind, count: here.tell(kind, count),
     "tell all": tell_all,
-    "tell again": lambda here, kind, count: at_once(here.tell_again(kind, count)),
-    "relist": lambda here, kind: at_once(here.relist(kind)),
+    "tell again": lambda here, kind, count: here.tell_again(kind, count),
+    "relist": lambda here, kind: here.relist(kind),
     "gap": gap,
     "live": lambda here, seconds: here.live(seconds),
-    "latency": lambda here, seconds: at_once(setattr(here.api, "latency", seconds)),
+    "latency": slow_down,
     "fault": arm,
     "restart": lambda here: here.restart(),
-    "job": lambda here: at_once(here.start_job()),
-    "garbage": lambda here: at_once(here.store.collect_garbage()),
-    "edit": lambda here, which, how: at_once(edit(here, which, how)),
-    "occupy": lambda here, name: at_once(here.occupy(*name)),
-    "free": lambda here: at_once(here.free()),
+    "job": lambda here: here.start_job(),
+    "garbage": collect,
+    "edit": edit,
+    "occupy": lambda here, name: here.occupy(*name),
+    "free": lambda here: here.free(),
 }
 
 
 async def play(here: World, written: Object, schedule: Sequence[Step]) -> None:
     """Take the steps of a schedule, one after the other."""
     for what, *how in schedule:
-        await (do(here, written, *how) if what == "do" else STEPS[what](here, *how))
+        doing = do(here, written, *how) if what == "do" else STEPS[what](here, *how)
+        if doing is not None:
+            await doing
 
 
 async def end(here: World, code: int, mishaps: Sequence[Step] = ()) -> None:

@@ -160,6 +160,29 @@ def test_a_job_made_anew_has_none_of_the_formers_status() -> None:
     assert cache.jobs[JOB].active == 0
 
 
+@pytest.mark.parametrize(
+    ("told", "applied", "suspended"),
+    [
+        (None, {}, True),
+        ({"suspend": True}, {}, True),
+        ({"suspend": False}, {}, False),
+        ({"suspend": True}, {"suspend": False}, False),
+        (None, {"suspend": False}, False),
+    ],
+    ids=["new", "held back", "admitted", "resumed by us", "new, ours to start"],
+)
+def test_whether_a_job_is_held_back_is_kueues_word_where_it_is_not_ours(
+    told: Object | None, applied: Object, suspended: bool
+) -> None:
+    """A Job in a queue is applied without the field; the watch tells nothing new of what was just applied."""
+    cache = Cache()
+    if told is not None:
+        cache.see("Job", {**job(version=1), "spec": {"parallelism": 2, **told}})
+    item: Object = {**job(), "spec": {"parallelism": 4, **applied}}
+    cache.applied(item, answer(item, 5))
+    assert cache.jobs[JOB].suspended is suspended
+
+
 def test_a_deletion_is_taken_in() -> None:
     cache = Cache()
     cache.see("Job", job(version=1))

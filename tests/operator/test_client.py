@@ -187,6 +187,12 @@ def test_a_server_that_hangs_up_did_not_answer() -> None:
     assert isinstance(failure(answer), UnreachableError)
 
 
+def test_a_page_of_a_proxy_is_no_answer() -> None:
+    error = failure(always(200, "<html>please log in</html>"))
+    assert isinstance(error, UnreachableError)
+    assert "answers like no API server: b'<html>please log in" in str(error)
+
+
 def test_a_server_that_is_silent_did_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """The message says so: the exception that the library raises says nothing."""
     monkeypatch.setattr(client, "REQUEST_SECONDS", 0.05)

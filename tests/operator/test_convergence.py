@@ -28,7 +28,7 @@ from tests.operator.cases import (
 )
 from tests.operator.field_sets import Object
 from tests.operator.virtual_time import run
-from tests.operator.world import FAULTS, NAME, World, world
+from tests.operator.world import FAULTS, NAME, PATIENT, World, world
 
 CASES = st.fixed_dictionaries(
     {
@@ -97,6 +97,40 @@ def test_what_somebody_edits_is_put_right(which: int, how: str, seen: bool) -> N
             edit(here, which, how)
             if not seen:
                 here.begin()
+            return await rest(here)
+
+    assert run(work()) == undisturbed("plain", (), 0)[0]
+
+
+@pytest.mark.parametrize("which", range(5))
+def test_what_is_deleted_in_a_gap_of_the_watch_is_made_anew(which: int) -> None:
+    """No watch tells of it: the next list does not have it."""
+
+    async def work() -> Object:
+        async with world() as here:
+            await here.write(document())
+            await here.settle()
+            edit(here, which, "delete")
+            await play(here, {}, [("gap",)])
+            await here.settle()
+            return here.state()
+
+    assert run(work()) == undisturbed("plain", (), 0)[0]
+
+
+@pytest.mark.parametrize("which", range(5))
+def test_what_somebody_put_in_an_objects_place_is_not_overwritten(which: int) -> None:
+    """The operator is about to change its object, and it is another one by then."""
+
+    async def work() -> Object:
+        async with world() as here:
+            await here.write(document())
+            await here.settle()
+            edit(here, which, "change")
+            await play(here, {}, [("tell all",)])
+            edit(here, which, "usurp")
+            await here.live(PATIENT)
+            here.check_foreign()
             return await rest(here)
 
     assert run(work()) == undisturbed("plain", (), 0)[0]

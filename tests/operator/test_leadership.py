@@ -57,7 +57,7 @@ class TestLease:
         run(leading(server).acquire())
         assert server.spec == {
             "holderIdentity": "a",
-            "leaseDurationSeconds": 15,
+            "leaseDurationSeconds": 12,
             "acquireTime": server.spec["renewTime"],
             "renewTime": "2026-03-14T15:26:06.020000Z",
             "leaseTransitions": 0,
@@ -116,7 +116,7 @@ class TestLease:
 
     @pytest.mark.parametrize(
         "terms",
-        [{"lease": 10.0}, {"renew": 2.0}, {"retry": 0.0}],
+        [{"lease": 8.0}, {"renew": 1.5}, {"retry": 0.0}],
         ids=["lease not longer than renew", "renew not longer than retry", "no pause"],
     )
     def test_terms_in_the_wrong_order(self, terms: dict[str, float]) -> None:
@@ -134,7 +134,7 @@ class TestTakeover:
 
     @pytest.mark.parametrize("since", [0.0, 0.7, 1.9])
     def test_crash(self, since: float) -> None:
-        """It leads between 15 and 17 s after the last renewal of a leader that crashed."""
+        """It leads between 12 and 13.5 s after the last renewal of a leader that crashed."""
         server = Server()
 
         async def main() -> float:
@@ -147,7 +147,7 @@ class TestTakeover:
             await takeover(standby)
             return now() - last
 
-        assert 15 <= run(main()) <= 17.2
+        assert 12 <= run(main()) <= 13.7
 
     def test_clean_stop(self) -> None:
         """It leads at its next look after a clean stop."""
@@ -181,11 +181,11 @@ class TestTakeover:
     @pytest.mark.parametrize(
         ("changes", "least"),
         [
-            ({"leaseDurationSeconds": 1}, 15),
+            ({"leaseDurationSeconds": 1}, 12),
             ({"leaseDurationSeconds": 60}, 60),
-            ({"holderIdentity": None}, 15),
-            ({"holderIdentity": "b"}, 15),
-            ({"renewTime": "2001-01-01T00:00:00.000000Z"}, 15),
+            ({"holderIdentity": None}, 12),
+            ({"holderIdentity": "b"}, 12),
+            ({"renewTime": "2001-01-01T00:00:00.000000Z"}, 12),
             ({"holderIdentity": "", "leaseDurationSeconds": 1}, 0),
         ],
         ids=["shortened", "lengthened", "nobody", "its own name", "an old time", "as if released"],
@@ -215,7 +215,7 @@ class TestTakeover:
                 await waiting
                 return now() - begin
 
-        assert 15 <= run(main()) <= 18
+        assert 12 <= run(main()) <= 15
 
     def test_answer_lost(self) -> None:
         """Who created it, but never heard so, need not wait for itself."""
@@ -246,20 +246,20 @@ class TestLeading:
             run(main())
 
     def test_deadline_counts_from_sending(self) -> None:
-        """The ten seconds count from when the renewal was sent, not from when its answer came."""
+        """The eight seconds count from when the renewal was sent, not from when its answer came."""
 
         async def main() -> float:
-            leader = contender(Server(), "a", trips=iter([Trip(), Trip(back=4)]))
+            leader = contender(Server(), "a", trips=iter([Trip(), Trip(back=3)]))
             await leader.acquire()
             acquired = now()
             while leader.leads:
                 await asyncio.sleep(0.1)
             return now() - acquired
 
-        assert run(main()) == pytest.approx(6, abs=0.2)
+        assert run(main()) == pytest.approx(5, abs=0.2)
 
     def test_cut_off(self) -> None:
-        """A leader that cannot reach the server stops ten seconds after its last renewal, and says why."""
+        """A leader that cannot reach the server stops eight seconds after its last renewal, and says why."""
         server = Server()
 
         async def main() -> float:
@@ -268,7 +268,7 @@ class TestLeading:
             await leader.acquire()
             way.cut = True
             with pytest.raises(
-                LeadershipLostError, match=r"for 10 s \(cannot update .*: connection refused\)"
+                LeadershipLostError, match=r"for 8 s \(cannot update .*: connection refused\)"
             ):
                 await leader.keep()
             with pytest.raises(LeadershipLostError):
@@ -276,7 +276,7 @@ class TestLeading:
             last = max(at for verb, at in server.requests if verb == "create")
             return now() - last
 
-        assert run(main()) == pytest.approx(10, abs=0.1)
+        assert run(main()) == pytest.approx(8, abs=0.1)
 
     def test_stalled(self) -> None:
         """A leader whose process stood still for too long knows it before it writes."""
@@ -337,7 +337,7 @@ class TestLeading:
                 return not keeping.done()
 
         assert run(main())
-        assert (server.spec["holderIdentity"], server.spec["leaseDurationSeconds"]) == ("a", 15)
+        assert (server.spec["holderIdentity"], server.spec["leaseDurationSeconds"]) == ("a", 12)
 
     def test_idle_requests(self) -> None:
         """A leader sends one request each retry period, and so does a standby."""
@@ -352,8 +352,8 @@ class TestLeading:
 
         run(main())
         verbs = [verb for verb, _ in server.requests]
-        assert verbs.count("update") == pytest.approx(30, abs=1)
-        assert verbs.count("get") == pytest.approx(30, abs=1)
+        assert verbs.count("update") == pytest.approx(40, abs=1)
+        assert verbs.count("get") == pytest.approx(40, abs=1)
         assert set(verbs) == {"get", "update"}
 
 
@@ -412,7 +412,7 @@ class TestLog:
             await leader.release()
 
         run(main())
-        assert caplog.messages[-1].endswith("connection refused; another takes over after 15 s")
+        assert caplog.messages[-1].endswith("connection refused; another takes over after 12 s")
 
     def test_lost(self, caplog: pytest.LogCaptureFixture) -> None:
         """A leader that lost the Lease says to whom."""

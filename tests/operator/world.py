@@ -102,10 +102,10 @@ class Meter:
 class Operator:
     """One process: what it knows, and its work. It knows nothing when it begins."""
 
-    def __init__(self, api: MemoryApi, keys: Iterator[KeyPair], meter: Meter) -> None:
+    def __init__(self, api: MemoryApi, keys: Iterator[KeyPair], meter: Meter, site: Site) -> None:
         self.cache = Cache()
         self.queue = Queue(now)
-        around = Surroundings(Site(), "test", lambda: BEGIN + timedelta(seconds=now()), lambda: next(keys))
+        around = Surroundings(site, "test", lambda: BEGIN + timedelta(seconds=now()), lambda: next(keys))
         reconciler = Reconciler(api, self.cache, around, meter)
         self.controller = Controller(self.cache, self.queue, reconciler, meter)
         self.working: asyncio.Future[None] = asyncio.Future()
@@ -144,6 +144,7 @@ class World:
     meter: Meter = field(default_factory=Meter)
     told: dict[str, int] = field(default_factory=dict)
     foreign: dict[Place, Object] = field(default_factory=dict)
+    site: Site = field(default_factory=Site)
 
     def __post_init__(self) -> None:
         self.armed = self.api.faults = Armed(self.kill)
@@ -160,7 +161,7 @@ class World:
 
     def begin(self) -> None:
         """Start an operator: it lists everything before it does anything."""
-        self.operator = Operator(self.api, self.keys, self.meter)
+        self.operator = Operator(self.api, self.keys, self.meter, self.site)
         for kind in reversed(KINDS):
             self.relist(kind)
         self.operator.begin()
@@ -313,7 +314,8 @@ class World:
             return {}
         labels = item["metadata"].get("labels", {})
         own = {key: value for key, value in labels.items() if key != "their"}
-        body = {key: item[key] for key in ("spec", "data") if key in item and place.kind != "Secret"}
+        kept: tuple[str, ...] = () if place.kind == "Secret" else ("spec", "data")
+        body: Object = {key: item[key] for key in kept if key in item}
         return {**body, "labels": own, "owned": self.is_ours(place)}
 
 

@@ -68,7 +68,12 @@ def condition(decided: Any, type_: str) -> dict[str, Any]:
         pytest.param(
             "PodsScheduled",
             Observed(job=RUNNING),
-            ("False", "Scheduling", "0 of 4 pods have a node"),
+            (
+                "False",
+                "Scheduling",
+                "0 of 4 pods have a node; 4 not made yet"
+                " (if it stays so, kubectl describe job hpc says why)",
+            ),
             id="no pods yet",
         ),
         pytest.param(

@@ -137,6 +137,16 @@ def test_an_object_of_nobody(make, keys, now):
     assert message.startswith("Service hpc belongs to somebody else")
 
 
+@pytest.mark.parametrize("owner", ["MiniCluster hpc", "MiniCluster hpc (which is being deleted)"])
+def test_objects_of_a_predecessor(make, keys, now, owner):
+    """A MiniCluster made again at once has nothing to put right: the garbage collector is at it."""
+    observed = Observed((ObservedObject(ObjectKey("Service", "hpc"), "former-uid", owner),))
+    decided = plan(make(), observed, Site(), keys, now)
+    condition = found(decided, "ResourcesCreated")
+    assert (decided.objects, condition["reason"], decided.events) == ((), "Creating", ())
+    assert condition["message"] == "the objects of the former MiniCluster of this name are going (1 left)"
+
+
 def test_growth_beyond_the_hosts(make, keys, now):
     """Brokers know their hosts from the start: a greater size changes nothing, and says what would."""
     cluster = make({"size": 4}, status={"maximumSize": 4})

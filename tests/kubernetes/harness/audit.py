@@ -20,8 +20,8 @@ POLICY = {
 class Request:
     """One request; `resource` is empty for paths that are no objects (/healthz), `group` for the core API.
 
-    `user` is the one whose rights counted: the impersonated one, if any. `code` is the HTTP status; `received`
-    is when the server got it.
+    `user` is the one whose rights counted: the impersonated one, if any. `code` is the HTTP status, and
+    `received` when the server got it.
     """
 
     user: str

@@ -1,0 +1,68 @@
+"""An operator and the CRD: it may be installed after the operator has begun, and be deleted under it."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from minicluster.spec import crd
+from tests.kubernetes import operators
+from tests.kubernetes.harness import ControlPlane, Options, cluster, until
+from tests.kubernetes.operators import Operator
+
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+NAME = "miniclusters.flux-framework.org"
+
+
+@pytest.fixture(scope="module")
+def bare(request: pytest.FixtureRequest, programs: None) -> Iterator[ControlPlane]:
+    """A control plane that does not know MiniClusters."""
+    if request.config.getoption("--kube-context"):
+        pytest.skip("needs a control plane of its own, not the cluster of --kube-context")
+    with cluster(Options(audit=True)) as plane:
+        yield plane
+
+
+@pytest.fixture
+def operator(bare: ControlPlane, tmp_path: Path) -> Iterator[Operator]:
+    """An operator that was started, ready or not, and is ended."""
+    found = operators.start(operators.account(bare), tmp_path / "log")
+    yield found
+    found.kill()
+
+
+def lines(operator: Operator) -> list[dict[str, str]]:
+    return [json.loads(line) for line in operator.text().splitlines()]
+
+
+def answers(operator: Operator, path: str) -> tuple[int, str]:
+    """Return what it answers, 0 as long as it does not."""
+    ready = operator.is_ready()
+    return (200, "ok") if ready else operator.get(path) if operator.port else (0, "")
+
+
+def test_a_crd_that_comes_later_is_noticed(bare: ControlPlane, operator: Operator) -> None:
+    """Until then the operator is not ready, and says what to do; then it looks after MiniClusters."""
+    status, told = until(
+        lambda: found if (found := answers(operator, "/readyz"))[1].startswith("MiniC") else None,
+        "the operator to miss the CRD",
+    )
+    assert (status, "install the CRD" in told) == (503, True)
+    bare.api.create(CRDS, crd())
+    operator.ready()
+    operators.create(bare.api, "default")
+    operators.created(bare.api, "default")
+    assert sum("install the CRD" in each["message"] for each in lines(operator)) == 1
+
+
+def test_a_crd_that_is_deleted_ends_the_operator_with_a_word(bare: ControlPlane, operator: Operator) -> None:
+    """Every line of its log is one object, also the last; whoever started it starts it again."""
+    if not bare.api.exists(f"{CRDS}/{NAME}"):
+        bare.api.create(CRDS, crd())
+    operator.ready()
+    bare.api.delete(f"{CRDS}/{NAME}")
+    assert until(lambda: operator.process.poll() is not None, "the operator to end")
+    last = lines(operator)[-1]
+    assert (operator.process.returncode, last["level"]) == (1, "error")
+    assert last["message"].startswith("the operator ends: MiniClusters cannot be followed any more: 404")

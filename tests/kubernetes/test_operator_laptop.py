@@ -1,0 +1,34 @@
+"""An operator that a person starts from a shell, with the rights and the kubeconfig of that person."""
+
+from pathlib import Path
+
+from tests.kubernetes import operators
+from tests.kubernetes.harness import ControlPlane, until
+from tests.kubernetes.operators import SYSTEM, create, created
+
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/{}/leases/minicluster-operator"
+
+
+def test_it_stands_by_beside_an_installed_one(plane: ControlPlane, namespace: str, tmp_path: Path) -> None:
+    """Without --lease it joins the installed operator's team: two would fight over the same objects."""
+    installed = ("--all-namespaces", "--lease", f"{SYSTEM}/minicluster-operator")
+    account = operators.account(plane)
+    with (
+        operators.running(account, tmp_path / "installed", *installed) as first,
+        operators.running(plane.kubeconfig, tmp_path / "laptop", "--namespace", namespace) as second,
+    ):
+        assert (first.metric("minicluster_leader"), second.metric("minicluster_leader")) == (1, 0)
+        until(lambda: f"holds the Lease {SYSTEM}/minicluster-operator" in second.text(), "a word about it")
+        create(plane.api, namespace)
+        created(plane.api, namespace)
+        assert second.metric('minicluster_reconciles_total{result="ok"}') == 0
+        assert first.stop() == 0
+    plane.api.delete(LEASES.format(SYSTEM))
+
+
+def test_alone_it_leads_with_a_lease_in_the_first_namespace(
+    plane: ControlPlane, namespace: str, tmp_path: Path
+) -> None:
+    with operators.running(plane.kubeconfig, tmp_path / "laptop", "--namespace", namespace) as alone:
+        assert alone.metric("minicluster_leader") == 1
+        assert plane.api.get(LEASES.format(namespace))["spec"]["holderIdentity"]

@@ -1,0 +1,153 @@
+"""What keeps the queue: it forgets what is gone, and no news makes it ask in a loop."""
+
+import itertools
+from typing import Any
+
+import pytest
+
+from minicluster.kubernetes.errors import ApiError, UnreachableError
+from minicluster.plan.constants import KIND
+from tests.operator import memory_jobs
+from tests.operator.cases import document, end, rest
+from tests.operator.memory_api import Faults, Request
+from tests.operator.virtual_time import run
+from tests.operator.world import NAME, NAMESPACE, PLACE, World, world
+
+
+def kept(here: World) -> dict[str, Any]:
+    """Return what the operator's parts keep of single MiniClusters, where they keep anything."""
+    operator = here.operator
+    parts = (operator.queue, operator.controller._reconciler, operator.cache)
+    slots = [(part, name) for part in parts for name in getattr(part, "__slots__", None) or vars(part)]
+    found = {f"{type(part).__name__}.{name}": getattr(part, name) for part, name in slots}
+    return {name: value for name, value in found.items() if isinstance(value, dict | set) and any(value)}
+
+
+async def deleted(here: World) -> None:
+    await here.settle()
+    here.store.delete(PLACE)
+
+
+async def deleted_while_it_is_made(here: World) -> None:
+    here.api.latency = 1.0
+    here.tell(PLACE.kind)
+    await here.live(2.5)
+    here.store.delete(PLACE)
+    here.tell(PLACE.kind)
+    await here.live(2.5)
+
+
+async def deleted_unseen(here: World) -> None:
+    await here.settle()
+    here.store.delete(PLACE)
+    here.relist(PLACE.kind)
+
+
+async def deleted_unseen_after_its_end(here: World) -> None:
+    await rest(here)
+    await end(here, 3)
+    await here.settle()
+    here.store.delete(PLACE)
+    here.relist(PLACE.kind)
+
+
+async def deleted_by_itself(here: World) -> None:
+    await rest(here)
+    await end(here, 0, [])
+
+
+ENDS = {
+    "settled": deleted,
+    "while it is made": deleted_while_it_is_made,
+    "unseen": deleted_unseen,
+    "unseen, after its end": deleted_unseen_after_its_end,
+    "by cleanup": deleted_by_itself,
+}
+
+
+@pytest.mark.parametrize("ending", ENDS.values(), ids=ENDS)
+def test_of_what_was_deleted_nothing_is_kept(ending: Any) -> None:
+    """An operator that runs for months must not grow."""
+
+    async def work() -> dict[str, Any]:
+        async with world() as here:
+            await here.write(document(cleanup=ending is deleted_by_itself))
+            await ending(here)
+            await here.settle()
+            assert PLACE not in here.store.objects
+            found = kept(here)
+            found.pop("Queue._heaps", None)
+            return found
+
+    assert run(work()) == {}
+
+
+def test_a_refusal_in_other_words_each_time_is_no_news() -> None:
+    """Such as one that quotes the port of a connection: the status tells it, and the pause grows."""
+    ports = itertools.count(30000)
+
+    def refuse(request: Request) -> ApiError | None:
+        if request.kind != "ConfigMap" or request.verb != "apply":
+            return None
+        return ApiError(400, "BadRequest", f"read tcp 10.1.2.3:{next(ports)}: connection reset by peer")
+
+    async def work() -> int:
+        async with world() as here:
+            here.api.refusals.append(refuse)
+            await here.write(document())
+            here.tell(PLACE.kind)
+            await here.live(200)
+            before = len(here.api.requests)
+            for _ in range(60):
+                here.tell(PLACE.kind)
+                await here.live(60)
+            return sum(each.kind == "ConfigMap" for each in here.api.requests[before:])
+
+    assert run(work()) <= 65
+
+
+def test_what_is_deleted_while_its_status_is_written_does_not_come_back() -> None:
+    """The answer tells of it as it was before; one that had ended has nothing that would tell otherwise."""
+
+    async def work() -> tuple[int, dict[str, Any]]:
+        async with world() as here:
+            await here.write(document())
+            await here.settle()
+            memory_jobs.complete_job(here.store, NAMESPACE, NAME)
+            here.api.latency = 1.0
+            before = len(here.api.writes)
+            here.tell("Job")
+            await here.live(1.5)
+            here.store.delete(PLACE)
+            here.tell(KIND)
+            await here.settle()
+            statuses = [each for each in here.api.writes[before:] if each.subresource == "status"]
+            return len(statuses), here.operator.cache.clusters
+
+    assert run(work()) == (1, {})
+
+
+def test_an_event_that_came_through_without_an_answer_is_no_trouble(caplog: pytest.LogCaptureFixture) -> None:
+    """Sent again it is there already."""
+
+    async def work() -> list[str]:
+        async with world() as here:
+            here.api.faults = Unanswered()
+            await here.write(document())
+            await here.settle()
+            found = here.store.objects.values()
+            return [each["reason"] for each in found if each["kind"] == "Event"]
+
+    assert (run(work()), caplog.messages) == (["Created"], [])
+
+
+class Unanswered(Faults):
+    """Leaves the first Event without an answer."""
+
+    done = False
+
+    def after(self, request: Request) -> None:
+        """Lose the answer."""
+        if request.kind == "Event" and not self.done:
+            self.done = True
+            raise UnreachableError("connection reset")
