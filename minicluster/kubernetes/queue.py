@@ -18,6 +18,8 @@ DOUBLINGS = 10  # enough to reach the last
 MANY = 20
 MOST = 3.0
 TICK = 0.001
+QUIET = 0.2
+"""Seconds without an urgent name after which there is time for the others."""
 
 
 class _Entry(NamedTuple):
@@ -33,8 +35,8 @@ class Queue:
 
     A name that is added while it is worked on comes again afterwards. `spacing` is the least time between
     two reconciles that nobody waits for; it grows up to threefold with the number of names that are due, as
-    what was just made changes several times within a second. While there is much to do those come after the
-    urgent ones, but not later than `overdue`.
+    what was just made changes several times within a second. As long as urgent ones keep coming they wait,
+    but not longer than `overdue`: in a burst everybody gets a MiniCluster before anybody gets a newer status.
     """
 
     def __init__(self, clock: Callable[[], float], spacing: float = 1.0, overdue: float = 5.0) -> None:
@@ -46,6 +48,7 @@ class Queue:
         self._worked_on: set[Name] = set()
         self._last: dict[Name, float] = {}
         self._failures: dict[Name, int] = {}
+        self._last_urgent = -QUIET
         self._changed = asyncio.Event()
 
     def __len__(self) -> int:
@@ -68,6 +71,8 @@ class Queue:
             entry = self._next()
             wait = entry.due - self._clock() if entry else None
             if entry is not None and wait is not None and wait < TICK:  # less would be rounded away
+                if entry.urgent:
+                    self._last_urgent = self._clock()
                 del self._due[entry.name]
                 self._worked_on.add(entry.name)
                 return entry.name
@@ -124,12 +129,14 @@ class Queue:
     def _next(self) -> _Entry | None:
         """Return what comes next, the time of it aside."""
         urgent, spaced = self._head(self._heaps[True]), self._head(self._heaps[False])
-        if urgent is None or spaced is None:
-            return urgent or spaced
+        if spaced is None:
+            return urgent
+        latest = spaced.due + self._overdue
+        held = spaced._replace(due=max(spaced.due, min(self._last_urgent + QUIET, latest)))
+        if urgent is None:
+            return held
         now = self._clock()
-        if spaced.due < urgent.due and (urgent.due > now or now - spaced.due > self._overdue):
-            return spaced
-        return urgent
+        return held if held.due < urgent.due and (urgent.due > now or latest <= now) else urgent
 
     def _head(self, heap: list[_Entry]) -> _Entry | None:
         """Return the earliest entry that still holds; drop what is outdated."""
