@@ -71,8 +71,7 @@ def condition(decided: Any, type_: str) -> dict[str, Any]:
             (
                 "False",
                 "Scheduling",
-                "0 of 4 pods have a node; 4 not made yet"
-                " (if it stays so, kubectl describe job hpc says why)",
+                "0 of 4 pods have a node; 4 not made yet (if it stays so, kubectl describe job hpc says why)",
             ),
             id="no pods yet",
         ),
