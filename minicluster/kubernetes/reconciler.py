@@ -106,9 +106,10 @@ class Reconciler:
     async def _carry_out(self, name: Name, item: Object, cluster: MiniCluster, failures: int) -> Result:
         await self._applier.revisit(name)
         observed = self._observe(name, cluster)
-        decided = self._decide(cluster, observed)
-        if observed.job is None and not await self._still_exists(name, item):
+        is_known = bool(item["status"]) or name in self._stamps
+        if observed.job is None and is_known and not await self._still_exists(name, item):
             return Result.GONE
+        decided = self._decide(cluster, observed)
         with self._meter.step("apply"):
             refused = await self._apply(name, cluster, decided, failures)
         if refused or self._is_new(observed, name) or name in self._cache.strangers:
@@ -170,8 +171,6 @@ class Reconciler:
 
         Its deletion may have fallen into a gap of the watch; its objects would be made again for ever.
         """
-        if not item["status"]:
-            return True
         try:
             found = await self._api.read(MINICLUSTERS, name.namespace, name.name)
         except ApiError as error:

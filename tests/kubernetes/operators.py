@@ -29,6 +29,7 @@ RIGHTS = {
     "Role": "/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/roles",
     "RoleBinding": "/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/rolebindings",
 }
+SECONDS = 90.0  # what takes one on a quiet machine takes long where an operator is started again and again
 OWNED = (
     "/apis/batch/v1/namespaces/{}/jobs",
     "/api/v1/namespaces/{}/pods",
@@ -176,7 +177,7 @@ def settled(api: Api, namespace: str, name: str = "mc", **wanted: tuple[str, str
         return all(found.get(type_) == value for type_, value in wanted.items())
 
     try:
-        until(look, f"{wanted}")
+        until(look, f"{wanted}", SECONDS)
     except TimeoutError as error:
         raise AssertionError(f"{error}: {last.get('status')}") from error
     return last

@@ -1,6 +1,7 @@
 """Crashes, refusals and lost answers at every single write, on the real API server: always the same end."""
 
 import re
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -60,17 +61,22 @@ def digests_aside(item: dict[str, Any]) -> dict[str, str]:
     return {key: "…" if key.endswith("/applied") else value for key, value in annotations.items()}
 
 
+def remains(api: Api, namespace: str) -> list[str]:
+    """Return what is left of the MiniCluster `gone`."""
+    return [each for each in operators.owned(api, namespace) if "gone" in each]
+
+
 def live(api: Api, namespace: str) -> None:
     """Make a MiniCluster, have it grow, suspend it."""
     create(api, namespace)
     created(api, namespace)
     api.merge(operators.path(namespace, "mc"), {"spec": {"size": 3}})
     jobs = f"/apis/batch/v1/namespaces/{namespace}/jobs/mc"
-    until(lambda: api.get(jobs)["spec"].get("completions") == 3, "the Job to grow")
+    until(lambda: api.get(jobs)["spec"].get("completions") == 3, "the Job to grow", operators.SECONDS)
     settled(api, namespace, Resizing=("False", "AtSize"))
     api.merge(operators.path(namespace, "mc"), {"spec": {"suspend": True}})
     settled(api, namespace, Suspended=("True", "Suspended"), PodsScheduled=("False", "HeldBack"))
-    until(lambda: api.get(jobs)["status"].get("active", 0) == 0, "the pods to go")
+    until(lambda: api.get(jobs)["status"].get("active", 0) == 0, "the pods to go", operators.SECONDS)
     settled(api, namespace, ResourcesCreated=("True", "Created"), Resizing=("False", "AtSize"))
 
 
@@ -89,16 +95,22 @@ def undisturbed(
     return found
 
 
+@pytest.mark.timeout(400)
 def test_killed_after_each_single_write(
     undisturbed: dict[str, Any], proxy: Meddler, api: Api, namespace: str, tmp_path: Path
 ) -> None:
     """The process dies before it hears the answer; the next one goes on from what there is."""
     current: list[Operator] = []
 
+    over = threading.Event()
+    turn = threading.Lock()
+
     def replace() -> None:
-        if current:
-            current[-1].kill()
-        current.append(operators.start(proxy.kubeconfig, tmp_path / "log"))
+        with turn:
+            if current:
+                current[-1].kill()
+            if not over.is_set():
+                current.append(operators.start(proxy.kubeconfig, tmp_path / "log"))
 
     def after(write: Write, status: int) -> None:
         if status < 300 and not EVENTS.search(write.path):
@@ -110,7 +122,8 @@ def test_killed_after_each_single_write(
         live(api, namespace)
     finally:
         proxy.begin()
-        current[-1].kill()
+        over.set()
+        replace()
     assert len(current) > 10
     assert outcome(api, namespace) == undisturbed
 
@@ -141,6 +154,7 @@ FAULTS: dict[str, Answer | CutError] = {
 }
 
 
+@pytest.mark.timeout(400)
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
 def test_each_write_fails_once(
     fault: Answer | CutError,
@@ -159,6 +173,7 @@ def test_each_write_fails_once(
     assert outcome(api, namespace) == undisturbed
 
 
+@pytest.mark.timeout(400)
 def test_the_api_server_crashes_and_comes_back(
     undisturbed: dict[str, Any], own_plane: ControlPlane, namespace: str, tmp_path: Path
 ) -> None:
@@ -170,6 +185,7 @@ def test_the_api_server_crashes_and_comes_back(
         own_plane.restart_apiserver()
         api.delete(operators.path(namespace, "gone"))
         live(api, namespace)
-        until(lambda: not [each for each in operators.owned(api, namespace) if "gone" in each], "no remains")
+        # Kubernetes' own garbage collector takes its time after a crash of the API server.
+        until(lambda: not remains(api, namespace), "no remains", operators.SECONDS)
         assert operator.get("/healthz") == (200, "ok\n")
     assert outcome(api, namespace) == undisturbed
