@@ -58,10 +58,8 @@ def operator(  # noqa: PLR0913, PLR0917 - an option each
 
       minicluster operator --all-namespaces --lease flux-system/minicluster-operator --log-format json
     """
-    if all_namespaces and namespaces:
-        raise typer.BadParameter("give --namespace or --all-namespaces, not both", param_hint="--namespace")
-    if lease and no_leader_election:
-        raise typer.BadParameter("give --lease or --no-leader-election, not both", param_hint="--lease")
+    _refuse_both("--namespace", namespaces, "--all-namespaces", all_namespaces)
+    _refuse_both("--lease", lease, "--no-leader-election", no_leader_election)
     address = _address(listen)
     named = _lease(lease) if lease else None
 
@@ -79,6 +77,11 @@ def operator(  # noqa: PLR0913, PLR0917 - an option each
     own = os.environ.get("POD_NAMESPACE", "")
     settings = Settings(access, watched, named, address, log_format, log_level, _identity(), own)
     raise typer.Exit(running.run(settings))
+
+
+def _refuse_both(one: str, given: object, other: str, too: bool) -> None:
+    if given and too:
+        raise typer.BadParameter(f"give {one} or {other}, not both", param_hint=one)
 
 
 def _own_namespace(access: Access) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from minicluster.kubernetes import observation
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from minicluster.plan import ObjectKey
     from minicluster.plan.fields import Object
 
-CONFLICT = 409
-NOT_FOUND = 404
-UNPROCESSABLE = 422
 # What of a Job can change once it exists; the rest, its template above all, stays as it was made.
 _MUTABLE = ("parallelism", "completions", "suspend", "activeDeadlineSeconds")
 
@@ -81,7 +79,7 @@ class Applier:
             try:
                 found = await self._api.read(RESOURCES[place.kind], place.namespace, place.name)
             except ApiError as error:
-                if error.status != NOT_FOUND:
+                if error.status != HTTPStatus.NOT_FOUND:
                     raise
                 self._cache.lose_stranger(name, place)
             else:
@@ -117,14 +115,14 @@ class Applier:
         try:
             await self._api.create(item)
         except ApiError as error:
-            if (error.status, error.reason) != (CONFLICT, "AlreadyExists"):
+            if (error.status, error.reason) != (HTTPStatus.CONFLICT, "AlreadyExists"):
                 raise
 
     async def _make(self, name: Name, uid: str, place: Place, wanted: Object) -> None:
         try:
             answer = await self._api.apply(wanted, new=True)
         except ApiError as error:
-            if error.status != CONFLICT:
+            if error.status != HTTPStatus.CONFLICT:
                 raise
             found = await self._api.read(RESOURCES[place.kind], place.namespace, place.name)
             if observation.controller_uid(found) == uid:
@@ -139,7 +137,10 @@ class Applier:
         try:
             answer = await self._api.apply(exactly)
         except ApiError as error:
-            if error.status != UNPROCESSABLE or wanted["kind"] not in {JOBS.kind, PODS.kind}:
+            if error.status != HTTPStatus.UNPROCESSABLE_ENTITY or wanted["kind"] not in {
+                JOBS.kind,
+                PODS.kind,
+            }:
                 raise
             answer = await self._change_what_can(exactly)
         self._cache.applied(wanted, answer)

@@ -87,6 +87,10 @@ class Cache:
     held: dict[Place, str] = field(default_factory=dict)
     _by_instance: defaultdict[Name, set[Place]] = field(default_factory=lambda: defaultdict(set))
 
+    def job_of(self, name: Name) -> JobReport | None:
+        """Return what the Job of a MiniCluster's name says; it may be somebody else's."""
+        return self.jobs.get(Place(JOBS.kind, name.namespace, name.name))
+
     def see_cluster(self, item: Object) -> Name | None:
         """Take in a MiniCluster; return its name unless this is old news."""
         name = name_of(item)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlencode
 
@@ -37,10 +38,7 @@ BARE = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 BARE_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 # No object was ever stored under this version: as a precondition it lets only a new object through.
 NO_VERSION = "1"
-GONE = 410
 UNAUTHORIZED = 401
-CONFLICT = 409
-INVALID = 422
 
 
 class Client:
@@ -259,9 +257,9 @@ def refusal(answer: aiohttp.ClientResponse, text: bytes) -> ApiError:
     details = said.get("details") or {}
     causes = tuple(_cause(each) for each in details.get("causes") or ())
     status, reason = answer.status, str(said.get("reason") or "")
-    if status == INVALID and any(cause.field == "metadata.uid" for cause in causes):
+    if status == HTTPStatus.UNPROCESSABLE_ENTITY and any(cause.field == "metadata.uid" for cause in causes):
         # The uid was a precondition, and the object is another one: "Invalid" is how the server says it.
-        status, reason = CONFLICT, "Conflict"
+        status, reason = HTTPStatus.CONFLICT, "Conflict"
     kind = str(details.get("kind") or "")
     return ApiError(status, reason, message, _retry_after(answer, said), kind=kind, causes=causes)
 
@@ -282,7 +280,8 @@ def _event(said: Object) -> WatchEvent:
     """Return a line of a watch; the server ends one that it cannot go on with by an ERROR."""
     if said["type"] == "ERROR":
         status = said["object"]
-        raise ApiError(int(status.get("code") or GONE), status.get("reason", ""), status.get("message", ""))
+        code = int(status.get("code") or HTTPStatus.GONE)
+        raise ApiError(code, status.get("reason", ""), status.get("message", ""))
     return WatchEvent(said["type"], said["object"])
 
 

@@ -7,10 +7,9 @@ import logging
 from typing import TYPE_CHECKING, Protocol
 
 from minicluster.kubernetes import logs
-from minicluster.kubernetes.cache import Place, name_of
+from minicluster.kubernetes.cache import name_of
 from minicluster.kubernetes.errors import AccessError, ApiError, LeadershipLostError, UnreachableError
 from minicluster.kubernetes.reconciler import Result
-from minicluster.kubernetes.resources import JOBS
 
 if TYPE_CHECKING:
     from minicluster.kubernetes.cache import Cache, Name
@@ -110,8 +109,7 @@ class Controller:
     def _known(self, name: Name) -> tuple[str, JobReport | None]:
         """Return what is known of a MiniCluster that its own reconcile may change."""
         found = self._cache.clusters.get(name)
-        job = self._cache.jobs.get(Place(JOBS.kind, name.namespace, name.name))
-        return found["metadata"]["resourceVersion"] if found else "", job
+        return found["metadata"]["resourceVersion"] if found else "", self._cache.job_of(name)
 
     def _ended(self, name: Name, result: Result) -> str:
         if result is Result.REFUSED:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from http import HTTPStatus
 from typing import TYPE_CHECKING, cast
 
 from minicluster.kubernetes.api import Selection
-from minicluster.kubernetes.client import GONE
 from minicluster.kubernetes.errors import ApiError, UnreachableError
 from minicluster.kubernetes.resources import MINICLUSTERS
 
@@ -60,4 +60,8 @@ async def _listed(session: Session, selection: Selection) -> Listing:
 
 def _passes(error: ApiError | UnreachableError) -> bool:
     """Whether it may go by itself; a server that has just started does not know MiniClusters yet (404)."""
-    return isinstance(error, UnreachableError) or error.is_passing or error.status in {404, GONE}
+    return (
+        isinstance(error, UnreachableError)
+        or error.is_passing
+        or error.status in {HTTPStatus.NOT_FOUND, HTTPStatus.GONE}
+    )

@@ -17,6 +17,7 @@ import random
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from http import HTTPStatus
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from minicluster.kubernetes import lease
@@ -34,9 +35,6 @@ if TYPE_CHECKING:
 VERBS = ("get", "create", "update")
 """What the operator's role must allow on Leases in its own namespace."""
 
-FORBIDDEN = 403
-NOT_FOUND = 404
-CONFLICT = 409
 NEVER = float("-inf")
 # A pause is at most a quarter shorter than the retry period, so that many operators do not ask in step.
 JITTER = 0.25
@@ -204,7 +202,7 @@ class Leadership:
             self._meet_trouble(f"no answer within {seconds:g} s", logging.WARNING)
             return False
         except ApiError as error:
-            if error.status != CONFLICT:  # else another was faster, which the next look tells
+            if error.status != HTTPStatus.CONFLICT:  # else another was faster, which the next look tells
                 self._refused(error)
             return False
         except KubernetesError as error:
@@ -218,7 +216,7 @@ class Leadership:
             try:
                 await self._write(self._item)
             except ApiError as error:
-                if error.status not in {NOT_FOUND, CONFLICT}:
+                if error.status not in {HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT}:
                     raise
             else:
                 return True
@@ -247,7 +245,7 @@ class Leadership:
         try:
             found = await self._api.read(LEASES, self._namespace, self._name)
         except ApiError as error:
-            if error.status != NOT_FOUND:
+            if error.status != HTTPStatus.NOT_FOUND:
                 raise
             self._miss()
         else:
@@ -283,7 +281,7 @@ class Leadership:
             try:
                 await self._send(lease.released(self._item, self._timing.today()))
             except ApiError as error:
-                if error.status != CONFLICT:
+                if error.status != HTTPStatus.CONFLICT:
                     raise
                 await self._look()
             else:
@@ -307,7 +305,7 @@ class Leadership:
         logger.info("%s stands by: %s holds the Lease %s", self.identity, self.holder, self.place)
 
     def _refused(self, error: ApiError) -> None:
-        if error.status == FORBIDDEN:
+        if error.status == HTTPStatus.FORBIDDEN:
             verbs = ", ".join(VERBS)
             needed = (
                 f"the operator's Role in {self._namespace} must allow {verbs} on leases.coordination.k8s.io"

@@ -11,6 +11,7 @@ from collections import deque
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -19,7 +20,7 @@ from broker_config import curve
 from minicluster import plan as planning
 from minicluster import spec as document
 from minicluster.kubernetes import observation, recording
-from minicluster.kubernetes.applying import CONFLICT, NOT_FOUND, Applier, NameTakenError, RefusedError
+from minicluster.kubernetes.applying import Applier, NameTakenError, RefusedError
 from minicluster.kubernetes.cache import Name, Place
 from minicluster.kubernetes.errors import ApiError
 from minicluster.kubernetes.resources import JOBS, MINICLUSTERS, RESOURCES
@@ -133,7 +134,7 @@ class Reconciler:
             objects.append(ObservedObject(planning.secret_key(cluster), uid))
         return Observed(
             objects=tuple(objects),
-            job=self._cache.jobs.get(place) if ours else None,
+            job=self._cache.job_of(name) if ours else None,
             pods=self._cache.reports(name, job.uid) if job and ours else (),
             refusals=refusals,
         )
@@ -174,7 +175,7 @@ class Reconciler:
         try:
             found = await self._api.read(MINICLUSTERS, name.namespace, name.name)
         except ApiError as error:
-            if error.status != NOT_FOUND:
+            if error.status != HTTPStatus.NOT_FOUND:
                 raise
             self._cache.forget_cluster(item)
             return False
@@ -193,13 +194,13 @@ class Reconciler:
             return ()
         except RefusedError as refused:
             error = refused.error
-            if error.is_passing and (error.status == CONFLICT or failures < PATIENCE):
+            if error.is_passing and (error.status == HTTPStatus.CONFLICT or failures < PATIENCE):
                 raise error from refused
             return (Refusal(refused.key, error.message),)
         return ()
 
     def _is_new(self, observed: Observed, name: Name) -> bool:
-        return observed.job is None and Place(JOBS.kind, name.namespace, name.name) in self._cache.jobs
+        return observed.job is None and self._cache.job_of(name) is not None
 
     async def _record(self, name: Name, item: Object, decided: Plan, failures: int) -> None:
         """Write the status if it says something new, then the Events that go with it."""
@@ -221,7 +222,7 @@ class Reconciler:
         try:
             return await self._api.patch(MINICLUSTERS, name.namespace, name.name, body, "status")
         except ApiError as error:
-            if error.status == NOT_FOUND:
+            if error.status == HTTPStatus.NOT_FOUND:
                 # Deleted, and no watch told: its objects, which the garbage collector takes, must not return.
                 self._cache.forget_cluster(item)
             raise
@@ -236,7 +237,7 @@ class Reconciler:
             try:
                 await self._api.create(events[0])
             except ApiError as error:
-                if error.is_passing and error.status != CONFLICT and failures < PATIENCE:
+                if error.is_passing and error.status != HTTPStatus.CONFLICT and failures < PATIENCE:
                     raise
                 if error.reason != "AlreadyExists":  # its answer was lost
                     log.warning("%s: an Event was not taken: %s", name, error)
@@ -249,7 +250,7 @@ class Reconciler:
             try:
                 await self._api.delete(RESOURCES[key.kind], name.namespace, key.name, uid)
             except ApiError as error:
-                if error.status != NOT_FOUND:
+                if error.status != HTTPStatus.NOT_FOUND:
                     raise
 
     def _uid(self, name: Name, key: ObjectKey, item: Object) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from minicluster.kubernetes.api import Selection
@@ -33,7 +34,6 @@ OURS = f"{LABEL_MANAGED_BY}={MANAGER}"
 # Jobs and pods have a status that counts; Secrets are never read.
 _WHOLE = (JOBS, PODS)
 _BARE = (CONFIG_MAPS, SERVICES, NETWORK_POLICIES, DISRUPTION_BUDGETS)
-GONE = 410
 FIRST_PAUSE = 0.2
 LAST_PAUSE = 30.0
 # A stream that lasted so long was a good one: what ends it is no reason to wait longer than the last time.
@@ -94,7 +94,7 @@ class Watch:
             except ApiError as error:
                 # 410: the server does not remember so far back, which is normal after it was restarted.
                 self._version = ""
-                await self._wait(error, 0.0 if error.status == GONE else error.retry_after)
+                await self._wait(error, 0.0 if error.status == HTTPStatus.GONE else error.retry_after)
             except (UnreachableError, AccessError) as error:
                 await self._wait(error, 0.0)
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from tests.kubernetes.harness import Api, ApiError, ControlPlane, until
@@ -135,6 +136,18 @@ def account(plane: ControlPlane) -> Path:
     """Return a kubeconfig of the operator's account, with the rights that are shipped."""
     grant(plane.api)
     return plane.user(ACCOUNT, ["system:serviceaccounts", f"system:serviceaccounts:{SYSTEM}"]).kubeconfig
+
+
+@contextlib.contextmanager
+def everywhere(plane: ControlPlane | None, folder: Path, nodes: int = 0) -> Iterator[Operator]:
+    """Have an operator for all namespaces, with the shipped rights, in which no defect may show."""
+    if plane is None:
+        pytest.skip("needs a control plane of its own, not the cluster of --kube-context")
+    if nodes:
+        plane.add_fake_nodes(nodes)
+    with running(account(plane), folder / "log") as found:
+        yield found
+    assert "defect" not in found.text()
 
 
 def path(namespace: str, name: str = "", sub: str = "") -> str:

@@ -168,7 +168,7 @@ def test_what_the_operator_may_do(
 
 @pytest.mark.parametrize("resource", [MINICLUSTERS, f"{MINICLUSTERS}/scale"])
 def test_who_may_edit_a_namespace_may_edit_its_miniclusters(release: Release, resource: str) -> None:
-    until(lambda: release.may("jane", "patch", resource, "default"), "the role to be added to `edit`")
+    assert until(lambda: release.may("jane", "patch", resource, "default"), "the role to be added to `edit`")
 
 
 @pytest.mark.parametrize(

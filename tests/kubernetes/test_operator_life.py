@@ -32,14 +32,8 @@ NODES = 6
 @pytest.fixture(scope="module")
 def operator(own_plane: ControlPlane | None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operator]:
     """An operator for all namespaces, and fake nodes for the pods."""
-    if own_plane is None:
-        pytest.skip("needs a control plane of its own, not the cluster of --kube-context")
-    own_plane.add_fake_nodes(NODES)
-    log = tmp_path_factory.mktemp("operator") / "log"
-    with operators.running(operators.account(own_plane), log) as found:
+    with operators.everywhere(own_plane, tmp_path_factory.mktemp("operator"), NODES) as found:
         yield found
-    assert "defect" not in found.text()
-    print(found.text()[-3000:])
 
 
 def pods(api: Api, namespace: str) -> list[dict[str, Any]]:
@@ -225,8 +219,7 @@ class TestChanging:
         item = settled(api, namespace, Resizing=("False", "AtSize"), PodsScheduled=("True", "AllScheduled"))
         until(lambda: len(pods(api, namespace)) == 4, "four pods")
         assert job(api, namespace)["spec"]["completions"] == 4
-        told = [reason for _, reason, _ in events(api, namespace)]
-        assert "Growing" in told
+        assert until(lambda: "Growing" in {reason for _, reason, _ in events(api, namespace)}, "the Event")
         api.merge(operators.path(namespace, "mc", "scale"), {"spec": {"replicas": 1}})
         until(lambda: len(pods(api, namespace)) == 1, "one pod")
 
