@@ -78,6 +78,7 @@ def pod(
     spec: dict[str, Any] = {
         "containers": [{"name": each, "image": "x"} for each in containers],
         "terminationGracePeriodSeconds": 0,
+        "schedulerName": "nobody",  # earlier tests leave nodes, and without one it is to have none
     }
     if node:
         spec["nodeName"] = node
