@@ -1,6 +1,7 @@
 # make demo   a ReaxFF molecular dynamics run over four brokers on this machine
 # make test   every test
 # make cluster   a real Kubernetes control plane on this machine, in the background; FAKE_NODES=3: with nodes
+#                that kwok plays; NODES=4: with real ones, on which pods run (needs root on Linux)
 # make cluster-down   end it
 # make lint   ruff, mypy and import-linter
 # make manifests   write deploy/manifests and the chart's CRD anew (needs helm)
@@ -12,7 +13,7 @@ BIN := $(VENV)/bin
 
 .PHONY: help demo test cluster cluster-down lint format manifests lock clean
 help:
-	@sed -n 's/^# make/make/p' Makefile
+	@sed -n 's/^# make/make/p; s/^#      /     /p' Makefile
 
 demo: $(VENV)/.ready
 	@$(BIN)/minicluster run examples/lammps-reaxff/minicluster.yaml
@@ -22,7 +23,7 @@ test: $(VENV)/.ready
 
 # eval "$$(make -s cluster)" points kubectl at it.
 cluster: $(VENV)/.ready
-	@$(BIN)/python -m tests.kubernetes.harness up $(if $(FAKE_NODES),--fake-nodes $(FAKE_NODES))
+	@$(BIN)/python -m tests.kubernetes.harness up $(if $(FAKE_NODES),--fake-nodes $(FAKE_NODES)) $(if $(NODES),--nodes $(NODES))
 
 cluster-down: $(VENV)/.ready
 	@$(BIN)/python -m tests.kubernetes.harness down

@@ -1,6 +1,7 @@
 """Options and settings of the whole test run."""
 
 import os
+import re
 import signal
 
 import hypothesis
@@ -16,6 +17,27 @@ for signum in (signal.SIGINT, signal.SIGHUP):
 # so that a run is repeatable; elsewhere each run looks for new ones.
 hypothesis.settings.register_profile("project", deadline=None, derandomize=bool(os.environ.get("CI")))
 hypothesis.settings.load_profile("project")
+
+
+# Files with tests on real nodes: one worker runs them all, as one cluster is enough for a machine. By name:
+# the process that deals out tests knows nothing else of them, and xdist_group does not work with pytest 9.2.
+NODES_FILES = r"pods_\w+|harness_nodes|harness_traces|cli_exec|operator_doors"
+ON_NODES = re.compile(rf".*/tests/kubernetes/test_({NODES_FILES})\.py")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """With `--dist loadfile`: give each worker whole files, and one worker all files with tests on nodes."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling  # noqa: PLC0415 - it is there if this is called
+
+    class Files(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            return "nodes" if ON_NODES.fullmatch(f"/{file}") else file
+
+    return Files(config, log)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

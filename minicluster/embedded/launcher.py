@@ -29,15 +29,18 @@ def write_bin(directory: Path) -> Path:
     It starts without `site` (half of Python's own start time), so it names where the packages are.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    code = _CODE.format(paths=_search_path())
     flux = directory / "flux"
     fresh = directory / ".flux.new"
-    fresh.write_text(
-        _SCRIPT.format(python=shlex.quote(sys.executable), code=shlex.quote(code)), "utf-8", "surrogateescape"
-    )
+    fresh.write_text(script(sys.executable, _search_path()), "utf-8", "surrogateescape")
     fresh.chmod(0o755)
     fresh.replace(flux)
     return flux
+
+
+def script(python: str, paths: list[str]) -> str:
+    """Return the program `flux` for a Python that finds the packages in `paths`."""
+    code = _CODE.format(paths=paths)
+    return _SCRIPT.format(python=shlex.quote(python), code=shlex.quote(code))
 
 
 def _search_path() -> list[str]:

@@ -11,9 +11,12 @@ from tests.kubernetes.harness import (
     Api,
     ContextError,
     ControlPlane,
+    HarnessError,
     MissingProgramsError,
     Options,
     cluster,
+    rack,
+    start,
     until,
 )
 from tests.kubernetes.harness.existing import ExistingCluster, connect
@@ -27,21 +30,37 @@ NEEDS = {
     "own_plane": (ETCD, kubernetes(), KWOK),
     "oldest_plane": (ETCD, kubernetes(OLDEST), KWOK),
     "helm": (HELM,),
+    "nodes": (),  # what they need besides is in `rack.supplies`, where it is clear that there can be any
 }
+NODES = 4
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Refuse tests on nodes in a file that tests/conftest.py does not know to have them."""
+    on_nodes = next(one.ON_NODES for one in config.pluginmanager.get_plugins() if hasattr(one, "ON_NODES"))
+    files = {item.path for item in items if "nodes" in getattr(item, "fixturenames", ())}
+    if unknown := sorted(file.name for file in files if not on_nodes.fullmatch(str(file))):
+        named = ", ".join(unknown)
+        raise pytest.UsageError(f"tests on nodes: let NODES_FILES in tests/conftest.py match {named}")
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Build the programs now if a test that was selected needs them: it takes longer than a test may."""
     named = {name for item in session.items for name in getattr(item, "fixturenames", ())}
     needed = [suite for name in sorted(NEEDS.keys() & named) for suite in NEEDS[name]]
-    if not needed or session.config.getoption("collectonly"):
+    if not NEEDS.keys() & named or session.config.getoption("collectonly"):
         return
     capture = session.config.pluginmanager.getplugin("capturemanager")
     with capture.global_and_fixture_disabled():
         try:
+            if "nodes" in named:
+                rack.supplies().held.close()
+        except HarnessError:
+            pass  # the tests say so, each for itself
+        try:
             for suite in needed:
                 locate(suite)
-        except MissingProgramsError:
+        except HarnessError:
             pass  # the tests say so, each for itself
 
 
@@ -76,6 +95,17 @@ def own_plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane | None]:
     require("own_plane")
     with cluster(Options(crds=[crd()], audit=True)) as plane:
         yield plane
+
+
+@pytest.fixture(scope="session")
+def nodes() -> Iterator[ControlPlane]:
+    """A control plane with four real nodes, the CRD, and the images of `node_images`; pods run on it."""
+    try:
+        started = start(Options(crds=[crd()], audit=True, nodes=NODES))
+    except MissingProgramsError as error:
+        unavailable(error)
+    yield started
+    started.stop()
 
 
 @pytest.fixture(scope="session")
@@ -127,3 +157,15 @@ def namespace(api: Api) -> Iterator[str]:
     )
     yield name
     api.delete(f"/api/v1/namespaces/{name}")
+
+
+@pytest.fixture
+def space(nodes: ControlPlane) -> Iterator[str]:
+    """A namespace on the cluster with nodes; its pods are gone at the end: they would take from the next."""
+    name = f"test-{secrets.token_hex(4)}"
+    nodes.api.create("/api/v1/namespaces", {"metadata": {"name": name}})
+    account = f"/api/v1/namespaces/{name}/serviceaccounts/default"
+    until(lambda: nodes.api.exists(account), f"the service account of {name}")
+    yield name
+    nodes.api.delete(f"/api/v1/namespaces/{name}")
+    nodes.api.call("DELETE", f"/api/v1/namespaces/{name}/pods?gracePeriodSeconds=0")

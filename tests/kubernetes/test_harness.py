@@ -20,6 +20,7 @@ from tests.kubernetes.harness import (
     ComponentError,
     ContextError,
     ControlPlane,
+    HarnessError,
     Options,
     cluster,
     end_pod,
@@ -247,6 +248,11 @@ def test_a_context_by_plug_in_is_refused(tmp_path: Path) -> None:
     file.write_text(json.dumps(document))
     with pytest.raises(ContextError, match="neither a client certificate nor a token"):
         read_access(file, "c")
+
+
+def test_a_cluster_that_began_without_nodes_has_no_network_for_them(plane: ControlPlane) -> None:
+    with pytest.raises(HarnessError, match=r"start the cluster with Options\(nodes=1\), or more"):
+        plane.add_nodes(1)
 
 
 def test_people_start_and_end_one_by_command(programs: None) -> None:

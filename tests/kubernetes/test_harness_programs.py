@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.kubernetes.harness import MissingProgramsError, building
-from tests.kubernetes.harness.lookup import ETCD, KWOK, SOURCES, kubernetes, locate
+from tests.kubernetes.harness.lookup import ETCD, KWOK, PAUSE, SOURCES, kubernetes, locate
 from tests.kubernetes.harness.reporting import unavailable
 
 KUBERNETES = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
@@ -19,7 +19,10 @@ build)
   [ -z "$FAILS" ] || { echo "$FAILS" >&2; exit 1; }
   /bin/sleep 0.2
   while [ "$1" != -o ]; do shift; done
-  echo program > "$2" ;;
+  case $2 in
+  */) for folder in */; do echo "$folder" > "$2${folder%/}"; done ;;
+  *) echo program > "$2" ;;
+  esac ;;
 esac
 """
 
@@ -87,6 +90,24 @@ def test_programs_that_belong_together_are_not_mixed(machine: Machine) -> None:
     assert {path.parent for path in locate(kubernetes(), machine.environ).values()} == {machine.path}
 
 
+def test_programs_without_a_kubelet_do_where_there_are_no_nodes(machine: Machine) -> None:
+    machine.install(machine.assets, *KUBERNETES)
+    assert set(locate(kubernetes(), machine.environ)) == set(KUBERNETES)
+
+
+def test_what_must_be_ours_is_built_even_if_there_is_one(machine: Machine) -> None:
+    machine.install(machine.path, "pause")
+    with pytest.raises(MissingProgramsError, match=r"^pause: there is no go on PATH to build them with$"):
+        locate(PAUSE, machine.environ)
+
+
+def test_nodes_need_a_kubelet_from_the_same_place(machine: Machine) -> None:
+    machine.install(machine.assets, *KUBERNETES)
+    machine.install(machine.path, *KUBERNETES, "kubelet", "kube-proxy")
+    found = locate(kubernetes(nodes=True), machine.environ)
+    assert {path.parent for path in found.values()} == {machine.path}
+
+
 @pytest.mark.parametrize(("wanted", "taken"), [("1.31", True), ("1.36", False), (None, True)])
 def test_a_wanted_version_is_asked_of_what_is_found(
     machine: Machine, wanted: str | None, taken: bool
@@ -143,6 +164,23 @@ def test_one_binary_goes_by_all_its_names(machine: Machine) -> None:
     assert {name: path.resolve().name for name, path in found.items()} == {"one": "thing", "two": "thing"}
 
 
+def test_a_module_with_folders_is_a_program_each(machine: Machine) -> None:
+    machine.install(machine.path, "go", script=GO)
+    for name in ("one", "two"):
+        (machine.sources / name).mkdir()
+    programs = {name: path.read_text() for name, path in machine.build().items()}
+    assert programs == {"one": "one/\n", "two": "two/\n"}
+
+
+def test_a_change_in_a_folder_is_another_build(machine: Machine) -> None:
+    machine.install(machine.path, "go", script=GO)
+    for name in ("one", "two"):
+        (machine.sources / name).mkdir()
+    before = machine.build()
+    (machine.sources / "one" / "main.go").write_text("package main\n")
+    assert machine.build() != before
+
+
 def test_a_second_build_is_none(machine: Machine) -> None:
     machine.install(machine.path, "go", script=GO)
     assert machine.build() == machine.build()
@@ -181,8 +219,9 @@ def test_what_an_interrupted_build_left_is_removed(machine: Machine) -> None:
 
 @pytest.mark.parametrize("sources", sorted(SOURCES.iterdir()), ids=lambda path: path.name)
 def test_sources_are_pinned_and_name_no_download_address(sources: Path) -> None:
-    assert {path.name for path in sources.iterdir()} == {"main.go", "go.mod", "go.sum"}
-    assert "://" not in "".join(path.read_text() for path in sources.iterdir())
+    files = [path for path in sources.rglob("*") if path.is_file()]
+    assert {path.name for path in files} == {"main.go", "go.mod", "go.sum"}
+    assert "://" not in "".join(path.read_text() for path in files)
 
 
 @pytest.mark.parametrize(

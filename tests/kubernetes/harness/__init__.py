@@ -7,12 +7,13 @@
         plane.api.get("/api/v1/namespaces")  # for the test itself
         plane.user("jane", ["developers"])   # a user without rights
         plane.add_fake_nodes(10)             # pods run on them, and end as they are told
+        plane.add_nodes(4)                   # with Options(nodes=1) or more: real ones, see nodes.py
         plane.restart_apiserver()
         plane.requests()                     # who asked for what
 
 or, to end it oneself, `plane = start(Options(...))` and `plane.stop()`. It is ready in about 3 s and ends
 with the process that started it, however that ends. By hand: `python -m tests.kubernetes.harness up` (`make
-cluster`). Programs are found by programs.py; where there are none, MissingProgramsError says why.
+cluster`). Programs are found by lookup.py; where there are none, MissingProgramsError says why.
 """
 
 from tests.kubernetes.harness.access import Access, default_kubeconfig, read_access

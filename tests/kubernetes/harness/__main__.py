@@ -9,17 +9,21 @@ import hashlib
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from tests.kubernetes.harness import state
 from tests.kubernetes.harness.access import read_access
 from tests.kubernetes.harness.api import BROKEN, Api
 from tests.kubernetes.harness.building import tell
 from tests.kubernetes.harness.control_plane import Options, start
-from tests.kubernetes.harness.errors import GuardianError, HarnessError
+from tests.kubernetes.harness.errors import ApiError, GuardianError, HarnessError
+from tests.kubernetes.harness.fake_nodes import node_names
 from tests.kubernetes.harness.processes import Guardian
 from tests.kubernetes.harness.waiting import until
 
+T = TypeVar("T")
 READY = "ready"  # a file that is there once the cluster is
 CHECKOUT = Path(__file__).resolve().parents[3]
 
@@ -44,9 +48,8 @@ def bring_up(options: argparse.Namespace) -> Path:
     # Imported here: `down` and `status` work without the project's own dependencies.
     from minicluster.spec import crd  # noqa: PLC0415
 
-    plane = start(
-        Options(version=options.version, crds=[crd()], audit=True), name=options.name, detached=True
-    )
+    wanted = Options(version=options.version, crds=[crd()], audit=True, nodes=options.nodes)
+    plane = start(wanted, name=options.name, detached=True)
     try:
         if options.fake_nodes:
             plane.add_fake_nodes(options.fake_nodes)
@@ -82,6 +85,8 @@ def status(options: argparse.Namespace) -> int:
     print(
         f"Kubernetes {said['version']} at {said['url']}, {'serving' if serves(directory) else 'not serving'}"
     )
+    for name, ready in nodes(directory).items():
+        print(f"  {name:24} {'Ready' if ready else 'not ready'}")
     for program, pid in Guardian(directory).pids().items():
         print(f"  {program:24} pid {pid}, log {directory / 'logs' / program}.log")
     return 0 if serves(directory) else 3
@@ -89,11 +94,26 @@ def status(options: argparse.Namespace) -> int:
 
 def serves(directory: Path) -> bool:
     """Ask the API server whether it is ready."""
+    return ask(directory, lambda api: api.exists("/readyz"), otherwise=False)
+
+
+def nodes(directory: Path) -> dict[str, bool]:
+    """Ask the API server for the nodes, and whether pods can go to them."""
+
+    def look(api: Api) -> dict[str, bool]:
+        ready = node_names(api, ready=True)
+        return {name: name in ready for name in sorted(node_names(api, ready=False))}
+
+    return ask(directory, look, {})
+
+
+def ask(directory: Path, question: Callable[[Api], T], otherwise: T) -> T:
+    """Ask the API server something, if it answers."""
     api = Api(read_access(directory / "kubeconfig"))
     try:
-        return api.exists("/readyz")
-    except BROKEN:
-        return False
+        return question(api)
+    except (*BROKEN, ApiError):
+        return otherwise
     finally:
         api.hang_up()
 
@@ -106,6 +126,9 @@ def main(arguments: list[str] | None = None) -> int:
     starting = commands.add_parser("up", help="start it, or find it running; prints an export of KUBECONFIG")
     starting.add_argument(
         "--fake-nodes", type=int, default=0, metavar="N", help="with N nodes that kwok plays"
+    )
+    starting.add_argument(
+        "--nodes", type=int, default=0, metavar="N", help="with N real nodes, on which pods run; needs root"
     )
     starting.add_argument(
         "--version", metavar="1.N", help="of Kubernetes, where not the pinned one is wanted"

@@ -58,9 +58,9 @@ def cache_folder(environ: Mapping[str, str]) -> Path:
 def key(sources: Path, version: str) -> str:
     """Name a build by everything that goes into it."""
     digest = hashlib.sha256(repr((version, SETTINGS, linking(sources))).encode())
-    for file in sorted(path for path in sources.iterdir() if path.is_file()):
+    for file in sorted(path for path in sources.rglob("*") if path.is_file()):
         content = file.read_bytes()
-        digest.update(f"{file.name} {len(content)}\n".encode() + content)
+        digest.update(f"{file.relative_to(sources)} {len(content)}\n".encode() + content)
     return f"{sources.name}-{digest.hexdigest()[:16]}"
 
 
@@ -106,17 +106,20 @@ def building_lock(target: Path, name: str) -> Iterator[None]:
 def compile_into(
     target: Path, go: str, sources: Path, programs: Sequence[str], environment: Mapping[str, str]
 ) -> None:
-    """Build beside the target, then rename; what an interrupted build left there is removed first."""
+    """Build beside the target, then rename; what an interrupted build left there is removed first.
+
+    A module is one program, which may go by several names, or has a folder for each of its programs.
+    """
     for leftover in target.parent.glob(f"{target.name}.build-*"):
         shutil.rmtree(leftover, ignore_errors=True)
     folder = Path(tempfile.mkdtemp(prefix=f"{target.name}.build-", dir=target.parent))
     try:
-        binary = folder / sources.name
-        argv = [go, "build", "-ldflags", linking(sources), "-o", str(binary), "."]
-        run(argv, sources, environment)
+        several = any(entry.is_dir() for entry in sources.iterdir())
+        place = [f"{folder}/", "./..."] if several else [str(folder / sources.name), "."]
+        run([go, "build", "-ldflags", linking(sources), "-o", *place], sources, environment)
         for program in programs:
-            if program != binary.name:
-                (folder / program).symlink_to(binary.name)
+            if not (folder / program).exists():
+                (folder / program).symlink_to(sources.name)
         folder.rename(target)
     finally:
         shutil.rmtree(folder, ignore_errors=True)

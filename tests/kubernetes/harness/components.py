@@ -104,6 +104,15 @@ def apiserver(endpoint: Endpoint, keys: Keys) -> dict[str, str]:
     }
 
 
+def attentive() -> tuple[dict[str, str], dict[str, str]]:
+    """Return what lets API server and controller-manager notice within seconds that a node died.
+
+    By default that takes 40 s, and its pods are given up after 5 min.
+    """
+    seconds = {f"default-{what}-toleration-seconds": "2" for what in ("not-ready", "unreachable")}
+    return seconds, {"node-monitor-period": "1s", "node-monitor-grace-period": "8s"}
+
+
 def audit(policy: Path, log: Path) -> dict[str, str]:
     """Return the further flags of an API server that logs every request."""
     return {"audit-policy-file": str(policy), "audit-log-path": str(log), "audit-log-mode": "blocking"}

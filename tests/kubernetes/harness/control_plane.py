@@ -5,7 +5,7 @@ import os
 import shutil
 import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from signal import Signals
 from typing import Any
@@ -13,14 +13,18 @@ from urllib.parse import quote
 
 import yaml
 
-from tests.kubernetes.harness import audit, components, fake_nodes, lookup, state
+from tests.kubernetes.harness import audit, components, fake_nodes, lookup, network, rack, state
 from tests.kubernetes.harness.access import Access, write_access
 from tests.kubernetes.harness.api import BROKEN, Api
 from tests.kubernetes.harness.certificates import Authority, Pair, authority, signing_pair
 from tests.kubernetes.harness.components import LOOPBACK, Endpoint, Flags, Keys
-from tests.kubernetes.harness.errors import ComponentError
+from tests.kubernetes.harness.errors import ComponentError, HarnessError
+from tests.kubernetes.harness.images import Image
 from tests.kubernetes.harness.lookup import Programs
+from tests.kubernetes.harness.network import IP_FREEBIND
+from tests.kubernetes.harness.nodes import Node
 from tests.kubernetes.harness.processes import Guardian, launch
+from tests.kubernetes.harness.rack import Rack
 from tests.kubernetes.harness.waiting import until
 
 READY_SECONDS = 90.0  # it takes 3 s; a machine that also builds something takes longer
@@ -37,7 +41,9 @@ class Options:
     crds: applied before the controller-manager starts: its autoscaler learns of later ones within 30 s only.
     apiserver, controller_manager, scheduler: flags that replace or join ours, without the dashes.
     audit: log who asked the API server for what; read by `ControlPlane.requests`.
-    address: where the API server listens; nodes need one that they can reach.
+    address: where the API server listens, without nodes.
+    nodes: so many real nodes, with the cluster's DNS; needs root, see node_programs.py.
+    images: what the nodes have, None for all of `node_images.build`.
     """
 
     version: str | None = None
@@ -47,6 +53,8 @@ class Options:
     scheduler: Flags = field(default_factory=dict)
     audit: bool = False
     address: str = LOOPBACK
+    nodes: int = 0
+    images: Sequence[Image] | None = None
 
 
 PLAIN = Options()
@@ -65,6 +73,7 @@ class ControlPlane:
     users: Authority
     guardian: Guardian
     programs: Programs
+    rack: Rack | None = None
 
     @property
     def kubeconfig(self) -> Path:
@@ -107,6 +116,17 @@ class ControlPlane:
         fake_nodes.add(self.api, names)
         return names
 
+    @property
+    def nodes(self) -> list[Node]:
+        """The real nodes, in the order of their numbers."""
+        return [] if self.rack is None else rack.existing(self, self.rack)
+
+    def add_nodes(self, count: int) -> list[Node]:
+        """Have this many real nodes (node-1, …), all Ready, with what the first ones have."""
+        if self.rack is None:
+            raise HarnessError("nodes need a network: start the cluster with Options(nodes=1), or more")
+        return rack.add(self, self.rack, count)
+
     def stop_apiserver(self, signal: Signals = Signals.SIGKILL) -> None:
         """Take the API server away; everything else stays."""
         self.guardian.stop("kube-apiserver", signal)
@@ -115,6 +135,8 @@ class ControlPlane:
     def start_apiserver(self) -> None:
         """Start the API server, at the place where it was; returns when it is ready."""
         flags = components.apiserver(self.endpoint, self.keys)
+        if self.rack is not None:
+            flags |= components.attentive()[0]
         if self.options.audit:
             policy = self.directory / "audit.yaml"
             policy.write_text(yaml.safe_dump(audit.POLICY))
@@ -162,28 +184,39 @@ def start(options: Options = PLAIN, *, name: str | None = None, detached: bool =
 
     Raises MissingProgramsError before anything is started, ComponentError for what does not come up.
     """
-    found = {**lookup.locate(lookup.kubernetes(options.version)), **lookup.locate(lookup.ETCD)}
-    created = state.create(name)
-    try:
-        port = reserve(options.address)
-        endpoint = Endpoint(options.address, port.getsockname()[1])
-        guardian = launch(created, [port], detached=detached)
-    except BaseException:
-        shutil.rmtree(created.directory, ignore_errors=True)
-        with contextlib.suppress(OSError):
-            os.close(created.lock)
-        raise
+    nodes = options.nodes > 0
+    shared = rack.reserve(options.images, options.version) if nodes else None
+    found = {**lookup.locate(lookup.kubernetes(options.version, nodes=nodes)), **lookup.locate(lookup.ETCD)}
+    held = [] if shared is None else [*shared.held]
+    with contextlib.ExitStack() as undone:
+        for one in held:
+            undone.callback(one.close)
+        created = state.create(name)
+        undone.callback(forget, created)
+        port = reserve(options.address) if shared is None else reserve(shared.network.host, early=True)
+        undone.callback(port.close)
+        endpoint = Endpoint(*port.getsockname())
+        guardian = launch(created, [port, *held], detached=detached)
+        undone.pop_all()
     try:
         guardian.start(
             "etcd", components.command(found["etcd"], components.etcd(created.directory / "data"), {})
         )
         plane = prepare(created.directory, options, endpoint, guardian, found)
+        plane = replace(plane, rack=shared)
         bring_up(plane)
     except BaseException:
         guardian.end()
         state.clean()
         raise
     return plane
+
+
+def forget(created: state.State) -> None:
+    """Remove the directory of a cluster that nobody guards."""
+    shutil.rmtree(created.directory, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        os.close(created.lock)
 
 
 @contextlib.contextmanager
@@ -196,14 +229,16 @@ def cluster(options: Options = PLAIN) -> Iterator[ControlPlane]:
         plane.stop()
 
 
-def reserve(address: str) -> socket.socket:
-    """Choose a free port and keep it from others.
+def reserve(address: str, *, early: bool = False) -> socket.socket:
+    """Choose a free port and keep it from others; early: before this machine has the address.
 
     Bound but not listening, it can still be listened on with SO_REUSEADDR, as Go does, and neither a search
     for a free port nor an outgoing connection gets it.
     """
     reserved = socket.socket()
     reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if early:
+        reserved.setsockopt(socket.IPPROTO_IP, IP_FREEBIND, 1)
     reserved.bind((address, 0))
     return reserved
 
@@ -231,6 +266,8 @@ def prepare(
 
 def bring_up(plane: ControlPlane) -> None:
     """Start the API server, then its clients: the controller-manager gives up where there is no server."""
+    if plane.rack is not None:
+        network.bring_up(plane.rack.network, plane.guardian)
     plane.start_apiserver()
     for crd in plane.options.crds:
         plane.api.create(CRDS, crd)
@@ -239,12 +276,17 @@ def bring_up(plane: ControlPlane) -> None:
     manager = plane.user("system:kube-controller-manager").kubeconfig
     scheduler = plane.user("system:kube-scheduler").kubeconfig
     flags = components.controller_manager(manager, plane.keys)
+    if plane.rack is not None:
+        flags |= components.attentive()[1]
     plane.run("kube-controller-manager", flags, plane.options.controller_manager)
     plane.run("kube-scheduler", components.scheduler(scheduler), plane.options.scheduler)
     for crd in plane.options.crds:
         wait_served(plane.api, crd)
     account = "kube-controller-manager", "to make the default service account"
     plane.wait(lambda: plane.api.exists(DEFAULT_ACCOUNT), *account)
+    if plane.rack is not None:
+        rack.start_dns(plane, plane.rack)
+        rack.add(plane, plane.rack, plane.options.nodes)
 
 
 def wait_established(api: Api, crd: Object) -> None:

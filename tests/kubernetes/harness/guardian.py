@@ -20,6 +20,7 @@ import contextlib
 import ctypes
 import json
 import os
+import runpy
 import select
 import shutil
 import signal
@@ -123,6 +124,8 @@ class Guardian:
             for pid in children_of(os.getpid()):
                 signal_tree(pid, signal.SIGKILL)
             time.sleep(0.005)
+        groups = runpy.run_path(str(Path(__file__).with_name("control_groups.py")))
+        groups["remove"](self.directory)
         shutil.rmtree(self.directory, ignore_errors=True)
 
 

@@ -29,6 +29,7 @@ class Suite:
     needed: tuple[str, ...]
     extras: tuple[str, ...] = ()
     version: str | None = None
+    ours: bool = False  # built always: another version, or another program of that name, would not do
 
     @property
     def sources(self) -> Path:
@@ -40,18 +41,31 @@ Programs = Mapping[str, Path]
 ETCD = Suite("etcd", ("etcd",))
 KWOK = Suite("kwok", ("kwok",))
 HELM = Suite("helm", ("helm",))
+CONTAINERD = Suite("containerd", ("containerd", "containerd-shim-runc-v2", "ctr"), ours=True)
+COREDNS = Suite("coredns", ("coredns",), ours=True)
+PAUSE = Suite("pause", ("pause",), ours=True)
+NODE_PROGRAMS = ("kubelet", "kube-proxy")
 
 
-def kubernetes(version: str | None = None) -> Suite:
-    """Return the suite of a minor version (`1.31`), taken as exactly that; None: of whatever is given."""
-    needed = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
-    return Suite(f"kubernetes-{version or KUBERNETES_VERSION}", needed, ("kubectl",), version)
+def kubernetes(version: str | None = None, *, nodes: bool = False) -> Suite:
+    """Return the suite of a minor version (`1.31`), taken as exactly that; None: of whatever is given.
+
+    With nodes their programs are needed too; without, a place that has none of them will do.
+    """
+    needed: tuple[str, ...] = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
+    extras: tuple[str, ...] = ("kubectl",)
+    if nodes:
+        needed += NODE_PROGRAMS
+    elif version in (None, KUBERNETES_VERSION):  # the others are built without
+        extras += NODE_PROGRAMS
+    return Suite(f"kubernetes-{version or KUBERNETES_VERSION}", needed, extras, version)
 
 
 def locate(suite: Suite, environ: Mapping[str, str] = os.environ) -> Programs:
     """Return the absolute paths of a suite's programs; raise MissingProgramsError, saying what was tried."""
     tried = []
-    for place, search in (("$" + ASSETS, environ.get(ASSETS)), ("PATH", environ.get("PATH"))):
+    places = (("$" + ASSETS, environ.get(ASSETS)), ("PATH", environ.get("PATH")))
+    for place, search in () if suite.ours else places:
         found, missing = look(suite, search)
         if not missing:
             return found
@@ -59,7 +73,7 @@ def locate(suite: Suite, environ: Mapping[str, str] = os.environ) -> Programs:
     try:
         return building.build(suite.sources, (*suite.needed, *suite.extras), environ)
     except MissingProgramsError as error:
-        raise MissingProgramsError(f"{suite.name}: {'; '.join(tried)}; {error}") from error
+        raise MissingProgramsError(f"{suite.name}: {'; '.join([*tried, str(error)])}") from error
 
 
 def look(suite: Suite, search: str | None) -> tuple[Programs, list[str]]:

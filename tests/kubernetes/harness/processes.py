@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from signal import Signals
-from typing import Any
+from typing import Any, Protocol
 
 from tests.kubernetes.harness.errors import ComponentError, GuardianError
 from tests.kubernetes.harness.state import MARK, State
@@ -20,6 +20,16 @@ SOCKET = "guardian"
 LOG_LINES = 15  # of a failed program's log, quoted in the error
 PATIENCE = 10.0  # seconds for a program to end by itself
 SECONDS = 30.0  # for an answer: it may come after the patience with a program
+
+
+class Held(Protocol):
+    """Something open, that the guardian is to keep open."""
+
+    def fileno(self) -> int:
+        """Return the descriptor."""
+
+    def close(self) -> None:
+        """Close it here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +116,8 @@ def ending(status: int) -> str:
     return f"exited with {os.waitstatus_to_exitcode(status)}"
 
 
-def launch(state: State, held: Sequence[socket.socket], *, detached: bool = False) -> Guardian:
-    """Start the guardian of a new cluster; it takes over the lock and the sockets that are given.
+def launch(state: State, held: Sequence[Held], *, detached: bool = False) -> Guardian:
+    """Start the guardian of a new cluster; it takes over the lock and what else is to stay open.
 
     It ends the cluster with this process, unless detached.
     """

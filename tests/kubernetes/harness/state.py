@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.kubernetes.harness import control_groups
 from tests.kubernetes.harness.errors import HarnessError
 
 MARK = "MINICLUSTER_TEST_CLUSTER"  # the environment variable that names a process's cluster
@@ -113,6 +114,7 @@ def sweep(folder: Path) -> None:
     for directory in folder.iterdir():
         if directory.is_dir() and not is_alive(directory):
             kill_marked(directory)
+            control_groups.remove(directory)
             shutil.rmtree(directory, ignore_errors=True)
 
 
