@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from broker_config import hostlist
 from broker_config.errors import BrokerTomlError, SettingsError
-from broker_config.settings import FLUXION_POLICIES, BrokerSettings, Network
+from broker_config.settings import FLUXION_POLICIES, BrokerSettings, Network, RunMode
 
 Value: TypeAlias = "str | bool | int | float | Mapping[str, Value] | list[Value]"
 
@@ -25,7 +25,7 @@ def render(settings: BrokerSettings) -> str:
     """
     if settings.broker_toml:
         check(settings.broker_toml)
-        return settings.broker_toml
+        return _with_door(settings)
     return dumps(tables(settings))
 
 
@@ -48,7 +48,28 @@ def tables(settings: BrokerSettings) -> dict[str, Mapping[str, Value]]:
         result["minicluster.scheduler-settings"] = {
             key: _value(key, it) for key, it in scheduler.settings.items()
         }
-    return result
+    return result | _modules(settings)
+
+
+def _modules(settings: BrokerSettings) -> dict[str, Mapping[str, Value]]:
+    """What the lead loads besides: a table a module, which holds its settings."""
+    if settings.door is None:
+        return {}
+    marks = settings.run_mode in (RunMode.PLAIN, RunMode.BATCH)
+    door = settings.door
+    table: dict[str, Value] = {"port": door.port, "directory": door.directory, "main-job": marks}
+    return {"minicluster.modules.door": table}
+
+
+def _with_door(settings: BrokerSettings) -> str:
+    """A user's own broker.toml, the door's table behind it where TOML allows one there."""
+    text = settings.broker_toml
+    extended = f"{text.rstrip()}\n\n{dumps(_modules(settings))}" if settings.door else text
+    try:
+        tomllib.loads(extended)
+    except tomllib.TOMLDecodeError:
+        return text
+    return extended
 
 
 def check(text: str) -> None:

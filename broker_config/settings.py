@@ -180,6 +180,14 @@ class Archive:
 
 
 @dataclass(frozen=True, slots=True)
+class DoorSettings:
+    """The lead broker's HTTPS door: its port, and where its files are."""
+
+    port: int = 8443
+    directory: str = "/etc/minicluster-curve"
+
+
+@dataclass(frozen=True, slots=True)
 class BrokerSettings:
     """Everything from which broker.toml, R, the certificate's place and the start script are rendered.
 
@@ -194,7 +202,7 @@ class BrokerSettings:
     mode: RunMode = RunMode.PLAIN
     command: Command = Command()
     batch_raw: bool = False
-    logs: str = "/tmp/fluxout"  # noqa: S108 - the field's documented default
+    logs: str = ""  # a directory for the output of batch jobs; empty: shown when they have ended
     submit: Submit = Submit()
     wrap: str = ""  # comma-separated words before the broker's own command line
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -213,6 +221,7 @@ class BrokerSettings:
     curve_path: str = "/run/minicluster/curve.cert"
     config_dir: str = "/etc/minicluster"
     broker_toml: str = ""
+    door: DoorSettings | None = None  # none on a local machine
 
     @property
     def run_mode(self) -> RunMode:

@@ -48,12 +48,13 @@ def render(settings: BrokerSettings) -> str:
         config_dir=shell.quote(settings.config_dir),
         curve_path=shell.quote(settings.curve_path),
         resources_path=shell.quote(settings.resources_path) if settings.node.cores is None else "",
-        logs=shell.quote(settings.logs),
+        logs=shell.quote(settings.logs) if settings.logs else "",
         archive=shell.quote(settings.archive.path) if settings.archive.path else "",
         drain_timeout=settings.archive.drain_timeout,
         remote_lead=settings.bursting.lead is not None,
         disable_socket=settings.disable_socket,
         complete_workers=settings.complete_workers,
+        door=settings.door is not None,
         interactive=mode is RunMode.INTERACTIVE,
         marks=mode in (RunMode.PLAIN, RunMode.BATCH),
         wrap=shell.join(settings.wrap.split(",")) + " " if settings.wrap else "",
@@ -88,7 +89,10 @@ def batch_script(settings: BrokerSettings) -> str:
     if settings.command.args:
         jobs = [[_argument_list(settings.command.args)]]
     return _template("batch.sh.j2").render(
-        name=settings.name, logs=shell.quote(settings.logs), quiet=settings.logging.quiet, jobs=jobs
+        name=settings.name,
+        logs=shell.quote(settings.logs) if settings.logs else "",
+        quiet=settings.logging.quiet,
+        jobs=jobs,
     )
 
 

@@ -39,6 +39,11 @@ class LeadEngine:
         self.listing = JobList(manager)
         self.info = JobInfo(manager)
 
+    @property
+    def policy(self) -> str:
+        """Return the name of the queue policy that decides."""
+        return self._manager.parts.scheduler.policy.name
+
     def start_queue(self) -> None:
         """Begin to schedule."""
         self._manager.ready = True
@@ -134,6 +139,7 @@ def _register(registry: Registry, engine: LeadEngine, manager: JobManager, resou
         "resource.drain": resources.drain,
         "resource.undrain": resources.undrain,
         "resource.sched-status": resources.sched_status,
+        "sched.resource-status": resources.sched_status,
         "content.dump": lambda request: dump.dump(manager, request),
     }
     for topic, handler in topics.items():

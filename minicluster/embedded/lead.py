@@ -15,6 +15,7 @@ from minicluster.embedded.execution import Execution
 from minicluster.embedded.forwarding import LeadSide
 from minicluster.embedded.log import ERR, INFO, WARNING
 from minicluster.embedded.membership import Membership
+from minicluster.embedded.modules import Modules
 from minicluster.embedded.overlay import LeadOverlay
 from minicluster.embedded.ports import JSON, LeadContext
 from minicluster.embedded.program import Program
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from minicluster.embedded.services import Request
 
 _GOODBYE_TIMEOUT = 10.0
+# In Flux's order, whose numbers state-machine.monitor tells.
+_STATES = ("load-builtins", "join", "config-sync", "init", "quorum", "run", "cleanup", "shutdown")
 
 
 class Lead(Broker):
@@ -44,6 +47,7 @@ class Lead(Broker):
         self.attributes.set("broker.quorum", self._quorum)
         if overlay.endpoint:
             self.attributes.set("tbon.endpoint", overlay.endpoint)
+        self._modules = Modules(self.config, self.uri, self.log, self.reaper)
         self._register()
         try:
             engine, tasks = await self._begin(overlay)
@@ -54,6 +58,7 @@ class Lead(Broker):
         finally:
             self._finished.set()
             await asyncio.sleep(0)  # streams of shutdown.start tell their clients
+            await self._modules.close()
             await self.close()
             overlay.close()
         return self._code
@@ -74,6 +79,7 @@ class Lead(Broker):
         host = self.place.boot.hosts[0]
         tasks = Tasks(overlay, self.reaper, self.surroundings(), host, self.grace)
         engine = build_lead_services(self._context(execution, resources), self.registry)
+        self.attributes.set("minicluster.queue-policy", engine.policy)
         execution.events = engine.events
         execution.register(self.registry)
         forwarding = LeadSide(overlay, self.registry)
@@ -83,6 +89,7 @@ class Lead(Broker):
         membership.register(self.registry)
         self._membership = membership
         await self.open()
+        self._modules.start()
         membership.begin()
         engine.start_queue()
         return engine, tasks
@@ -114,10 +121,19 @@ class Lead(Broker):
     def _register(self) -> None:
         self.registry.register("shutdown.start", self._shutdown)
         self.registry.register("state-machine.get", self._state)
+        self.registry.register("state-machine.monitor", self._states)
         self._state_name, self._since = "quorum", time.time()
+        self._entered = asyncio.Event()
 
     async def _state(self, _request: Request) -> JSON:
         return {"state": self._state_name, "duration": time.time() - self._since}
+
+    async def _states(self, _request: Request) -> AsyncIterator[JSON]:
+        """Flux's numbers of the states, each as it is entered."""
+        while True:
+            entered = self._entered
+            yield {"state": _STATES.index(self._state_name)}
+            await entered.wait()
 
     async def _shutdown(self, _request: Request) -> AsyncIterator[JSON]:
         self.log(INFO, "shutdown: asked for by a client")
@@ -128,6 +144,8 @@ class Lead(Broker):
     def _enter(self, state: str) -> None:
         self.log(INFO, f"{self._state_name}->{state} {time.time() - self._since:.3f}s", "state-machine")
         self._state_name, self._since = state, time.time()
+        self._entered.set()
+        self._entered = asyncio.Event()
 
     def _members_changed(self, online: int) -> None:
         if online >= self._quorum and self._state_name == "quorum":

@@ -115,8 +115,11 @@ def _listening(path: Path) -> socket.socket:
         )
     path.unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    listener.bind(os.fsencode(path))
-    path.chmod(0o600)
+    before = os.umask(0o177)  # not even for a moment is it anybody else's
+    try:
+        listener.bind(os.fsencode(path))
+    finally:
+        os.umask(before)
     return listener
 
 

@@ -30,6 +30,8 @@ _COMMANDS = {
     "uptime": ("commands.uptime", "show how long the instance has been up"),
     "version": ("commands.version", "show the version"),
 }
+# For this project's own use; real Flux has no such commands, and `flux --help` does not show them.
+_HIDDEN = {"minicluster-relay": "relay"}
 # What real Flux has besides.
 _ABSENT = (
     "admin archive bulksubmit config content cron dmesg env event exec fortune fsck gc hostlist "
@@ -49,13 +51,13 @@ def main(argv: list[str] | None = None) -> int:
         print(_usage())
         return 0 if arguments else 1
     name = "version" if arguments[0] in ("-V", "--version") else arguments[0]
-    if name not in _COMMANDS:
+    if name not in _COMMANDS and name not in _HIDDEN:
         return _unknown(name)
     return _run(name, arguments[1:])
 
 
 def _run(name: str, arguments: list[str]) -> int:
-    module_name = _COMMANDS[name][0]
+    module_name = _HIDDEN.get(name) or _COMMANDS[name][0]
     try:
         module = importlib.import_module(f"minicluster.embedded.{module_name}")
         if module_name.startswith("commands."):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from broker_config import hostlist
+from broker_config import hostlist, idset
+from minicluster.embedded.errors import RpcError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import AsyncIterator, Callable, Sequence
 
     from minicluster.embedded.overlay import LeadOverlay
     from minicluster.embedded.ports import JSON
@@ -36,6 +39,7 @@ class Membership:
         self._engine = engine
         self._hosts = hosts
         self._ranks = {rank: Standing("offline", time.time()) for rank in range(len(hosts))}
+        self._changed = asyncio.Event()
 
     def begin(self) -> None:
         """Join the lead itself, then whoever comes."""
@@ -48,13 +52,18 @@ class Membership:
     def _join(self, rank: int, host: str) -> None:
         self._ranks[rank] = Standing("full", time.time())
         self._engine.rank_up(rank, host)
-        self.on_change(self.online)
+        self._tell()
 
     def _leave(self, rank: int, reason: str, lost: bool) -> None:
         self._ranks[rank] = Standing("lost" if lost else "offline", time.time(), reason)
         self._engine.rank_down(rank, reason)
         for tell in self.on_gone:
             tell(rank)
+        self._tell()
+
+    def _tell(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
         self.on_change(self.online)
 
     @property
@@ -67,9 +76,20 @@ class Membership:
         return hostlist.encode(self._hosts[rank] for rank, its in self._ranks.items() if its.status != "full")
 
     def register(self, registry: Registry) -> None:
-        """Serve overlay.health and overlay.stats-get."""
+        """Serve overlay.health, overlay.stats-get and groups.get."""
         registry.register("overlay.health", self._health)
         registry.register("overlay.stats-get", self._stats)
+        registry.register("groups.get", self._group)
+
+    async def _group(self, request: Request) -> AsyncIterator[JSON]:
+        """groups.get: the ranks that are there, now and on each change; there is no other group."""
+        if request.payload.get("name") != "broker.online":
+            raise RpcError(errno.ENOENT, "the only group is broker.online")
+        while True:
+            changed = self._changed
+            full = (rank for rank, standing in self._ranks.items() if standing.status == "full")
+            yield {"members": idset.encode(full)}
+            await changed.wait()
 
     def _told(self, rank: int) -> JSON:
         its = self._ranks[rank]
@@ -89,4 +109,5 @@ class Membership:
             "lost": self._overlay.lost,
             "refused": sum(refused.values()),
             "refused-addresses": refused,
+            "turned-away": self._overlay.turned_away.fresh(),
         }

@@ -22,6 +22,7 @@ from minicluster.embedded import wire
 from minicluster.embedded.errors import BootError
 from minicluster.embedded.log import DEBUG, ERR, INFO, WARNING, Log
 from minicluster.embedded.ports import JSON
+from minicluster.embedded.turned_away import TurnedAway
 
 if TYPE_CHECKING:
     from minicluster.embedded.configuration import Bootstrap
@@ -72,6 +73,7 @@ class LeadOverlay(_Overlay):
     def __init__(self, place: Bootstrap, log: Log, timing: Timing) -> None:
         super().__init__(place, log, timing)
         self.refused: Counter[str] = Counter()  # connections by address
+        self.turned_away = TurnedAway()
         self.lost = 0  # links
         self.uuid = str(uuid.uuid4())
         self.endpoint = ""
@@ -134,6 +136,7 @@ class LeadOverlay(_Overlay):
         if reason is not None:
             self._log(ERR, f"rejecting connection from {host} (rank {rank}): {reason}", "overlay")
             self.refused[host] += 1
+            self.turned_away.note(host, reason)
             self._send_to(identity, {"type": "refused", "reason": reason})
             return
         assert isinstance(rank, int)  # noqa: S101 - _objection looked
@@ -142,6 +145,7 @@ class LeadOverlay(_Overlay):
         self._empty.clear()
         welcome = {"type": "welcome", "uuid": self.uuid, "hosts": list(self._place.hosts)}
         if self._send_to(identity, welcome):
+            self.turned_away.forget(host)
             self._log(DEBUG, f"accepted {host} (rank {rank})", "overlay")
             self.joined(rank, host)
 
@@ -159,6 +163,7 @@ class LeadOverlay(_Overlay):
     def _refused(self, address: str) -> None:
         """Count a peer with another certificate, and log its first tries; it never stops."""
         self.refused[address] += 1
+        self.turned_away.note(address, "wrong certificate")
         count = self.refused[address]
         if count & (count - 1) == 0:
             text = f"refused a broker from {address} ({count}x): it does not have this instance's certificate"

@@ -119,7 +119,7 @@ class ResourceStatus:
         """resource.undrain."""
         ranks = self._targets(request)
         mode = request.payload.get("mode") or ""
-        if mode not in ("", "force"):
+        if mode not in ("", "update", "overwrite", "force-overwrite"):
             raise RpcError(errno.EINVAL, f"invalid undrain mode '{mode}' specified")
         absent = [rank for rank in ranks if rank not in self._drains]
         if absent and not mode:

@@ -14,9 +14,12 @@ from broker_config.settings import (
     BrokerSettings,
     BurstCluster,
     Bursting,
+    Command,
+    DoorSettings,
     Endpoint,
     LeadBroker,
     Network,
+    RunMode,
     Scheduler,
 )
 
@@ -195,3 +198,56 @@ def test_users_own_text_that_no_broker_could_start_from(text, message):
     """Every message says what is missing."""
     with pytest.raises(BrokerTomlError, match=message):
         broker_toml.check(text)
+
+
+DOOR = DoorSettings(9443, "/etc/keys")
+
+
+def test_no_door_no_module():
+    """A local machine's lead loads nothing besides."""
+    assert "modules" not in rendered()["minicluster"]
+
+
+@pytest.mark.parametrize(
+    ("more", "main_job"),
+    [
+        pytest.param({"command": Command("true")}, True, id="plain"),
+        pytest.param({"command": Command("true"), "mode": RunMode.BATCH}, True, id="batch"),
+        pytest.param({"command": Command("true"), "mode": RunMode.LAUNCHER}, False, id="launcher"),
+        pytest.param({}, False, id="interactive"),
+    ],
+)
+def test_door(more, main_job):
+    """Where it listens, where its files are, and whether a main job is to be looked for."""
+    modules = rendered(door=DOOR, **more)["minicluster"]["modules"]
+    assert modules == {"door": {"port": 9443, "directory": "/etc/keys", "main-job": main_job}}
+
+
+USERS = '[bootstrap]\nhosts = [{host="mc-0"}]\n'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(USERS, id="bootstrap-only"),
+        pytest.param(f'{USERS}[minicluster]\nqueue-policy = "easy"', id="our-table"),
+        pytest.param(f"{USERS}# end", id="comment"),
+    ],
+)
+def test_door_beside_the_users_own_text(text):
+    """Its table comes behind the text, which stays as it is."""
+    shown = broker_toml.render(BrokerSettings("mc", broker_toml=text, door=DOOR))
+    assert shown.startswith(text.rstrip())
+    assert tomllib.loads(shown)["minicluster"]["modules"]["door"]["port"] == 9443
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(f"minicluster = {{}}\n{USERS}", id="inline-table"),
+        pytest.param(f"{USERS}[minicluster.modules.door]\nport = 1\n", id="their-own-door"),
+    ],
+)
+def test_no_door_where_toml_allows_no_table(text):
+    """The text is used as it is."""
+    assert broker_toml.render(BrokerSettings("mc", broker_toml=text, door=DOOR)) == text

@@ -13,6 +13,7 @@ from broker_config.settings import (
     BurstCluster,
     Bursting,
     Command,
+    DoorSettings,
     Endpoint,
     FluxView,
     Hooks,
@@ -71,6 +72,9 @@ TABLE = {
     "batch": Settings(
         "mc", size=2, mode=RunMode.BATCH, command=Command("echo one\necho two; exit 2\n"), network=SERVICE
     ),
+    "batch-logs": Settings(
+        "mc", mode=RunMode.BATCH, logs="/data/out put", command=Command("echo one"), network=SERVICE
+    ),
     "batch-raw": Settings(
         "mc",
         mode=RunMode.BATCH,
@@ -92,6 +96,14 @@ TABLE = {
         size=2,
         network=Network("burst", "lab"),
         bursting=Bursting(LeadBroker("24.1.2.3", "mc", 3, 30093), clusters=(BurstCluster("burst-0", 2),)),
+    ),
+    "door": Settings(
+        "mc",
+        size=2,
+        command=Command("hostname"),
+        network=SERVICE,
+        archive=Archive("/data/state.tgz"),
+        door=DoorSettings(9443, "/etc/keys"),
     ),
     "local": Settings(
         "mc",

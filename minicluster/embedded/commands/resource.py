@@ -203,4 +203,4 @@ def _drain(client: Client, options: argparse.Namespace) -> None:
 
 
 def _undrain(client: Client, options: argparse.Namespace) -> None:
-    client.rpc("resource.undrain", {"targets": options.targets, "mode": "force" if options.force else ""})
+    client.rpc("resource.undrain", {"targets": options.targets, "mode": "overwrite" if options.force else ""})

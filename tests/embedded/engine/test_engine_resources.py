@@ -116,7 +116,7 @@ def test_refusals(bench: Any, topic: str, payload: Any, refusal: tuple[int, str]
 
 
 def test_undrain_by_force(bench: Any) -> None:
-    assert bench.call("resource.undrain", targets="0-1", mode="force") == {}
+    assert bench.call("resource.undrain", targets="0-1", mode="overwrite") == {}
 
 
 def test_drains_survive_a_restart(bench: Any) -> None:

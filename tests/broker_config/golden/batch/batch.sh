@@ -1,13 +1,11 @@
 #!/bin/sh
 # The jobs of MiniCluster mc, one a line of its command; ends with the highest of their exit codes.
-logs=/tmp/fluxout
-mkdir -p -- "$logs" || exit 1
 jobs='' worst=0
 
 job() {
     number=$1
     shift
-    if id=$(flux submit --output="$logs/job-$number.out" --error="$logs/job-$number.err" "$@"); then
+    if id=$(flux submit "$@"); then
         jobs="$jobs $number:$id"
     else
         ended "$number" 1
@@ -15,7 +13,7 @@ job() {
 }
 
 ended() {
-    echo "job $1 ended with $2: $logs/job-$1.out, $logs/job-$1.err"
+    echo "job $1 ended with $2"
     [ "$2" -le "$worst" ] || worst=$2
 }
 
@@ -23,7 +21,7 @@ job 0 echo one
 job 1 sh -c 'echo two; exit 2'
 
 for each in $jobs; do
-    flux job attach "${each#*:}" >/dev/null 2>&1
+    flux job attach "${each#*:}"
     ended "${each%%:*}" "$?"
 done
 exit "$worst"

@@ -2,6 +2,7 @@
 # How every broker of MiniCluster mc starts.
 #   sh start.sh        a broker: index 0 is the lead, the others follow it
 #   sh start.sh main   what the lead's broker runs once enough brokers have joined
+#   sh start.sh relay, sh start.sh shell [-- COMMAND...]   for people, in the container of the lead's broker
 
 config=${MINICLUSTER_CONFIG:-/etc/minicluster}
 run=${MINICLUSTER_RUN:-/run/minicluster}
@@ -9,7 +10,6 @@ state=${MINICLUSTER_STATE:-$run/state}
 index=${JOB_COMPLETION_INDEX-}
 role=${JOB_COMPLETION_INDEX:+follower}
 [ "$index" != 0 ] || role=lead
-logs=/tmp/fluxout
 archive=/data/state.tgz
 uri=local://$run/local
 broker='' starting='' nap='' signal='' caught='' killed='' leaving='' code=''
@@ -93,7 +93,6 @@ prepare() {
     done
     { mkdir -p -- "$run" && chmod 700 "$run"; } 2>/dev/null ||
         die "cannot make $run private to uid $(id -u): mount an emptyDir there, or let MINICLUSTER_RUN name a directory of this user"
-    mkdir -p -- "$logs" 2>/dev/null || warn "cannot make $logs, where jobs' output belongs: choose another directory in containers[].logs"
     certificate
 }
 
@@ -214,7 +213,7 @@ lead() {
         fi
         say "restoring from $restore"
         MINICLUSTER_RESTORED=yes
-        set -- "-Scontent.restore=$restore"
+        set -- "$@" "-Scontent.restore=$restore"
     fi
     dump=$(dirname -- "$archive")/.saving.$(basename -- "$archive")
     mkdir -p -- "$(dirname -- "$archive")" || die "cannot make the directory of $archive (archive.path): its volume must be writable"
@@ -290,6 +289,35 @@ follower() {
     done
 }
 
+# People come beside a running broker, with what it has after all hooks: the environment, the directory.
+remember() {
+    (umask 077 && export -p >"$run/environment") || warn "cannot write $run/environment: jobs cannot be sent from outside"
+}
+
+visit() {
+    terminal=${TERM-}
+    [ -r "$run/environment" ] || die "the broker of this pod has not begun yet, or is none: there is no $run/environment"
+    . "$run/environment"
+    [ -z "$terminal" ] || export TERM="$terminal"
+    cd -- "$PWD" 2>/dev/null
+    export FLUX_URI="$uri"
+    if [ "$1" = shell ]; then
+        shift
+        [ "${1-}" != -- ] || shift
+        [ $# -gt 0 ] || set -- "$(command -v bash || command -v sh)"
+        exec "$@"
+    fi
+    if grep -q minicluster.embedded "$(command -v flux)"; then
+        exec flux minicluster-relay "$uri"
+    fi
+    exec flux python -c 'import sys
+sys.path.insert(0, sys.argv.pop(1))
+from minicluster.instance.flux_helper import main
+sys.exit(main())' "$config/flux_modules.zip" "$uri"
+}
+
+case ${1-} in relay | shell) visit "$@" ;; esac
+
 ( : <&0 ) 2>/dev/null || exec </dev/null
 trap 'finish "$?"' EXIT
 trap 'on_signal 15' TERM
@@ -302,6 +330,7 @@ export PATH
 find_flux
 prepare
 if [ "$role" = lead ]; then
+    remember
     lead
 else
     follower

@@ -1,0 +1,195 @@
+"""The thread that follows the instance and keeps the board current.
+
+Which brokers are there, and the instance's own state, are pushed by the broker. What is drained, what is busy
+and who was turned away are looked up: while somebody watches every POLL seconds, else when somebody asks.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from broker_config import hostlist
+from minicluster.embedded.jobid import f58plain
+from minicluster.flux_modules.door import status
+from minicluster.flux_modules.door.errors import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from minicluster.flux_modules.door.board import Board
+    from minicluster.flux_modules.door.link import JSON, Link
+
+POLL = 1.0
+"""Seconds between two looks while somebody watches."""
+EAGER_POLL = 0.2
+"""The same while a drain takes effect or a drained rank is busy: somebody waits for that."""
+TIMEOUT = 10.0
+"""Seconds that the broker has for one answer."""
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 15.0
+"""Seconds before a broken link is made anew."""
+_IDLE = 60.0
+_RUN = 5  # Flux's number of the state in which the initial program runs
+
+
+class Follower(threading.Thread):
+    """Looks through a link of its own, made by `connect` in this thread; `broke` is told why it broke."""
+
+    def __init__(
+        self, board: Board, connect: Callable[[], Link], broke: Callable[[Exception], None], *, main_job: bool
+    ) -> None:
+        super().__init__(name="door-follower", daemon=True)
+        self._board = board
+        self._connect = connect
+        self._broke = broke
+        self._main_job = main_job
+        self._link: Link | None = None
+        self._wanted = threading.Event()
+        self._ending = threading.Event()
+        self._online = ""
+        self._running = False
+        self._policy = ""
+        self._main = 0  # the main job's id
+        self._journal = 0  # the request that looks for it
+        self._history_over = False
+        self._eager = False
+        self._hosts: list[str] = []
+
+    @property
+    def _closed(self) -> bool:
+        return self._ending.is_set()
+
+    def wake(self) -> None:
+        """Somebody wants a newer status."""
+        self._wanted.set()
+        link = self._link
+        if link is not None:
+            link.wake()
+
+    def close(self) -> None:
+        """End soon."""
+        self._ending.set()
+        self.wake()
+
+    def run(self) -> None:
+        """Follow until `close`; a link that breaks is made anew, and there is no status meanwhile."""
+        pause = FIRST_PAUSE
+        while not self._closed:
+            began = time.monotonic()
+            try:
+                link = self._link = self._connect()
+                try:
+                    self._follow(link)
+                finally:
+                    self._link = None
+                    link.close()
+            except Exception as error:  # noqa: BLE001 - whatever the broker answers, the door stays
+                self._board.clear()
+                pause = FIRST_PAUSE if time.monotonic() - began > LONGEST_PAUSE else pause
+                if not self._closed:
+                    self._broke(error)
+                    self._ending.wait(pause)
+                pause = min(2 * pause, LONGEST_PAUSE)
+
+    def _follow(self, link: Link) -> None:
+        self._forget()
+        link.call("groups.get", {"name": "broker.online"}, self._take_online)
+        link.call("state-machine.monitor", {}, self._take_state)
+        static = _static(link)
+        self._hosts = hostlist.decode(_attribute(link, "hostlist"))
+        while not self._closed:
+            began = time.monotonic()
+            self._wanted.clear()
+            self._board.begin()
+            report = {**static, **self._look(link)}
+            self._board.publish(report)
+            pause = EAGER_POLL if self._eager else POLL
+            self._wait(link, began, pause if self._board.watched else _IDLE)
+
+    def _forget(self) -> None:
+        """A new link: nothing is known of what is behind it."""
+        self._online, self._running, self._policy = "", False, ""
+        self._main, self._journal, self._history_over = 0, 0, False
+
+    def _wait(self, link: Link, began: float, pause: float) -> None:
+        """Hand out what comes until the next look is due: it is wanted, or the time came."""
+        ended = time.monotonic()
+        rested = ended + (ended - began)  # never busy for more than half of the time
+        while not self._closed:
+            due = rested if self._wanted.is_set() else began + pause
+            left = due - time.monotonic()
+            if left <= 0:
+                return
+            link.dispatch(left)
+
+    def _look(self, link: Link) -> JSON:
+        self._seek_main(link)
+        # Real Flux loads its scheduler after the door.
+        self._policy = self._policy or link.queue_policy()
+        drains = status.drains(_asked(link, "resource.status"))
+        # From the scheduler itself, where it answers: a rank that it knows to be drained and that is not busy
+        # stays idle; before it knows, an allocation may be on its way.
+        resources = _asked(link, "sched.resource-status") or _asked(link, "resource.sched-status")
+        known = status.known(drains, status.ranks_of(resources, "down"))
+        busy = status.ranks_of(resources, "allocated")
+        self._eager = known != drains or status.meet(status.union(known), busy)
+        seen = {
+            "online": self._online,
+            "drained": status.union(known),
+            "drains": known,
+            "busy": busy,
+            "running": self._running,
+            "jobid": f58plain(self._main) if self._main else "",
+            "queue_policy": self._policy,
+            "troubles": status.troubles(link.turned_away(), _asked(link, "overlay.health"), self._hosts),
+        }
+        return {**seen, "online": self._online}  # it may have been pushed meanwhile
+
+    def _seek_main(self, link: Link) -> None:
+        """Listen for jobs from the instance's first work on until the main job is found."""
+        if self._main_job and self._running and not (self._journal or self._main):
+            self._journal = link.call("job-manager.events-journal", {"full": True}, self._take_jobs)
+        elif self._journal and self._main and self._history_over:
+            link.cancel(self._journal)
+            self._journal = 0
+
+    # -- what the broker pushes ------------------------------------------------------------------------
+
+    def _take_online(self, answer: JSON | None, _refusal: Refused | None) -> None:
+        if answer is not None:
+            self._online = answer["members"]
+            self._wanted.set()
+
+    def _take_state(self, answer: JSON | None, _refusal: Refused | None) -> None:
+        if answer is not None:
+            self._running = self._running or answer["state"] >= _RUN
+            self._policy = ""
+            self._wanted.set()
+
+    def _take_jobs(self, answer: JSON | None, _refusal: Refused | None) -> None:
+        if answer is None:
+            return
+        if answer["id"] == -1:
+            self._history_over = True
+        elif answer["id"] > self._main and status.is_main(answer.get("jobspec")):
+            self._main = answer["id"]  # of several, in a restored instance, the newest is meant
+        self._wanted.set()
+
+
+def _static(link: Link) -> JSON:
+    """What does not change while the instance lives."""
+    version, size = (_attribute(link, name) for name in ("version", "size"))
+    return {"engine": link.engine, "version": version, "size": int(size)}
+
+
+def _attribute(link: Link, name: str) -> str:
+    return str(link.rpc("attr.get", {"name": name}, TIMEOUT)["value"])
+
+
+def _asked(link: Link, topic: str) -> JSON:
+    """An answer; nothing where the service is not there (yet, or any more: rc1, rc3)."""
+    try:
+        return link.rpc(topic, {}, TIMEOUT)
+    except Refused:
+        return {}

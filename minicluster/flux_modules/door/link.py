@@ -1,0 +1,45 @@
+"""The connection to the lead broker: one a thread, with the same topics for both engines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from minicluster.flux_modules.door.errors import Refused
+
+    JSON = dict[str, Any]
+    # Gets each answer: a payload, or the refusal that ends the request (ENODATA: the end of a stream).
+    Taker = Callable[[JSON | None, Refused | None], None]
+
+
+class Link(Protocol):
+    """Every method but `wake` belongs to the thread that made the link; all raise BrokerGone."""
+
+    engine: str
+
+    def call(self, topic: str, payload: JSON, taker: Taker) -> int:
+        """Ask for a stream of answers; `taker` is called within `dispatch` and `rpc`. Returns its number."""
+
+    def cancel(self, number: int) -> None:
+        """Ask for no more of a stream; its taker is not called any more."""
+
+    def rpc(self, topic: str, payload: JSON, timeout: float) -> JSON:
+        """Return the one answer. Raises Refused, with ETIMEDOUT after `timeout` seconds."""
+
+    def dispatch(self, timeout: float) -> None:
+        """Wait for answers of streams, for `wake`, or for `timeout` seconds; hand out what came."""
+
+    def wake(self) -> None:
+        """Have `dispatch` return: the one method for other threads."""
+
+    def queue_policy(self) -> str:
+        """Return which policy is really loaded."""
+
+    def turned_away(self) -> Sequence[str]:
+        """Return whom the lead turned away lately and why, newest first."""
+
+    def close(self) -> None:
+        """Hang up."""

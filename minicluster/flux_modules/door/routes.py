@@ -1,0 +1,96 @@
+"""What the door serves: a table that others may add to.
+
+An operation gets the query and the body (both objects, perhaps empty) and returns one object, or an iterator
+of objects, each sent as a line of its own when it comes. It raises BadRequest, Refused or BrokerGone.
+"""
+
+from __future__ import annotations
+
+import errno
+from typing import TYPE_CHECKING
+
+from broker_config import idset
+from broker_config.errors import IdsetError
+from minicluster.flux_modules.door.errors import BadRequest, BrokerGone, Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from minicluster.flux_modules.door.board import Board
+    from minicluster.flux_modules.door.link import JSON, Link
+
+    Answer = JSON | Iterator[JSON]
+    Operation = Callable[[Mapping[str, str], JSON], Answer]
+    # path → HTTP method → operation
+    Routes = Mapping[str, Mapping[str, Operation]]
+
+TIMEOUT = 10.0
+"""Seconds that the broker has for carrying an order out."""
+
+
+def routes(board: Board, connect: Callable[[], Link]) -> Routes:
+    """Return the door's own routes; `connect` gives a link of this thread's own."""
+    orders = Orders(board, connect)
+    return {
+        "/v1/status": {"GET": lambda query, _body: _status(board, query)},
+        "/v1/drain": {"POST": lambda _query, body: orders.drain(body)},
+        "/v1/undrain": {"POST": lambda _query, body: orders.undrain(body)},
+    }
+
+
+def _status(board: Board, query: Mapping[str, str]) -> Answer:
+    watch = query.get("watch", "false")
+    if watch not in ("true", "false"):
+        raise BadRequest(f"watch={watch[:40]}: true or false is right")
+    if watch == "true":
+        return board.watch()
+    status = board.read()
+    if status is None:
+        raise BrokerGone("the broker has not answered yet")
+    return status
+
+
+class Orders:
+    """What changes the instance."""
+
+    def __init__(self, board: Board, connect: Callable[[], Link]) -> None:
+        self._board = board
+        self._connect = connect
+
+    def drain(self, body: JSON) -> JSON:
+        """No new jobs for these ranks; one that is drained already keeps its reason."""
+        reason = body.get("reason", "")
+        if not isinstance(reason, str) or len(reason) > 1000 or not reason.isprintable():
+            raise BadRequest("reason: a line of text of at most 1000 characters is right")
+        self._ask("resource.drain", {"targets": _ranks(body), "reason": reason, "mode": "update"})
+        return {}
+
+    def undrain(self, body: JSON) -> JSON:
+        """Jobs again for these ranks; one that is not drained stays as it is."""
+        self._ask("resource.undrain", {"targets": _ranks(body), "mode": "update"})
+        return {}
+
+    def _ask(self, topic: str, payload: JSON) -> None:
+        link = self._connect()
+        try:
+            link.rpc(topic, payload, TIMEOUT)
+        except Refused as error:
+            if error.errnum in (errno.EINVAL, errno.ENOENT, errno.EPROTO):
+                raise BadRequest(f"ranks: {error.text}") from error
+            raise
+        finally:
+            link.close()
+        self._board.look()
+
+
+def _ranks(body: JSON) -> str:
+    text = body.get("ranks")
+    if not isinstance(text, str):
+        raise BadRequest('ranks: an idset such as "2-3" is right')
+    try:
+        ids = idset.decode(text)
+    except IdsetError as error:
+        raise BadRequest(f"ranks: {error}") from error
+    if not ids:
+        raise BadRequest("ranks: the idset is empty")
+    return idset.encode(ids)

@@ -1,0 +1,74 @@
+"""What real Flux's lead needs of this package, as the plan puts it into a ConfigMap: one zip and a few texts.
+
+The texts are keys of `data`, the zip of `binaryData`; a ConfigMap's files lie flat in one directory, so the
+start script links the ones that Flux wants in directories of their own.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from functools import cache
+from pathlib import Path
+
+ZIP = "flux_modules.zip"
+_ROOT = Path(__file__).parents[2]
+# Only what runs under Flux's own Python; the rest needs ours.
+_FILES = (
+    "broker_config/__init__.py",
+    "broker_config/errors.py",
+    "broker_config/hostlist.py",
+    "broker_config/idset.py",
+    "minicluster/__init__.py",
+    "minicluster/embedded/__init__.py",
+    "minicluster/embedded/jobid.py",
+    "minicluster/flux_modules/__init__.py",
+    "minicluster/flux_modules/door/*.py",
+    "minicluster/instance/__init__.py",
+    "minicluster/instance/flux_helper.py",
+)
+_NOT = {"embedded_link.py", "process.py", "stub.py"}
+_STUB = Path(__file__).with_name("door") / "stub.py"
+_DATE = (1980, 1, 1, 0, 0, 0)
+
+_MODPROBE = """\
+# Only this MiniCluster's own lead has the table: a Flux instance that a job starts has no door.
+[[modules]]
+name = "minicluster-door"
+ranks = "0"
+needs-config = ["minicluster.modules.door"]
+"""
+_RC1 = """\
+# Flux's rc1 loads what it knows; this adds the lead's door.
+def setup(context):
+    context.load_modules(["minicluster-door"])
+"""
+
+
+def module_files() -> dict[str, str]:
+    """Return the texts by the names that the start script expects beside the zip."""
+    return {
+        "minicluster-door.py": _STUB.read_text(encoding="utf-8"),
+        "minicluster-modprobe.toml": _MODPROBE,
+        "minicluster-rc1.py": _RC1,
+    }
+
+
+@cache
+def pack() -> bytes:
+    """Return the zip: the same bytes for the same sources."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for path in packed_paths():
+            entry = zipfile.ZipInfo(path.relative_to(_ROOT).as_posix(), _DATE)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.create_system = 3
+            entry.external_attr = 0o444 << 16
+            archive.writestr(entry, path.read_bytes())
+    return packed.getvalue()
+
+
+def packed_paths() -> list[Path]:
+    """Return the files that go into the zip, in its order."""
+    found = {path for pattern in _FILES for path in _ROOT.glob(pattern)}
+    return sorted(path for path in found if path.name not in _NOT)

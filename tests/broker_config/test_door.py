@@ -1,0 +1,97 @@
+"""The lead's door: what the start script does for it."""
+
+import pytest
+
+from broker_config.settings import Archive, BrokerSettings, Command, DoorSettings
+from minicluster.flux_modules import packing
+
+FILES = (packing.ZIP, *packing.module_files())
+
+
+def settings(**more):
+    return BrokerSettings("mc", **{"size": 2, "command": Command("true"), "door": DoorSettings(), **more})
+
+
+@pytest.fixture
+def config(pod):
+    """What the ConfigMap holds for the door."""
+    for name in FILES:
+        (pod.config / name).write_text(f"{name}\n")
+    return pod.config
+
+
+@pytest.fixture
+def shown(pod):
+    """What the broker is given: the environment variables of Flux's modules, by name."""
+    flux = pod.directory / "bin" / "flux"
+    seen = pod.directory / "seen"
+    real = flux.rename(flux.with_name("recorder"))
+    flux.write_text(
+        "#!/bin/sh\n# FLUX_EXEC_PATH\n"
+        f'[ "$1" = broker ] && env | grep ^FLUX_MOD >"{seen}"\nexec "{real}" "$@"\n'
+    )
+    flux.chmod(0o755)
+    return lambda: dict(line.split("=", 1) for line in seen.read_text().splitlines())
+
+
+def test_modprobe_finds_the_door(pod, config, shown):
+    """In directories of the kind it wants, by links that survive a change of the ConfigMap."""
+    assert pod.start(settings()).err.count("door") == 0
+    modprobe = pod.run_directory / "modprobe"
+    assert shown() == {"FLUX_MODPROBE_PATH_APPEND": str(modprobe), "FLUX_MODULE_PATH_PREPEND": str(config)}
+    links = {str(path.relative_to(modprobe)): str(path.readlink()) for path in modprobe.glob("*/*")}
+    assert links == {
+        "modprobe.d/minicluster.toml": str(config / "minicluster-modprobe.toml"),
+        "rc1.d/minicluster.py": str(config / "minicluster-rc1.py"),
+    }
+
+
+def test_what_the_image_adds_to_flux_stays(pod, config, shown):
+    """Its own search paths."""
+    pod.start(settings(), FLUX_MODPROBE_PATH_APPEND="/a", FLUX_MODULE_PATH_PREPEND="/b")
+    assert shown() == {
+        "FLUX_MODPROBE_PATH_APPEND": f"/a:{pod.run_directory}/modprobe",
+        "FLUX_MODULE_PATH_PREPEND": f"{config}:/b",
+    }
+
+
+def test_a_lead_that_starts_again_links_anew(pod, config):
+    """The run directory may be the one of the lead before."""
+    assert [pod.start(settings()).code for _ in range(2)] == [0, 0]
+
+
+def test_the_death_of_a_module_does_not_end_the_instance(pod, config):
+    """Flux's own default is that it does; a restored state is no hindrance."""
+    (pod.directory / "dump.tar").write_text("x")
+    pod.start(
+        settings(archive=Archive(str(pod.directory / "saved.tar"))),
+        MINICLUSTER_RESTORE=str(pod.directory / "dump.tar"),
+    )
+    words = pod.call("broker")
+    assert "-Sbroker.module-nopanic=1" in words
+    assert f"-Scontent.restore={pod.directory}/dump.tar" in words
+    assert any(word.startswith("-Scontent.dump=") for word in words)
+
+
+def test_followers_have_no_door(pod, config, shown):
+    """Nor an attribute for it."""
+    pod.start(settings(), 1, STUB_PLAN="0")
+    assert shown() == {}
+    assert "-Sbroker.module-nopanic=1" not in pod.call("broker")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_missing_file_is_said_and_nothing_else(pod, config, shown, name):
+    """A ConfigMap of an older operator: the instance runs."""
+    (config / name).unlink()
+    result = pod.start(settings())
+    assert result.code == 0
+    assert f"cannot read {config}/{name}: real Flux runs without the lead's door" in result.err
+    assert shown() == {}
+
+
+def test_no_door_nothing_of_it(pod, config, shown):
+    """On a local machine."""
+    pod.start(settings(door=None))
+    assert shown() == {}
+    assert "-Sbroker.module-nopanic=1" not in pod.call("broker")

@@ -1,0 +1,173 @@
+"""The broker pods of a MiniCluster with a door, on this machine: rendered files, the one start script."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from broker_config import broker_toml, curve, resource_set, start_script
+from broker_config.settings import BrokerSettings, DoorSettings, Endpoint, FluxView, Network
+from minicluster.flux_modules import packing
+from tests.flux_modules.client import DEADLINE, Client, until
+from tests.flux_modules.keys import Authority
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def _bytes(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError:
+        return b""
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Pods:
+    """`flux` is the folder of the engine's command; the lead starts with `start(0)`."""
+
+    def __init__(self, flux: Path, directory: Path, settings: BrokerSettings) -> None:
+        self.flux = flux
+        self.directory = directory
+        self.config = directory / "config"
+        self.config.mkdir()
+        authority = Authority()
+        self.secret = directory / "secret"
+        token = authority.write(self.secret)
+        self.door = Client(free_port(), authority.certificate, token)
+        lead = f"tcp://127.0.0.1:{free_port()}"
+        self.settings = replace(
+            settings,
+            config_dir=str(self.config),
+            curve_path=str(directory / "curve.cert"),
+            logs=str(directory / "logs"),
+            network=Network(endpoints=(Endpoint(settings.hosts[0], lead, lead),)),
+            view=FluxView(disable=True),
+            door=DoorSettings(self.door.port, str(self.secret)),
+        )
+        self._write()
+        self.processes: dict[int, subprocess.Popen[bytes]] = {}
+
+    def _write(self) -> None:
+        texts = {
+            "broker.toml": broker_toml.render(self.settings),
+            "R": resource_set.render(self.settings),
+            "start.sh": start_script.render(self.settings),
+            **start_script.companion_files(self.settings),
+            **packing.module_files(),
+        }
+        for name, text in texts.items():
+            (self.config / name).write_text(text)
+        (self.config / packing.ZIP).write_bytes(packing.pack())
+        self.certificate()
+
+    def certificate(self, name: str = "curve.cert") -> Path:
+        """A CURVE certificate; one of another name is another one."""
+        path = self.directory / name
+        path.write_text(curve.render("mc", curve.generate()))
+        path.chmod(0o400)
+        return path
+
+    def start(self, *ranks: int, **environment: str) -> Pods:
+        for rank in ranks:
+            variables = {
+                "PATH": f"{self.flux}:/usr/local/bin:/usr/bin:/bin",
+                "HOME": str(self.directory),
+                "LANG": "C.UTF-8",
+                "MINICLUSTER_CONFIG": str(self.config),
+                "MINICLUSTER_CURVE": self.settings.curve_path,
+                "MINICLUSTER_RUN": str(self.directory / str(rank)),
+                "MINICLUSTER_TERMINATION_LOG": str(self.directory / f"termination-{rank}"),
+                "JOB_COMPLETION_INDEX": str(rank),
+                **environment,
+            }
+            with self._log(rank).open("ab") as log:
+                self.processes[rank] = subprocess.Popen(
+                    ["sh", str(self.config / "start.sh")],
+                    env=variables, cwd=self.directory, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                    start_new_session=True,
+                )  # fmt: skip
+        return self
+
+    def _log(self, rank: int) -> Path:
+        return self.directory / f"log-{rank}"
+
+    def said(self, rank: int = 0) -> str:
+        return self._log(rank).read_text(errors="replace")
+
+    def says(self, text: str, rank: int = 0) -> str:
+        """Wait until the broker's log holds `text`."""
+        until(lambda: text in self.said(rank), f"{text!r} in the log of {rank}")
+        return self.said(rank)
+
+    def run(self, *words: str) -> str:
+        """Run a flux command against the lead; its output."""
+        environment = {
+            "PATH": f"{self.flux}:/usr/local/bin:/usr/bin:/bin",
+            "HOME": str(self.directory),
+            "LANG": "C.UTF-8",
+            "FLUX_URI": f"local://{self.directory}/0/local",
+        }
+        done = subprocess.run(
+            ["flux", *words], env=environment, capture_output=True, text=True, timeout=DEADLINE, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    def door_process(self) -> int:
+        """The process id of the door."""
+        return int(until(lambda: next(self._doors(), 0), "a door's process"))
+
+    def _doors(self) -> Iterator[int]:
+        for pid in self._descendants(self.processes[0].pid):
+            with contextlib.suppress(OSError):
+                command = Path(f"/proc/{pid}/cmdline").read_bytes()
+                name = Path(f"/proc/{pid}/comm").read_text()
+                if b"flux_modules.door.process" in command or name.startswith("minicluster-doo"):
+                    yield pid
+
+    def brokers(self, rank: int) -> list[int]:
+        """The process ids of a rank's broker, also of one whose script is gone."""
+        mark = f"-Srundir={self.directory}/{rank}/flux".encode()
+        return [
+            int(file.parent.name)
+            for file in Path("/proc").glob("[0-9]*/cmdline")
+            if mark in _bytes(file).split(b"\0")
+        ]
+
+    def _descendants(self, pid: int) -> Iterator[int]:
+        for children in Path(f"/proc/{pid}/task").glob("*/children"):
+            with contextlib.suppress(OSError):
+                for child in map(int, children.read_text().split()):
+                    yield child
+                    yield from self._descendants(child)
+
+    def end(self, rank: int) -> int:
+        """Tell a pod to go; its exit code."""
+        self.processes[rank].terminate()
+        return self.wait(rank)
+
+    def wait(self, rank: int = 0) -> int:
+        return self.processes.pop(rank).wait(DEADLINE)
+
+    def close(self) -> None:
+        """End everything, by force."""
+        for process in self.processes.values():
+            for pid in [*self._descendants(process.pid), process.pid]:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            process.wait(DEADLINE)
+        for pid in (pid for rank in range(self.settings.size) for pid in self.brokers(rank)):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)

@@ -1,0 +1,76 @@
+"""The door's files: what cannot be used is named, and never shown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minicluster.flux_modules.door import files
+from minicluster.flux_modules.door.errors import FilesUnusable
+from tests.flux_modules.keys import Authority
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    Authority().write(tmp_path)
+    return tmp_path
+
+
+def test_good_files(directory: Path) -> None:
+    """The token comes without its line break."""
+    files.context(str(directory))
+    assert files.token(str(directory)) == (directory / "door.token").read_text().strip()
+
+
+@pytest.mark.parametrize(
+    ("name", "spoil", "message"),
+    [
+        pytest.param(
+            "door.crt", lambda file: file.unlink(), "No such file or directory", id="no certificate"
+        ),
+        pytest.param("door.key", lambda file: file.unlink(), "No such file or directory", id="no key"),
+        pytest.param("door.token", lambda file: file.unlink(), "No such file or directory", id="no token"),
+        pytest.param("door.key", lambda file: file.write_bytes(b"\xff"), "it is no text", id="bytes"),
+        pytest.param(
+            "door.key",
+            lambda file: file.write_text("x"),
+            "are no certificate with its key",
+            id="no key in it",
+        ),
+        pytest.param(
+            "door.crt", lambda file: file.write_text(""), "are no certificate", id="empty certificate"
+        ),
+        pytest.param(
+            "door.token", lambda file: file.write_text("guess\n"), "at least 32 ASCII characters", id="short"
+        ),
+        pytest.param("door.token", lambda file: file.write_text(""), "at least 32 ASCII", id="empty token"),
+        pytest.param(
+            "door.token",
+            lambda file: file.write_text("a" * 40 + "\n" + "b" * 40),
+            "at least 32",
+            id="two lines",
+        ),
+        pytest.param("door.token", lambda file: file.write_text("é" * 40), "ASCII", id="not ascii"),
+    ],
+)
+def test_spoiled_files(directory: Path, name: str, spoil: Callable[[Path], object], message: str) -> None:
+    """The message names the file, and holds nothing of it."""
+    spoil(directory / name)
+    read = files.token if name == "door.token" else files.context
+    with pytest.raises(FilesUnusable, match=message) as raised:
+        read(str(directory))
+    assert str(directory / name) in str(raised.value)
+    assert "guess" not in str(raised.value)
+
+
+def test_key_of_another_certificate(directory: Path, tmp_path: Path) -> None:
+    """Both files are named: either may be the wrong one."""
+    Authority().write(tmp_path / "other")
+    (directory / "door.key").write_text((tmp_path / "other" / "door.key").read_text())
+    with pytest.raises(FilesUnusable, match=r"door\.crt and .*door\.key are no certificate with its key"):
+        files.context(str(directory))

@@ -1,0 +1,119 @@
+"""What real Flux gets: small, always the same, and able to run where nothing else of ours is."""
+
+from __future__ import annotations
+
+import ast
+import io
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from minicluster.flux_modules import packing
+
+ROOT = Path(__file__).parents[2]
+
+
+def names() -> list[str]:
+    return zipfile.ZipFile(io.BytesIO(packing.pack())).namelist()
+
+
+def test_zip_is_small() -> None:
+    """A ConfigMap holds 1 MiB, and there is one a MiniCluster."""
+    assert len(packing.pack()) < 40_000
+
+
+def test_zip_is_always_the_same() -> None:
+    """Else every start of the operator would renew every ConfigMap."""
+    program = (
+        "import hashlib; from minicluster.flux_modules import packing\n"
+        "print(hashlib.sha256(packing.pack()).hexdigest())"
+    )
+    sums = {subprocess.check_output([sys.executable, "-c", program], cwd=ROOT) for _ in range(2)}
+    assert len(sums) == 1
+
+
+def test_zip_holds_the_sources(tmp_path: Path) -> None:
+    """Unchanged, under their own names."""
+    with zipfile.ZipFile(io.BytesIO(packing.pack())) as archive:
+        assert all(archive.read(name) == (ROOT / name).read_bytes() for name in archive.namelist())
+
+
+@pytest.mark.parametrize("name", names())
+def test_packed_file_is_plain_python(name: str) -> None:
+    """Flux's own Python may be as old as 3.8."""
+    ast.parse((ROOT / name).read_text(), name, feature_version=(3, 8))
+
+
+def test_stub_is_plain_python() -> None:
+    """It comes before the zip."""
+    ast.parse(packing.module_files()["minicluster-door.py"], feature_version=(3, 8))
+
+
+def _imported(name: str) -> set[str]:
+    """The modules that a file imports when it runs."""
+    tree = ast.parse((ROOT / name).read_text())
+    typing = [
+        node for node in tree.body if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+    ]
+    skipped = {id(each) for node in typing for each in ast.walk(node)}
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if id(node) in skipped:
+            continue
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found.add(str(node.module))
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+@pytest.mark.parametrize("name", names())
+def test_packed_file_imports_what_is_there(name: str) -> None:
+    """The standard library, flux, and other packed files."""
+    packed = {each.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for each in names()}
+    ours = {each for each in _imported(name) if each.startswith(("minicluster.", "broker_config"))}
+    others = {each.partition(".")[0] for each in _imported(name) - ours}
+    assert others <= sys.stdlib_module_names | {"flux"}
+    assert {each for each in ours if (ROOT / f"{each.replace('.', '/')}.py").exists()} <= packed
+
+
+def test_everything_but_flux_imports_from_the_zip_alone(tmp_path: Path) -> None:
+    """In a Python that has no other path."""
+    (tmp_path / packing.ZIP).write_bytes(packing.pack())
+    program = (
+        f"import sys; sys.path.insert(0, {str(tmp_path / packing.ZIP)!r})\n"
+        "import minicluster.flux_modules.door.door as door\n"
+        "print(door.__file__)"
+    )
+    shown = subprocess.check_output([sys.executable, "-I", "-S", "-c", program], text=True)
+    assert shown.startswith(str(tmp_path / packing.ZIP))
+
+
+def test_texts_are_what_the_start_script_links() -> None:
+    """By these names."""
+    template = (ROOT / "broker_config/templates/start.sh.j2").read_text()
+    assert all(f"{name}" in template for name in (*packing.module_files(), packing.ZIP))
+
+
+def test_stub_survives_whatever_is_wrong(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """A module that fails while it is loaded would end the instance: it says so, and does nothing."""
+    stub = tmp_path / "minicluster-door.py"
+    stub.write_text(packing.module_files()[stub.name])
+    (tmp_path / packing.ZIP).write_bytes(b"no zip")
+    program = (
+        "import runpy\n"
+        "class Handle:\n"
+        "    def attr_get(self, name): return 'local:///nowhere'\n"
+        "    def conf_get(self, name, default): return default\n"
+        "    def reactor_run(self): print('runs')\n"
+        f"runpy.run_path({str(stub)!r})['mod_main'](Handle())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "runs\n"
+    assert "minicluster-door: the instance runs without the lead's door: ModuleNotFoundError" in done.stderr
