@@ -25,6 +25,7 @@ class EmbeddedTransport:
     """Connections to one broker, made as they are needed and used again."""
 
     engine = "embedded"
+    shares_surroundings = True
 
     def __init__(self, uri: str) -> None:
         self.uri = uri

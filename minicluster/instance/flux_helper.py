@@ -7,11 +7,12 @@ Usage: `flux python flux_helper.py [URI]`, then on standard input, one object a 
     {"id": 8, "credit": 32}          room for 32 more items of stream 8
     {"id": 8, "cancel": true}        ends stream 8
 
-and on standard output first `{"version": …}`, then the answers, {"id", "payload"} or {"id", "errnum",
+and on standard output first `{"engine": "flux"}`, then the answers, {"id", "payload"} or {"id", "errnum",
 "errstr"}; the end of a stream is errnum 61 (ENODATA). When the broker hangs up, `{"gone": reason}` is the
 last line.
-Two topics are the helper's own: `helper.submit` {jobspec, urgency, flags} signs and submits, `helper.dump`
-{path} saves the instance's data. The helper ends with its standard input.
+Two topics are the helper's own: `helper.submit` {jobspec, urgency, flags} signs and submits, with the
+helper's own environment and working directory where the jobspec has none; `helper.dump` {path} saves the
+instance's data. The helper ends with its standard input.
 
 Everything happens in one reactor. It runs on Pythons as old as Flux's own, hence the plain code.
 """
@@ -207,6 +208,9 @@ class Bridge:
 
     def _submit(self, number: int, payload: dict[str, Any]) -> None:
         waitable = bool(payload["flags"] & flux.constants.FLUX_JOB_WAITABLE)
+        system = payload["jobspec"]["attributes"]["system"]
+        system.setdefault("environment", dict(os.environ))
+        system.setdefault("cwd", os.getcwd())  # noqa: PTH109 - as plain as the rest
         future = flux.job.submit_async(
             self._handle, json.dumps(payload["jobspec"]), urgency=payload["urgency"], waitable=waitable
         )
@@ -240,14 +244,14 @@ def main() -> int:
     uri = sys.argv[1] if len(sys.argv) > 1 else os.environ.get("FLUX_URI", "")
     try:
         handle = flux.Flux(uri) if uri else flux.Flux()
-        version = handle.attr_get("version")
+        handle.attr_get("version")  # a broker that is about to end takes the connection and says nothing
     except OSError as error:
         answers.line({"gone": error.strerror or str(error)})
         return 1
     if uri:
         os.environ["FLUX_URI"] = uri  # for flux dump
     bridge = Bridge(handle, answers)
-    answers.line({"version": version})
+    answers.line({"engine": "flux"})
     watcher = handle.fd_watcher_create(0, bridge.readable, flux.constants.FLUX_POLLIN)
     watcher.start()
     # Without a message handler the reactor does not look at the broker's socket and would miss its end.

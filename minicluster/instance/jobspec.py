@@ -16,15 +16,19 @@ if TYPE_CHECKING:
 JSON = dict[str, Any]
 
 
-def jobspec(request: JobRequest) -> JSON:
-    """Return the jobspec. Raises SubmitRefused where the wishes contradict each other."""
+def jobspec(request: JobRequest, *, surroundings: bool = True) -> JSON:
+    """Return the jobspec. Raises SubmitRefused where the wishes contradict each other.
+
+    Environment and working directory that are not wished for are this process's; without `surroundings` they
+    are left out, for whoever submits the job to fill in their own.
+    """
     _check(request)
     per_node = request.tasks % request.nodes if request.nodes else 0
     count = {"total": request.tasks} if per_node else {"per_slot": 1}
     return {
         "resources": [_resources(request)],
         "tasks": [{"command": list(request.command), "slot": "task", "count": count}],
-        "attributes": _attributes(request),
+        "attributes": _attributes(request, surroundings=surroundings),
         "version": 1,
     }
 
@@ -56,13 +60,12 @@ def _resources(request: JobRequest) -> JSON:
     return node
 
 
-def _attributes(request: JobRequest) -> JSON:
-    environment = os.environ if request.environment is None else request.environment
-    system: JSON = {
-        "duration": request.duration,
-        "environment": dict(environment),
-        "cwd": str(Path.cwd()) if request.cwd is None else request.cwd,
-    }
+def _attributes(request: JobRequest, *, surroundings: bool) -> JSON:
+    system: JSON = {"duration": request.duration}
+    if request.environment is not None or surroundings:
+        system["environment"] = dict(os.environ if request.environment is None else request.environment)
+    if request.cwd is not None or surroundings:
+        system["cwd"] = str(Path.cwd()) if request.cwd is None else request.cwd
     if request.name:
         system["job"] = {"name": request.name}
     if request.queue:

@@ -99,10 +99,10 @@ class JobRequest:
     """A job to be submitted (RFC 25, jobspec version 1).
 
     `nodes` 0: wherever the tasks fit; `duration` in seconds, 0 without limit; `environment` is the whole
-    environment of the tasks (None: this process's own); `cwd` None: this process's own. `urgency` is 0 (held)
-    to 31; `dependencies` are like `afterok:123`; `attributes` go to `attributes.user`; `shell_options` to
-    `attributes.system.shell.options` with dots as levels (`output.stdout.path`); `waitable` jobs are kept for
-    `flux job wait`.
+    environment of the tasks, `cwd` their directory; None: those of this process, for an instance in a far pod
+    those of the broker there. `urgency` is 0 (held) to 31; `dependencies` are like `afterok:123`;
+    `attributes` go to `attributes.user`; `shell_options` to `attributes.system.shell.options` with dots as
+    levels (`output.stdout.path`); `waitable` jobs are kept for `flux job wait`.
     """
 
     command: tuple[str, ...]

@@ -65,7 +65,8 @@ class RpcInstance:
     # Jobs
     def submit(self, request: JobRequest) -> int:
         """Submit a job."""
-        return self.resubmit(jobspecs.jobspec(request), urgency=request.urgency, waitable=request.waitable)
+        spec = jobspecs.jobspec(request, surroundings=self._transport.shares_surroundings)
+        return self.resubmit(spec, urgency=request.urgency, waitable=request.waitable)
 
     def resubmit(self, jobspec: JSON, *, urgency: int = 16, waitable: bool = False) -> int:
         """Submit a jobspec as it is."""

@@ -25,6 +25,10 @@ class Transport(Protocol):
     def uri(self) -> str:
         """The broker's address."""
 
+    @property
+    def shares_surroundings(self) -> bool:
+        """Whether this process's environment and directories mean anything to the instance's jobs."""
+
     def call(self, topic: str, payload: JSON, *, timeout: float | None = None) -> JSON:
         """Ask for one answer. Raises WaitTimeout after `timeout` seconds."""
 

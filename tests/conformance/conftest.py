@@ -1,4 +1,7 @@
-"""The instances that the suite runs on: the embedded one always, real Flux where it is installed."""
+"""The instances that the suite runs on: the embedded one always, real Flux where it is installed.
+
+"relay" is the embedded one once more, spoken to as an instance in a far pod is: in lines, through its relay.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 
-@pytest.fixture(scope="session", params=["embedded", "flux"])
+@pytest.fixture(scope="session", params=["embedded", "relay", "flux"])
 def engine(request: pytest.FixtureRequest) -> str:
     """Name the engine; real Flux is asked for only where it is on PATH."""
     name: str = request.param
-    if name == "embedded" and request.config.getoption("--golden-write"):
+    if name != "flux" and request.config.getoption("--golden-write"):
         pytest.skip("expected values are recorded from real Flux only")
     if name == "flux":
         try:
@@ -55,9 +58,9 @@ def laboratories(engine: str, flux_folder: Path, scratch: Path) -> Iterator[Call
     made: list[Laboratory] = []
 
     def make(extra: str = "") -> Laboratory:
-        made.append(
-            Laboratory(engine, flux_folder, Path(tempfile.mkdtemp(prefix=engine[0], dir=scratch)), extra)
-        )
+        folder = Path(tempfile.mkdtemp(prefix=engine[0], dir=scratch))
+        kind = "flux" if engine == "flux" else "embedded"
+        made.append(Laboratory(kind, flux_folder, folder, extra, relayed=engine == "relay"))
         return made[-1]
 
     yield make

@@ -17,6 +17,9 @@ from typing import TYPE_CHECKING
 from broker_config import curve
 from minicluster.instance.connection import connect
 from minicluster.instance.errors import InstanceError
+from minicluster.instance.lines import LinesTransport
+from minicluster.instance.process_channel import ProcessChannel
+from minicluster.instance.rpc_instance import RpcInstance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -68,12 +71,16 @@ class Said:
 
 @dataclass
 class Laboratory:
-    """Two brokers, mc-0 and mc-1, with two cores and a GPU each; `flux` is the folder of its command."""
+    """Two brokers, mc-0 and mc-1, with two cores and a GPU each; `flux` is the folder of its command.
+
+    With `relayed` the port speaks to them through the relay.
+    """
 
     engine: str
     flux: Path
     folder: Path
     extra: str = ""
+    relayed: bool = False
     brokers: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     @property
@@ -132,7 +139,7 @@ class Laboratory:
         while True:
             self._check_alive()
             try:
-                instance = connect(self.uri, "flux" if self.engine == "flux" else "embedded")
+                instance = self._connect()
             except InstanceError:
                 assert time.monotonic() < end, f"no broker answers: {self.log(0)}"
                 time.sleep(0.02)
@@ -143,6 +150,12 @@ class Laboratory:
             instance.close()
             assert time.monotonic() < end, f"the lead does not serve: {self.log(0)}"
             time.sleep(0.02)
+
+    def _connect(self) -> Instance:
+        if self.relayed:
+            words = [f"{self.flux}/flux", "minicluster-relay", self.uri]
+            return RpcInstance(LinesTransport(self.uri, ProcessChannel(words, "the relay")))
+        return connect(self.uri, "flux" if self.engine == "flux" else "embedded")
 
     def _check_alive(self) -> None:
         for rank, broker in self.brokers.items():

@@ -62,6 +62,7 @@ def compare(transcript: Transcript, lab: Laboratory, record: bool) -> None:
         pytest.fail("\n\n".join(wrong), pytrace=False)
 
 
+@pytest.mark.parametrize("engine", ["embedded", "flux"], indirect=True, scope="session")
 @pytest.mark.parametrize("transcript", [pytest.param(each, id=each.name) for each in TRANSCRIPTS])
 def test_a_command_line_says_what_it_says_on_flux(
     transcript: Transcript, lab: Laboratory, fresh: Callable[..., Laboratory], request: pytest.FixtureRequest

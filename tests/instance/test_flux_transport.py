@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minicluster.instance.errors import InstanceGone, RequestRefused, WaitTimeout
-from minicluster.instance.flux_python import CREDIT, FluxTransport
+from minicluster.instance.flux_python import FluxTransport
+from minicluster.instance.lines import CREDIT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 HELPER = """
 import json, sys
 def say(**answer): print(json.dumps(answer), flush=True)
-say(version="0.88.0")
+say(engine="flux")
 for line in sys.stdin:
     request = json.loads(line)
     number, topic = request["id"], request.get("topic")
