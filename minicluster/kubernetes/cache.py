@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from minicluster.kubernetes.observation import Dependent
-    from minicluster.plan import JobReport, ObservedObject, PodReport
+    from minicluster.plan import BrokerReport, JobReport, ObservedObject, PodReport
     from minicluster.plan.fields import Object
 
 # What of a MiniCluster's metadata a document has; the rest is the API server's bookkeeping.
@@ -68,6 +68,44 @@ class BrokerPod:
     order: tuple[bool, str, int]
     version: int
     report: PodReport
+    name: str
+    uid: str
+    creating: bool
+
+    @property
+    def stays(self) -> bool:
+        """Whether nobody has asked for its deletion."""
+        return self.order[0]
+
+
+class Lead(NamedTuple):
+    """A lead broker that runs: its MiniCluster's UID, its pod's, and where its door is."""
+
+    uid: str
+    pod: str
+    address: str
+
+
+class Creating(NamedTuple):
+    """A broker pod that has a node, and does not come up yet."""
+
+    name: str
+    uid: str
+
+
+class Complaint(NamedTuple):
+    """What a kubelet complains of: the pod's UID, and an Event's reason and message."""
+
+    pod: str
+    reason: str
+    message: str
+
+
+class Heard(NamedTuple):
+    """What a lead broker reports, or why it is not heard."""
+
+    report: BrokerReport | None
+    silence: str = ""
 
 
 @dataclass(slots=True)
@@ -76,7 +114,8 @@ class Cache:
 
     `strangers` are objects that stand in a MiniCluster's way and belong to somebody else. No watch tells of
     them (they need not have our labels), so they were read. `held` says of an object which of its fields the
-    operator held after it last applied it.
+    operator held after it last applied it. `heard` is what the lead brokers say, or why they say nothing,
+    `complaints` what kubelets say of a pod that does not come up.
     """
 
     clusters: dict[Name, Object] = field(default_factory=dict)
@@ -85,6 +124,8 @@ class Cache:
     pods: dict[Place, BrokerPod] = field(default_factory=dict)
     strangers: dict[Name, dict[Place, ObservedObject]] = field(default_factory=dict)
     held: dict[Place, str] = field(default_factory=dict)
+    heard: dict[Name, Heard] = field(default_factory=dict)
+    complaints: dict[Name, Complaint] = field(default_factory=dict)
     _by_instance: defaultdict[Name, set[Place]] = field(default_factory=lambda: defaultdict(set))
 
     def job_of(self, name: Name) -> JobReport | None:
@@ -108,6 +149,8 @@ class Cache:
             return None
         del self.clusters[name]
         self.strangers.pop(name, None)
+        self.heard.pop(name, None)
+        self.complaints.pop(name, None)
         return name
 
     def see(self, kind: str, item: Object) -> set[Name]:
@@ -196,6 +239,55 @@ class Cache:
 
     def reports(self, name: Name, job_uid: str) -> tuple[PodReport, ...]:
         """Return what the broker pods of a Job say, one an index."""
+        best = self._broker_pods(name, job_uid)
+        told = self.complaints.get(name)
+        return tuple(_complaining(best[index], told) for index in sorted(best))
+
+    def lead(self, name: Name) -> Lead | None:
+        """Return the lead broker of a MiniCluster, where it runs and is to stay."""
+        uid, pods = self._own_pods(name)
+        pod = pods.get(0)
+        if pod is None or not pod.stays or not pod.report.address or pod.report.phase != "Running":
+            return None
+        return Lead(uid, pod.uid, pod.report.address)
+
+    def creating(self, name: Name) -> Creating | None:
+        """Return the first broker pod of a MiniCluster that does not come up yet."""
+        _, pods = self._own_pods(name)
+        for index in sorted(pods):
+            if pods[index].creating and pods[index].stays:
+                return Creating(pods[index].name, pods[index].uid)
+        return None
+
+    def complain(self, name: Name, complaint: Complaint | None) -> bool:
+        """Take in what a kubelet complains of; return whether that is news."""
+        if name not in self.clusters or complaint == self.complaints.get(name):
+            return False
+        if complaint is None:
+            del self.complaints[name]
+        else:
+            self.complaints[name] = complaint
+        return True
+
+    def hear(self, name: Name, heard: Heard | None) -> bool:
+        """Take in what a lead says; return whether that is news."""
+        if name not in self.clusters or heard == self.heard.get(name):
+            return False
+        if heard is None:
+            del self.heard[name]
+        else:
+            self.heard[name] = heard
+        return True
+
+    def _own_pods(self, name: Name) -> tuple[str, dict[int, BrokerPod]]:
+        """Return a MiniCluster's UID, and its broker pods."""
+        cluster = self.clusters.get(name)
+        job = self.dependents.get(Place(JOBS.kind, name.namespace, name.name))
+        uid = cluster["metadata"]["uid"] if cluster else ""
+        return uid, self._broker_pods(name, job.uid) if job and job.owner_uid == uid else {}
+
+    def _broker_pods(self, name: Name, job_uid: str) -> dict[int, BrokerPod]:
+        """Return the pods of a Job that count, one an index."""
         best: dict[int, BrokerPod] = {}
         for place in self._by_instance.get(name, ()):
             pod = self.pods.get(place)
@@ -204,7 +296,7 @@ class Cache:
             other = best.get(pod.report.index)
             if other is None or pod.order > other.order:
                 best[pod.report.index] = pod
-        return tuple(best[index].report for index in sorted(best))
+        return best
 
     def _see_pod(self, place: Place, item: Object) -> set[Name]:
         version = observation.version(item)
@@ -217,13 +309,16 @@ class Cache:
             order=observation.pod_order(item),
             version=version,
             report=observation.pod_report(item),
+            name=item["metadata"]["name"],
+            uid=item["metadata"]["uid"],
+            creating=observation.is_creating(item),
         )
         if known is not None and known.instance != pod.instance:
             self._drop(place, known.instance)
         self.pods[place] = pod
         self._by_instance[Name(place.namespace, pod.instance)].add(place)
-        if known is not None and (known.report, known.order[0]) == (pod.report, pod.order[0]):
-            return set()
+        if known is not None and replace(known, version=pod.version, order=pod.order) == pod:
+            return set() if known.stays == pod.stays else self._concerned(place, pod.instance)
         return self._concerned(place, pod.instance)
 
     def _keep(self, place: Place, found: Dependent) -> set[Name]:
@@ -258,6 +353,13 @@ def name_of(item: Object) -> Name:
 
 def _place(kind: str, item: Object) -> Place:
     return Place(kind, item["metadata"]["namespace"], item["metadata"]["name"])
+
+
+def _complaining(pod: BrokerPod, told: Complaint | None) -> PodReport:
+    """Return what a pod says, or where it says nothing, what its kubelet does."""
+    if told is None or told.pod != pod.uid or not pod.creating or pod.report.reason:
+        return pod.report
+    return replace(pod.report, reason=told.reason, message=told.message)
 
 
 def _trimmed(item: Object) -> Object:

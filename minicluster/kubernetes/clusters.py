@@ -72,8 +72,10 @@ async def report(session: Session, name: str) -> Report:
     return Report(summary.of(item), tuple(events[-LATEST_EVENTS:]))
 
 
-async def settled(session: Session, name: str) -> Summary:
+async def settled(session: Session, name: str, *, to_the_end: bool = False) -> Summary:
     """Wait until a MiniCluster runs, has succeeded, or is suspended by its document; tell each stage.
+
+    With `to_the_end` it is not enough that it runs.
 
     Raises FailedError where it fails or its document cannot be carried out, MissingError if it is deleted.
     """
@@ -81,7 +83,8 @@ async def settled(session: Session, name: str) -> Summary:
     def is_settled(now: Summary) -> bool:
         if now.phase in {Phase.FAILED, Phase.INVALID}:
             raise _failure(now)
-        return now.phase in {Phase.RUNNING, Phase.SUCCEEDED} or now.is_suspended_by_document
+        wanted = {Phase.SUCCEEDED} if to_the_end else {Phase.RUNNING, Phase.SUCCEEDED}
+        return now.phase in wanted or now.is_suspended_by_document
 
     return await _wait(session, name, is_settled)
 

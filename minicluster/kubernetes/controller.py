@@ -12,9 +12,11 @@ from minicluster.kubernetes.errors import AccessError, ApiError, LeadershipLostE
 from minicluster.kubernetes.reconciler import Result
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from minicluster.kubernetes.cache import Cache, Name
     from minicluster.kubernetes.queue import Queue
-    from minicluster.kubernetes.reconciler import Meter, Reconciler
+    from minicluster.kubernetes.reconciler import Ended, Meter, Reconciler
     from minicluster.plan import JobReport
     from minicluster.plan.fields import Object
 
@@ -34,13 +36,21 @@ log = logging.getLogger(__name__)
 
 
 class Controller:
-    """Has every MiniCluster reconciled that something was heard of."""
+    """Has every MiniCluster reconciled that something was heard of; `notice` is told of these as well."""
 
-    def __init__(self, cache: Cache, queue: Queue, reconciler: Reconciler, ledger: Ledger) -> None:
+    def __init__(
+        self,
+        cache: Cache,
+        queue: Queue,
+        reconciler: Reconciler,
+        ledger: Ledger,
+        notice: Callable[[Name], None] = lambda _: None,
+    ) -> None:
         self._cache = cache
         self._queue = queue
         self._reconciler = reconciler
         self._ledger = ledger
+        self._notice = notice
 
     def seen(self, item: Object) -> None:
         """A MiniCluster is new or has changed; a change of its document is looked at at once."""
@@ -52,6 +62,7 @@ class Controller:
             self._queue.add_spaced(name)
         else:
             self._queue.add(name)
+            self._notice(name)
 
     def gone(self, item: Object) -> None:
         """A MiniCluster was deleted; the garbage collector sees to its objects."""
@@ -61,6 +72,7 @@ class Controller:
 
     def changed(self, name: Name) -> None:
         """Something that belongs to a MiniCluster has changed."""
+        self._notice(name)
         if name in self._cache.clusters:
             self._queue.add_spaced(name)
 
@@ -92,7 +104,7 @@ class Controller:
     async def _reconcile(self, name: Name) -> str:
         try:
             with self._ledger.step("whole"):
-                result = await self._reconciler.reconcile(name, self._queue.failures(name))
+                ended = await self._reconciler.reconcile(name, self._queue.failures(name))
         except (ApiError, UnreachableError, AccessError) as error:
             at_least = error.retry_after if isinstance(error, ApiError) else 0.0
             seconds = self._queue.failed(name, at_least)
@@ -104,23 +116,26 @@ class Controller:
             self._queue.failed(name, AFTER_A_DEFECT)
             self._log(name).exception("a defect of the operator")
             return "error"
-        return self._ended(name, result)
+        return self._ended(name, ended)
 
     def _known(self, name: Name) -> tuple[str, JobReport | None]:
         """Return what is known of a MiniCluster that its own reconcile may change."""
         found = self._cache.clusters.get(name)
         return found["metadata"]["resourceVersion"] if found else "", self._cache.job_of(name)
 
-    def _ended(self, name: Name, result: Result) -> str:
-        if result is Result.REFUSED:
+    def _ended(self, name: Name, ended: Ended) -> str:
+        if ended.result is Result.REFUSED:
             self._queue.failed(name)
         else:
             self._queue.succeeded(name)
-        return result.value
+        if ended.again is not None:
+            self._queue.add(name, ended.again)
+        return ended.result.value
 
     def _forget(self, name: Name) -> None:
         self._queue.forget(name)
         self._reconciler.forget(name)
+        self._notice(name)
 
     def _log(self, name: Name) -> logs.ObjectLogger:
         found = self._cache.clusters.get(name)

@@ -7,11 +7,15 @@ KubernetesError
 ├── FollowingError        MiniClusters cannot be followed any more; the operator has to begin anew
 ├── LeadershipLostError   a write was about to be made by an operator that does not lead (any more)
 ├── ListenError           the address and port for /healthz and /metrics cannot be had
+├── DoorKeysError         the operator's own keys cannot be had, or are damaged
+├── DoorError             a lead broker's door does not answer, or not as it should; says so in words
 └── PersonError           what a person asked for was not done; says why, and what would be right
     ├── RequestError      it does not fit the document, or no such thing can be (exit code 2)
     ├── MissingError      there is no such MiniCluster, pod or namespace, or no CRD
     ├── DeniedError       the person has not the right, or is not known
     ├── RefusalError      the API server refused it, in its own words and with the lines of the document
+    ├── NotRunningError   the MiniCluster has no broker that could be asked: it waits, is suspended, has ended
+    ├── LostError         the connection to its lead broke off; what was begun there goes on (exit code 125)
     ├── TimeOverError     --timeout passed first (exit code 124)
     └── FailedError       the MiniCluster failed, or cannot be carried out; ends with its exit code
 """
@@ -45,6 +49,14 @@ class LeadershipLostError(KubernetesError):
 
 class ListenError(KubernetesError):
     """The address and port for /healthz, /readyz and /metrics cannot be had; says what to do."""
+
+
+class DoorKeysError(KubernetesError):
+    """The operator's own keys cannot be had, or are damaged; says what to do."""
+
+
+class DoorError(KubernetesError):
+    """A lead broker's door does not answer, or not as it should; the message is for people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +120,16 @@ class DeniedError(PersonError):
 
 class RefusalError(PersonError):
     """The API server refused it."""
+
+
+class NotRunningError(PersonError):
+    """The MiniCluster has no broker that could be asked; says which state it is in, and what to do."""
+
+
+class LostError(PersonError):
+    """The connection to the lead broke off, and with it only our part: the exit code is none of a job's."""
+
+    exit_code = 125
 
 
 class TimeOverError(PersonError):

@@ -157,7 +157,18 @@ def pod_report(pod: Object) -> PodReport:
         message=message,
         exit_code=ended.get("exitCode"),
         termination_message=(ended.get("message") or "").strip(),
+        address=status.get("podIP") or "",
     )
+
+
+def is_creating(pod: Object) -> bool:
+    """Whether a pod has a node and its first containers are being made, of which its status says nothing."""
+    status = pod.get("status") or {}
+    if not pod["spec"].get("nodeName") or status.get("phase") != "Pending":
+        return False
+    first = (status.get("initContainerStatuses") or status.get("containerStatuses") or [{}])[0]
+    waiting = (first.get("state") or {}).get("waiting") or {}
+    return waiting.get("reason") in {None, "", "PodInitializing", "ContainerCreating"}
 
 
 def pod_order(pod: Object) -> tuple[bool, str, int]:

@@ -3,32 +3,40 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import logging
+import resource
 import signal
 import time
 from typing import TYPE_CHECKING, Any
 
 import kopf
 
-from minicluster.kubernetes import handlers, health, logs, watching
+from broker_config import curve
+from minicluster.kubernetes import door_key_store, handlers, health, logs, watching
 from minicluster.kubernetes.cache import Cache
 from minicluster.kubernetes.client import Client
+from minicluster.kubernetes.complaints import Complaints
 from minicluster.kubernetes.controller import Controller
+from minicluster.kubernetes.doors import Doors
 from minicluster.kubernetes.errors import FollowingError, KubernetesError
 from minicluster.kubernetes.leadership import Leadership
 from minicluster.kubernetes.metrics import Metrics
+from minicluster.kubernetes.noticing import Noticing
 from minicluster.kubernetes.queue import Queue
 from minicluster.kubernetes.reconciler import Reconciler, Surroundings
 from minicluster.kubernetes.resources import LEASES, MINICLUSTERS
 from minicluster.kubernetes.session import NO_CRD
 from minicluster.kubernetes.settings import INSTALLED, LEASE
 from minicluster.kubernetes.site import site
+from minicluster.plan import FreshKeys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable
 
     from minicluster.kubernetes.access import Access
+    from minicluster.kubernetes.cache import Name
     from minicluster.kubernetes.settings import Settings
 
 GARBAGE = 10_000
@@ -48,6 +56,7 @@ def run(settings: Settings) -> int:
     logs.setup(settings.log_format, settings.log_level)
     gc.freeze()  # what was imported stays: it need not be looked through again and again
     gc.set_threshold(GARBAGE)
+    _have_many_files()
     code = 0
     try:
         asyncio.run(_Operator(settings).serve())
@@ -59,6 +68,13 @@ def run(settings: Settings) -> int:
         log.exception("the operator ends: a defect of it")
         code = 1
     return code
+
+
+def _have_many_files() -> None:
+    """Allow as many connections as the system lets: shells allow few, and there is one a MiniCluster."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def installed_lease(access: Access) -> tuple[str, str] | None:
@@ -147,10 +163,7 @@ class _Operator:
 
     async def _look_after(self, client: Client) -> None:
         """Watch, and once it is known what exists, reconcile whatever kopf tells."""
-        place = await site(client, operator_namespace=self._settings.own_namespace)
-        surroundings = Surroundings(place, self._settings.identity)
-        reconciler = Reconciler(client, self._cache, surroundings, self._metrics)
-        controller = Controller(self._cache, self._queue, reconciler, self._metrics)
+        doors, complaints, controller = await self._parts(client)
         self._watches = [
             watching.Watch(client, self._cache, selection, controller.changed, self._metrics.watch_restarted)
             for selection in watching.selections(self._settings.namespaces)
@@ -160,7 +173,31 @@ class _Operator:
             await each.listed.wait()
         await self._known(client)
         self._begin(self._listen(), controller.work())
-        await self._follow(controller)
+        try:
+            await self._follow(controller)
+        finally:
+            await doors.close()
+            await complaints.close()
+
+    async def _parts(self, client: Client) -> tuple[Doors, Complaints, Controller]:
+        """Return what listens to leads and to kubelets, and what has MiniClusters reconciled."""
+        own_namespace = self._settings.own_namespace
+        authority = await door_key_store.authority(client, own_namespace)
+        place = await site(client, operator_namespace=own_namespace)
+
+        def changed(name: Name) -> None:
+            controller.changed(name)
+
+        def fresh_keys(uid: str) -> FreshKeys:
+            return FreshKeys(curve.generate(), authority.issue(uid))
+
+        doors = Doors(self._cache, authority, changed, place.door_port)
+        complaints = Complaints(client, self._cache, changed)
+        around = Surroundings(place, self._settings.identity, fresh_keys)
+        reconciler = Reconciler(client, self._cache, around, self._metrics, doors)
+        notice = Noticing(doors.look, complaints.look)
+        controller = Controller(self._cache, self._queue, reconciler, self._metrics, notice)
+        return doors, complaints, controller
 
     async def _known(self, client: Client) -> None:
         """Wait until the API server knows MiniClusters: kopf looks for them once, and then never again."""

@@ -6,12 +6,11 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from minicluster.kubernetes import summary
+from minicluster.kubernetes import broker_pods, summary
 from minicluster.kubernetes.api import Selection
 from minicluster.kubernetes.errors import ApiError, MissingError, RefusalError
-from minicluster.kubernetes.observation import is_broker, pod_order
+from minicluster.kubernetes.observation import is_broker
 from minicluster.kubernetes.resources import PODS
-from minicluster.plan.constants import APPLICATION, LABEL_INSTANCE, LABEL_NAME, LABEL_POD_INDEX
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -43,8 +42,7 @@ async def copy(
     With `follow` it goes on until the pods end. Raises MissingError, RefusalError.
     """
     cluster = summary.of(await session.cluster(name))
-    labels = f"{LABEL_NAME}={APPLICATION},{LABEL_INSTANCE}={name}"
-    pods = (await session.client.list(Selection(PODS, session.namespace, labels))).items
+    pods = await broker_pods.listing(session, name)
     sources = list(_broker(pods, rank) if rank is not None else _everything(name, pods))
     if not sources:
         what = f"no pod of rank {rank}" if rank is not None and pods else "no pods"
@@ -104,26 +102,25 @@ async def _lines(session: Session, source: Source, *, follow: bool) -> AsyncIter
 
 
 def _broker(pods: tuple[Object, ...], rank: int) -> Iterator[Source]:
-    """Return the runner of a rank: of the pod that counts, where a lost one is still there."""
-    found = [each for each in pods if is_broker(each) and _index(each) == rank]
-    if found:
-        pod = max(found, key=pod_order)
-        yield _source(pod, pod["spec"]["containers"][0]["name"])
+    """Return the runner of a rank."""
+    pod = broker_pods.of_rank(pods, rank)
+    if pod is not None:
+        yield _source(pod, broker_pods.runner(pod))
 
 
 def _everything(name: str, pods: tuple[Object, ...]) -> Iterator[Source]:
     """Return all containers, by rank; the services last."""
-    for pod in sorted(pods, key=lambda each: (not is_broker(each), _index(each), each["metadata"]["name"])):
-        called = f"{name}-{_index(pod)}" if is_broker(pod) else pod["metadata"]["name"]
+    for pod in sorted(pods, key=_place):
+        called = f"{name}-{broker_pods.index(pod)}" if is_broker(pod) else pod["metadata"]["name"]
         for number, container in enumerate(pod["spec"]["containers"]):
             own = is_broker(pod) and number == 0
             label = called if own else f"{called}/{container['name']}"
             yield _source(pod, container["name"], label)
 
 
+def _place(pod: Object) -> tuple[bool, int, str]:
+    return not is_broker(pod), broker_pods.index(pod), pod["metadata"]["name"]
+
+
 def _source(pod: Object, container: str, label: str = "") -> Source:
     return Source(pod["metadata"]["name"], container, bool(pod["spec"].get("nodeName")), label)
-
-
-def _index(pod: Object) -> int:
-    return int((pod["metadata"].get("labels") or {}).get(LABEL_POD_INDEX, -1))

@@ -12,16 +12,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import ValidationError
 
-from broker_config import curve
 from minicluster import plan as planning
 from minicluster import spec as document
 from minicluster.kubernetes import observation, recording
 from minicluster.kubernetes.applying import Applier, NameTakenError, RefusedError
-from minicluster.kubernetes.cache import Name, Place
+from minicluster.kubernetes.cache import Heard, Name, Place
 from minicluster.kubernetes.errors import ApiError
 from minicluster.kubernetes.resources import JOBS, MINICLUSTERS, RESOURCES
 from minicluster.plan import ObjectKey, Observed, ObservedObject, Refusal
@@ -31,11 +30,11 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import Protocol
 
-    from broker_config.curve import KeyPair
     from minicluster.kubernetes.api import Api
     from minicluster.kubernetes.cache import Cache
+    from minicluster.kubernetes.doors import Orders
     from minicluster.kubernetes.observation import Stamp
-    from minicluster.plan import Plan, Site
+    from minicluster.plan import FreshKeys, Plan, Site
     from minicluster.plan.fields import Object
     from minicluster.spec import MiniCluster
 
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+NOTHING = Heard(None)
 PATIENCE = 3
 """How often a passing refusal (429, 5xx) is met in a row before it is told to people."""
 
@@ -62,41 +62,51 @@ class Result(Enum):
     GONE = "gone"
 
 
+class Ended(NamedTuple):
+    """How a reconcile ended; `again`: in how many seconds time alone asks for another one."""
+
+    result: Result
+    again: float | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What is the same for every MiniCluster: the site, who reports Events, the time, fresh keys."""
+    """What is the same for every MiniCluster: the site, who reports Events, keys for a UID, the time."""
 
     site: Site
     reporter: str
+    fresh_keys: Callable[[str], FreshKeys]
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
-    fresh_keys: Callable[[], KeyPair] = curve.generate
 
 
 class Reconciler:
     """Makes true what the documents in the cache say."""
 
-    def __init__(self, api: Api, cache: Cache, surroundings: Surroundings, meter: Meter) -> None:
+    def __init__(
+        self, api: Api, cache: Cache, surroundings: Surroundings, meter: Meter, doors: Orders
+    ) -> None:
         self._api = api
         self._cache = cache
         self._around = surroundings
         self._meter = meter
+        self._doors = doors
         self._applier = Applier(api, cache)
         self._untold: dict[Name, deque[Object]] = {}
-        self._stamps: dict[Name, tuple[tuple[str, int, bool], tuple[Stamp, ...]]] = {}
+        self._stamps: dict[Name, tuple[tuple[str, int, bool, int], tuple[Stamp, ...]]] = {}
 
-    async def reconcile(self, name: Name, failures: int = 0) -> Result:
+    async def reconcile(self, name: Name, failures: int = 0) -> Ended:
         """Reconcile a MiniCluster; `failures` is how often in a row that has failed.
 
         Raises ApiError and UnreachableError for what passes (409, 429, 5xx, no answer): try again.
         """
         item = self._cache.clusters.get(name)
         if item is None or _is_left_alone(item):
-            return Result.GONE if item is None else Result.SETTLED
+            return Ended(Result.GONE if item is None else Result.SETTLED)
         try:
             cluster = document.validate(item)
         except document.DocumentError as error:
             await self._record(name, item, self._refuse(item, error), failures)
-            return Result.SETTLED
+            return Ended(Result.SETTLED)
         return await self._carry_out(name, item, cluster, failures)
 
     def forget(self, name: Name) -> None:
@@ -104,12 +114,12 @@ class Reconciler:
         self._stamps.pop(name, None)
         self._untold.pop(name, None)
 
-    async def _carry_out(self, name: Name, item: Object, cluster: MiniCluster, failures: int) -> Result:
+    async def _carry_out(self, name: Name, item: Object, cluster: MiniCluster, failures: int) -> Ended:
         await self._applier.revisit(name)
         observed = self._observe(name, cluster)
         is_known = bool(item["status"]) or name in self._stamps
         if observed.job is None and is_known and not await self._still_exists(name, item):
-            return Result.GONE
+            return Ended(Result.GONE)
         decided = self._decide(cluster, observed)
         with self._meter.step("apply"):
             refused = await self._apply(name, cluster, decided, failures)
@@ -117,8 +127,11 @@ class Reconciler:
             # What was just made, or could not be, is told at once; a change is told before it is seen.
             decided = self._decide(cluster, self._observe(name, cluster, made=True, refusals=refused))
         await self._record(name, item, decided, failures)
+        if decided.orders:
+            self._doors.order(name, decided.orders)
         await self._delete(name, item, decided)
-        return Result.REFUSED if refused or name in self._cache.strangers else Result.SETTLED
+        result = Result.REFUSED if refused or name in self._cache.strangers else Result.SETTLED
+        return Ended(result, decided.again)
 
     def _observe(
         self, name: Name, cluster: MiniCluster, *, made: bool = False, refusals: tuple[Refusal, ...] = ()
@@ -132,28 +145,32 @@ class Reconciler:
         ours = job is not None and job.owner_uid == uid
         if ours or made:
             objects.append(ObservedObject(planning.secret_key(cluster), uid))
+        heard = self._cache.heard.get(name, NOTHING) if ours else NOTHING
         return Observed(
             objects=tuple(objects),
             job=self._cache.job_of(name) if ours else None,
             pods=self._cache.reports(name, job.uid) if job and ours else (),
+            brokers=heard.report,
+            silence=heard.silence,
             refusals=refusals,
         )
 
     def _decide(self, cluster: MiniCluster, observed: Observed) -> Plan:
         with self._meter.step("decide"):
-            keys = None if observed.find(planning.secret_key(cluster)) else self._around.fresh_keys()
+            made = observed.find(planning.secret_key(cluster))
+            keys = None if made else self._around.fresh_keys(cluster.metadata.uid)
             site, now = self._around.site, self._around.now()
             return planning.plan(cluster, observed, site, keys, now, build=self._build)
 
-    def _build(self, cluster: MiniCluster, site: Site, *, suspended: bool) -> tuple[Object, ...]:
+    def _build(self, cluster: MiniCluster, site: Site, *, suspended: bool, pods: int) -> tuple[Object, ...]:
         """Build the objects to apply, with their digests; where all stand as applied, sketches of them do."""
         about = cluster.metadata
-        name, key = Name(about.namespace, about.name), (about.uid, about.generation, suspended)
+        name, key = Name(about.namespace, about.name), (about.uid, about.generation, suspended, pods)
         known, stamps = self._stamps.get(name, (None, ()))
         sketches = tuple(each.sketch() for each in stamps)
         if known == key and self._applier.stand(name, about.uid, sketches):
             return sketches
-        built = planning.build(cluster, site, suspended=suspended)
+        built = planning.build(cluster, site, suspended=suspended, pods=pods)
         objects = tuple(observation.stamped(each) for each in built)
         self._stamps[name] = key, tuple(observation.stamp(each) for each in objects)
         return objects

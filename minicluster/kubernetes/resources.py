@@ -38,6 +38,8 @@ SERVICES = Resource("Service", "v1", "services")
 NETWORK_POLICIES = Resource("NetworkPolicy", "networking.k8s.io/v1", "networkpolicies")
 DISRUPTION_BUDGETS = Resource("PodDisruptionBudget", "policy/v1", "poddisruptionbudgets")
 EVENTS = Resource("Event", "events.k8s.io/v1", "events")
+# The same objects under their old name, by which alone they can be selected for what they are about.
+CORE_EVENTS = Resource("Event", "v1", "events")
 LEASES = Resource("Lease", "coordination.k8s.io/v1", "leases")
 
 RESOURCES: Mapping[str, Resource] = {

@@ -124,6 +124,11 @@ def explained(error: ApiError, namespace: str) -> PersonError:
     found = _VERB.search(error.message)
     if error.status == 403 and found:
         verb, resource = found.groups()
+        if resource == "pods/exec":
+            return DeniedError(
+                f"{error.message}. Needed are the verbs get and create on pods/exec: ask whoever administers"
+                f" the cluster for the role edit in namespace {namespace}"
+            )
         return DeniedError(
             f"{error.message}. Needed is the verb {verb} on {resource}: ask whoever administers the cluster"
         )

@@ -19,7 +19,7 @@ class Versioned(Protocol):
 
 
 async def site(client: Versioned, namespace: str = "default", *, operator_namespace: str = "") -> Site:
-    """Return the site of a cluster, asked for its version.
+    """Return the site of a cluster, asked for its version: there an operator asks leads by their doors.
 
     `namespace` is that of documents which name none; with `operator_namespace` only the operator there may
     use the brokers' door. Raises ApiError, UnreachableError.
@@ -28,4 +28,5 @@ async def site(client: Versioned, namespace: str = "default", *, operator_namesp
         namespace=namespace,
         image_volumes=await client.version() >= IMAGE_VOLUMES_SINCE,
         operator_namespace=operator_namespace,
+        door=True,
     )

@@ -10,6 +10,7 @@ from minicluster.kubernetes import clusters, documents
 from minicluster.kubernetes.errors import ApiError, FailedError, PersonError, RefusalError
 from minicluster.kubernetes.resources import RESOURCES
 from minicluster.kubernetes.session import explained
+from minicluster.spec import is_interactive, validate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,9 +24,16 @@ TAKE_OVER = "--force sets them as the document says; else leave them out of the 
 
 
 async def up(
-    session: Session, wanted: Sequence[Wanted], *, force: bool = False, wait: bool = True
+    session: Session,
+    wanted: Sequence[Wanted],
+    *,
+    force: bool = False,
+    wait: bool = True,
+    to_the_end: bool = False,
 ) -> list[Summary]:
     """Apply objects, and with `wait` return the MiniClusters when they are settled.
+
+    `to_the_end`: those that have a main command not before that has ended.
 
     Raises RefusalError for what the API server did not take; FailedError, MissingError as `clusters.settled`.
     """
@@ -41,7 +49,11 @@ async def up(
     if not wait:
         return []
     waits = (
-        clusters.settled(replace(session, namespace=each.namespace), each.name)
+        clusters.settled(
+            replace(session, namespace=each.namespace),
+            each.name,
+            to_the_end=to_the_end and not is_interactive(validate(each.item).spec),
+        )
         for each in wanted
         if each.is_cluster
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -130,22 +129,6 @@ class CommandErrors:
     def _is_quiet(self, line: bytes) -> bool:
         match = BROKER_LINE.match(line[:200])
         return bool(match and (match[1] in QUIET or COMMAND_ENDED.search(line[:200]) or self._over()))
-
-
-def copy_batch_output(directory: Path) -> None:
-    """Copy what batch jobs wrote to our standard output and error, each line after its job's name."""
-    for path in sorted(directory.glob("job-*.*"), key=_job_number):
-        target = sys.stderr.buffer if path.suffix == ".err" else sys.stdout.buffer
-        label = path.stem.encode() + b": "
-        with path.open("rb") as file:
-            while line := file.readline(LONGEST_LINE):
-                target.write(label + line + (b"" if line.endswith(b"\n") else b"\n"))
-        target.flush()
-
-
-def _job_number(path: Path) -> tuple[int, str]:
-    number = path.stem.removeprefix("job-")
-    return (int(number) if number.isdecimal() else 0, path.suffix)
 
 
 def last_lines(path: Path, count: int = 5) -> list[str]:

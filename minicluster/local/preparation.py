@@ -47,10 +47,9 @@ def prepare(
 
     Raises UsageProblem, PortTaken, minicluster.plan.PlanError.
     """
-    cluster = _for_this_machine(source.cluster, directory)
+    cluster = _for_this_machine(source.cluster)
     plan, mapping = _planned(source, cluster, directory)
     _write_files(plan.objects, directory)
-    _hide_places(directory)
     links, unlinked = volumes.link(mapping)
     for text in unlinked:
         notice(text)
@@ -62,30 +61,23 @@ def prepare(
     return Prepared(cluster, blueprint, engine, tuple(links))
 
 
-def _for_this_machine(cluster: MiniCluster, directory: ClusterDirectory) -> MiniCluster:
-    """Return the document without what only a Kubernetes cluster has: the view that brings Flux.
-
-    Where it does not say where batch jobs' output belongs, that is the cluster's directory.
-    """
+def _for_this_machine(cluster: MiniCluster) -> MiniCluster:
+    """Return the document without what only a Kubernetes cluster has: the view that brings Flux."""
     spec = cluster.spec
     if spec.flux.bursting.lead_broker.address:
         raise UsageProblem("flux.bursting.leadBroker: a cluster on this machine cannot join a remote one")
     view = spec.flux.container.model_copy(update={"disable": True})
-    containers = tuple(
-        each if "logs" in each.model_fields_set else each.model_copy(update={"logs": str(directory.output)})
-        for each in spec.containers
-    )
-    changed = {"flux": spec.flux.model_copy(update={"container": view}), "containers": containers}
+    changed = {"flux": spec.flux.model_copy(update={"container": view})}
     return cluster.model_copy(update={"spec": spec.model_copy(update=changed)})
 
 
 def _planned(source: Source, cluster: MiniCluster, directory: ClusterDirectory) -> tuple[Plan, VolumeMap]:
     from broker_config import curve
-    from minicluster.plan import Observed, Site, broker_settings, plan
+    from minicluster.plan import FreshKeys, Observed, Site, broker_settings, plan
 
     hosts = broker_settings(cluster, Site()).hosts
     site = local_site(cluster, hosts, directory)
-    first = plan(cluster, Observed(), site, curve.generate(), datetime.now(UTC))
+    first = plan(cluster, Observed(), site, FreshKeys(curve.generate()), datetime.now(UTC))
     mapping = volumes.mapped(source, _pod_specs(first.objects), directory)
     archive = mapping.here(cluster.spec.archive.path)
     if archive == cluster.spec.archive.path:
@@ -94,7 +86,7 @@ def _planned(source: Source, cluster: MiniCluster, directory: ClusterDirectory) 
         update={"archive": cluster.spec.archive.model_copy(update={"path": archive})}
     )
     cluster = cluster.model_copy(update={"spec": moved})
-    return plan(cluster, Observed(), site, curve.generate(), datetime.now(UTC)), mapping
+    return plan(cluster, Observed(), site, FreshKeys(curve.generate()), datetime.now(UTC)), mapping
 
 
 def _pod_specs(objects: tuple[Object, ...]) -> list[Object]:
@@ -112,15 +104,6 @@ def _write_files(objects: tuple[Object, ...], directory: ClusterDirectory) -> No
             descriptor = os.open(directory.curve, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o400)
             with os.fdopen(descriptor, "w") as file:
                 file.write(certificate)
-
-
-def _hide_places(directory: ClusterDirectory) -> None:
-    """Let the batch script name no file that goes with the cluster: its content is shown at the end."""
-    from broker_config.start_script import BATCH_FILE
-
-    script = directory.config / BATCH_FILE
-    if script.exists() and f"logs={directory.output}" in (text := script.read_text()):
-        script.write_text(text.replace(": $logs/job-$1.out, $logs/job-$1.err", ""))
 
 
 def _write_engine(directory: ClusterDirectory) -> None:

@@ -17,7 +17,7 @@ from minicluster.local.cluster import EXIT_CODE, MAIN_STARTED, POLL, LocalCluste
 from minicluster.local.errors import BringUpFailed, Interrupted, LeadLost, TimeOver
 from minicluster.local.interrupts import Interrupts
 from minicluster.local.kubelet import Streams
-from minicluster.local.output import CommandErrors, copy_batch_output
+from minicluster.local.output import CommandErrors
 from minicluster.local.records import ClusterState, Phase, Times
 from minicluster.local.scaling import Brokers
 from minicluster.local.site import Engine, engine
@@ -75,7 +75,6 @@ def run(request: RunRequest, reporter: Reporter) -> int:
             prepared = _prepare(request, directory, chosen, reporter)
             try:
                 exit_code, times = asyncio.run(_Run(request, prepared, reporter, interrupts).whole())
-                copy_batch_output(directory.output)
             finally:
                 state_file.unlink(prepared.links)
         reporter.ended(times, prepared.cluster.spec.size)

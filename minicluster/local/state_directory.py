@@ -10,7 +10,6 @@
     ├── r/<rank>/          a broker's run directory: sockets, its state
     ├── log/<pod>.log      what a pod wrote
     ├── v/<volume>/        volumes that are directories
-    ├── out/               output of batch jobs
     ├── t/                 TMPDIR of everything in the cluster
     └── exit               the lead's termination message
 """
@@ -84,11 +83,6 @@ class ClusterDirectory:
     def volumes(self) -> Path:
         """Volumes that live as long as the cluster."""
         return self.path / "v"
-
-    @property
-    def output(self) -> Path:
-        """Output of batch jobs, where the document names no place for it."""
-        return self.path / "out"
 
     @property
     def termination_log(self) -> Path:

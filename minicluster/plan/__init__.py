@@ -6,6 +6,7 @@ server: the operator and the local run fill an `Observed` and carry a `Plan` out
 
 from minicluster.plan.decision import plan, refuse
 from minicluster.plan.errors import KeysNeededError, PlanError
+from minicluster.plan.keys import DoorKeys, FreshKeys, door_name
 from minicluster.plan.objects import build, secret_key
 from minicluster.plan.records import (
     BrokerReport,
@@ -15,6 +16,7 @@ from minicluster.plan.records import (
     ObjectKey,
     Observed,
     ObservedObject,
+    Order,
     Plan,
     PodReport,
     Refusal,
@@ -25,13 +27,16 @@ from minicluster.plan.settings import broker_settings
 
 __all__ = [
     "BrokerReport",
+    "DoorKeys",
     "Event",
+    "FreshKeys",
     "JobCondition",
     "JobReport",
     "KeysNeededError",
     "ObjectKey",
     "Observed",
     "ObservedObject",
+    "Order",
     "Plan",
     "PlanError",
     "PodReport",
@@ -39,6 +44,7 @@ __all__ = [
     "Site",
     "broker_settings",
     "build",
+    "door_name",
     "plan",
     "refuse",
     "render",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING
 
 from minicluster import spec as document
-from minicluster.plan import names
+from minicluster.plan import joining, names, resizing
 from minicluster.plan.constants import KIND, LABEL_KUEUE_QUEUE, ConditionType, Phase, Reason
+from minicluster.plan.finding import Finding
 from minicluster.plan.situation import Outcome, pod_name
 
 if TYPE_CHECKING:
@@ -15,16 +16,6 @@ if TYPE_CHECKING:
     from minicluster.plan.records import ObservedObject
     from minicluster.plan.situation import Situation
     from minicluster.spec import Condition
-
-Status = Literal["True", "False", "Unknown"]
-
-
-class Finding(NamedTuple):
-    """What holds about one condition."""
-
-    status: Status
-    reason: str
-    message: str
 
 
 def findings(situation: Situation) -> dict[ConditionType, Finding]:
@@ -128,28 +119,7 @@ def _pods_scheduled(situation: Situation) -> Finding:
 
 
 def _brokers_ready(situation: Situation) -> Finding:
-    early = _no_pods(situation)
-    if early:
-        return early
-    if situation.brokers is None:
-        return Finding("Unknown", Reason.NOT_REPORTED, "the lead broker has not reported yet")
-    message = f"{situation.brokers.online} of {situation.size} brokers have joined"
-    if situation.brokers.online >= situation.size:
-        return Finding("True", Reason.ALL_JOINED, message)
-    if _were_complete(situation):
-        return Finding("False", Reason.BROKERS_MISSING, f"{message}{_stuck_pod(situation)}")
-    needed = document.quorum(situation.cluster.spec)
-    return Finding("False", Reason.JOINING, f"{message}; work starts with {needed}")
-
-
-def _were_complete(situation: Situation) -> bool:
-    """Whether all brokers of this very size had joined before: what lacks now was lost."""
-    told = situation.previous(ConditionType.BROKERS_READY)
-    return (
-        told is not None
-        and told.reason in {Reason.ALL_JOINED, Reason.BROKERS_MISSING}
-        and told.observed_generation == situation.cluster.metadata.generation
-    )
+    return _no_pods(situation) or joining.brokers_ready(situation)
 
 
 def _stuck_pod(situation: Situation) -> str:
@@ -166,12 +136,20 @@ def _running(situation: Situation) -> Finding:
     if early:
         return early
     if situation.brokers is None:
-        return _pods_running(situation)
+        return _as_last_heard(situation) or _pods_running(situation)
     if not situation.brokers.running:
         return Finding("False", Reason.JOINING, "the lead broker waits for the others")
     if document.is_interactive(situation.cluster.spec):
         return Finding("True", Reason.READY_FOR_WORK, "the instance is up and waits for work")
     return Finding("True", Reason.COMMAND_RUNNING, "the main command runs")
+
+
+def _as_last_heard(situation: Situation) -> Finding | None:
+    """Return what the lead's last report led to, where that still counts."""
+    told = situation.previous(ConditionType.RUNNING)
+    if told is None or not joining.is_unheard(situation):
+        return None
+    return Finding(told.status, told.reason, told.message)
 
 
 def _pods_running(situation: Situation) -> Finding:
@@ -252,23 +230,6 @@ def _suspended(situation: Situation) -> Finding:
     return Finding("True", Reason.SUSPENDED, "suspended; it goes on when spec.suspend is false")
 
 
-def _resizing(situation: Situation) -> Finding:
-    job = situation.job
-    at_size = Finding("False", Reason.AT_SIZE, f"the MiniCluster has its size of {situation.size}")
-    if job is None or situation.outcome is not Outcome.NONE or situation.suspended:
-        return at_size
-    # Asked of the Job, and, once begun, until the pods are there or gone. Begun it has also where the Job was
-    # already told, and whoever told it came not to write that down.
-    told = situation.cluster.status.size
-    begun = situation.previous(ConditionType.RESIZING, "True") is not None or told not in {0, job.parallelism}
-    now = job.active if begun else job.parallelism
-    if now < situation.size:
-        return Finding("True", Reason.GROWING, f"growing to {situation.size} pods")
-    if now > situation.size:
-        return Finding("True", Reason.SHRINKING, f"shrinking to {situation.size} pods")
-    return at_size
-
-
 _FINDERS: Mapping[ConditionType, Callable[[Situation], Finding]] = {
     ConditionType.VALID: _valid,
     ConditionType.RESOURCES_CREATED: _resources_created,
@@ -278,5 +239,5 @@ _FINDERS: Mapping[ConditionType, Callable[[Situation], Finding]] = {
     ConditionType.SUCCEEDED: _succeeded,
     ConditionType.FAILED: _failed,
     ConditionType.SUSPENDED: _suspended,
-    ConditionType.RESIZING: _resizing,
+    ConditionType.RESIZING: resizing.resizing,
 }

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
+from functools import cache
 from typing import TYPE_CHECKING
 
 from broker_config import broker_toml, resource_set, start_script
 from minicluster import spec as document
+from minicluster.flux_modules import packing
 from minicluster.plan import containers, names
 from minicluster.plan.constants import START_SCRIPT, Component
 from minicluster.plan.labels import metadata
@@ -18,12 +21,13 @@ if TYPE_CHECKING:
 
 
 def build(cluster: MiniCluster, site: Site) -> Object:
-    """Return the ConfigMap: broker.toml, R, the start script, and one script a sidecar or service."""
+    """Return the ConfigMap: broker.toml, R, scripts, and what makes a door of a lead of real Flux."""
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": metadata(cluster, site, names.config_map(cluster), Component.CONFIGURATION),
         "data": {**_broker_files(cluster, site), **_sidecar_scripts(cluster), **_service_scripts(cluster)},
+        **({"binaryData": {packing.ZIP: _modules()}} if site.door else {}),
     }
 
 
@@ -34,7 +38,13 @@ def _broker_files(cluster: MiniCluster, site: Site) -> dict[str, str]:
         "R": resource_set.render(settings),
         START_SCRIPT: start_script.render(settings),
         **start_script.companion_files(settings),
+        **(packing.module_files() if site.door else {}),
     }
+
+
+@cache
+def _modules() -> str:
+    return b64encode(packing.pack()).decode()
 
 
 def _sidecar_scripts(cluster: MiniCluster) -> dict[str, str]:

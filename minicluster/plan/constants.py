@@ -41,6 +41,10 @@ STATE_DIR = f"{STATE_VOLUME}/state"
 SHARED_MEMORY = "/dev/shm"  # noqa: S108  # a mount point, not a temporary file
 MUNGE_DIR = "/etc/munge"
 CURVE_FILE = "curve.cert"
+# Beside the certificate, where the lead broker has a door.
+DOOR_CERTIFICATE = "door.crt"
+DOOR_KEY = "door.key"
+DOOR_TOKEN = "door.token"  # noqa: S105  # the name of a file
 START_SCRIPT = "start.sh"
 
 # The exit-code contract of the start script: these are counted and the pod is replaced, every other code
@@ -123,6 +127,8 @@ class Reason(StrEnum):
 
     AT_SIZE = "AtSize"
     GROWING = "Growing"
+    DRAINING = "Draining"
+    DRAIN_TIMED_OUT = "DrainTimedOut"
     SHRINKING = "Shrinking"
 
 

@@ -1,4 +1,4 @@
-"""The Secret with the brokers' CURVE certificate: immutable, and the one place where keys are written."""
+"""The Secret with the brokers' certificate and the door's keys: immutable, and the one place with keys."""
 
 from __future__ import annotations
 
@@ -7,36 +7,55 @@ from typing import TYPE_CHECKING
 
 from broker_config import curve
 from minicluster.plan import names
-from minicluster.plan.constants import CURVE_FILE, Component
+from minicluster.plan.constants import CURVE_FILE, DOOR_CERTIFICATE, DOOR_KEY, DOOR_TOKEN, Component
 from minicluster.plan.errors import KeysNeededError
 from minicluster.plan.labels import metadata
 
 if TYPE_CHECKING:
-    from broker_config.curve import KeyPair
+    from collections.abc import Mapping
+
     from minicluster.plan.fields import Object
+    from minicluster.plan.keys import FreshKeys
     from minicluster.plan.records import Site
     from minicluster.spec import MiniCluster
 
 
-def build(cluster: MiniCluster, site: Site, certificate: str) -> Object:
-    """Return the Secret that holds the certificate's text."""
+def build(cluster: MiniCluster, site: Site, files: Mapping[str, str]) -> Object:
+    """Return the Secret that holds these files."""
     return {
         "apiVersion": "v1",
         "kind": "Secret",
         "metadata": metadata(cluster, site, names.curve_secret(cluster), Component.CONFIGURATION),
         "type": "Opaque",
         "immutable": True,
-        "data": {CURVE_FILE: b64encode(certificate.encode()).decode()},
+        "data": {name: b64encode(text.encode()).decode() for name, text in files.items()},
     }
 
 
-def certificate(cluster: MiniCluster, keys: KeyPair | None) -> str:
-    """Return the certificate's text: the document's own, else one of these keys.
+def files(cluster: MiniCluster, site: Site, keys: FreshKeys | None) -> dict[str, str]:
+    """Return the files in the Secret: the certificate, and where the lead has a door, that one's.
 
-    Raises KeysNeededError where there is neither.
+    Raises KeysNeededError where keys are missing.
     """
+    return {CURVE_FILE: _certificate(cluster, keys), **(_door(cluster, keys) if site.door else {})}
+
+
+def file_names(site: Site) -> tuple[str, ...]:
+    """Return how the files are called."""
+    return (CURVE_FILE, *((DOOR_CERTIFICATE, DOOR_KEY, DOOR_TOKEN) if site.door else ()))
+
+
+def _certificate(cluster: MiniCluster, keys: FreshKeys | None) -> str:
+    """Return the certificate's text: the document's own, else one of these keys."""
     if cluster.spec.flux.curve_cert:
         return cluster.spec.flux.curve_cert
     if keys is None:
-        raise KeysNeededError(f"Secret {names.curve_secret(cluster)} is to be made: pass a fresh key pair")
-    return curve.render(cluster.metadata.name, keys)
+        raise KeysNeededError(f"Secret {names.curve_secret(cluster)} is to be made: pass fresh keys")
+    return curve.render(cluster.metadata.name, keys.curve)
+
+
+def _door(cluster: MiniCluster, keys: FreshKeys | None) -> dict[str, str]:
+    if keys is None or keys.door is None:
+        raise KeysNeededError(f"Secret {names.curve_secret(cluster)} is to be made: pass keys for the door")
+    door = keys.door
+    return {DOOR_CERTIFICATE: door.certificate, DOOR_KEY: door.key, DOOR_TOKEN: door.token}

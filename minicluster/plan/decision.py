@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from broker_config.errors import BrokerConfigError
-from minicluster.plan import conditions, curve_secret, events, objects, status
+from minicluster.plan import conditions, curve_secret, events, objects, shrinking, status
 from minicluster.plan.constants import KIND, ConditionType
 from minicluster.plan.records import ObjectKey, Plan
 from minicluster.plan.situation import Outcome, Situation, assess, is_suspended
@@ -13,8 +13,8 @@ from minicluster.plan.situation import Outcome, Situation, assess, is_suspended
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from broker_config.curve import KeyPair
     from minicluster.plan.fields import Object
+    from minicluster.plan.keys import FreshKeys
     from minicluster.plan.records import Observed, Site
     from minicluster.spec import MiniCluster, Status
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 class Build(Protocol):
     """What builds a MiniCluster's objects, all but the Secret: `objects.build`, or one that remembers."""
 
-    def __call__(self, cluster: MiniCluster, site: Site, *, suspended: bool) -> tuple[Object, ...]:
-        """Return the objects, in the order in which they are made."""
+    def __call__(self, cluster: MiniCluster, site: Site, *, suspended: bool, pods: int) -> tuple[Object, ...]:
+        """Return the objects, in the order in which they are made; the Job with so many `pods`."""
         ...
 
 
@@ -31,7 +31,7 @@ def plan(
     cluster: MiniCluster,
     observed: Observed,
     site: Site,
-    fresh_keys: KeyPair | None,
+    fresh_keys: FreshKeys | None,
     now: datetime,
     *,
     build: Build = objects.build,
@@ -46,32 +46,28 @@ def plan(
     if cluster.spec.managed_by or cluster.metadata.deletion_timestamp:
         return Plan(objects=(), status=_stored(cluster.status))
     try:
-        built = build(cluster, site, suspended=is_suspended(cluster, observed.job))
-        return _decide(cluster, observed, site, built, fresh_keys, now)
+        resize = shrinking.decide(cluster, observed, site, now)
+        built = build(cluster, site, suspended=is_suspended(cluster, observed.job), pods=resize.pods)
+        secret = objects.secret_key(cluster)
+        situation = assess(cluster, observed, [secret, *map(objects.key_of, built)], resize)
+        if observed.find(secret) is None and _may_apply(situation):
+            built = (_secret(cluster, site, fresh_keys), *built)
+        return _decide(situation, built, now)
     except BrokerConfigError as error:
         # What only shows when the brokers' files are written, such as two hosts of one name.
         return refuse(cluster.status, cluster.metadata.generation, str(error), now)
 
 
-def _decide(
-    cluster: MiniCluster,
-    observed: Observed,
-    site: Site,
-    built: tuple[Object, ...],
-    fresh_keys: KeyPair | None,
-    now: datetime,
-) -> Plan:
-    secret = objects.secret_key(cluster)
-    situation = assess(cluster, observed, [secret, *map(objects.key_of, built)])
+def _decide(situation: Situation, built: tuple[Object, ...], now: datetime) -> Plan:
     found = conditions.findings(situation)
-    wanted: tuple[Object, ...] = ()
-    if _may_apply(situation):
-        wanted = built if observed.find(secret) else (_secret(cluster, site, fresh_keys), *built)
+    goes_on = _may_apply(situation)
     return Plan(
-        objects=wanted,
+        objects=built if goes_on else (),
         status=status.build(situation, found, now),
-        events=events.of_changes(found, cluster.status.conditions),
+        events=events.of_changes(found, situation.cluster.status.conditions),
         delete=_superfluous(situation),
+        orders=situation.resize.orders if goes_on else (),
+        again=situation.resize.again if goes_on else None,
     )
 
 
@@ -85,8 +81,8 @@ def refuse(stored: Status, generation: int, problem: str, now: datetime) -> Plan
     )
 
 
-def _secret(cluster: MiniCluster, site: Site, keys: KeyPair | None) -> Object:
-    return curve_secret.build(cluster, site, curve_secret.certificate(cluster, keys))
+def _secret(cluster: MiniCluster, site: Site, keys: FreshKeys | None) -> Object:
+    return curve_secret.build(cluster, site, curve_secret.files(cluster, site, keys))
 
 
 def _may_apply(situation: Situation) -> bool:

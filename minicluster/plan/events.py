@@ -10,8 +10,8 @@ from minicluster.plan.records import Event
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from minicluster.plan.conditions import Finding
     from minicluster.plan.constants import ConditionType
+    from minicluster.plan.finding import Finding
     from minicluster.spec import Condition
 
 NOTABLE: Mapping[str, Literal["Normal", "Warning"]] = {
@@ -34,6 +34,8 @@ NOTABLE: Mapping[str, Literal["Normal", "Warning"]] = {
     Reason.SUSPENDED: "Normal",
     Reason.QUEUED: "Normal",
     Reason.GROWING: "Normal",
+    Reason.DRAINING: "Normal",
+    Reason.DRAIN_TIMED_OUT: "Warning",
     Reason.SHRINKING: "Normal",
     Reason.AT_SIZE: "Normal",
     Reason.NOT_SUSPENDED: "Normal",

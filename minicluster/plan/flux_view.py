@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 _VOLUME = "minicluster-view"
 _SOURCE = "opt"
 _FIXED = ("software", "views")
-_COPY = 'cp -a /opt/. "$0"/ && printf %s "$1" >"$0"/flux-view.sh'
+# What is in /opt, not /opt itself: a user who is not root may not give the volume's own folder its times.
+_COPY = 'cp -a /opt/* "$0"/ && printf %s "$1" >"$0"/flux-view.sh'
 
 
 def mounted(cluster: MiniCluster, site: Site) -> Mounted | None:

@@ -16,17 +16,21 @@ if TYPE_CHECKING:
     from minicluster.spec import MiniCluster
 
 
-def build(cluster: MiniCluster, site: Site) -> Object:
-    """Return the Job: it succeeds with the lead, and fails with the lead's own exit code."""
+def build(cluster: MiniCluster, site: Site, count: int | None = None) -> Object:
+    """Return the Job: it succeeds with the lead, and fails with the lead's own exit code.
+
+    `count` is the number of pods; None: as many as the document says.
+    """
     spec = cluster.spec
+    count = pods(cluster) if count is None else count
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": metadata(cluster, site, names.job(cluster), Component.BROKER, spec.job_labels),
         "spec": present(
             completionMode="Indexed",
-            completions=pods(cluster),
-            parallelism=pods(cluster),
+            completions=count,
+            parallelism=count,
             backoffLimit=spec.backoff_limit,
             activeDeadlineSeconds=spec.deadline_seconds or None,
             suspend=None if held_by_kueue(cluster) else spec.suspend,

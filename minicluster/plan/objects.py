@@ -25,8 +25,13 @@ if TYPE_CHECKING:
     from minicluster.spec import MiniCluster
 
 
-def build(cluster: MiniCluster, site: Site, *, suspended: bool) -> tuple[Object, ...]:
-    """Return the objects, all but the Secret; while suspended without the services pod."""
+def build(
+    cluster: MiniCluster, site: Site, *, suspended: bool, pods: int | None = None
+) -> tuple[Object, ...]:
+    """Return the objects, all but the Secret; while suspended without the services pod.
+
+    The Job is for so many `pods`; None: for as many as the document says.
+    """
     services = [services_pod.build(cluster, site)] if cluster.spec.services and not suspended else []
     return (
         config_map.build(cluster, site),
@@ -35,7 +40,7 @@ def build(cluster: MiniCluster, site: Site, *, suspended: bool) -> tuple[Object,
         *network_policies.build(cluster, site),
         disruption_budget.build(cluster, site),
         *services,
-        job.build(cluster, site),
+        job.build(cluster, site, pods),
     )
 
 

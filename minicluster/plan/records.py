@@ -22,7 +22,8 @@ class Site:
     `cores` counts for a broker whose container asks for no CPU (None: what it may use, found when it starts);
     `endpoints` (a machine without DNS) stand in
     place of the Service's names; `image_volumes` says whether the cluster mounts images as volumes (on by
-    default from Kubernetes 1.35); with `operator_namespace` only that namespace's operator may use the door.
+    default from Kubernetes 1.35); with `door` an operator is there that asks the lead broker by its door, and
+    with `operator_namespace` only the one in that namespace may.
     With `label_output` each line of the main command's output carries its task's rank.
     Brokers find their settings in `config_dir`, the certificate in `curve_dir`, and keep their own copy of it
     (mode 0400) at `curve_path`.
@@ -33,6 +34,7 @@ class Site:
     endpoints: tuple[Endpoint, ...] | None = None
     image_volumes: bool = False
     operator_namespace: str = ""
+    door: bool = False
     door_port: int = DOOR_PORT
     config_dir: str = CONFIG_DIR
     curve_dir: str = CURVE_DIR
@@ -97,7 +99,7 @@ class PodReport:
     """What the broker pod (or local broker process) of one index says.
 
     `reason` and `message` say why it waits, such as "ImagePullBackOff"; `exit_code` and
-    `termination_message` are those of its runner's last end.
+    `termination_message` are those of its runner's last end; `address` is the pod's IP.
     """
 
     index: int
@@ -107,22 +109,33 @@ class PodReport:
     message: str = ""
     exit_code: int | None = None
     termination_message: str = ""
+    address: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerReport:
-    """What the lead broker says of the instance: `online` brokers, and whether work has begun."""
+    """What the lead broker says of the instance, ranks as idsets (RFC 22).
 
-    online: int
+    `online` are the brokers that have joined, `drained` those that get no more jobs (`shrunk`: because of a
+    shrink of ours), `busy` those with jobs. `running`: work has begun. `troubles` say why brokers that are
+    waited for are not there, such as "mc-2: turned away: wrong certificate".
+    """
+
+    online: str = ""
+    drained: str = ""
+    shrunk: str = ""
+    busy: str = ""
     running: bool = False
     jobid: str = ""
     queue_policy: str = ""
+    troubles: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Observed:
     """What exists now. The Secret counts as observed once its creation was accepted or it existed.
 
+    `brokers` is None as long as the lead has not been heard; `silence` then says why, once that has lasted.
     `refusals` are those of the last attempt to carry the plan out.
     """
 
@@ -130,6 +143,7 @@ class Observed:
     job: JobReport | None = None
     pods: tuple[PodReport, ...] = ()
     brokers: BrokerReport | None = None
+    silence: str = ""
     refusals: tuple[Refusal, ...] = ()
 
     def find(self, key: ObjectKey) -> ObservedObject | None:
@@ -147,13 +161,25 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
+class Order:
+    """What the lead broker is told: to give these ranks (an idset) no more jobs, or jobs again."""
+
+    action: Literal["drain", "undrain"]
+    ranks: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """Everything that one reconcile does: objects to apply in this order, to delete, the status, Events.
 
-    A status equal to the one that is stored needs no write.
+    A status equal to the one that is stored needs no write. The lead gets its `orders` after that. `again`:
+    in so many seconds the plan is another one, though nothing else has changed.
     """
 
     objects: tuple[Object, ...]
     status: Object
     events: tuple[Event, ...] = ()
     delete: tuple[ObjectKey, ...] = ()
+    orders: tuple[Order, ...] = ()
+    again: float | None = None

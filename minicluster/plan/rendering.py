@@ -6,16 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from minicluster.plan import objects
-from minicluster.plan.constants import CURVE_FILE
-from minicluster.plan.curve_secret import build, certificate
+from minicluster.plan import curve_secret, objects
 from minicluster.plan.situation import is_suspended
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from broker_config.curve import KeyPair
     from minicluster.plan.fields import Object
+    from minicluster.plan.keys import FreshKeys
     from minicluster.plan.records import Site
     from minicluster.spec import MiniCluster
 
@@ -23,15 +21,15 @@ REDACTED = "(redacted: --with-secrets shows it)"
 
 
 def render(
-    cluster: MiniCluster, site: Site, keys: KeyPair | None = None, *, with_secrets: bool = False
+    cluster: MiniCluster, site: Site, keys: FreshKeys | None = None, *, with_secrets: bool = False
 ) -> list[Object]:
     """Return the objects as they are made at first; the Secret's data only where it is asked for.
 
     Raises KeysNeededError where secrets are asked for, and neither `keys` nor the document bring them.
     """
-    text = certificate(cluster, keys) if with_secrets else ""
-    secret = build(cluster, site, text)
-    shown = secret if with_secrets else _redacted(secret)
+    files = curve_secret.files(cluster, site, keys) if with_secrets else {}
+    secret = curve_secret.build(cluster, site, files)
+    shown = secret if with_secrets else _redacted(secret, site)
     return [shown, *objects.build(cluster, site, suspended=is_suspended(cluster, None))]
 
 
@@ -43,9 +41,9 @@ def to_yaml(items: Iterable[Object]) -> str:
     return "".join(f"---\n{text}" for text in dumped)
 
 
-def _redacted(secret: Object) -> Object:
+def _redacted(secret: Object, site: Site) -> Object:
     shown = {key: value for key, value in secret.items() if key != "data"}
-    return {**shown, "stringData": {CURVE_FILE: REDACTED}}
+    return {**shown, "stringData": dict.fromkeys(curve_secret.file_names(site), REDACTED)}
 
 
 class _Dumper(yaml.SafeDumper):

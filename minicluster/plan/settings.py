@@ -30,7 +30,7 @@ def broker_settings(cluster: MiniCluster, site: Site) -> to.BrokerSettings:
         mode=to.RunMode(document.run_mode(spec).value),
         command=to.Command(line=runner.command),
         batch_raw=runner.batch_raw,
-        logs=runner.logs,
+        logs="" if runner.logs == document.DEFAULT_LOGS else runner.logs,
         submit=to.Submit(
             tasks=spec.tasks,
             option_flags=spec.flux.option_flags,
@@ -57,6 +57,7 @@ def broker_settings(cluster: MiniCluster, site: Site) -> to.BrokerSettings:
         curve_path=site.curve_path,
         config_dir=site.config_dir,
         broker_toml=spec.flux.broker_config,
+        door=to.DoorSettings(site.door_port, site.curve_dir) if site.door else None,
     )
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         ObservedObject,
         PodReport,
     )
+    from minicluster.plan.shrinking import Resize
     from minicluster.spec import Condition, MiniCluster
 
 
@@ -37,7 +38,7 @@ class Situation:
     """What the document wants beside what exists.
 
     `wanted` are the objects that must exist, `foreign` those of such a name that somebody else owns,
-    `missing` those that are still to be made.
+    `missing` those that are still to be made; `resize` says which pods there are to be.
     """
 
     cluster: MiniCluster
@@ -45,6 +46,7 @@ class Situation:
     wanted: tuple[ObjectKey, ...]
     foreign: tuple[ObservedObject, ...]
     missing: tuple[ObjectKey, ...]
+    resize: Resize
 
     @property
     def size(self) -> int:
@@ -60,6 +62,11 @@ class Situation:
     def brokers(self) -> BrokerReport | None:
         """What the lead broker said, where it said something."""
         return self.observed.brokers
+
+    @property
+    def silence(self) -> str:
+        """Why the lead broker is not heard, once that has lasted."""
+        return self.observed.silence
 
     @property
     def pods(self) -> tuple[PodReport, ...]:
@@ -110,7 +117,9 @@ class Situation:
         return next((each for each in stored if status in {None, each.status}), None)
 
 
-def assess(cluster: MiniCluster, observed: Observed, wanted: Iterable[ObjectKey]) -> Situation:
+def assess(
+    cluster: MiniCluster, observed: Observed, wanted: Iterable[ObjectKey], resize: Resize
+) -> Situation:
     """Compare what is wanted with what exists."""
     keys = tuple(wanted)
     found = {key: observed.find(key) for key in keys}
@@ -121,6 +130,7 @@ def assess(cluster: MiniCluster, observed: Observed, wanted: Iterable[ObjectKey]
         wanted=keys,
         foreign=tuple(item for item in found.values() if item is not None and item.owner_uid != uid),
         missing=tuple(key for key, item in found.items() if item is None),
+        resize=resize,
     )
 
 

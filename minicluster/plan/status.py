@@ -6,7 +6,7 @@ from datetime import UTC
 from typing import TYPE_CHECKING
 
 from minicluster import spec as document
-from minicluster.plan import conditions
+from minicluster.plan import conditions, joining
 from minicluster.plan.fields import passed, present
 from minicluster.plan.labels import scale_selector
 from minicluster.plan.situation import Outcome
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from minicluster.plan.conditions import Finding
     from minicluster.plan.constants import ConditionType
     from minicluster.plan.fields import Object
+    from minicluster.plan.finding import Finding
     from minicluster.plan.situation import Situation
     from minicluster.spec import MiniCluster, Status
 
@@ -69,10 +69,15 @@ def _conditions(
             "reason": str(finding.reason),
             "message": finding.message,
             "observedGeneration": generation,
-            "lastTransitionTime": since.get((type_, finding.status)) or timestamp(now),
+            "lastTransitionTime": _since(finding, since.get((type_, finding.status)), now),
         }
         for type_, finding in found.items()
     ]
+
+
+def _since(finding: Finding, told: str | None, now: datetime) -> str:
+    """Return when a status last changed, or from when its reason counts."""
+    return timestamp(finding.since) if finding.since else told or timestamp(now)
 
 
 def _maximum_size(cluster: MiniCluster) -> int:
@@ -82,9 +87,11 @@ def _maximum_size(cluster: MiniCluster) -> int:
 
 
 def _ready_brokers(situation: Situation) -> int:
-    if situation.outcome is not Outcome.NONE or situation.suspended or situation.brokers is None:
+    if situation.outcome is not Outcome.NONE or situation.suspended:
         return 0
-    return situation.brokers.online
+    if situation.brokers is None:
+        return situation.cluster.status.ready_brokers if joining.is_unheard(situation) else 0
+    return joining.joined(situation, situation.brokers)
 
 
 def _start_time(situation: Situation) -> str | None:

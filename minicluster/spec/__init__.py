@@ -13,7 +13,7 @@ from minicluster.spec.cluster import (
     MiniClusterSpec,
     Network,
 )
-from minicluster.spec.container import Commands, Container, LifeCycle, SecretReference, Volume
+from minicluster.spec.container import DEFAULT_LOGS, Commands, Container, LifeCycle, SecretReference, Volume
 from minicluster.spec.crd import crd, crd_yaml
 from minicluster.spec.errors import DocumentError, Problem, SpecError
 from minicluster.spec.flux import (
@@ -52,6 +52,7 @@ from minicluster.spec.status import Condition, LastDump, Status
 
 __all__ = [
     "API_VERSION",
+    "DEFAULT_LOGS",
     "GROUP",
     "KIND",
     "VERSION",

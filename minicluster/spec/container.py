@@ -136,7 +136,9 @@ class Container(Record):
     batch_raw: Flag = Field(
         False, description="The lines of a `batch` command are a script: do not wrap them."
     )
-    logs: DirectoryPath = Field(DEFAULT_LOGS, description="Directory for the output of batch jobs.")
+    logs: DirectoryPath = Field(
+        DEFAULT_LOGS, description="Directory for the output of batch jobs; by default it is shown instead."
+    )
     no_wrap_entrypoint: Flag = Field(
         False, description="For a sidecar: keep the image's own entry point, without waiting for Flux."
     )

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from minicluster.kubernetes.door_key_store import SECRET
 from tests.deploy.files import INSTALL, NAMESPACED, Object, objects, of_kind, the
 
 MANIFESTS = pytest.mark.parametrize("manifest", [INSTALL, NAMESPACED], ids=lambda path: path.stem)
@@ -22,6 +23,7 @@ EXPECTED = {
     "/secrets": {"create"},
     "networking.k8s.io/networkpolicies": APPLIED,
     "policy/poddisruptionbudgets": APPLIED,
+    "/events": {"list"},
     "events.k8s.io/events": {"create"},
 }
 
@@ -42,14 +44,25 @@ def test_of_leases_only_its_own_can_be_read_and_written(manifest: Path) -> None:
 
 
 @MANIFESTS
+def test_of_secrets_only_its_own_keys_can_be_read(manifest: Path) -> None:
+    role = the(objects(manifest.read_text()), "Role", f"{OPERATOR}-door")
+    assert list(grants([role])) == [("/secrets", {"create"}, None), ("/secrets", {"get"}, [SECRET])]
+
+
+@MANIFESTS
 def test_no_role_grants_anything_by_a_wildcard(manifest: Path) -> None:
     granted = list(grants(roles(manifest)))
     assert [resource for resource, verbs, _ in granted if "*" in resource or "*" in verbs] == []
 
 
 @MANIFESTS
-def test_no_role_reads_secrets_or_runs_commands_in_pods(manifest: Path) -> None:
-    granted = {(resource, verb) for resource, verbs, _ in grants(roles(manifest)) for verb in verbs}
+def test_no_role_reads_other_secrets_or_runs_commands_in_pods(manifest: Path) -> None:
+    granted = [
+        (resource, verb)
+        for resource, verbs, names in grants(roles(manifest))
+        for verb in verbs
+        if names != [SECRET]
+    ]
     assert {pair for pair in granted if pair[0] == "/secrets"} == {("/secrets", "create")}
     assert {resource for resource, _ in granted if resource.startswith("/pods")} == {"/pods"}
 

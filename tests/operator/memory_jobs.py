@@ -31,7 +31,8 @@ def run_pod(store: Store, namespace: str, name: str, index: int) -> None:
     place = _place(store, namespace, name, index)
     store.patch(place, {"spec": {"nodeName": f"node-{index}"}}, "kube-scheduler", "binding")
     running = [{"name": _runner(store, place), "ready": True, "state": {"running": {}}}]
-    store.patch(place, {"status": {"phase": "Running", "containerStatuses": running}}, KUBELET, "status")
+    status = {"phase": "Running", "podIP": f"10.0.0.{index + 1}", "containerStatuses": running}
+    store.patch(place, {"status": status}, KUBELET, "status")
 
 
 def end_pod(store: Store, namespace: str, name: str, index: int, code: int, message: str = "") -> None:

@@ -66,7 +66,13 @@ def job(*, version: int = 1, parallelism: int = 2, status: Object | None = None,
 
 
 def broker(
-    index: int = 0, *, version: int = 1, name: str = "", phase: str = "Pending", **more: Any
+    index: int = 0,
+    *,
+    version: int = 1,
+    name: str = "",
+    phase: str = "Pending",
+    address: str = "",
+    **more: Any,
 ) -> Object:
     """Return a broker pod of the Job with the uid `uid-Job-mc`."""
     pod = owned("Pod", name or f"mc-{index}-x", version=version, **more)
@@ -74,4 +80,5 @@ def broker(
     pod["metadata"]["ownerReferences"] = [
         {"kind": "Job", "name": "mc", "uid": "uid-Job-mc", "controller": True}
     ]
-    return {**pod, "spec": {"containers": [{"name": "mc"}]}, "status": {"phase": phase}}
+    status = {"phase": phase, **({"podIP": address} if address else {})}
+    return {**pod, "spec": {"containers": [{"name": "mc"}]}, "status": status}

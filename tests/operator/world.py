@@ -14,20 +14,21 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from broker_config import curve
-from broker_config.curve import KeyPair
 from minicluster.kubernetes.api import Selection
-from minicluster.kubernetes.cache import Cache
+from minicluster.kubernetes.cache import Cache, Heard, Name
 from minicluster.kubernetes.controller import Controller
+from minicluster.kubernetes.doors import Orders
 from minicluster.kubernetes.errors import ApiError, UnreachableError
 from minicluster.kubernetes.queue import Queue
 from minicluster.kubernetes.reconciler import Reconciler, Surroundings
 from minicluster.kubernetes.resources import MINICLUSTERS
 from minicluster.kubernetes.watching import Watch, selections
-from minicluster.plan import Site
+from minicluster.plan import DoorKeys, FreshKeys, Order, Site
 from minicluster.plan.constants import KIND
 from tests.operator import memory_jobs
 from tests.operator.field_sets import Object
 from tests.operator.memory_api import Crash, Faults, MemoryApi, Request, event_of
+from tests.operator.memory_lead import Lead
 from tests.operator.memory_store import Place, Store
 from tests.operator.virtual_time import now
 
@@ -37,7 +38,7 @@ PLACE = Place(KIND, NAMESPACE, NAME)
 BEGIN = datetime(2026, 3, 14, 15, 9, 26, tzinfo=UTC)
 PATIENT = 200.0  # seconds: longer than any retry waits
 KINDS = (KIND, *(each.resource.kind for each in selections(())))
-KEYS = [curve.generate() for _ in range(8)]
+KEYS = [FreshKeys(curve.generate(), DoorKeys("certificate", "key", "token")) for _ in range(8)]
 TIMES = {"lastTransitionTime", "startTime", "completionTime"}
 
 FAULTS: dict[str, BaseException] = {
@@ -102,11 +103,13 @@ class Meter:
 class Operator:
     """One process: what it knows, and its work. It knows nothing when it begins."""
 
-    def __init__(self, api: MemoryApi, keys: Iterator[KeyPair], meter: Meter, site: Site) -> None:
+    def __init__(
+        self, api: MemoryApi, keys: Iterator[FreshKeys], meter: Meter, site: Site, doors: Orders
+    ) -> None:
         self.cache = Cache()
         self.queue = Queue(now)
-        around = Surroundings(site, "test", lambda: BEGIN + timedelta(seconds=now()), lambda: next(keys))
-        reconciler = Reconciler(api, self.cache, around, meter)
+        around = Surroundings(site, "test", lambda _: next(keys), lambda: BEGIN + timedelta(seconds=now()))
+        reconciler = Reconciler(api, self.cache, around, meter, doors)
         self.controller = Controller(self.cache, self.queue, reconciler, meter)
         self.working: asyncio.Future[None] = asyncio.Future()
 
@@ -144,11 +147,13 @@ class World:
     meter: Meter = field(default_factory=Meter)
     told: dict[str, int] = field(default_factory=dict)
     foreign: dict[Place, Object] = field(default_factory=dict)
-    site: Site = field(default_factory=Site)
+    site: Site = field(default_factory=lambda: Site(door=True))
+    lead: Lead = field(init=False)
 
     def __post_init__(self) -> None:
         self.armed = self.api.faults = Armed(self.kill)
         self.keys = itertools.cycle(KEYS)
+        self.lead = Lead(self.store)
         self.watches = {each.resource.kind: each for each in (Selection(MINICLUSTERS), *selections(()))}
         self.begin()
 
@@ -161,7 +166,7 @@ class World:
 
     def begin(self) -> None:
         """Start an operator: it lists everything before it does anything."""
-        self.operator = Operator(self.api, self.keys, self.meter, self.site)
+        self.operator = Operator(self.api, self.keys, self.meter, self.site, self)
         for kind in reversed(KINDS):
             self.relist(kind)
         self.operator.begin()
@@ -201,6 +206,27 @@ class World:
             controller = self.operator.controller
             Watch(self.api, self.operator.cache, selection, controller.changed).take(listing)
 
+    def report(self) -> None:
+        """Have the lead tell how it is, where it runs and its door can be heard."""
+        name = Name(NAMESPACE, NAME)
+        if self.operator.crashed:
+            return
+        if self.operator.cache.lead(name) is None:
+            heard = None
+        elif self.lead.deaf:
+            heard = Heard(None, "the lead's door does not answer: connection refused")
+        else:
+            heard = Heard(self.lead.report())
+        if self.operator.cache.hear(name, heard):
+            self.operator.controller.changed(name)
+
+    def order(self, name: Name, orders: tuple[Order, ...]) -> None:
+        """Have the lead told what the operator says, and then listened to anew: what it said is forgotten."""
+        if self.operator.cache.hear(name, None):
+            self.operator.controller.changed(name)
+        self.lead.order(orders)
+        asyncio.get_running_loop().call_later(0.2, self.report)
+
     def _take(self, kind: str, type_: str, item: Object) -> None:
         cache, controller = self.operator.cache, self.operator.controller
         if kind == KIND:
@@ -235,6 +261,7 @@ class World:
         self.start_job()
         for kind in KINDS:
             self.tell(kind)
+        self.report()
         await self.live(PATIENT)
 
     # What others do

@@ -9,19 +9,19 @@ import pytest
 
 from broker_config import curve
 from minicluster import spec
+from minicluster.plan import FreshKeys
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from broker_config.curve import KeyPair
 
 NOW = datetime(2026, 3, 14, 15, 9, 26, tzinfo=UTC)
 UID = "8c8a2f4e-6b0f-4f3a-9d53-0f6f2a1c7b11"
 
 
 @pytest.fixture(scope="session")
-def keys() -> KeyPair:
-    return curve.generate()
+def keys() -> FreshKeys:
+    return FreshKeys(curve.generate())
 
 
 @pytest.fixture(scope="session")

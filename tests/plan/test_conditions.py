@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -50,7 +51,7 @@ def decide(make, keys, now, observed: Observed, wanted: Any = None, status: Any 
         ObservedObject(ObjectKey(item["kind"], item["metadata"]["name"]), cluster.metadata.uid)
         for item in first.objects
     )
-    whole = Observed(found, observed.job, observed.pods, observed.brokers)
+    whole = replace(observed, objects=found)
     return plan(cluster, whole, Site(), None, now)
 
 
@@ -101,25 +102,25 @@ def condition(decided: Any, type_: str) -> dict[str, Any]:
         ),
         pytest.param(
             "BrokersReady",
-            Observed(job=RUNNING, brokers=BrokerReport(3)),
-            ("False", "Joining", "3 of 4 brokers have joined; work starts with 4"),
+            Observed(job=RUNNING, brokers=BrokerReport("0-2")),
+            ("False", "Joining", "3 of 4 brokers have joined; work starts with 4; missing: 3 (no pod yet)"),
             id="joining",
         ),
         pytest.param(
             "BrokersReady",
-            Observed(job=RUNNING, brokers=BrokerReport(4)),
+            Observed(job=RUNNING, brokers=BrokerReport("0-3")),
             ("True", "AllJoined", "4 of 4 brokers have joined"),
             id="joined",
         ),
         pytest.param(
             "Running",
-            Observed(job=RUNNING, brokers=BrokerReport(3)),
+            Observed(job=RUNNING, brokers=BrokerReport("0-2")),
             ("False", "Joining", "the lead broker waits for the others"),
             id="waiting for the quorum",
         ),
         pytest.param(
             "Running",
-            Observed(job=RUNNING, brokers=BrokerReport(4, running=True)),
+            Observed(job=RUNNING, brokers=BrokerReport("0-3", running=True)),
             ("True", "CommandRunning", "the main command runs"),
             id="command runs",
         ),
@@ -276,26 +277,37 @@ def test_condition(make, keys, now, type_, observed, expected):
 @pytest.mark.parametrize(
     ("observed_pods", "generation", "expected"),
     [
-        pytest.param(pods(), 1, ("BrokersMissing", "3 of 4 brokers have joined"), id="lost"),
+        pytest.param(
+            pods(),
+            1,
+            ("BrokersMissing", "3 of 4 brokers have joined; missing: 3 (its pod runs, it has not joined)"),
+            id="lost",
+        ),
         pytest.param(
             (*pods(3), pod(3, phase="Unknown", reason="NodeLost", message="the node does not answer")),
             1,
             (
                 "BrokersMissing",
-                "3 of 4 brokers have joined; hpc-3: NodeLost: the node does not answer",
+                "3 of 4 brokers have joined; missing: 3 (NodeLost: the node does not answer)",
             ),
             id="lost with its node",
         ),
         pytest.param(
-            pods(), 2, ("Joining", "3 of 4 brokers have joined; work starts with 4"), id="another size since"
+            pods(3),
+            2,
+            (
+                "Joining",
+                "3 of 4 brokers have joined; work starts with 4; missing: 3 (no pod yet)",
+            ),
+            id="another size since",
         ),
     ],
 )
 def test_brokers_that_were_lost(make, keys, now, observed_pods, generation, expected):
-    """Once all have joined, a broker that lacks was lost: a warning says so, with the pod that waits."""
-    complete = Observed(job=RUNNING, pods=pods(), brokers=BrokerReport(4, running=True))
+    """Once all have joined, a broker that lacks was lost: a warning says so, and says what its pod does."""
+    complete = Observed(job=RUNNING, pods=pods(), brokers=BrokerReport("0-3", running=True))
     before = decide(make, keys, now, complete).status
-    less = Observed(job=RUNNING, pods=observed_pods, brokers=BrokerReport(3, running=True))
+    less = Observed(job=RUNNING, pods=observed_pods, brokers=BrokerReport("0-2", running=True))
     cluster = make({"size": 4}, status=before, generation=generation)
     found = condition(plan(cluster, less, Site(), keys, now), "BrokersReady")
     assert (found["reason"], found["message"]) == expected
@@ -315,7 +327,7 @@ def test_refused_by_the_server(make, keys, now):
 
 def test_interactive_waits_for_work(make, keys, now):
     """An instance without a command is ready for work."""
-    observed = Observed(job=RUNNING, brokers=BrokerReport(4, running=True))
+    observed = Observed(job=RUNNING, brokers=BrokerReport("0-3", running=True))
     found = condition(decide(make, keys, now, observed, {"interactive": True}), "Running")
     assert found["reason"] == "ReadyForWork"
 
@@ -418,10 +430,12 @@ def test_exit_code(make, keys, now, observed, status, expected):
 @pytest.mark.parametrize(
     ("observed", "status", "expected"),
     [
-        pytest.param(Observed(job=RUNNING, brokers=BrokerReport(3)), None, 3, id="reported"),
+        pytest.param(Observed(job=RUNNING, brokers=BrokerReport("0-2")), None, 3, id="reported"),
         pytest.param(Observed(job=RUNNING), None, 0, id="not reported"),
-        pytest.param(Observed(job=ended("Complete"), brokers=BrokerReport(4)), None, 0, id="ended"),
-        pytest.param(Observed(job=JobReport(4, suspended=True), brokers=BrokerReport(4)), None, 0, id="held"),
+        pytest.param(Observed(job=ended("Complete"), brokers=BrokerReport("0-3")), None, 0, id="ended"),
+        pytest.param(
+            Observed(job=JobReport(4, suspended=True), brokers=BrokerReport("0-3")), None, 0, id="held"
+        ),
     ],
 )
 def test_ready_brokers(make, keys, now, observed, status, expected):
@@ -441,7 +455,7 @@ def test_times(make, keys, now):
 
 def test_report_and_dump_are_kept(make, keys, now):
     """What the lead reported, and what was saved, stays when it reports no more."""
-    report = BrokerReport(4, running=True, jobid="ƒ2", queue_policy="easy (Fluxion)")
+    report = BrokerReport("0-3", running=True, jobid="ƒ2", queue_policy="easy (Fluxion)")
     first = decide(make, keys, now, Observed(job=RUNNING, brokers=report)).status
     first["lastDump"] = {"path": "/archive/dump.tgz", "time": "2026-03-14T15:00:00Z"}
     again = decide(make, keys, now, Observed(job=RUNNING), status=first).status
@@ -475,7 +489,7 @@ TRANSITIONS = [
     ),
     pytest.param(
         Observed(job=RUNNING),
-        Observed(job=RUNNING, brokers=BrokerReport(4, running=True)),
+        Observed(job=RUNNING, brokers=BrokerReport("0-3", running=True)),
         [("Normal", "AllJoined"), ("Normal", "CommandRunning")],
         id="up",
     ),

@@ -79,7 +79,7 @@ def test_keys_make_the_secret(make, keys, now):
     """Fresh keys become a certificate that Flux reads."""
     decided = plan(make(), Observed(), Site(), keys, now)
     (secret,) = (item for item in decided.objects if item["kind"] == "Secret")
-    assert curve.decode(b64decode(secret["data"]["curve.cert"]).decode()) == keys
+    assert curve.decode(b64decode(secret["data"]["curve.cert"]).decode()) == keys.curve
 
 
 def test_an_observed_secret_stays(make, keys, now):
@@ -93,15 +93,13 @@ def test_an_observed_secret_stays(make, keys, now):
 
 def test_keys_are_needed(make, now):
     """Without keys there is no certificate: the caller is told."""
-    with pytest.raises(
-        KeysNeededError, match="Secret hpc-curve-8c8a2f4e6b0f is to be made: pass a fresh key"
-    ):
+    with pytest.raises(KeysNeededError, match="Secret hpc-curve-8c8a2f4e6b0f is to be made: pass fresh keys"):
         plan(make(), Observed(), Site(), None, now)
 
 
 def test_the_documents_own_certificate(make, keys, now):
     """`curveCert` stands in place of fresh keys."""
-    text = curve.render("mine", keys)
+    text = curve.render("mine", keys.curve)
     decided = plan(make({"flux": {"curveCert": text}}), Observed(), Site(), None, now)
     (secret,) = (item for item in decided.objects if item["kind"] == "Secret")
     assert b64decode(secret["data"]["curve.cert"]).decode() == text

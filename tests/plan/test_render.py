@@ -24,24 +24,24 @@ def test_exactly_the_plans_objects(make, keys, now):
 
 def test_secrets_are_redacted(make, keys):
     """Unless asked for, the Secret's data is marked as left out, even the document's own."""
-    text = curve.render("mine", keys)
+    text = curve.render("mine", keys.curve)
     cluster = make({"flux": {"curveCert": text}})
     for items in (render(cluster, Site()), render(make(), Site(), keys)):
         assert secret_of(items)["stringData"] == {"curve.cert": "(redacted: --with-secrets shows it)"}
         assert "data" not in secret_of(items)
-        assert keys.secret not in to_yaml(items)
+        assert keys.curve.secret not in to_yaml(items)
 
 
 def test_the_documents_certificate_needs_no_keys(make, keys):
     """A certificate in the document is shown when secrets are asked for."""
-    text = curve.render("mine", keys)
+    text = curve.render("mine", keys.curve)
     items = render(make({"flux": {"curveCert": text}}), Site(), with_secrets=True)
     assert b64decode(secret_of(items)["data"]["curve.cert"]).decode() == text
 
 
 def test_secrets_without_keys(make):
     """Asking for secrets that nobody has is an error that says what is needed."""
-    with pytest.raises(KeysNeededError, match="pass a fresh key pair"):
+    with pytest.raises(KeysNeededError, match="pass fresh keys"):
         render(make(), Site(), with_secrets=True)
 
 

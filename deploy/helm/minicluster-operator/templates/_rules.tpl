@@ -29,7 +29,8 @@ audit log.
 - apiGroups: [""]
   resources: [pods]
   verbs: [get, list, watch, create, patch, delete]
-# The CURVE certificate. It is written once and never read: no get, list or watch of any Secret.
+# The certificates of brokers and leads. They are written once and never read: the one Secret that the operator may
+# get is its own (door-rbac.yaml).
 - apiGroups: [""]
   resources: [secrets]
   verbs: [create]
@@ -41,6 +42,10 @@ audit log.
 - apiGroups: [policy]
   resources: [poddisruptionbudgets]
   verbs: [get, list, watch, create, patch]
+# Why a pod does not come up: kubelets say so in Events alone. Listed for a pod that stays in ContainerCreating.
+- apiGroups: [""]
+  resources: [events]
+  verbs: [list]
 # What a person would ask about.
 - apiGroups: [events.k8s.io]
   resources: [events]

@@ -1,0 +1,151 @@
+"""The operator's own keys: by them it knows the lead brokers' doors, and they know it.
+
+One authority signs the certificate of every door, for a name that carries the MiniCluster's UID; one key
+makes every door's token of that UID. So the operator can talk to each lead and need not read any
+MiniCluster's Secret. Both are made once, and kept (`door_key_store`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+import ssl
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Self
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from minicluster.kubernetes.errors import DoorKeysError
+from minicluster.plan import DoorKeys, door_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+AUTHORITY_FILE = "ca.crt"
+AUTHORITY_KEY_FILE = "ca.key"
+TOKEN_KEY_FILE = "token.key"  # noqa: S105  # a file's name
+FILES = (AUTHORITY_FILE, AUTHORITY_KEY_FILE, TOKEN_KEY_FILE)
+
+# A MiniCluster's Secret never changes, so its certificate is as good as its authority's, and that one for
+# longer than anything runs. A clock that was set back does no harm.
+LIFE = timedelta(days=365 * 30)
+SKEW = timedelta(days=1)
+_NAME = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "minicluster-operator")])
+_PEM = serialization.Encoding.PEM
+
+
+class Authority:
+    """Signs the doors' certificates and makes their tokens. It shows nothing of its keys."""
+
+    __slots__ = ("_certificate", "_key", "_token_key")
+
+    def __init__(
+        self, certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey, token_key: bytes
+    ) -> None:
+        self._certificate = certificate
+        self._key = key
+        self._token_key = token_key
+
+    @classmethod
+    def make(cls, now: datetime | None = None) -> Self:
+        """Make a new one."""
+        now = now or datetime.now(UTC)
+        key = ec.generate_private_key(ec.SECP256R1())
+        builder = _certificate(_NAME, key, now - SKEW, now + LIFE)
+        builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        builder = builder.add_extension(_usage(signs=True), critical=True)
+        return cls(builder.sign(key, hashes.SHA256()), key, secrets.token_bytes(32))
+
+    @classmethod
+    def load(cls, files: Mapping[str, str]) -> Self:
+        """Return the one that was stored as these files. Raises DoorKeysError."""
+        try:
+            certificate = x509.load_pem_x509_certificate(files[AUTHORITY_FILE].encode())
+            key = serialization.load_pem_private_key(files[AUTHORITY_KEY_FILE].encode(), None)
+            token_key = bytes.fromhex(files[TOKEN_KEY_FILE])
+        except KeyError as error:
+            raise DoorKeysError(f"{error.args[0]} is missing") from None
+        except (ValueError, TypeError):
+            raise DoorKeysError("they are damaged") from None  # the library's words may quote them
+        if not isinstance(key, ec.EllipticCurvePrivateKey) or key.public_key() != certificate.public_key():
+            raise DoorKeysError(f"{AUTHORITY_KEY_FILE} is not the key of {AUTHORITY_FILE}")
+        return cls(certificate, key, token_key)
+
+    def files(self) -> dict[str, str]:
+        """Return what is stored: secret."""
+        return {
+            AUTHORITY_FILE: self._certificate.public_bytes(_PEM).decode(),
+            AUTHORITY_KEY_FILE: _private(self._key),
+            TOKEN_KEY_FILE: self._token_key.hex(),
+        }
+
+    def issue(self, uid: str) -> DoorKeys:
+        """Return fresh keys for the door of the MiniCluster with this UID."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "minicluster-door")])
+        begin, end = self._certificate.not_valid_before_utc, self._certificate.not_valid_after_utc
+        builder = _certificate(subject, key, begin, end, self._key)
+        names = x509.SubjectAlternativeName([x509.DNSName(door_name(uid))])
+        usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
+        builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        builder = builder.add_extension(_usage(signs=False), critical=True)
+        builder = builder.add_extension(usage, critical=False).add_extension(names, critical=False)
+        certificate = builder.sign(self._key, hashes.SHA256())
+        return DoorKeys(certificate.public_bytes(_PEM).decode(), _private(key), self.token(uid))
+
+    def token(self, uid: str) -> str:
+        """Return the token that the door of this MiniCluster asks for."""
+        return hmac.new(self._token_key, uid.encode(), hashlib.sha256).hexdigest()
+
+    def trust(self) -> ssl.SSLContext:
+        """Return what trusts in the doors of this operator's MiniClusters, and in nobody else."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.load_verify_locations(cadata=self._certificate.public_bytes(_PEM).decode())
+        return context
+
+
+def _certificate(
+    subject: x509.Name,
+    key: ec.EllipticCurvePrivateKey,
+    begin: datetime,
+    end: datetime,
+    signer: ec.EllipticCurvePrivateKey | None = None,
+) -> x509.CertificateBuilder:
+    """Begin a certificate that the authority signs, or if there is no `signer` yet, that of the authority."""
+    signed_by = (signer or key).public_key()
+    identifier = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
+    issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(signed_by)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(_NAME)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(begin)
+        .not_valid_after(end)
+        .add_extension(identifier, critical=False)
+        .add_extension(issuer, critical=False)
+    )
+
+
+def _usage(*, signs: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=not signs,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=signs,
+        crl_sign=signs,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _private(key: ec.EllipticCurvePrivateKey) -> str:
+    return key.private_bytes(_PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()).decode()

@@ -1,0 +1,203 @@
+"""Listening to the lead brokers: one stream a MiniCluster, as long as its lead's pod runs.
+
+What a lead reports goes into the cache, from which reconciles read; what `plan()` wants a lead to be told
+goes out from here. Neither keeps a reconcile waiting: a lead may be slow, or wicked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import random
+from contextlib import AsyncExitStack
+from http import HTTPStatus
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from minicluster.kubernetes import door_report, logs
+from minicluster.kubernetes.cache import Heard
+from minicluster.kubernetes.door_connection import Address, connected
+from minicluster.kubernetes.errors import DoorError
+from minicluster.plan import door_name
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from minicluster.kubernetes.cache import Cache, Lead, Name
+    from minicluster.kubernetes.door_connection import DoorConnection, Head
+    from minicluster.kubernetes.door_keys import Authority
+    from minicluster.plan import BrokerReport, Order
+    from minicluster.plan.fields import Object
+
+STATUS = "/v1/status?watch=true"
+FIRST_PAUSE = 0.2
+LAST_PAUSE = 10.0
+EAGER = 2.0
+"""Seconds for which a new lead's door is tried after short pauses: most have opened theirs by then."""
+LASTING = 5.0
+"""Seconds of a stream after which the next one is tried for as eagerly as the first."""
+GRACE = 3.0
+"""Seconds that a door may be silent for before that is told: it starts, or starts again."""
+SPACING = 0.05
+"""Seconds between two lines of a lead that are looked at, at least."""
+AT_A_TIME = 64
+"""How many doors are knocked at at a time."""
+
+log = logging.getLogger(__name__)
+
+
+class Orders(Protocol):
+    """Where a reconcile leaves what a lead is to be told."""
+
+    def order(self, name: Name, orders: tuple[Order, ...]) -> None:
+        """Have the lead told, in this order; nobody waits for it, and what fails is ordered again."""
+        ...
+
+
+class _Listening(NamedTuple):
+    lead: Lead
+    task: asyncio.Task[None]
+
+
+class Doors:
+    """The doors of all MiniClusters in the cache. `changed` is told whose lead has said something new.
+
+    `look` at a MiniCluster whenever something was heard of it; `close` in the end.
+    """
+
+    def __init__(
+        self, cache: Cache, authority: Authority, changed: Callable[[Name], None], port: int
+    ) -> None:
+        self._cache = cache
+        self._authority = authority
+        self._trust = authority.trust()
+        self._changed = changed
+        self._port = port
+        self._knocking = asyncio.Semaphore(AT_A_TIME)
+        self._listening: dict[Name, _Listening] = {}
+        self._telling: set[Name] = set()
+        self._closed = False
+
+    def look(self, name: Name) -> None:
+        """Listen to the lead of a MiniCluster where it runs; stop where it does not, or is another."""
+        lead = None if self._closed else self._cache.lead(name)
+        known = self._listening.get(name)
+        if known is not None and lead != known.lead:
+            self._end(name)
+            known = None
+        if known is None and lead is not None:
+            self._begin(name, lead)
+
+    def order(self, name: Name, orders: tuple[Order, ...]) -> None:
+        """Have the lead told, in this order, unless it is just being told something.
+
+        What it has reported before does not count any more, and is forgotten at once: a pod must not go
+        because of what was true before its rank was drained.
+        """
+        known = self._listening.get(name)
+        if known is not None and name not in self._telling:
+            self._end(name)
+            self._telling.add(name)
+            self._begin(name, known.lead, orders)
+
+    async def close(self) -> None:
+        """Stop listening and telling, for good."""
+        self._closed = True
+        tasks = [each.task for each in self._listening.values()]
+        for name in list(self._listening):
+            self._end(name)
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _begin(self, name: Name, lead: Lead, orders: tuple[Order, ...] = ()) -> None:
+        self._listening[name] = _Listening(lead, asyncio.create_task(self._attend(name, lead, orders)))
+
+    def _end(self, name: Name) -> None:
+        self._listening.pop(name).task.cancel()
+        self._telling.discard(name)
+        self._hear(name, None)
+
+    async def _attend(self, name: Name, lead: Lead, orders: tuple[Order, ...]) -> None:
+        if orders:
+            await self._tell(name, lead, orders)
+            self._telling.discard(name)
+        await self._listen(name, lead)
+
+    async def _listen(self, name: Name, lead: Lead) -> None:
+        """Listen for ever; where that fails try again, later each time."""
+        since, pause, before = now(), FIRST_PAUSE, ""
+        silent_since = since
+        while True:
+            begin, lines = now(), 0
+            try:
+                async for report in self._reports(lead):
+                    lines += 1
+                    self._hear(name, Heard(report))
+                    await asyncio.sleep(SPACING)
+                trouble = f"the lead's door at {self._address(lead)} has ended its report"
+            except DoorError as error:
+                trouble = str(error)
+            except Exception:  # noqa: BLE001  # one lead must not stop the others
+                trouble = "a defect of the operator: its log says more"
+                self._log(name).exception("a defect of the operator: its lead cannot be listened to")
+            silent_since = now() if lines else silent_since
+            told = self._cache.heard.get(name)
+            # What is told once is told otherwise only where that lasts: a dying host says this and that.
+            is_silent = told is not None and told.report is None
+            if now() - silent_since >= GRACE and (trouble == before or not is_silent):
+                self._hear(name, Heard(None, trouble))
+            before = trouble
+            pause = FIRST_PAUSE if lines and now() - begin >= LASTING else pause
+            self._log(name).debug("%s; tried again in %.1f s", trouble, pause)
+            await asyncio.sleep(pause * random.uniform(0.8, 1.2))  # noqa: S311  # no secret
+            pause = pause if now() - since < EAGER else min(2 * pause, LAST_PAUSE)
+
+    async def _reports(self, lead: Lead) -> AsyncIterator[BrokerReport]:
+        """Yield what a lead reports, until it ends that. Raises DoorError."""
+        async with AsyncExitStack() as stack:
+            async with self._knocking:
+                door = await stack.enter_async_context(connected(self._address(lead), self._trust))
+                head = await door.request("GET", STATUS, self._authority.token(lead.uid))
+            await _admitted(door, head)
+            async for line in door.lines(head):
+                yield door_report.parse(line)
+
+    async def _tell(self, name: Name, lead: Lead, orders: tuple[Order, ...]) -> None:
+        for order in orders:
+            body: Object = {"ranks": order.ranks, **({"reason": order.reason} if order.reason else {})}
+            what = f"{order.action} of ranks {order.ranks}"
+            try:
+                async with self._knocking, connected(self._address(lead), self._trust) as door:
+                    token, sent = self._authority.token(lead.uid), json.dumps(body).encode()
+                    head = await door.request("POST", f"/v1/{order.action}", token, sent)
+                    await _admitted(door, head)
+            except DoorError as error:
+                self._log(name).warning("%s was not told: %s", what, error)
+            except Exception:  # noqa: BLE001  # it is ordered again
+                self._log(name).exception("a defect of the operator: its lead cannot be told")
+            else:
+                self._log(name).info("%s", what)
+
+    def _hear(self, name: Name, heard: Heard | None) -> None:
+        if self._cache.hear(name, heard):
+            self._changed(name)
+
+    def _address(self, lead: Lead) -> Address:
+        return Address(lead.address, self._port, door_name(lead.uid))
+
+    def _log(self, name: Name) -> logs.ObjectLogger:
+        known = self._cache.clusters.get(name)
+        return logs.for_object(log, name, known["metadata"]["uid"] if known else "")
+
+
+async def _admitted(door: DoorConnection, head: Head) -> None:
+    """Raise DoorError where a door answers with a refusal."""
+    if head.status == HTTPStatus.UNAUTHORIZED:
+        raise door.trouble("does not accept this operator's token")
+    if head.status != HTTPStatus.OK:
+        said = door_report.shown((await door.text(head)).strip())
+        raise door.trouble(f"answers {head.status}" + (f": {said}" if said else ""))
+
+
+def now() -> float:
+    """Return the running loop's time."""
+    return asyncio.get_running_loop().time()

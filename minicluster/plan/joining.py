@@ -1,0 +1,140 @@
+"""Which brokers have joined, as the lead reports, and why the others have not: their pods', and its words."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from broker_config import idset
+from minicluster import spec as document
+from minicluster.plan import names
+from minicluster.plan.constants import ConditionType, Reason
+from minicluster.plan.finding import Finding
+from minicluster.plan.shrinking import ranks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from minicluster.plan.records import BrokerReport, PodReport
+    from minicluster.plan.situation import Situation
+
+SHOWN = 5
+"""How many different reasons a message names."""
+LONGEST = 240
+"""Characters of one reason that a message shows: kubelets quote whole answers of registries."""
+
+_HEARD = frozenset({Reason.ALL_JOINED, Reason.BROKERS_MISSING, Reason.JOINING})
+
+
+def brokers_ready(situation: Situation) -> Finding:
+    """Return whether all brokers have joined, and which are missing, and why."""
+    report = situation.brokers
+    if report is None:
+        return _as_last_heard(situation) or _silent(situation)
+    count = joined(situation, report)
+    message = f"{count} of {situation.size} brokers have joined"
+    if count >= situation.size:
+        return Finding("True", Reason.ALL_JOINED, message)
+    missing = _missing(situation, report)
+    if _were_complete(situation):
+        return Finding("False", Reason.BROKERS_MISSING, f"{message}{missing}")
+    needed = document.quorum(situation.cluster.spec)
+    return Finding("False", Reason.JOINING, f"{message}; work starts with {needed}{missing}")
+
+
+def joined(situation: Situation, report: BrokerReport) -> int:
+    """Return how many of the wanted brokers have joined; those that are to leave do not count."""
+    return sum(rank < situation.size for rank in ranks(report.online))
+
+
+def is_unheard(situation: Situation) -> bool:
+    """Whether what the lead said last still counts, such as to an operator that has just begun."""
+    return _as_last_heard(situation) is not None
+
+
+def _as_last_heard(situation: Situation) -> Finding | None:
+    told = situation.previous(ConditionType.BROKERS_READY)
+    running = situation.lead is not None and situation.lead.phase == "Running"
+    if told is None or told.reason not in _HEARD or situation.silence or not running:
+        return None
+    return Finding(told.status, told.reason, told.message)
+
+
+def _silent(situation: Situation) -> Finding:
+    lead = situation.lead
+    if lead is None or lead.phase != "Running":
+        message = f"the lead broker has not reported yet: {_waiting(lead)}"
+    else:
+        message = situation.silence or "the lead broker has not reported yet"
+    return Finding("Unknown", Reason.NOT_REPORTED, message)
+
+
+def _were_complete(situation: Situation) -> bool:
+    """Whether all brokers of this very size had joined before: what lacks now was lost."""
+    told = situation.previous(ConditionType.BROKERS_READY)
+    return (
+        told is not None
+        and told.reason in {Reason.ALL_JOINED, Reason.BROKERS_MISSING}
+        and told.observed_generation == situation.cluster.metadata.generation
+    )
+
+
+def _missing(situation: Situation, report: BrokerReport) -> str:
+    """Return which ranks are missing and why, to be put behind a count; those alike are named together."""
+    online = ranks(report.online)
+    told, others = _troubles(situation, report)
+    pods = {pod.index: pod for pod in situation.pods}
+    alike: defaultdict[str, list[int]] = defaultdict(list)
+    for rank in range(situation.size):
+        if rank not in online:
+            alike[_why(pods.get(rank), told.get(rank, ""))].append(rank)
+    more = f"; the lead says: {'; '.join(map(_cut, others[:SHOWN]))}" if others else ""
+    return f"; missing: {_listed(alike)}{more}"
+
+
+def _listed(alike: Mapping[str, Iterable[int]]) -> str:
+    groups = [f"{idset.encode(found)} ({why})" for why, found in alike.items()]
+    more = len(groups) - SHOWN
+    return ", ".join(groups[:SHOWN]) + (f", and others for {more} more reasons" if more > 0 else "")
+
+
+def _why(pod: PodReport | None, trouble: str) -> str:
+    """Return why a broker is not there: its pod's words as long as that does not run, then the lead's."""
+    if pod is None or pod.phase != "Running":
+        return _waiting(pod)
+    return _cut(trouble) or "its pod runs, it has not joined"
+
+
+def _waiting(pod: PodReport | None) -> str:
+    """Return what a pod that does not run waits for."""
+    if pod is None:
+        return "no pod yet"
+    if pod.reason or pod.message:
+        return _cut(": ".join(part for part in (pod.reason, pod.message) if part))
+    if pod.phase in {"Succeeded", "Failed"}:
+        code = "" if pod.exit_code is None else f" with exit code {pod.exit_code}"
+        return f"its pod has ended{code}"
+    return "its pod starts" if pod.scheduled else "its pod has no node yet"
+
+
+def _troubles(situation: Situation, report: BrokerReport) -> tuple[dict[int, str], list[str]]:
+    """Return what the lead says of the ranks that are wanted, the newest of each, and of others.
+
+    It knows a broker by its host's name, one that it turned away perhaps only by its pod's address.
+    """
+    known = {names.host(situation.cluster, rank): rank for rank in range(situation.size)}
+    known |= {pod.address: pod.index for pod in situation.observed.pods if pod.address}
+    of_ranks: dict[int, str] = {}
+    others = []
+    for trouble in report.troubles:
+        who, _, what = trouble.partition(": ")
+        if who not in known:
+            others.append(trouble)
+        else:
+            of_ranks.setdefault(known[who], what)
+    return of_ranks, others
+
+
+def _cut(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"

@@ -1,0 +1,33 @@
+"""Fresh keys for a MiniCluster's Secret. The secret ones never show in a message or a log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from broker_config.curve import KeyPair
+
+DOOR_DOMAIN = "door.minicluster"
+
+
+@dataclass(frozen=True, slots=True)
+class DoorKeys:
+    """What the lead's door needs: its certificate and key (PEM), and the token of whoever may ask."""
+
+    certificate: str
+    key: str = field(repr=False)
+    token: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class FreshKeys:
+    """Keys for a Secret that is to be made: the brokers' pair, and where there is a door, that one's."""
+
+    curve: KeyPair
+    door: DoorKeys | None = None
+
+
+def door_name(uid: str) -> str:
+    """Return the DNS name in the certificate of a MiniCluster's door. Nobody looks it up."""
+    return f"{uid}.{DOOR_DOMAIN}"

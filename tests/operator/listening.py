@@ -1,0 +1,89 @@
+"""Somebody who listens to one lead's door, with a door that follows a script."""
+
+import asyncio
+import functools
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from minicluster.kubernetes.cache import Cache, Heard, Name
+from minicluster.kubernetes.door_keys import Authority
+from minicluster.kubernetes.doors import Doors
+from minicluster.plan import BrokerReport
+from tests.operator import objects
+from tests.operator.door_server import ANSWER, Door, Script, context, reporting, serving
+
+UID = "uid-mc"
+OURS = Authority.make()
+NAME = Name(objects.NAMESPACE, "mc")
+HEARD = BrokerReport(
+    online="0-2",
+    busy="1",
+    running=True,
+    jobid="ƒabc",
+    queue_policy="minicluster/easy",
+    troubles=("mc-3: turned away: wrong certificate",),
+)
+OK = ANSWER.format(status="200 OK").encode()
+
+
+def in_loop(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+    """Have a test run in a loop of its own."""
+
+    @functools.wraps(test)
+    def run(*given: Any, **named: Any) -> None:
+        asyncio.run(test(*given, **named))  # type: ignore[arg-type]
+
+    return run
+
+
+async def until(holds: Callable[[], Any]) -> Any:
+    """Wait until something holds."""
+    async with asyncio.timeout(20):
+        while not (found := holds()):
+            await asyncio.sleep(0.01)
+    return found
+
+
+class Listening:
+    """The doors of one operator, which knows of one MiniCluster."""
+
+    def __init__(self, port: int) -> None:
+        self.cache = Cache()
+        self.changed: list[Name] = []
+        self.doors = Doors(self.cache, OURS, self.changed.append, port)
+        self.version = 1
+        self.cache.see_cluster(objects.minicluster(uid=UID))
+        self.cache.see("Job", objects.job(owner=UID))
+
+    def pod(self, name: str = "mc-0-x", **more: Any) -> None:
+        """Take in how the lead's pod is."""
+        self.version += 1
+        state = {"phase": "Running", "address": "127.0.0.1", **more}
+        self.cache.see("Pod", objects.broker(version=self.version, name=name, **state))
+        self.doors.look(NAME)
+
+    @property
+    def heard(self) -> Heard | None:
+        """What is known of the lead."""
+        return self.cache.heard.get(NAME)
+
+
+@asynccontextmanager
+async def listening(
+    folder: Path,
+    script: Script = reporting,
+    tls: ssl.SSLContext | None = None,
+    *,
+    plain: bool = False,
+) -> AsyncIterator[tuple[Listening, Door]]:
+    """Have a door with a script, and somebody who listens to it."""
+    door = Door(script, OURS.token(UID))
+    async with serving(door, None if plain else tls or context(folder, OURS, UID)):
+        here = Listening(door.port)
+        try:
+            yield here, door
+        finally:
+            await here.doors.close()

@@ -1,0 +1,60 @@
+"""What a lead is to be told gets to it, and what it said before does not count any more."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from minicluster.plan import Order
+from tests.operator.door_server import sending
+from tests.operator.listening import NAME, in_loop, listening, until
+
+
+class TestOrders:
+    DRAIN = Order("drain", "2-3", "minicluster: shrinking to 2")
+    UNDRAIN = Order("undrain", "1")
+
+    @in_loop
+    async def test_the_lead_is_told_in_order(self, tmp_path: Path) -> None:
+        async with listening(tmp_path) as (here, door):
+            here.pod()
+            await until(lambda: here.heard)
+            here.doors.order(NAME, (self.DRAIN, self.UNDRAIN))
+            assert here.heard is None  # what was reported before is forgotten
+            await until(lambda: here.heard)
+            assert [(head, json.loads(body)) for head, _, body in door.requests[1:3]] == [
+                ("POST /v1/drain HTTP/1.1", {"ranks": "2-3", "reason": "minicluster: shrinking to 2"}),
+                ("POST /v1/undrain HTTP/1.1", {"ranks": "1"}),
+            ]
+            assert door.requests[3][0] == door.requests[0][0]  # and then it is listened to anew
+
+    @in_loop
+    async def test_what_is_refused_is_logged(self, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+        refusal = b'{"error": "no such rank"}'
+        sent = b"HTTP/1.1 400 Bad Request\r\nContent-Length: %d\r\n\r\n%s" % (len(refusal), refusal)
+        async with listening(tmp_path, sending(sent)) as (here, door):
+            here.pod()
+            here.doors.order(NAME, (self.DRAIN, self.UNDRAIN))
+            await until(lambda: not here.doors._telling)
+        told = [each for each in caplog.messages if "told" in each]
+        expected = f'the lead\'s door at 127.0.0.1:{door.port} answers 400: {{"error": "no such rank"}}'
+        assert told == [
+            f"drain of ranks 2-3 was not told: {expected}",
+            f"undrain of ranks 1 was not told: {expected}",
+        ]
+
+    @in_loop
+    async def test_one_after_the_other(self, tmp_path: Path) -> None:
+        """While a lead is being told something it is told nothing else: what fails is ordered again."""
+        async with listening(tmp_path, sending(b"", stays=True)) as (here, _):
+            here.pod()
+            here.doors.order(NAME, (self.DRAIN,))
+            first = here.doors._listening[NAME]
+            here.doors.order(NAME, (self.UNDRAIN,))
+            assert here.doors._listening[NAME] is first
+
+    @in_loop
+    async def test_without_a_lead_nobody_is_told(self, tmp_path: Path) -> None:
+        async with listening(tmp_path) as (here, _):
+            here.doors.order(NAME, (self.DRAIN,))
+            assert (here.doors._telling, here.doors._listening) == (set(), {})

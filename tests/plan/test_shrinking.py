@@ -1,0 +1,307 @@
+"""Shrinking: ranks are drained, waited for, and let go; growing again they get jobs again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker_config import curve, idset
+from minicluster import spec
+from minicluster.plan import (
+    BrokerReport,
+    DoorKeys,
+    FreshKeys,
+    JobReport,
+    ObjectKey,
+    Observed,
+    ObservedObject,
+    Order,
+    Plan,
+    PodReport,
+    Site,
+    plan,
+)
+from tests.plan.conftest import NOW, UID
+
+SITE = Site(door=True)
+KEYS = FreshKeys(curve.generate(), DoorKeys("certificate", "key", "token"))
+LEAD = PodReport(0, "Running", scheduled=True)
+ALL = BrokerReport("0-3", running=True)
+DRAIN = Order("drain", "2-3", "minicluster: shrinking to 2")
+UNTIL = "2026-03-14T15:10:26Z"
+
+
+def document(size: int, status: Any = None, generation: int = 1, **wanted: Any) -> spec.MiniCluster:
+    about = {"name": "hpc", "namespace": "science", "uid": UID, "generation": generation}
+    whole = {"size": size, "maxSize": 8, "containers": [{"image": "app", "command": "hostname"}], **wanted}
+    return spec.validate(
+        {
+            "apiVersion": spec.API_VERSION,
+            "kind": spec.KIND,
+            "metadata": about,
+            "spec": whole,
+            "status": status or {"size": 4},
+        }
+    )
+
+
+class Life:
+    """A MiniCluster whose plans are carried out, one after the other."""
+
+    def __init__(self, pods: int = 4, report: BrokerReport | None = ALL, **wanted: Any) -> None:
+        self.pods, self.report, self.wanted = pods, report, wanted
+        self.silence = ""
+        self.lead = LEAD
+        self.active = 0  # as many as there are to be
+        self.status: dict[str, Any] = {"size": pods}
+        self.generation = 0
+        self.size = pods
+
+    def resize(self, size: int, now: datetime = NOW) -> Plan:
+        """Have the document ask for another size, and reconcile."""
+        self.size, self.generation = size, self.generation + 1
+        return self.reconcile(now)
+
+    def reconcile(self, now: datetime = NOW) -> Plan:
+        """Plan, and do what it says at the API server; orders are told to nobody."""
+        cluster = document(self.size, self.status, self.generation, **self.wanted)
+        job = JobReport(self.pods, active=self.active or self.pods)
+        made = plan(cluster, Observed(), SITE, KEYS, now).objects
+        keys = (ObjectKey(each["kind"], each["metadata"]["name"]) for each in made)
+        objects = tuple(ObservedObject(key, UID) for key in keys)
+        observed = Observed(objects, job, (self.lead,), self.report, self.silence)
+        decided = plan(cluster, observed, SITE, None, now)
+        (self.job,) = (each for each in decided.objects if each["kind"] == "Job")
+        self.pods = self.job["spec"]["parallelism"]
+        assert self.job["spec"]["completions"] == self.pods
+        self.status = decided.status
+        return decided
+
+    @property
+    def resizing(self) -> tuple[str, str]:
+        """The condition's reason and message."""
+        (found,) = (each for each in self.status["conditions"] if each["type"] == "Resizing")
+        return found["reason"], found["message"]
+
+
+def after(seconds: float) -> datetime:
+    return NOW + timedelta(seconds=seconds)
+
+
+class TestWaiting:
+    def test_first_the_leaving_ranks_are_drained(self) -> None:
+        """Whatever was reported before: it may be old."""
+        life = Life(report=replace(ALL, drained="2-3", shrunk="2-3"))
+        decided = life.resize(2)
+        assert (life.pods, decided.orders) == (4, (DRAIN,))
+        assert life.resizing == (
+            "Draining",
+            f"shrinking to 2 pods: waiting for ranks 2-3 to be drained; they go at {UNTIL} at the latest",
+        )
+
+    def test_they_go_once_they_are_drained_and_idle(self) -> None:
+        life = Life()
+        life.resize(2)
+        life.report = replace(ALL, drained="2-3", shrunk="2-3")
+        decided = life.reconcile(after(1))
+        assert (life.pods, decided.orders, decided.again) == (2, (), None)
+        assert life.resizing == ("Shrinking", "shrinking to 2 pods")
+
+    def test_their_jobs_are_waited_for(self) -> None:
+        life = Life()
+        life.resize(2)
+        life.report = replace(ALL, drained="2-3", shrunk="2-3", busy="1,3")
+        decided = life.reconcile(after(20))
+        assert (life.pods, decided.orders, decided.again) == (4, (), 40.0)
+        assert life.resizing == (
+            "Draining",
+            f"shrinking to 2 pods: waiting for the jobs on rank 3; they go at {UNTIL} at the latest",
+        )
+
+    def test_the_highest_go_as_soon_as_they_can(self) -> None:
+        life = Life()
+        life.resize(1)
+        life.report = replace(ALL, drained="1-3", shrunk="1-3", busy="1")
+        life.reconcile(after(1))
+        assert (life.pods, life.resizing[0]) == (2, "Draining")
+
+    def test_what_the_lead_does_not_report_is_ordered_again(self) -> None:
+        """The order may have been lost."""
+        life = Life()
+        life.resize(2)
+        life.report = replace(ALL, drained="3", shrunk="3")
+        decided = life.reconcile(after(3))
+        assert decided.orders == (replace(DRAIN, ranks="2"),)
+        assert decided.again == 2.0
+
+    def test_a_rank_that_somebody_else_has_drained_may_go_as_well(self) -> None:
+        life = Life()
+        life.resize(2)
+        life.report = replace(ALL, drained="2-3", shrunk="2")
+        life.reconcile(after(1))
+        assert life.pods == 2
+
+    def test_without_a_running_lead_there_is_nothing_to_wait_for(self) -> None:
+        """All jobs ended with it."""
+        life = Life(report=None)
+        life.lead = PodReport(0, "Pending")
+        decided = life.resize(2)
+        assert (life.pods, decided.orders) == (2, ())
+
+
+class TestTimeOver:
+    @pytest.mark.parametrize("seconds", [0, 7, 60])
+    def test_they_go_with_their_jobs(self, seconds: int) -> None:
+        life = Life(drainTimeoutSeconds=seconds)
+        life.resize(2) if seconds else None
+        life.report = replace(ALL, drained="2-3", shrunk="2-3", busy="0,2-3")
+        decided = life.reconcile(after(seconds)) if seconds else life.resize(2)
+        assert life.pods == 2
+        text = (
+            f"shrinking to 2 pods: after {seconds} s (spec.drainTimeoutSeconds) ranks 2-3 still had jobs,"
+            " which end with their pods"
+        )
+        assert life.resizing == ("DrainTimedOut", text)
+        assert [(each.type, each.message) for each in decided.events if each.reason == "DrainTimedOut"] == [
+            ("Warning", text)
+        ]
+
+    def test_also_where_nobody_knows_what_runs_there(self) -> None:
+        life = Life(report=None)
+        life.silence = "the lead's door does not answer: connection refused"
+        decided = life.resize(2)
+        unknown = (
+            "whether jobs run on ranks 2-3 is not known (the lead's door does not answer: connection refused)"
+        )
+        assert (life.pods, decided.orders, decided.again) == (4, (), 60.0)
+        assert life.resizing == (
+            "Draining",
+            f"shrinking to 2 pods: {unknown}; they go at {UNTIL} at the latest",
+        )
+        life.reconcile(after(60))
+        assert life.pods == 2
+        assert life.resizing == (
+            "DrainTimedOut",
+            f"shrinking to 2 pods: after 60 s (spec.drainTimeoutSeconds) {unknown}",
+        )
+
+    def test_it_is_told_until_they_are_gone(self) -> None:
+        life = Life(drainTimeoutSeconds=0, report=replace(ALL, busy="3"))
+        life.resize(2)
+        told = life.resizing
+        life.active = 3
+        decided = life.reconcile(after(1))
+        assert (life.resizing, decided.events) == (told, ())
+        life.active = 2
+        life.reconcile(after(2))
+        assert life.resizing[0] == "AtSize"
+
+    def test_an_operator_that_was_started_again_goes_on_waiting(self) -> None:
+        """All that it needs is in the status, also half a second after the start of a second."""
+        life = Life(report=replace(ALL, drained="2-3", shrunk="2-3", busy="3"))
+        life.resize(2, after(0.5))
+        life.report = None
+        assert life.reconcile(after(20.5)).again == 39.5
+        life.reconcile(after(60))
+        assert life.pods == 2
+
+    def test_a_change_of_the_document_begins_the_wait_anew(self) -> None:
+        """Rank 1 shall have its time as well."""
+        busy = replace(ALL, drained="1-3", shrunk="1-3", busy="1-3")
+        life = Life(report=busy)
+        life.resize(2)
+        life.reconcile(after(50))
+        life.resize(1, after(50))
+        assert life.reconcile(after(60)).again == 50.0
+        assert life.pods == 4
+
+
+class TestGrowing:
+    def test_ranks_that_stay_get_jobs_again(self) -> None:
+        life = Life(report=replace(ALL, drained="2-3", shrunk="2-3"))
+        decided = life.resize(4)
+        assert (life.pods, decided.orders, decided.again) == (4, (Order("undrain", "2-3"),), 2.0)
+
+    def test_what_somebody_else_has_drained_stays_drained(self) -> None:
+        life = Life(report=replace(ALL, drained="1-3", shrunk="3"))
+        assert life.resize(4).orders == (Order("undrain", "3"),)
+
+    def test_once_reported_nothing_more_is_ordered(self) -> None:
+        decided = Life().resize(4)
+        assert (decided.orders, decided.again) == ((), None)
+
+    def test_crossing(self) -> None:
+        """From 4 to 2, and before that is done to 3: one rank stays after all."""
+        life = Life()
+        life.resize(2)
+        life.report = replace(ALL, drained="2-3", shrunk="2-3", busy="2-3")
+        decided = life.resize(3, after(1))
+        assert decided.orders == (Order("undrain", "2"), Order("drain", "3", "minicluster: shrinking to 3"))
+        life.report = replace(ALL, drained="3", shrunk="3", busy="2")
+        life.reconcile(after(2))
+        assert life.pods == 3
+
+
+class TestElsewhere:
+    def test_without_a_door_it_shrinks_at_once(self) -> None:
+        cluster = document(2)
+        observed = Observed(job=JobReport(4, active=4), pods=(LEAD,))
+        decided = plan(cluster, observed, Site(), KEYS, NOW)
+        (job,) = (each for each in decided.objects if each["kind"] == "Job")
+        assert (job["spec"]["parallelism"], decided.orders) == (2, ())
+
+    @pytest.mark.parametrize(
+        "observed",
+        [
+            pytest.param({"conditions": ()}, id="suspended"),
+        ],
+    )
+    def test_what_is_suspended_has_no_jobs(self, observed: dict[str, Any]) -> None:
+        job = JobReport(4, suspended=True, **observed)
+        decided = plan(document(2, suspend=True), Observed(job=job, pods=(LEAD,)), SITE, KEYS, NOW)
+        assert (decided.orders, decided.again) == ((), None)
+
+
+some_ranks = st.frozensets(st.integers(0, 5)).map(idset.encode)
+reports = st.none() | st.builds(
+    BrokerReport, online=some_ranks, drained=some_ranks, shrunk=some_ranks, busy=some_ranks
+)
+
+
+@given(st.integers(1, 6), st.integers(1, 6), reports, st.integers(0, 200))
+def test_a_plan_that_was_carried_out_is_steady(pods: int, size: int, report: Any, seconds: int) -> None:
+    """The same once more changes no status and tells nothing; what time changes it says itself."""
+    life = Life(pods, report)
+    life.resize(size)
+    life.reconcile(after(seconds))
+    before = life.status
+    again = life.reconcile(after(seconds))
+    before, life.status = life.status, again.status
+    third = life.reconcile(after(seconds))
+    assert (third.status, third.events) == (before, ())
+
+
+@given(st.integers(1, 6), st.integers(1, 6), reports, st.integers(0, 200))
+def test_no_more_pods_go_than_shall(pods: int, size: int, report: Any, seconds: int) -> None:
+    life = Life(pods, report)
+    life.resize(size)
+    life.reconcile(after(seconds))
+    assert min(pods, size) <= life.pods <= max(pods, size)
+    assert life.pods == size or seconds < 60
+
+
+@given(st.integers(2, 6), st.integers(1, 5), reports, st.integers(0, 59))
+def test_no_rank_goes_before_its_time_that_may_have_jobs(
+    pods: int, size: int, report: Any, seconds: int
+) -> None:
+    life = Life(pods, report)
+    life.resize(min(size, pods))
+    life.reconcile(after(seconds))
+    gone = set(range(life.pods, pods))
+    idle = set(idset.decode(report.drained)) - set(idset.decode(report.busy)) if report else set()
+    assert gone <= idle
