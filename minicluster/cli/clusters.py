@@ -22,6 +22,7 @@ from minicluster.cli.options import (
     On,
     Size,
     Timeout,
+    UpWait,
     Wait,
 )
 from minicluster.cli.tables import Output, age, cell, show
@@ -51,19 +52,19 @@ def up(  # noqa: PLR0913, PLR0917 - an option each
     force: Annotated[
         bool, typer.Option("--force", help="Kubernetes: take over fields that somebody else has set.")
     ] = False,
-    wait: Wait = True,
+    wait: UpWait = None,
     timeout: Timeout = None,
 ) -> None:
     """Bring a cluster up: on this machine for jobs sent to it, on Kubernetes to run its command.
 
     On Kubernetes every MiniCluster of the file is applied, or the one of --name. The exit code is 0 once all
-    run or have succeeded, else that of the main command that failed.
+    run (with --wait: have succeeded), else that of the main command that failed.
 
       minicluster up examples/interactive/minicluster.yaml
 
       minicluster up cluster.yaml --size 3 --restore saved.dump
 
-      minicluster up cluster.yaml --on kubernetes -n research --timeout 600
+      minicluster up cluster.yaml --on kubernetes -n research --wait --timeout 600
     """
     from minicluster.local import documents
 
@@ -71,12 +72,14 @@ def up(  # noqa: PLR0913, PLR0917 - an option each
     if where is not None:
         refuse({"--engine": engine if engine != "auto" else "", "--restore": restore}, "--on local")
         text = documents.read(document)
-        kubernetes.up(where, text, name, size, force, Waiting(wait, timeout))
+        waiting = Waiting(wait is not False, timeout, to_the_end=wait is True)
+        kubernetes.up(where, text, name, size, force, waiting)
         return
     from minicluster.cli.reporting import reporter
     from minicluster.local import launch
 
-    refuse({"--force": force, "--no-wait": not wait, "--timeout": timeout}, "--on kubernetes")
+    given = {"--force": force, "--wait": wait is True, "--no-wait": wait is False, "--timeout": timeout}
+    refuse(given, "--on kubernetes")
     text = documents.read(document)
     with reporter() as told:
         called = launch.up(text, told, name=name, size=size, engine=engine, restore=restore)

@@ -87,6 +87,7 @@ def render(  # noqa: PLR0913, PLR0917 - an option each
     minicluster render cluster.yaml --on kubernetes
     """
     import json
+    from dataclasses import replace
 
     from broker_config import curve
     from minicluster import plan
@@ -95,8 +96,10 @@ def render(  # noqa: PLR0913, PLR0917 - an option each
     where = target(on, namespace, context, kubeconfig)
     text = documents.read(document)
     cluster = documents.parse(text.text, text.place, name).cluster
-    keys = curve.generate() if with_secrets else None
+    keys = plan.FreshKeys(curve.generate()) if with_secrets else None
     site = site_of(where) if where is not None else plan.Site()
+    if with_secrets:  # without an operator there is nobody who could ask by the lead's door
+        site = replace(site, door=False)
     objects = plan.render(cluster, site, keys, with_secrets=with_secrets)
     if not with_secrets:
         objects = [_inapplicable(each) if each["kind"] == "Secret" else each for each in objects]

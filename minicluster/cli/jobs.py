@@ -1,21 +1,26 @@
-"""Jobs of a cluster that is up: submit, jobs, attach, cancel, shell."""
+"""Jobs of a cluster that is up, here or on Kubernetes: submit, jobs, attach, cancel, shell."""
 
 from __future__ import annotations
 
 import sys
-import time
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from minicluster.cli.options import ClusterName
-from minicluster.cli.tables import Output, age, show
+from minicluster.cli import kubernetes_jobs
+from minicluster.cli.job_words import Whose, copy_output, exit_code, row, written
+from minicluster.cli.kubernetes import target
+from minicluster.cli.options import ClusterName, Context, Kubeconfig, LongNamespace, Namespace, On
+from minicluster.cli.tables import Output, show
 
 if TYPE_CHECKING:
-    from minicluster.instance.records import Job
+    from minicluster.instance.port import Instance
+    from minicluster.kubernetes.session import Target
 
 app = typer.Typer()
 JobId = Annotated[str, typer.Argument(metavar="JOB", help="A job's id, as `submit` and `jobs` print it.")]
+T = TypeVar("T")
 
 
 @app.command()
@@ -34,14 +39,22 @@ def submit(  # noqa: PLR0913, PLR0917 - an option each
     time_limit: Annotated[
         float, typer.Option(min=0, help="Seconds after which the job is ended; 0: none.")
     ] = 0.0,
+    on: On = "local",
+    namespace: LongNamespace = "",
+    context: Context = "",
+    kubeconfig: Kubeconfig = "",
 ) -> None:
     """Send a job to a cluster, and print its id.
 
-    minicluster submit mc -n 4 -- lmp -in in.lj
+    On Kubernetes it has the environment and the working directory of the lead's pod, not yours.
+
+      minicluster submit mc -n 4 -- lmp -in in.lj
+
+      minicluster submit mc --on kubernetes --namespace research -- hostname
     """
     from minicluster.instance.records import JobRequest
-    from minicluster.local import connection
 
+    where = target(on, namespace, context, kubeconfig)
     request = JobRequest(
         command=tuple(command),
         tasks=max(tasks, nodes),
@@ -50,10 +63,9 @@ def submit(  # noqa: PLR0913, PLR0917 - an option each
         dependencies=tuple(dependency or ()),
         urgency=urgency,
         duration=time_limit,
-        environment=connection.environment(name),
+        environment=None if where else _local_environment(name),
     )
-    with connection.of(name) as instance:
-        typer.echo(connection.written(instance.submit(request)))
+    typer.echo(written(_ask(where, name, lambda instance: instance.submit(request))))
 
 
 @app.command()
@@ -61,52 +73,89 @@ def jobs(
     name: ClusterName,
     every: Annotated[bool, typer.Option("--all", "-a", help="Ended ones as well.")] = False,
     output: Output = "table",
+    on: On = "local",
+    namespace: Namespace = "",
+    context: Context = "",
+    kubeconfig: Kubeconfig = "",
 ) -> None:
     """List a cluster's jobs.
 
     minicluster jobs mc --all --output json
+
+    minicluster jobs mc --on kubernetes -n research
     """
     from minicluster.instance.records import JobFilter, JobState
-    from minicluster.local import connection
 
+    where = target(on, namespace, context, kubeconfig)
     which = JobFilter() if every else JobFilter(states=JobState.ACTIVE)
-    with connection.of(name) as instance:
-        rows = [_row(job) for job in instance.jobs(which, limit=0)]
+    rows = _ask(where, name, lambda instance: [row(job) for job in instance.jobs(which, limit=0)])
     show(rows, ("id", "state", "tasks", "nodes", "time", "ranks", "name"), output, "no jobs")
 
 
 @app.command()
-def attach(name: ClusterName, job: JobId) -> None:
+def attach(
+    name: ClusterName,
+    job: Annotated[
+        str, typer.Argument(metavar="[JOB]", help="A job's id; without one, on Kubernetes: the main command.")
+    ] = "",
+    on: On = "local",
+    namespace: Namespace = "",
+    context: Context = "",
+    kubeconfig: Kubeconfig = "",
+) -> None:
     """Show a job's output until it ends, and end with its exit code.
 
-    minicluster attach mc ƒABC123
-    """
-    from minicluster.local import connection
+    On Kubernetes without a JOB: the document's own command, also when it has ended, while its pod is there.
 
-    with connection.of(name) as instance:
-        found = connection.job(instance, name, job)
-        jobid, labelled = found.id, found.ntasks > 1
-        connection.copy_output(instance, jobid, labelled=labelled)
-        code = connection.exit_code(instance.wait(jobid))
-    raise typer.Exit(code)
+      minicluster attach mc ƒABC123
+
+      minicluster attach mc --on kubernetes -n research
+    """
+    where = target(on, namespace, context, kubeconfig)
+    if where is not None and not job:
+        raise typer.Exit(kubernetes_jobs.attach_to_command(where, name))
+    if where is not None:
+        raise typer.Exit(kubernetes_jobs.attach_to_job(where, name, job))
+    if not job:
+        raise typer.BadParameter("is needed; `minicluster jobs` lists them", param_hint="JOB")
+    whose = _whose(where, name)
+
+    def follow(instance: Instance) -> int:
+        found = whose.job(instance, job)
+        copy_output(instance, found)
+        return exit_code(instance.wait(found.id))
+
+    raise typer.Exit(_ask(where, name, follow))
 
 
 @app.command()
-def cancel(name: ClusterName, job: JobId) -> None:
+def cancel(
+    name: ClusterName,
+    job: JobId,
+    on: On = "local",
+    namespace: Namespace = "",
+    context: Context = "",
+    kubeconfig: Kubeconfig = "",
+) -> None:
     """Cancel a job.
 
     minicluster cancel mc ƒABC123
-    """
-    from minicluster.local import connection
-    from minicluster.local.errors import UsageProblem
 
-    with connection.of(name) as instance:
-        found = connection.job(instance, name, job)
+    minicluster cancel mc ƒABC123 --on kubernetes -n research
+    """
+    where = target(on, namespace, context, kubeconfig)
+    whose = _whose(where, name)
+    whose.jobid(job)
+
+    def end(instance: Instance) -> None:
+        found = whose.job(instance, job)
         if found.result is not None:
-            raise UsageProblem(
+            raise whose.problem(
                 f"{job}: has ended already, with {found.result.name}; there is nothing to cancel"
             )
         instance.cancel(found.id, "minicluster cancel")
+
+    _ask(where, name, end)
 
 
 @app.command()
@@ -115,39 +164,54 @@ def shell(
     command: Annotated[
         list[str] | None, typer.Argument(metavar="[-- COMMAND...]", help="Run this, then leave.")
     ] = None,
+    on: On = "local",
+    namespace: Namespace = "",
+    context: Context = "",
+    kubeconfig: Kubeconfig = "",
 ) -> None:
-    """Open a shell in which `flux` speaks to the cluster.
+    """Open a shell in which `flux` speaks to the cluster; on Kubernetes it runs in the lead's container.
 
     minicluster shell mc
 
     minicluster shell mc -- flux resource list
+
+    minicluster shell mc --on kubernetes -n research
     """
+    where = target(on, namespace, context, kubeconfig)
+    if where is not None:
+        raise typer.Exit(kubernetes_jobs.shell(where, name, command or ()))
     import subprocess
 
-    from minicluster.local import connection
     from minicluster.local.run import shell_of_user
 
     words = tuple(command or shell_of_user())
     try:
-        done = subprocess.run(words, env=connection.environment(name), check=False)
+        done = subprocess.run(words, env=_local_environment(name), check=False)
     except OSError as error:
         print(f"minicluster: {words[0]}: cannot be started: {error.strerror}", file=sys.stderr)
         raise typer.Exit(127 if isinstance(error, FileNotFoundError) else 126) from error
     raise typer.Exit(done.returncode if done.returncode >= 0 else 128 - done.returncode)
 
 
-def _row(job: Job) -> dict[str, Any]:
+def _ask(where: Target | None, name: str, work: Callable[[Instance], T]) -> T:
+    """Do the work with a cluster's instance, wherever it is."""
+    if where is not None:
+        return kubernetes_jobs.ask(where, name, work)
     from minicluster.local import connection
 
-    end = job.t_inactive or time.time()
-    return {
-        "id": connection.written(job.id),
-        "name": job.name,
-        "state": job.result.name if job.result else job.state.name,
-        "tasks": job.ntasks,
-        "nodes": job.nnodes or None,  # not known before it runs
-        "time": age(end - job.t_run) if job.t_run else "",
-        "ranks": job.ranks,
-        "exit_code": job.returncode,
-        "exception": job.exception.note if job.exception else "",
-    }
+    with connection.of(name) as instance:
+        return work(instance)
+
+
+def _whose(where: Target | None, name: str) -> Whose:
+    if where is not None:
+        return kubernetes_jobs.whose(where, name)
+    from minicluster.local.errors import UsageProblem
+
+    return Whose(name, "", UsageProblem)
+
+
+def _local_environment(name: str) -> dict[str, str]:
+    from minicluster.local import connection
+
+    return connection.environment(name)

@@ -24,10 +24,11 @@ COLUMNS = ("name", "phase", "size", "max_size", "brokers_online", "exit_code", "
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Waiting:
-    """Whether a command waits, and at most how many seconds."""
+    """Whether a command waits, at most how many seconds, and whether until the main command has ended."""
 
     wait: bool = True
     timeout: float | None = None
+    to_the_end: bool = False
 
 
 def target(on: str, namespace: str, context: str, kubeconfig: str) -> Target | None:
@@ -50,7 +51,7 @@ def refuse(given: dict[str, Any], needed: str) -> None:
 
 
 def up(where: Target, text: Text, name: str, size: int | None, force: bool, waiting: Waiting) -> None:
-    """Apply a file's documents, and wait until the MiniClusters run."""
+    """Apply a file's documents, and wait until the MiniClusters run, or have ended."""
     from minicluster.kubernetes import documents, session, submission
     from minicluster.spec import loading
 
@@ -60,9 +61,10 @@ def up(where: Target, text: Text, name: str, size: int | None, force: bool, wait
     found, _ = documents.read(text.text, text.place)
     usual = where.namespace or where.access.namespace()
     wanted = [documents.placed(each, where.namespace, usual) for each in documents.choose(found, name, size)]
+    how = {"force": force, "wait": waiting.wait, "to_the_end": waiting.to_the_end}
     settled = session.carry_out(
         where,
-        lambda asked: submission.up(asked, wanted, force=force, wait=waiting.wait),
+        lambda asked: submission.up(asked, wanted, **how),
         notice=say,
         timeout=waiting.timeout,
     )

@@ -22,6 +22,9 @@ Namespace = Annotated[
     str,
     typer.Option("--namespace", "-n", metavar="NS", help="Kubernetes: in place of the context's namespace."),
 ]
+LongNamespace = Annotated[  # where -n is the number of tasks, as for flux submit
+    str, typer.Option("--namespace", metavar="NS", help="Kubernetes: in place of the context's namespace.")
+]
 Context = Annotated[
     str, typer.Option("--context", metavar="NAME", help="Kubernetes: in place of the current context.")
 ]
@@ -33,6 +36,13 @@ Kubeconfig = Annotated[
 ]
 Wait = Annotated[
     bool, typer.Option("--wait/--no-wait", help="Kubernetes: wait until it is done, telling each stage.")
+]
+UpWait = Annotated[
+    bool | None,
+    typer.Option(
+        "--wait/--no-wait",
+        help="Kubernetes: --wait until the main command has ended, --no-wait not at all; else until it runs.",
+    ),
 ]
 Timeout = Annotated[
     float | None,

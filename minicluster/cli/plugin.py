@@ -24,7 +24,7 @@ HELP = """Run Flux MiniClusters in a Kubernetes cluster.
 
 --context, --namespace and --kubeconfig are as kubectl's, before or after the command.
 """
-LOCAL = frozenset({"run", "submit", "jobs", "attach", "cancel", "shell"})
+LOCAL = frozenset({"run"})
 """Commands for clusters of this machine only."""
 NOWHERE = frozenset({"crd"})
 """Commands that ask no cluster: kubectl's options before them say nothing."""
@@ -65,8 +65,16 @@ def ordered(arguments: Sequence[str]) -> list[str]:
     shared: list[str] = []
     while rest and rest[0].startswith(_SHARED):
         separate = rest[0] in _SHARED
-        shared += rest[: 1 + separate]
+        shared += [_long(rest[0]), *rest[1 : 1 + separate]]
         rest = rest[1 + separate :]
     if not rest or rest[0].startswith("-"):
         return rest
     return [rest[0], *(() if rest[0] in NOWHERE else shared), *rest[1:]]
+
+
+def _long(word: str) -> str:
+    """Return kubectl's -n, -nNAME or -n=NAME by its whole name: to `submit` -n is the number of tasks."""
+    if not word.startswith("-n"):
+        return word
+    value = word[2:].removeprefix("=")
+    return f"--namespace={value}" if value else "--namespace"

@@ -17,6 +17,11 @@ WRONG = [
     pytest.param("down mc --no-wait", "--no-wait", id="down-no-wait"),
     pytest.param("render f --context c", "--context", id="render"),
     pytest.param("validate f -n ns", "--namespace", id="validate"),
+    pytest.param("submit mc --namespace ns true", "--namespace", id="submit"),
+    pytest.param("jobs mc -n ns", "--namespace", id="jobs"),
+    pytest.param("attach mc f1 --context c", "--context", id="attach"),
+    pytest.param("cancel mc f1 --kubeconfig f", "--kubeconfig", id="cancel"),
+    pytest.param("shell mc --context c", "--context", id="shell"),
 ]
 
 
@@ -37,3 +42,27 @@ def test_an_option_of_kubernetes_needs_it(
         2,
         True,
     ), said
+
+
+def test_here_a_job_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A cluster of this machine has no main command that one could mean."""
+    monkeypatch.delenv("MINICLUSTER_ON", raising=False)
+    monkeypatch.setenv("COLUMNS", "160")
+    monkeypatch.setattr(sys, "argv", ["minicluster", "attach", "mc"])
+    with pytest.raises(SystemExit) as end:
+        run()
+    said = "Invalid value for JOB: is needed; `minicluster jobs` lists them"
+    assert (end.value.code, said in capsys.readouterr().err) == (2, True)
+
+
+@pytest.mark.parametrize("command", ["attach", "cancel"])
+def test_what_is_no_job_id_is_not_asked_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    """No cluster is needed to see that, and the message says where ids are found."""
+    words = f"{command} mc ?? --on kubernetes -n ns --kubeconfig absent"
+    monkeypatch.setattr(sys, "argv", ["minicluster", *words.split()])
+    with pytest.raises(SystemExit) as end:
+        run()
+    said = "minicluster: ??: is no job id; `minicluster jobs mc --on kubernetes -n ns` lists them\n"
+    assert (end.value.code, capsys.readouterr().err) == (2, said)

@@ -45,10 +45,23 @@ class CommandLine:
         told = [each.buffer.getvalue().decode() for each in (out, err)]
         return subprocess.CompletedProcess(words, code, *told)
 
+    def process(self, command: str, *arguments: object, given: str = "") -> Done:
+        """Run a command to its end as a process of its own, with this on its standard input."""
+        return subprocess.run(
+            self.words(command, *arguments),
+            input=given,
+            capture_output=True,
+            text=True,
+            env=self.environment(),
+            timeout=60,
+            check=False,
+        )
+
     def begin(self, command: str, *arguments: object) -> "subprocess.Popen[str]":
         """Start a command; `end` ends it, if nothing did before."""
         process = subprocess.Popen(
             self.words(command, *arguments),
+            stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -71,7 +84,7 @@ class CommandLine:
             if value
         ]
         place = ["--on", "kubernetes", "--kubeconfig", str(self.kubeconfig), *given]
-        return [sys.executable, "-m", "minicluster.cli", command, *map(str, arguments), *place]
+        return [sys.executable, "-m", "minicluster.cli", command, *place, *map(str, arguments)]
 
     def environment(self) -> dict[str, str]:
         """Return an environment without anything that chooses a cluster."""

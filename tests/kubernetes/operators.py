@@ -46,6 +46,8 @@ DOCUMENT = {
     "spec": {
         "size": 2,
         "maxSize": 4,
+        # Behind these leads there is no door: nobody knows whether jobs run there.
+        "drainTimeoutSeconds": 1,
         "containers": [{"image": "example.org/app:1", "command": "hostname"}],
         "pod": {"securityContext": {"runAsUser": 1000, "runAsNonRoot": True, "fsGroup": 1000}},
     },
@@ -111,11 +113,12 @@ class Operator:
         return self.process.wait(20)
 
 
-def start(kubeconfig: Path, log: Path, *options: str) -> Operator:
+def start(kubeconfig: Path, log: Path, *options: str, **environment: str) -> Operator:
     """Start an operator; without options for all namespaces, and without an election."""
     command = [sys.executable, "-m", "minicluster.cli", "operator", "--listen", "127.0.0.1:0"]
     command += ["--log-format", "json", *(options or ("--all-namespaces", "--no-leader-election"))]
-    env = {**os.environ, "KUBECONFIG": str(kubeconfig)}
+    # Its own keys, which the next one finds there as well.
+    env = {**os.environ, "KUBECONFIG": str(kubeconfig), "XDG_STATE_HOME": str(log.parent), **environment}
     env.pop("KUBERNETES_SERVICE_HOST", None)
     with log.open("ab") as output:
         process = subprocess.Popen(command, env=env, stdout=output, stderr=output)
@@ -123,9 +126,9 @@ def start(kubeconfig: Path, log: Path, *options: str) -> Operator:
 
 
 @contextlib.contextmanager
-def running(kubeconfig: Path, log: Path, *options: str) -> Iterator[Operator]:
+def running(kubeconfig: Path, log: Path, *options: str, **environment: str) -> Iterator[Operator]:
     """Have an operator for as long as the block takes."""
-    operator = start(kubeconfig, log, *options)
+    operator = start(kubeconfig, log, *options, **environment)
     try:
         yield operator.ready()
     finally:

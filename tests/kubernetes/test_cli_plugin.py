@@ -63,8 +63,8 @@ def test_help_names_it_as_it_is_called_and_only_what_has_a_meaning_there(kubectl
 
 
 def test_a_command_for_this_machine_says_where_it_is(kubectl: Path, api: Api) -> None:
-    done = call(kubectl, api, "submit", "mc", "true")
-    assert (done.returncode, "minicluster submit" in done.stderr) == (2, True), done.stderr
+    done = call(kubectl, api, "run", "file.yaml")
+    assert (done.returncode, "minicluster run" in done.stderr) == (2, True), done.stderr
 
 
 def test_exit_codes_come_through(kubectl: Path, api: Api, namespace: str) -> None:
@@ -75,15 +75,16 @@ def test_exit_codes_come_through(kubectl: Path, api: Api, namespace: str) -> Non
 @pytest.mark.parametrize(
     ("given", "wanted"),
     [
-        (["-n", "x", "list"], ["list", "-n", "x"]),
+        (["-n", "x", "submit", "mc", "-n", "4"], ["submit", "--namespace", "x", "mc", "-n", "4"]),
         (["--namespace=x", "--context", "c", "up", "f"], ["up", "--namespace=x", "--context", "c", "f"]),
-        (["-nx", "list", "-A"], ["list", "-nx", "-A"]),
+        (["-nx", "list", "-A"], ["list", "--namespace=x", "-A"]),
+        (["-n=x", "list"], ["list", "--namespace=x"]),
         (["list", "-n", "x"], ["list", "-n", "x"]),
         (["-n", "x", "crd"], ["crd"]),
         (["--help"], ["--help"]),
         ([], []),
     ],
-    ids=["-n", "long", "joined", "after", "asks-no-cluster", "help", "nothing"],
+    ids=["-n", "long", "joined", "joined-by-=", "after", "asks-no-cluster", "help", "nothing"],
 )
 def test_options_before_the_command(given: list[str], wanted: list[str]) -> None:
     assert ordered(given) == wanted

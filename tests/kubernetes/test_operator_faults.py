@@ -15,6 +15,8 @@ from tests.kubernetes.operators import ACCOUNT, SYSTEM, Operator, conditions, cr
 
 # Events and Leases aside, what a life of `LIFE` takes.
 EVENTS = re.compile(r"/events$")
+# What is drawn anew for each MiniCluster.
+KEYS = ("curve.cert", "door.crt", "door.key", "door.token")
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +32,7 @@ def proxy(own_plane: ControlPlane | None, tmp_path_factory: pytest.TempPathFacto
 def shape(value: Any) -> Any:
     """Return what of an object is the same in every life: neither names of the server's making nor times."""
     changing = {"uid", "resourceVersion", "creationTimestamp", "managedFields", "generation", "status"}
-    changing |= {"lastTransitionTime", "startTime", "clusterIP", "clusterIPs", "curve.cert", "namespace"}
+    changing |= {"lastTransitionTime", "startTime", "clusterIP", "clusterIPs", "namespace", *KEYS}
     changing |= {"batch.kubernetes.io/controller-uid", "controller-uid"}
     if isinstance(value, dict):
         return {key: shape(part) for key, part in value.items() if key not in changing}

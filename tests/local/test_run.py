@@ -121,7 +121,7 @@ def test_batch_names_no_file_that_goes_with_the_run(embedded: Machine, tmp_path:
     done = embedded.run(document(tmp_path, batch=True, command="echo one\nsh -c 'exit 3'"))
     assert (done.returncode, done.stdout.splitlines()) == (
         3,
-        ["job 0 ended with 0", "job 1 ended with 3", "job-0: one"],
+        ["one", "job 0 ended with 0", "job 1 ended with 3"],
     )
 
 

@@ -1,0 +1,107 @@
+"""Jobs as people write and read them: ids, rows, output, exit codes; the same wherever the instance is."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from minicluster.cli.tables import age
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from minicluster.instance.port import Instance
+    from minicluster.instance.records import Job
+
+MAIN = ("minicluster", "main")
+"""Where a job's user attributes say that it is the document's own command."""
+
+
+@dataclass(frozen=True, slots=True)
+class Whose:
+    """Whose jobs: the cluster, the options with which a command finds it, the error for a wrong word."""
+
+    name: str
+    options: str
+    problem: Callable[[str], Exception]
+
+    def jobid(self, text: str) -> int:
+        """Return the id that a person wrote, in any form of RFC 19."""
+        from minicluster.embedded.jobid import parse
+
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise self.problem(
+                f"{text}: is no job id; `minicluster jobs {self.name}{self.options}` lists them"
+            ) from error
+
+    def job(self, instance: Instance, text: str) -> Job:
+        """Return a job by the id that a person wrote."""
+        from minicluster.instance.errors import JobNotFound
+
+        jobid = self.jobid(text)
+        try:
+            return instance.job(jobid)
+        except JobNotFound as error:
+            raise self.problem(
+                f"{text}: cluster {self.name} has no such job;"
+                f" `minicluster jobs {self.name} --all{self.options}` lists what it has"
+            ) from error
+
+
+def written(jobid: int) -> str:
+    """Return a job id as people write it (F58, RFC 19); in ASCII where the terminal knows no more."""
+    from minicluster.embedded.jobid import f58, f58plain
+
+    wide = "utf" in (sys.stdout.encoding or "").lower()
+    return f58(jobid) if wide else f58plain(jobid)
+
+
+def row(job: Job) -> dict[str, Any]:
+    """Return a job as a listing shows it."""
+    end = job.t_inactive or time.time()
+    return {
+        "id": written(job.id),
+        "name": job.name,
+        "state": job.result.name if job.result else job.state.name,
+        "tasks": job.ntasks,
+        "nodes": job.nnodes or None,  # not known before it runs
+        "time": age(end - job.t_run) if job.t_run else "",
+        "ranks": job.ranks,
+        "exit_code": job.returncode,
+        "exception": job.exception.note if job.exception else "",
+    }
+
+
+def copy_output(instance: Instance, job: Job) -> None:
+    """Copy a job's output to ours until it ends; of several tasks with the task's rank before each line."""
+    streams = {"stdout": sys.stdout.buffer, "stderr": sys.stderr.buffer}
+    with instance.output(job.id, follow=True) as chunks:
+        for chunk in chunks:
+            target = streams.get(chunk.stream, sys.stderr.buffer)
+            target.write(_labelled(chunk.data, chunk.task) if job.ntasks > 1 else chunk.data)
+            target.flush()
+
+
+def exit_code(job: Job) -> int:
+    """Return the exit code that a shell would show for the job; what ended it otherwise is said."""
+    if job.exception is not None and job.exception.severity == 0:
+        print(f"minicluster: job.exception type={job.exception.type}: {job.exception.note}", file=sys.stderr)
+    code = job.returncode
+    if code is None:
+        return 1
+    return code if code >= 0 else 128 - code if code > -128 else 1
+
+
+def is_main(job: Job) -> bool:
+    """Whether the job is the document's own command."""
+    group, key = MAIN
+    ours = (job.attributes or {}).get(group)
+    return isinstance(ours, dict) and ours.get(key) is True
+
+
+def _labelled(data: bytes, task: int) -> bytes:
+    return b"".join(b"%d: %s" % (task, line) for line in data.splitlines(keepends=True))

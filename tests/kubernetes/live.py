@@ -1,0 +1,161 @@
+"""MiniClusters that live on real nodes, as a test looks at them."""
+
+import contextlib
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tests.kubernetes import operators
+from tests.kubernetes.harness import Api, ControlPlane, node_images, until
+
+SECONDS = 90.0  # brokers join within 2 s; a machine that does other things as well takes longer
+BROKERS = "app.kubernetes.io/component=broker"
+INDEX = "batch.kubernetes.io/job-completion-index"
+BROKER_PORT = 8050
+DOCUMENT = {
+    "apiVersion": "flux-framework.org/v1alpha2",
+    "kind": "MiniCluster",
+    "spec": {
+        "size": 2,
+        "containers": [{"image": node_images.EMBEDDED}],
+        "flux": {"container": {"disable": True}},
+        "pod": {"securityContext": {"runAsUser": 1000, "runAsGroup": 1000, "runAsNonRoot": True}},
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """A MiniCluster in a namespace of its own."""
+
+    api: Api
+    namespace: str
+    name: str = "mc"
+
+    @property
+    def item(self) -> dict[str, Any]:
+        """The document and its status as they are now."""
+        return operators.read(self.api, self.namespace, self.name)
+
+    @property
+    def status(self) -> dict[str, Any]:
+        """The status as it is now."""
+        found: dict[str, Any] = self.item.get("status") or {}
+        return found
+
+    def create(self, container: dict[str, Any] | None = None, **spec: Any) -> "Live":
+        """Create it: two brokers of the embedded instance, with other fields where they are given."""
+        document = copy.deepcopy(DOCUMENT) | {"metadata": {"name": self.name}}
+        document["spec"] |= spec
+        document["spec"]["containers"][0] |= container or {}
+        self.api.create(operators.path(self.namespace), document)
+        return self
+
+    def change(self, **spec: Any) -> None:
+        """Change fields of its spec."""
+        self.api.merge(operators.path(self.namespace, self.name), {"spec": spec})
+
+    def delete(self) -> None:
+        """Delete it."""
+        self.api.delete(operators.path(self.namespace, self.name))
+
+    def until(self, **wanted: tuple[str, str]) -> dict[str, Any]:
+        """Wait until conditions are as wanted (type to status and reason); return its status."""
+        found: dict[str, Any] = operators.settled(self.api, self.namespace, self.name, **wanted)["status"]
+        return found
+
+    def joined(self, count: int | None = None) -> dict[str, Any]:
+        """Wait until all brokers (of a size) have joined."""
+
+        def look() -> dict[str, Any]:
+            status = self.status
+            ready = operators.conditions({"status": status}).get("BrokersReady") == ("True", "AllJoined")
+            return status if ready and count in {None, status["readyBrokers"]} else {}
+
+        try:
+            return until(look, f"{count or 'all'} brokers to join", SECONDS)
+        except TimeoutError as error:
+            raise AssertionError(f"{error}: {self.status}\n{self.logs()}") from error
+
+    def ended(self) -> dict[str, Any]:
+        """Wait until it has succeeded or failed; return its status."""
+        try:
+            return until(
+                lambda: self.status if self.phase in {"Succeeded", "Failed"} else {}, "its end", SECONDS
+            )
+        except TimeoutError as error:
+            raise AssertionError(f"{error}: {self.status}\n{self.logs()}") from error
+
+    @property
+    def phase(self) -> str:
+        """The one word for people."""
+        return str(self.status.get("phase", ""))
+
+    def message(self, type_: str) -> str:
+        """Return what a condition says now."""
+        return operators.message(self.item, type_)
+
+    def pods(self) -> dict[int, dict[str, Any]]:
+        """Return the brokers' pods that stay, by rank; of one that was replaced, the replacement."""
+        found = self.api.items(f"/api/v1/namespaces/{self.namespace}/pods", labelSelector=BROKERS)
+        found.sort(
+            key=lambda each: (each["status"].get("phase") != "Failed", each["metadata"]["creationTimestamp"])
+        )
+        return {
+            int(each["metadata"]["labels"][INDEX]): each
+            for each in found
+            if "deletionTimestamp" not in each["metadata"]
+        }
+
+    def running(self, rank: int) -> dict[str, Any]:
+        """Wait until the pod of a rank runs, and return it."""
+
+        def look() -> dict[str, Any]:
+            found = self.pods().get(rank, {})
+            return found if found.get("status", {}).get("phase") == "Running" else {}
+
+        return until(look, f"the pod of rank {rank} to run", SECONDS)
+
+    def log(self, rank: int, container: str = "flux") -> str:
+        """Return what a broker's container has written."""
+        name = self.pods()[rank]["metadata"]["name"]
+        place = f"/api/v1/namespaces/{self.namespace}/pods/{name}/log?container={container}"
+        return self.api.send("GET", place)[1].decode()
+
+    def logs(self) -> str:
+        """Return what all brokers have written, for the message of a test that fails."""
+        told = []
+        for rank in sorted(self.pods()):
+            with contextlib.suppress(Exception):
+                told.append(f"--- rank {rank}\n{self.log(rank)}")
+        return "\n".join(told)
+
+    def drop_pod(self, rank: int) -> str:
+        """Delete a broker's pod, as an eviction does; return its name."""
+        name = str(self.pods()[rank]["metadata"]["name"])
+        self.api.delete(f"/api/v1/namespaces/{self.namespace}/pods/{name}")
+        return name
+
+
+@contextlib.contextmanager
+def cordoned(plane: ControlPlane) -> Iterator[None]:
+    """Have no pod scheduled; one can still be bound to a node by hand."""
+    names = [node.name for node in plane.nodes]
+    try:
+        for name in names:
+            plane.api.merge(f"/api/v1/nodes/{name}", {"spec": {"unschedulable": True}})
+        yield
+    finally:
+        for name in names:
+            plane.api.merge(f"/api/v1/nodes/{name}", {"spec": {"unschedulable": None}})
+
+
+def bind(live: Live, rank: int, node: str) -> None:
+    """Put a broker's pod on a node by hand."""
+    pod = until(lambda: live.pods().get(rank), f"the pod of rank {rank}")
+    name = pod["metadata"]["name"]
+    live.api.create(
+        f"/api/v1/namespaces/{live.namespace}/pods/{name}/binding",
+        {"metadata": {"name": name}, "target": {"apiVersion": "v1", "kind": "Node", "name": node}},
+    )

@@ -1,0 +1,159 @@
+"""Every example runs on real nodes as it is, but for its image; LAMMPS as MPI ranks in four pods."""
+
+import re
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.kubernetes import operators
+from tests.kubernetes.command_line import CommandLine
+from tests.kubernetes.harness import ControlPlane, node_images, until
+from tests.kubernetes.harness.nodes import Node
+from tests.kubernetes.live import BROKER_PORT, SECONDS, Live
+from tests.kubernetes.operators import Operator
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+# With these a pod tells that it was lost: of a program they are told as 1, and in words as what they are.
+LOST = {75, 137, 143}
+# What the lead's log has when an example has run.
+SAYS = {
+    "hello-world": [f"Hello from task {rank} of 4" for rank in range(4)],
+    "batch": ["first", "second", "third, on one of 1 brokers"],
+    "hooks": ["before the lead broker", "the command sees GREETING=hello", "after the broker"],
+    "launcher": ["simulated, task 0", "simulated, task 1", "analysed"],
+    "services": ["the service says"],
+}
+
+
+@pytest.fixture(scope="module")
+def operator(nodes: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operator]:
+    """An operator with the shipped rights."""
+    with operators.everywhere(nodes, tmp_path_factory.mktemp("operator")) as found:
+        yield found
+
+
+def written(
+    example: str, folder: Path, image: str = node_images.EMBEDDED, **container: Any
+) -> tuple[Path, str]:
+    """Write an example's documents with an image that the nodes have; return the file and the name."""
+    documents = list(yaml.safe_load_all((EXAMPLES / example / "minicluster.yaml").read_text()))
+    cluster = next(each for each in documents if each["kind"] == "MiniCluster")
+    for each in (*cluster["spec"]["containers"], *cluster["spec"].get("services", ())):
+        each["image"] = image
+    cluster["spec"]["containers"][0] |= container
+    cluster["spec"]["flux"] = {"container": {"disable": True}}
+    file = folder / "minicluster.yaml"
+    file.write_text(yaml.safe_dump_all(documents))
+    return file, cluster["metadata"]["name"]
+
+
+@pytest.mark.parametrize("example", SAYS)
+def test_an_example_runs(
+    operator: Operator, nodes: ControlPlane, space: str, tmp_path: Path, example: str
+) -> None:
+    file, name = written(example, tmp_path)
+    minicluster = CommandLine(nodes.kubeconfig, space)
+    done = minicluster("up", file, "--wait")
+    log = minicluster("logs", name, "--rank", 0).stdout
+    assert done.returncode == 0, done.stderr + log
+    for line in SAYS[example]:
+        assert line in log
+
+
+def lammps(nodes: ControlPlane, space: str, folder: Path, **container: Any) -> Live:
+    """Begin the ReaxFF example: four MPI ranks."""
+    file, name = written("lammps-reaxff", folder, node_images.LAMMPS, **container)
+    done = CommandLine(nodes.kubeconfig, space)("up", file)
+    assert done.returncode == 0, done.stderr
+    return Live(nodes.api, space, name)
+
+
+def test_lammps_runs_across_four_nodes(
+    operator: Operator, nodes: ControlPlane, space: str, tmp_path: Path
+) -> None:
+    """One MPI rank a pod; the ranks' own TCP connections go from pod to pod."""
+    live = lammps(nodes, space, tmp_path)
+    live.joined(4)
+    seen: set[tuple[str, str]] = set()
+    stop = threading.Event()
+    watcher = threading.Thread(target=watch, args=(nodes.nodes, seen, stop))
+    watcher.start()
+    try:
+        status = live.ended()
+    finally:
+        stop.set()
+        watcher.join()
+    log = live.log(0)
+    assert status["exitCode"] == 0, live.logs()
+    assert re.search(r"on 4 procs for 30 steps with \d+ atoms", log), log
+    placed = {pod["status"]["podIP"]: pod["spec"]["nodeName"] for pod in live.pods().values()}
+    assert len(set(placed.values())) == 4
+    assert all("hostPath" not in volume for pod in live.pods().values() for volume in pod["spec"]["volumes"])
+    between = {pair for pair in seen if set(pair) <= placed.keys() and pair[0] != pair[1]}
+    assert {address for pair in between for address in pair} == placed.keys()
+
+
+def watch(nodes: list[Node], seen: set[tuple[str, str]], stop: threading.Event) -> None:
+    """Note which addresses have TCP connections that are not the brokers' own."""
+    while not stop.wait(0.05):
+        for node in nodes:
+            for container in node.pods():
+                seen.update(connections(container.pid))
+
+
+def connections(pid: int) -> set[tuple[str, str]]:
+    """Return the established connections of a process's network, the brokers' own left out."""
+    try:
+        lines = Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]
+    except OSError:
+        return set()
+    found = set()
+    for local, remote, state in (line.split()[1:4] for line in lines):
+        ports = {int(end.partition(":")[2], 16) for end in (local, remote)}
+        if state == "01" and BROKER_PORT not in ports:
+            found.add((address(local), address(remote)))
+    return found
+
+
+def address(text: str) -> str:
+    """Return an address of /proc/net/tcp, which has its bytes in the machine's order."""
+    return ".".join(str(byte) for byte in reversed(bytes.fromhex(text.partition(":")[0])))
+
+
+def test_lammps_that_fails_ends_with_its_code_everywhere(
+    operator: Operator, nodes: ControlPlane, space: str, tmp_path: Path
+) -> None:
+    """The container's, the Job's, the status's; and that of whoever waits."""
+    live = lammps(nodes, space, tmp_path, command="lmp -log none -in absent.in")
+    status = live.ended()
+    code = status["exitCode"]
+    assert code != 0
+    ended = live.pods()[0]["status"]["containerStatuses"][0]["state"]["terminated"]
+    assert ended["message"].strip() == str(code)
+    assert ended["exitCode"] == (1 if code in LOST else code)
+    job = nodes.api.get(f"/apis/batch/v1/namespaces/{space}/jobs/{live.name}")
+    assert any(each["type"] == "Failed" and each["status"] == "True" for each in job["status"]["conditions"])
+    waited = CommandLine(nodes.kubeconfig, space)("up", tmp_path / "minicluster.yaml", "--wait")
+    assert waited.returncode == code, waited.stderr
+
+
+def test_the_interactive_example_takes_work(
+    operator: Operator, nodes: ControlPlane, space: str, tmp_path: Path
+) -> None:
+    """Submitted from outside of the cluster, attached to, listed, and taken down."""
+    file, name = written("interactive", tmp_path)
+    minicluster = CommandLine(nodes.kubeconfig, space)
+    assert minicluster("up", file, "--wait").returncode == 0
+    job = minicluster("submit", name, "-n", 2, "-N", 2, "--", "hostname").stdout.strip()
+    attached = minicluster("attach", name, job)
+    assert (attached.returncode, sorted(attached.stdout.split())) == (
+        0,
+        ["0:", "1:", f"{name}-0", f"{name}-1"],
+    )
+    assert job in minicluster("jobs", name, "--all").stdout
+    assert minicluster("down", name).returncode == 0
+    until(lambda: not nodes.api.items(f"/api/v1/namespaces/{space}/pods"), "the pods to go", SECONDS)
