@@ -22,6 +22,8 @@ def _loaded_after(statement: str) -> set[str]:
         "import minicluster.embedded.broker",
         "import minicluster.embedded.main",
         "import minicluster.embedded.client",
+        "import minicluster.flux_modules.door.process",
+        "import minicluster.flux_modules.packing",
         "import minicluster.instance",
         "import broker_config",
         "import queue_policies",
