@@ -133,8 +133,7 @@ class Pods:
         for pid in self._descendants(self.processes[0].pid):
             with contextlib.suppress(OSError):
                 command = Path(f"/proc/{pid}/cmdline").read_bytes()
-                name = Path(f"/proc/{pid}/comm").read_text()
-                if b"flux_modules.door.process" in command or name.startswith("minicluster-doo"):
+                if b"flux_modules.door." in command:
                     yield pid
 
     def brokers(self, rank: int) -> list[int]:

@@ -12,7 +12,7 @@ from minicluster.flux_modules.door.board import Board
 from minicluster.flux_modules.door.errors import BrokerGone
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 DEADLINE = 30.0
 
@@ -71,6 +71,47 @@ def test_a_slow_instance(instance: Instance) -> None:
     instance.change(1)
     instance.answers = False
     assert instance.board.read() == {"state": 1}
+
+
+def test_after_an_order_a_slow_instance_has_no_status(instance: Instance) -> None:
+    """What hung there before, or comes from a look that began before, may not know of it."""
+    instance.change(1)
+    instance.answers = False
+    instance.board.begin()
+    instance.board.look()
+    assert instance.board.read() is None
+    instance.board.publish({"state": "old"})
+    assert instance.board.read() is None
+    with pytest.raises(BrokerGone, match="the broker has not answered yet"):
+        instance.board.watch()
+
+
+def test_an_order_is_over_with_the_next_look(instance: Instance) -> None:
+    """Then a slow instance's newest status has to do again."""
+    instance.answers = False
+    instance.board.look()
+    instance.change(2)
+    assert instance.board.read() == {"state": 2}
+
+
+def test_a_watch_tells_nothing_older_than_an_order(
+    instance: Instance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither as a change nor to keep it alive."""
+    watch = instance.board.watch()
+    next(watch)
+    instance.answers = False
+    instance.board.begin()
+    instance.board.look()
+    instance.board.publish({"state": "old"})
+    meanwhile = iter([lambda: None, lambda: instance.change(2)])
+
+    def wait_for(condition: Callable[[], bool], _timeout: float) -> bool:
+        next(meanwhile)()
+        return condition()
+
+    monkeypatch.setattr(instance.board._condition, "wait_for", wait_for)
+    assert next(watch) == {"state": 2}
 
 
 def test_an_instance_that_never_answered(instance: Instance) -> None:

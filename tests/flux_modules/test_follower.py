@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import errno
 import queue
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
-from minicluster.flux_modules.door import follower, status
+from minicluster.flux_modules.door import board, follower, status
 from minicluster.flux_modules.door.board import Board
 from minicluster.flux_modules.door.errors import BrokerGone, Refused
 from minicluster.flux_modules.door.follower import Follower
@@ -30,6 +30,15 @@ def resources(down: Sequence[str] = (), allocated: Sequence[str] = ()) -> dict[s
     }
 
 
+T = TypeVar("T")
+
+
+def _said(answer: T | Exception) -> T:
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
+
+
 class Script:
     """A link whose answers are written here."""
 
@@ -41,8 +50,8 @@ class Script:
             "sched.resource-status": resources(),
             "overlay.health": {"children": []},
         }
-        self.policy = "minicluster/easy"
-        self.away: list[str] = []
+        self.policy: str | Exception = "minicluster/easy"
+        self.away: list[str] | Exception = []
         self.takers: dict[str, Callable[..., None]] = {}
         self.cancelled: list[int] = []
         self.events: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
@@ -59,9 +68,7 @@ class Script:
         if topic == "attr.get":
             return {"value": ATTRIBUTES[payload["name"]]}
         answer = self.answers.get(topic, Refused(errno.ENOSYS, "No service matching"))
-        if isinstance(answer, Exception):
-            raise answer
-        return dict(answer)
+        return dict(_said(answer))
 
     def dispatch(self, timeout: float) -> None:
         try:
@@ -73,10 +80,10 @@ class Script:
         self.events.put(lambda: None)
 
     def queue_policy(self) -> str:
-        return self.policy
+        return _said(self.policy)
 
     def turned_away(self) -> list[str]:
-        return self.away
+        return _said(self.away)
 
     def close(self) -> None:
         self.closed += 1
@@ -166,7 +173,20 @@ def test_work_that_has_begun_has_begun(following: Following) -> None:
     following.until(running=True)
     following.link.push("state", {"state": 7})
     following.link.push("online", {"members": "0"})
-    assert following.until(online="0")["running"]
+    following.link.policy = "fcfs"
+    assert following.until(queue_policy="fcfs")["running"]
+
+
+def test_brokers_that_leave_with_the_instance_are_not_missing(following: Following) -> None:
+    """From cleanup on the lead lets them go; the status that is read last still counts them."""
+    following.status()
+    following.link.push("online", {"members": "0-3"})
+    following.link.push("state", {"state": 5})
+    following.until(online="0-3", running=True)
+    following.link.push("state", {"state": 6})
+    following.link.push("online", {"members": "0"})
+    following.link.policy = "fcfs"
+    assert following.until(queue_policy="fcfs")["online"] == "0-3"
 
 
 def test_the_newest_main_job_is_meant(following: Following) -> None:
@@ -200,6 +220,56 @@ def test_a_policy_that_is_loaded_later(following: Following) -> None:
     following.until(queue_policy="")
     following.link.policy = "fcfs"
     following.until(queue_policy="fcfs")
+
+
+REFUSALS = [Refused(errno.ENOSYS, "No service matching"), Refused(errno.ETIMEDOUT)]
+
+
+@pytest.mark.parametrize("refusal", REFUSALS, ids=["no service", "slow"])
+def test_what_is_refused_stays_as_it_was(following: Following, refusal: Refused) -> None:
+    """The policy, and who was turned away: no reason to end the watches."""
+    following.status()
+    following.link.away = ["10.0.0.7: turned away: wrong certificate"]
+    following.until(troubles=following.link.away)
+    following.link.policy = following.link.away = refusal
+    following.link.push("state", {"state": 5})
+    status = following.until(running=True)
+    assert status["queue_policy"] == "minicluster/easy"
+    assert status["troubles"] == ["10.0.0.7: turned away: wrong certificate"]
+    assert (following.told, following.connections) == ([], 1)
+
+
+@pytest.mark.parametrize("topic", ["resource.status", "sched.resource-status", "overlay.health"])
+def test_a_service_that_is_slow(following: Following, monkeypatch: pytest.MonkeyPatch, topic: str) -> None:
+    """It is there, so that nothing is known of it: what hung there before stays."""
+    monkeypatch.setattr(board, "PATIENCE", 0.05)
+    following.link.answers["resource.status"] = DRAINED
+    following.link.answers["sched.resource-status"] = resources(["1-3"], ["2"])
+    before = following.until(drained="1-3")
+    following.link.answers[topic] = Refused(errno.ETIMEDOUT)
+    following.link.push("online", {"members": "0"})
+    assert following.status() == before
+    following.link.answers[topic] = {}
+    following.until(online="0")
+    assert (following.told, following.connections) == ([], 1)
+
+
+@pytest.mark.parametrize(
+    ("event", "wanted"),
+    [
+        pytest.param({"id": 7, "jobspec": {}}, False, id="another job"),
+        pytest.param({"id": 5, "jobspec": MAIN}, False, id="an older main job"),
+        pytest.param({"id": 7, "jobspec": MAIN}, True, id="the main job"),
+        pytest.param({"id": -1}, True, id="the end of the history"),
+    ],
+)
+def test_only_the_main_job_is_a_reason_to_look(event: dict[str, Any], wanted: bool) -> None:
+    """There may be thousands of others."""
+    follower = Following().follower
+    follower._take_jobs({"id": 6, "jobspec": MAIN}, None)
+    follower._wanted.clear()
+    follower._take_jobs(event, None)
+    assert follower._wanted.is_set() is wanted
 
 
 @pytest.mark.parametrize("topic", ["resource.status", "sched.resource-status", "overlay.health"])

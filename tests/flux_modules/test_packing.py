@@ -97,23 +97,3 @@ def test_texts_are_what_the_start_script_links() -> None:
     """By these names."""
     template = (ROOT / "broker_config/templates/start.sh.j2").read_text()
     assert all(f"{name}" in template for name in (*packing.module_files(), packing.ZIP))
-
-
-def test_stub_survives_whatever_is_wrong(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """A module that fails while it is loaded would end the instance: it says so, and does nothing."""
-    stub = tmp_path / "minicluster-door.py"
-    stub.write_text(packing.module_files()[stub.name])
-    (tmp_path / packing.ZIP).write_bytes(b"no zip")
-    program = (
-        "import runpy\n"
-        "class Handle:\n"
-        "    def attr_get(self, name): return 'local:///nowhere'\n"
-        "    def conf_get(self, name, default): return default\n"
-        "    def reactor_run(self): print('runs')\n"
-        f"runpy.run_path({str(stub)!r})['mod_main'](Handle())\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "runs\n"
-    assert "minicluster-door: the instance runs without the lead's door: ModuleNotFoundError" in done.stderr

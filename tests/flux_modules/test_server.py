@@ -232,6 +232,7 @@ def test_garbage(door: Client, served: Served, data: bytes, begins: bytes) -> No
     [
         pytest.param("Content-Length: 65537", b"", b"HTTP/1.1 413", id="too long"),
         pytest.param("Content-Length: " + "9" * 4000, b"", b"HTTP/1.1 413", id="far too long"),
+        pytest.param("Content-Length: 0000000000999999999", b"", b"HTTP/1.1 413", id="zeros before"),
         pytest.param("Content-Length: -1", b"", b"HTTP/1.1 411", id="negative"),
         pytest.param("Content-Length: 1_0", b"", b"HTTP/1.1 411", id="no number"),
         pytest.param("Transfer-Encoding: chunked", b"2\r\n{}\r\n0\r\n\r\n", b"HTTP/1.1 411", id="chunked"),

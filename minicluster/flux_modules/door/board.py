@@ -17,8 +17,8 @@ SPACING = 0.1
 """Seconds between two objects of a watch, at least."""
 KEEPALIVE = 15.0
 """Seconds after which a watch repeats an object that did not change."""
-PATIENCE = 5.0
-"""Seconds that one reader waits for a status that is newer than its request."""
+PATIENCE = 2.0
+"""Seconds that one reader waits for a status that is newer than its request: its client waits for 5."""
 
 
 class Board:
@@ -31,6 +31,7 @@ class Board:
         self._version = 0
         self._begun = 0  # looks at the instance
         self._ended = 0
+        self._ordered = 0  # the last look that may have missed an order
         self._watchers = 0
         self._closed = False
 
@@ -61,7 +62,9 @@ class Board:
             self._condition.notify_all()
 
     def look(self) -> None:
-        """Have the instance looked at: something was changed."""
+        """Have the instance looked at: something was changed, and what looks so far gave is over."""
+        with self._condition:
+            self._ordered = self._begun
         self._wanted()
 
     def close(self) -> None:
@@ -71,13 +74,25 @@ class Board:
             self._condition.notify_all()
 
     def read(self) -> JSON | None:
-        """Return what a look that began after this call gave, or (a slow instance) the newest there is."""
+        """Return what a look that began after this call gave, or (a slow instance) the newest there is.
+
+        There is none where no look began after the last order: a rank that was drained and idle before it
+        may be busy now.
+        """
         with self._condition:
             seen = self._begun
         self._wanted()
         with self._condition:
             self._condition.wait_for(lambda: self._closed or self._ended > seen, PATIENCE)
-            return self._status
+            return self._status if self._current else None
+
+    @property
+    def _current(self) -> bool:
+        """Tell whether the status is newer than the last order."""
+        return self._ended > self._ordered
+
+    def _is_news(self, known: int) -> bool:
+        return self._closed or self._status is None or (self._version != known and self._current)
 
     def watch(self) -> Iterator[JSON]:
         """Return the status now, on each change, and every KEEPALIVE seconds, up to `close` or `clear`.
@@ -97,9 +112,11 @@ class Board:
             while True:
                 with self._condition:
                     known, left = version, KEEPALIVE if version else None
-                    self._condition.wait_for(lambda: self._closed or self._version != known, left)  # noqa: B023 - called at once
+                    self._condition.wait_for(lambda: self._is_news(known), left)  # noqa: B023 - called at once
                     if self._closed or self._status is None:
                         return
+                    if not self._current:
+                        continue
                     status, version = self._status, self._version
                 yield status
                 time.sleep(SPACING)

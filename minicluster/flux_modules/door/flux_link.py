@@ -78,7 +78,9 @@ class FluxLink:
 
     def cancel(self, number: int) -> None:
         """Ask for no more of a stream."""
-        topic, rpc = self._streams.pop(number)
+        topic, rpc = self._streams.pop(number, (None, None))
+        if rpc is None:
+            return  # it has ended by itself
         tag = {"matchtag": rpc.pimpl.get_matchtag()}
         self._handle.rpc(topic + "-cancel", tag, flags=flux.constants.FLUX_RPC_NORESPONSE)
 
@@ -146,7 +148,10 @@ class FluxLink:
         """
         if self._log is None:
             request = {"follow": True, "nobacklog": True}
-            self._log = self._handle.rpc("log.dmesg", request, flags=flux.constants.FLUX_RPC_STREAMING)
+            try:
+                self._log = self._handle.rpc("log.dmesg", request, flags=flux.constants.FLUX_RPC_STREAMING)
+            except OSError as error:
+                raise _ours(error) from error
             self._log.then(self._take_line)
         now = time.monotonic()
         return [

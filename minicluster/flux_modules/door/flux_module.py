@@ -1,10 +1,8 @@
-"""The door as a module of real Flux's lead, in a process that the broker starts at rc1.
-
-The broker's end or order ends it; its own death ends nothing (`broker.module-nopanic`).
-"""
+"""The door of real Flux's lead: a child of the module `minicluster-door` (stub.py), which restarts it."""
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 from minicluster.flux_modules.door.door import WITHOUT, Door, say, say_broken
@@ -12,16 +10,18 @@ from minicluster.flux_modules.door.errors import FilesUnusable
 from minicluster.flux_modules.door.flux_link import FluxLink
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from typing import Any
 
 
-def begin(uri: str, settings: Mapping[str, Any]) -> Callable[[], None]:
-    """Open the door in threads, beside the module's own reactor; what is returned closes it."""
+def main(uri: str, settings: Mapping[str, Any]) -> int:
+    """Serve until stdin, a pipe, ends with the module; 0 is for good, also where there can be no door."""
     try:
         door = Door(settings, lambda: FluxLink(uri), say, say_broken)
     except FilesUnusable as error:
         say(f"{WITHOUT}: {error}")
-        return lambda: None
+        return 0
     door.open()
-    return door.close
+    sys.stdin.buffer.read()
+    door.close()
+    return 0

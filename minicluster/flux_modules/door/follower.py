@@ -6,8 +6,10 @@ and who was turned away are looked up: while somebody watches every POLL seconds
 
 from __future__ import annotations
 
+import errno
 import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from broker_config import hostlist
@@ -16,7 +18,7 @@ from minicluster.flux_modules.door import status
 from minicluster.flux_modules.door.errors import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from minicluster.flux_modules.door.board import Board
     from minicluster.flux_modules.door.link import JSON, Link
@@ -49,7 +51,10 @@ class Follower(threading.Thread):
         self._ending = threading.Event()
         self._online = ""
         self._running = False
+        self._over = False  # the instance is about to end
         self._policy = ""
+        self._policy_known = False
+        self._turned_away: Sequence[str] = ()
         self._main = 0  # the main job's id
         self._journal = 0  # the request that looks for it
         self._history_over = False
@@ -102,14 +107,19 @@ class Follower(threading.Thread):
             began = time.monotonic()
             self._wanted.clear()
             self._board.begin()
-            report = {**static, **self._look(link)}
-            self._board.publish(report)
+            try:
+                self._board.publish({**static, **self._look(link)})
+            except Refused as error:
+                if error.errnum != errno.ETIMEDOUT:
+                    raise  # else the broker is busy: what it said last stays
             pause = EAGER_POLL if self._eager else POLL
             self._wait(link, began, pause if self._board.watched else _IDLE)
 
     def _forget(self) -> None:
         """A new link: nothing is known of what is behind it."""
-        self._online, self._running, self._policy = "", False, ""
+        self._online, self._running, self._over = "", False, False
+        self._policy, self._policy_known = "", False
+        self._turned_away = ()
         self._main, self._journal, self._history_over = 0, 0, False
 
     def _wait(self, link: Link, began: float, pause: float) -> None:
@@ -125,8 +135,7 @@ class Follower(threading.Thread):
 
     def _look(self, link: Link) -> JSON:
         self._seek_main(link)
-        # Real Flux loads its scheduler after the door.
-        self._policy = self._policy or link.queue_policy()
+        self._ask_further(link)
         drains = status.drains(_asked(link, "resource.status"))
         # From the scheduler itself, where it answers: a rank that it knows to be drained and that is not busy
         # stays idle; before it knows, an allocation may be on its way.
@@ -142,9 +151,18 @@ class Follower(threading.Thread):
             "running": self._running,
             "jobid": f58plain(self._main) if self._main else "",
             "queue_policy": self._policy,
-            "troubles": status.troubles(link.turned_away(), _asked(link, "overlay.health"), self._hosts),
+            "troubles": status.troubles(self._turned_away, _asked(link, "overlay.health"), self._hosts),
         }
         return {**seen, "online": self._online}  # it may have been pushed meanwhile
+
+    def _ask_further(self, link: Link) -> None:
+        """Ask for what may stay as it was where the broker refuses to tell."""
+        if not self._policy_known:
+            with suppress(Refused):
+                self._policy = link.queue_policy()
+                self._policy_known = bool(self._policy)  # real Flux loads its scheduler after the door
+        with suppress(Refused):
+            self._turned_away = link.turned_away()
 
     def _seek_main(self, link: Link) -> None:
         """Listen for jobs from the instance's first work on until the main job is found."""
@@ -158,13 +176,15 @@ class Follower(threading.Thread):
 
     def _take_online(self, answer: JSON | None, _refusal: Refused | None) -> None:
         if answer is not None:
-            self._online = answer["members"]
+            # Brokers that leave with the instance are not lost.
+            self._online = self._online if self._over else answer["members"]
             self._wanted.set()
 
     def _take_state(self, answer: JSON | None, _refusal: Refused | None) -> None:
         if answer is not None:
             self._running = self._running or answer["state"] >= _RUN
-            self._policy = ""
+            self._over = answer["state"] > _RUN
+            self._policy_known = False
             self._wanted.set()
 
     def _take_jobs(self, answer: JSON | None, _refusal: Refused | None) -> None:
@@ -174,6 +194,8 @@ class Follower(threading.Thread):
             self._history_over = True
         elif answer["id"] > self._main and status.is_main(answer.get("jobspec")):
             self._main = answer["id"]  # of several, in a restored instance, the newest is meant
+        else:
+            return  # thousands of other jobs are no reason to look
         self._wanted.set()
 
 
@@ -188,8 +210,13 @@ def _attribute(link: Link, name: str) -> str:
 
 
 def _asked(link: Link, topic: str) -> JSON:
-    """An answer; nothing where the service is not there (yet, or any more: rc1, rc3)."""
+    """An answer; nothing where the service is not there (yet, or any more: rc1, rc3).
+
+    Raises Refused with ETIMEDOUT where it is there and slow.
+    """
     try:
         return link.rpc(topic, {}, TIMEOUT)
-    except Refused:
+    except Refused as error:
+        if error.errnum == errno.ETIMEDOUT:
+            raise
         return {}

@@ -135,9 +135,10 @@ class Handler(BaseHTTPRequestHandler):
         self._connection.unread = True
         if "Transfer-Encoding" in self.headers or not (length.isascii() and length.isdigit()):
             raise BadRequest("a body needs its Content-Length", 411)
-        if int(length[:10]) > LONGEST_BODY:
+        size = int(length) if len(length) <= 10 else LONGEST_BODY + 1
+        if size > LONGEST_BODY:
             raise BadRequest(f"the body may have {LONGEST_BODY} bytes", 413)
-        data = self.rfile.read(int(length))
+        data = self.rfile.read(size)
         self._connection.unread = False
         try:
             body = json.loads(data or b"{}")

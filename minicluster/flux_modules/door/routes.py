@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     # path → HTTP method → operation
     Routes = Mapping[str, Mapping[str, Operation]]
 
-TIMEOUT = 10.0
-"""Seconds that the broker has for carrying an order out."""
+TIMEOUT = 4.0
+"""Seconds that the broker has for carrying an order out: the client waits for 5."""
 
 
 def routes(board: Board, connect: Callable[[], Link]) -> Routes:
@@ -80,7 +80,7 @@ class Orders:
             raise
         finally:
             link.close()
-        self._board.look()
+            self._board.look()  # also after a failure: what took too long may be done yet
 
 
 def _ranks(body: JSON) -> str:

@@ -224,8 +224,7 @@ lead() {
     fi
     { mkdir -p -- "$state" && chmod 700 "$state"; } 2>/dev/null ||
         die "cannot make the state directory $state private to uid $(id -u): its volume must be writable by this user"
-    # The door's death must not be the instance's.
-    set -- -Sbroker.module-nopanic=1
+    set --
     if [ -n "$restore" ]; then
         if [ "$(head -c 15 -- "$restore")" = "SQLite format 3" ] && ! grep -q minicluster.embedded "$(command -v flux)"; then
             die "$restore was written by the embedded instance, and flux-core is on PATH here: it cannot read it. Restore it where no Flux is installed"

@@ -1,0 +1,48 @@
+"""The routes by themselves: orders, and how long anything may take."""
+
+from __future__ import annotations
+
+import errno
+from typing import Any
+
+import pytest
+
+from minicluster.flux_modules.door import board, routes
+from minicluster.flux_modules.door.board import Board
+from minicluster.flux_modules.door.errors import BrokerGone, Refused
+from minicluster.kubernetes import door_connection
+
+
+class Link:
+    """It is asked, and fails."""
+
+    def __init__(self, failure: Exception) -> None:
+        self.failure = failure
+
+    def rpc(self, *_: Any) -> dict[str, Any]:
+        raise self.failure
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+@pytest.mark.parametrize("seconds", [board.PATIENCE, routes.TIMEOUT], ids=["status", "order"])
+def test_an_answer_comes_while_the_operator_waits(seconds: float) -> None:
+    """It begins to wait before the door does, by a way through the network."""
+    assert seconds + 1 <= door_connection.ANSWER_SECONDS
+
+
+@pytest.mark.parametrize("failure", [Refused(errno.ETIMEDOUT), BrokerGone("away")], ids=["slow", "gone"])
+def test_an_order_that_failed_may_have_been_carried_out(
+    failure: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What hung there before is no status any more."""
+    monkeypatch.setattr(board, "PATIENCE", 0.05)
+    hung = Board(lambda: None)
+    hung.begin()
+    hung.publish({"drained": "1"})
+    table: Any = routes.routes(hung, lambda: Link(failure))  # type: ignore[arg-type,return-value]
+    with pytest.raises(type(failure)):
+        table["/v1/undrain"]["POST"]({}, {"ranks": "1"})
+    with pytest.raises(BrokerGone, match="the broker has not answered yet"):
+        table["/v1/status"]["GET"]({}, {})
