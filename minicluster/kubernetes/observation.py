@@ -158,6 +158,7 @@ def pod_report(pod: Object) -> PodReport:
         exit_code=ended.get("exitCode"),
         termination_message=(ended.get("message") or "").strip(),
         address=status.get("podIP") or "",
+        leaving="deletionTimestamp" in pod["metadata"],
     )
 
 

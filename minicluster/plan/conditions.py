@@ -147,7 +147,7 @@ def _running(situation: Situation) -> Finding:
 def _as_last_heard(situation: Situation) -> Finding | None:
     """Return what the lead's last report led to, where that still counts."""
     told = situation.previous(ConditionType.RUNNING)
-    if told is None or not joining.is_unheard(situation):
+    if told is None or not joining.last_word_stands(situation):
         return None
     return Finding(told.status, told.reason, told.message)
 

@@ -38,10 +38,10 @@ def plan(
 ) -> Plan:
     """Return the objects to apply and to delete, the status to write, and the Events to emit.
 
-    `cluster.status` is the stored status. `fresh_keys` are used only where no Secret is observed and the
-    document brings no certificate; KeysNeededError is raised where they are then missing. A MiniCluster that
-    another controller manages, or that is being deleted, is left alone. Whoever plans often gives a `build`
-    that keeps what it built.
+    `cluster.status` is the stored status. `fresh_keys` are used only where no Secret is observed (the
+    brokers' where the document brings no certificate, the door's where there is one); KeysNeededError is
+    raised where they are then missing. A MiniCluster that another controller manages, or that is being
+    deleted, is left alone. Whoever plans often gives a `build` that keeps what it built.
     """
     if cluster.spec.managed_by or cluster.metadata.deletion_timestamp:
         return Plan(objects=(), status=_stored(cluster.status))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from broker_config import idset
 from minicluster import spec as document
 from minicluster.plan import names
-from minicluster.plan.constants import ConditionType, Reason
+from minicluster.plan.constants import REPLACED_CODES, ConditionType, Reason
 from minicluster.plan.finding import Finding
 from minicluster.plan.shrinking import ranks
 
@@ -30,7 +30,14 @@ def brokers_ready(situation: Situation) -> Finding:
     """Return whether all brokers have joined, and which are missing, and why."""
     report = situation.brokers
     if report is None:
-        return _as_last_heard(situation) or _silent(situation)
+        told = situation.previous(ConditionType.BROKERS_READY)
+        if told is None or not last_word_stands(situation):
+            return _silent(situation)
+        if told.observed_generation != situation.cluster.metadata.generation:
+            # How many there are to be has changed: what was said of the former number is no verdict on it.
+            message = "the lead broker has not reported since the document changed"
+            return Finding("Unknown", Reason.NOT_REPORTED, message)
+        return Finding(told.status, told.reason, told.message)
     count = joined(situation, report)
     message = f"{count} of {situation.size} brokers have joined"
     if count >= situation.size:
@@ -47,17 +54,18 @@ def joined(situation: Situation, report: BrokerReport) -> int:
     return sum(rank < situation.size for rank in ranks(report.online))
 
 
-def is_unheard(situation: Situation) -> bool:
+def last_word_stands(situation: Situation) -> bool:
     """Whether what the lead said last still counts, such as to an operator that has just begun."""
-    return _as_last_heard(situation) is not None
+    told, lead = situation.previous(ConditionType.BROKERS_READY), situation.lead
+    if told is None or told.reason not in _HEARD or lead is None:
+        return False
+    return (lead.phase == "Running" and not situation.silence) or _has_finished(lead)
 
 
-def _as_last_heard(situation: Situation) -> Finding | None:
-    told = situation.previous(ConditionType.BROKERS_READY)
-    running = situation.lead is not None and situation.lead.phase == "Running"
-    if told is None or told.reason not in _HEARD or situation.silence or not running:
-        return None
-    return Finding(told.status, told.reason, told.message)
+def _has_finished(lead: PodReport) -> bool:
+    """Whether the lead ended with the instance, not by being lost: the Job says so in a moment."""
+    ended = lead.phase in {"Succeeded", "Failed"} and lead.exit_code is not None
+    return ended and lead.exit_code not in REPLACED_CODES
 
 
 def _silent(situation: Situation) -> Finding:

@@ -100,6 +100,7 @@ class PodReport:
 
     `reason` and `message` say why it waits, such as "ImagePullBackOff"; `exit_code` and
     `termination_message` are those of its runner's last end; `address` is the pod's IP.
+    A pod that is `leaving` was told to go, and its broker may still take jobs until it has heard of that.
     """
 
     index: int
@@ -110,6 +111,7 @@ class PodReport:
     exit_code: int | None = None
     termination_message: str = ""
     address: str = ""
+    leaving: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from minicluster.plan.records import BrokerReport, JobReport, Observed, Site
-    from minicluster.spec import MiniCluster
+    from minicluster.spec import Condition, MiniCluster
 
 SHRINKING = "minicluster: shrinking"
 """How the reason of every drain begins that is ours; who else drains a rank may well undrain it, not we."""
@@ -58,9 +58,11 @@ def decide(cluster: MiniCluster, observed: Observed, site: Site, now: datetime) 
         return Resize(wanted)
     leaving = tuple(range(wanted, job.parallelism))
     returning = _returning(observed.brokers, wanted)
-    again = _order("undrain", returning)
+    going = {pod.index for pod in observed.pods if pod.leaving}
+    # Not the broker of a pod that is on its way out: it would get jobs, and lose them.
+    again = _order("undrain", (rank for rank in returning if rank not in going))
     if not leaving:
-        return Resize(wanted, again, ORDER_AGAIN if again else None, returning=returning)
+        return Resize(wanted, again, ORDER_AGAIN if returning else None, returning=returning)
     since = _begun(cluster)
     until = (since or _whole(now)) + timedelta(seconds=cluster.spec.drain_timeout_seconds)
     held, busy = _held(observed.brokers if since else None, leaving), _busy(observed.brokers, leaving)
@@ -69,7 +71,17 @@ def decide(cluster: MiniCluster, observed: Observed, site: Site, now: datetime) 
         return Resize(wanted, orders)
     if now >= until:
         overdue = busy is None or bool(busy)
-        return Resize(wanted, orders, since=since or _whole(now), held=held, busy=busy, overdue=overdue)
+        # What ends with its pod is told before: the pods go once that is stored.
+        told = not overdue or _told(cluster, Reason.DRAIN_TIMED_OUT) is not None
+        return Resize(
+            pods=wanted if told else held[-1] + 1,
+            orders=orders,
+            again=None if told else 0.0,
+            since=since or _whole(now),
+            held=held,
+            busy=busy,
+            overdue=overdue,
+        )
     return Resize(
         pods=held[-1] + 1,
         orders=orders,
@@ -94,10 +106,15 @@ def _may_have_jobs(cluster: MiniCluster, observed: Observed, job: JobReport) -> 
 
 def _begun(cluster: MiniCluster) -> datetime | None:
     """Return since when ranks are waited for; None where that is for a former version of the document."""
+    told = _told(cluster, *_WAITED)
+    return datetime.fromisoformat(told.last_transition_time or "") if told else None
+
+
+def _told(cluster: MiniCluster, *reasons: Reason) -> Condition | None:
+    """Return what the status says of resizing for one of these reasons, and of this very document."""
     for told in cluster.status.conditions:
-        if told.type == ConditionType.RESIZING and told.reason in _WAITED:
-            same = told.observed_generation == cluster.metadata.generation
-            return datetime.fromisoformat(told.last_transition_time or "") if same else None
+        if told.type == ConditionType.RESIZING and told.reason in reasons:
+            return told if told.observed_generation == cluster.metadata.generation else None
     return None
 
 

@@ -90,7 +90,8 @@ def _ready_brokers(situation: Situation) -> int:
     if situation.outcome is not Outcome.NONE or situation.suspended:
         return 0
     if situation.brokers is None:
-        return situation.cluster.status.ready_brokers if joining.is_unheard(situation) else 0
+        stands = joining.last_word_stands(situation)
+        return min(situation.cluster.status.ready_brokers, situation.size) if stands else 0
     return joining.joined(situation, situation.brokers)
 
 

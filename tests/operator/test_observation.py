@@ -225,6 +225,13 @@ def test_what_a_pod_says(status: Object, report: PodReport) -> None:
     assert observation.pod_report({**broker(0), "status": status}) == report
 
 
+def test_a_pod_that_was_told_to_go_is_leaving() -> None:
+    pod = broker(0)
+    assert not observation.pod_report(pod).leaving
+    pod["metadata"]["deletionTimestamp"] = "2026-03-14T15:09:26Z"
+    assert observation.pod_report(pod).leaving
+
+
 def test_a_pod_with_a_node_is_scheduled() -> None:
     pod = broker(0)
     pod["spec"]["nodeName"] = "node-1"

@@ -138,9 +138,32 @@ class TestWithoutNews:
         after = decide(make, keys, now, observed(None, *pods(4)), status=before)
         assert (after.status, after.events) == (before, ())
 
+    def test_it_is_no_verdict_on_another_size(self, make, keys, now):
+        """Else brokers that were never there would be told as lost."""
+        report = BrokerReport("0-1", running=True)
+        before = decide(make, keys, now, observed(report, *pods(2)), {"size": 2, "maxSize": 4}).status
+        stored = {
+            **before,
+            "conditions": [{**each, "observedGeneration": 0} for each in before["conditions"]],
+        }
+        silent = decide(make, keys, now, observed(None, *pods(2)), {"maxSize": 4}, stored)
+        assert condition(silent, "BrokersReady")["reason"] == "NotReported"
+        assert (silent.status["readyBrokers"], condition(silent, "Running")["status"]) == (2, "True")
+        heard = decide(make, keys, now, observed(report, *pods(2)), {"maxSize": 4}, silent.status)
+        assert condition(heard, "BrokersReady")["reason"] == "Joining"
+
+    @pytest.mark.parametrize("code", [0, 3])
+    def test_it_stands_until_the_job_has_told_the_end(self, make, keys, now, code):
+        """The lead has ended, its door with it: for a moment nothing else is known."""
+        before = decide(make, keys, now, observed(self.REPORT, *pods(4))).status
+        lead = pod(0, phase="Failed" if code else "Succeeded", exit_code=code)
+        seen = observed(None, lead, *pods(4)[1:], silence="the lead's door does not answer")
+        assert decide(make, keys, now, seen, status=before).status == before
+
     @pytest.mark.parametrize(
         ("found", "silence"),
         [
+            pytest.param((pod(0, phase="Failed", exit_code=137), *pods(4)[1:]), "", id="the lead was lost"),
             pytest.param(pods(4), "the lead's door does not answer", id="the door is silent"),
             pytest.param(pods(4, phase="Pending"), "", id="the lead does not run any more"),
         ],

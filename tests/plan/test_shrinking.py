@@ -57,6 +57,7 @@ class Life:
         self.pods, self.report, self.wanted = pods, report, wanted
         self.silence = ""
         self.lead = LEAD
+        self.others: tuple[PodReport, ...] = ()
         self.active = 0  # as many as there are to be
         self.status: dict[str, Any] = {"size": pods}
         self.generation = 0
@@ -68,13 +69,21 @@ class Life:
         return self.reconcile(now)
 
     def reconcile(self, now: datetime = NOW) -> Plan:
+        """Plan, do what it says, and once more where it says so; return the last plan, with all Events."""
+        decided = self.step(now)
+        if decided.again != 0:
+            return decided
+        second = self.step(now)
+        return replace(second, events=decided.events + second.events)
+
+    def step(self, now: datetime = NOW) -> Plan:
         """Plan, and do what it says at the API server; orders are told to nobody."""
         cluster = document(self.size, self.status, self.generation, **self.wanted)
         job = JobReport(self.pods, active=self.active or self.pods)
         made = plan(cluster, Observed(), SITE, KEYS, now).objects
         keys = (ObjectKey(each["kind"], each["metadata"]["name"]) for each in made)
         objects = tuple(ObservedObject(key, UID) for key in keys)
-        observed = Observed(objects, job, (self.lead,), self.report, self.silence)
+        observed = Observed(objects, job, (self.lead, *self.others), self.report, self.silence)
         decided = plan(cluster, observed, SITE, None, now)
         (self.job,) = (each for each in decided.objects if each["kind"] == "Job")
         self.pods = self.job["spec"]["parallelism"]
@@ -171,6 +180,15 @@ class TestTimeOver:
             ("Warning", text)
         ]
 
+    def test_that_is_told_before_they_go(self) -> None:
+        """Else nobody would ever say it, if the operator were stopped after it had written to the Job."""
+        life = Life(drainTimeoutSeconds=0, report=replace(ALL, busy="3"))
+        life.size, life.generation = 2, 1
+        first = life.step()
+        assert (life.pods, life.resizing[0], first.again) == (4, "DrainTimedOut", 0.0)
+        life.step()
+        assert life.pods == 2
+
     def test_also_where_nobody_knows_what_runs_there(self) -> None:
         life = Life(report=None)
         life.silence = "the lead's door does not answer: connection refused"
@@ -226,6 +244,13 @@ class TestGrowing:
         life = Life(report=replace(ALL, drained="2-3", shrunk="2-3"))
         decided = life.resize(4)
         assert (life.pods, decided.orders, decided.again) == (4, (Order("undrain", "2-3"),), 2.0)
+
+    def test_not_while_the_former_pod_is_on_its_way_out(self) -> None:
+        """Its broker would get jobs, and lose them; the look at it comes again."""
+        life = Life(report=replace(ALL, drained="2-3", shrunk="2-3"))
+        life.others = (PodReport(3, "Running", leaving=True),)
+        decided = life.resize(4)
+        assert (decided.orders, decided.again) == ((Order("undrain", "2"),), 2.0)
 
     def test_what_somebody_else_has_drained_stays_drained(self) -> None:
         life = Life(report=replace(ALL, drained="1-3", shrunk="3"))
