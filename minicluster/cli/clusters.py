@@ -172,7 +172,8 @@ def scale(  # noqa: PLR0913, PLR0917 - an option each
     """Change the number of brokers while jobs run.
 
     The highest ranks are drained first; they leave when their jobs have ended. A job that cannot finish
-    within drainTimeoutSeconds is started again elsewhere, under a new id that names the old one.
+    within drainTimeoutSeconds is started again elsewhere on this machine, under a new id that names the old
+    one; on Kubernetes it ends with its pod, and an Event names the ranks.
 
       minicluster scale mc 2
 

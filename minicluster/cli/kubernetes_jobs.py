@@ -36,11 +36,12 @@ def attach_to_command(where: Target, name: str) -> int:
     """Show what the document's own command writes, and return its exit code."""
     from minicluster.kubernetes import attaching, session
 
-    def write(line: bytes) -> None:
-        sys.stdout.buffer.write(line)
-        sys.stdout.flush()
+    return session.carry_out(where, lambda asked: attaching.main_command(asked, name, _write), notice=say)
 
-    return session.carry_out(where, lambda asked: attaching.main_command(asked, name, write), notice=say)
+
+def _write(line: bytes) -> None:
+    sys.stdout.buffer.write(line)
+    sys.stdout.flush()
 
 
 def attach_to_job(where: Target, name: str, job: str) -> int:
@@ -60,7 +61,7 @@ def attach_to_job(where: Target, name: str, job: str) -> int:
         following.is_shown = True
         return exit_code(instance.wait(found.id))
 
-    return session.carry_out(where, lambda asked: attaching.job(asked, name, follow), notice=say)
+    return session.carry_out(where, lambda asked: attaching.job(asked, name, _write, follow), notice=say)
 
 
 def shell(where: Target, name: str, command: Sequence[str]) -> int:

@@ -45,12 +45,22 @@ def _end_with(program: Callable[[], None]) -> None:
     except KeyboardInterrupt:
         sys.exit(128 + signal.SIGINT)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what the interpreter flushes at its end has no reader
         sys.exit(128 + signal.SIGPIPE)
     except Exception as error:
         if not type(error).__module__.startswith(OURS):
             raise
         sys.exit(_told(error))
+    finally:
+        _flush()
+
+
+def _flush() -> None:
+    """Write what is left; where nobody reads it any more, the interpreter must not fail at it in the end."""
+    for number, stream in enumerate((sys.stdout, sys.stderr), 1):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), number)
 
 
 def _told(error: Exception) -> int:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from minicluster.kubernetes import broker_pods, clusters, instances, lead, pod_logs, summary
 from minicluster.kubernetes.errors import NotRunningError
+from minicluster.plan.constants import Phase
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,23 +27,11 @@ async def main_command(session: Session, name: str, write: Callable[[bytes], Non
 
     A lead that was lost is followed to its next pod. Raises MissingError, RefusalError.
     """
-    followed: set[tuple[str, int]] = set()
-    told = ""
-    while True:
-        cluster = summary.of(await session.cluster(name))
-        pod = broker_pods.of_rank(await broker_pods.listing(session, name), 0)
-        if pod is not None and (started := _start(pod)) not in followed:
-            followed.add(started)
-            await pod_logs.copy(session, name, write, rank=0, follow=True)
-        elif lead.ended(cluster):
-            if not followed:
-                session.notice(f"{name}: its lead's pod is gone, and with it what the command wrote")
-            return _exit_code(session, cluster)
-        else:
-            if cluster.stage != told:
-                told = cluster.stage
-                session.notice(f"{name}: {told}")
-            await asyncio.sleep(PAUSE)
+    known = _Known()
+    cluster = await _to_the_end(session, name, write, known)
+    if not known.starts:
+        session.notice(f"{name}: its lead's pod is gone, and with it what the command wrote")
+    return _exit_code(session, cluster)
 
 
 @dataclass(slots=True)
@@ -53,22 +42,71 @@ class Following:
     is_shown: bool = False
 
 
-async def job(session: Session, name: str, follow: Callable[[Instance, Following], int]) -> int:
+async def job(
+    session: Session,
+    name: str,
+    write: Callable[[bytes], None],
+    follow: Callable[[Instance, Following], int],
+) -> int:
     """Follow a job with `follow`, and return the exit code that it returns.
 
     With the main job the instance ends, maybe before it has told us how that ended: then the MiniCluster's
-    status says it. Raises what `instances.ask` raises.
+    status says it. Where its lead was lost, what the next one writes is written, as by `main_command`.
+    Raises what `instances.ask` raises.
     """
     following = Following()
+    known = await _known(session, name)
     try:
         return await instances.ask(session, name, lambda instance: follow(instance, following))
     except NotRunningError:
         if not following.is_main:
             raise
-    if not following.is_shown:
+    before = len(known.starts)
+    cluster = await _to_the_end(session, name, write, known)
+    if not following.is_shown and len(known.starts) == before:
         logs = f"`minicluster logs {name} --rank 0 --on kubernetes -n {session.namespace}`"
         session.notice(f"{name}: the instance has ended before all output was read here; {logs} has it")
-    return await _outcome(session, name)
+    return _exit_code(session, cluster)
+
+
+@dataclass(slots=True)
+class _Known:
+    """What a person knows: the starts of the lead whose output was shown, and the last stage."""
+
+    starts: set[tuple[str, int]] = field(default_factory=set)
+    stage: str = ""
+    is_patient: bool = True
+    """Whether to wait also where nothing goes on until somebody changes the document."""
+
+
+async def _known(session: Session, name: str) -> _Known:
+    """Return what somebody knows who works with the instance as it is now."""
+    cluster = summary.of(await session.cluster(name))
+    pod = broker_pods.of_rank(await broker_pods.listing(session, name), 0)
+    return _Known({_start(pod)} if pod is not None else set(), cluster.stage, is_patient=False)
+
+
+async def _to_the_end(session: Session, name: str, write: Callable[[bytes], None], known: _Known) -> Summary:
+    """Write what each further start of the lead writes and tell each further stage, until all has ended."""
+    while True:
+        cluster = summary.of(await session.cluster(name))
+        pod = broker_pods.of_rank(await broker_pods.listing(session, name), 0)
+        if pod is not None and (started := _start(pod)) not in known.starts:
+            if known.starts:
+                session.notice(
+                    f"{name}: its lead was lost; from here on its next start in pod {pod['metadata']['name']}"
+                )
+            known.starts.add(started)
+            await pod_logs.copy(session, name, write, rank=0, follow=True)
+        elif lead.ended(cluster):
+            return cluster
+        else:
+            if not known.is_patient and (cluster.is_suspended_by_document or cluster.phase == Phase.INVALID):
+                await lead.place(session, name)  # says so, as soon as the pod is gone
+            if cluster.stage != known.stage:
+                known.stage = cluster.stage
+                session.notice(f"{name}: {known.stage}")
+            await asyncio.sleep(PAUSE)
 
 
 def _start(pod: Object) -> tuple[str, int]:
@@ -76,13 +114,6 @@ def _start(pod: Object) -> tuple[str, int]:
     statuses = (pod.get("status") or {}).get("containerStatuses") or ()
     name = broker_pods.runner(pod)
     return pod["metadata"]["uid"], sum(each["restartCount"] for each in statuses if each["name"] == name)
-
-
-async def _outcome(session: Session, name: str) -> int:
-    """Wait until a MiniCluster has ended, and return its main command's exit code."""
-    while not lead.ended(cluster := summary.of(await session.cluster(name))):
-        await asyncio.sleep(PAUSE)
-    return _exit_code(session, cluster)
 
 
 def _exit_code(session: Session, cluster: Summary) -> int:

@@ -30,6 +30,8 @@ PAGE = 500
 WATCH_SECONDS = 290
 # A stream that is silent for so long is dead: bookmarks come about once a minute.
 SILENT_SECONDS = 150.0
+# TLS connections take some turns of the loop to close, and an event loop that ends does not wait for that.
+LAST_TURNS = 0.01
 
 JSON = "application/json"
 APPLY = "application/apply-patch+yaml"
@@ -78,6 +80,7 @@ class Client:
             if session is not None:
                 await session.close()
         self._session = self._former = None
+        await asyncio.sleep(LAST_TURNS)
 
     async def version(self) -> tuple[int, int]:
         """Return the server's minor version, such as (1, 36)."""

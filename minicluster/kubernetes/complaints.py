@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from minicluster.kubernetes.api import Selection
@@ -26,6 +27,8 @@ FIRST_PAUSE = 2.0
 """Seconds in which most pods come up."""
 LAST_PAUSE = 30.0
 AT_A_TIME = 4
+IDENTIFIER = re.compile(r"\b[0-9a-f]{32,}\b")
+"""Of a sandbox or container: another one with each try of the same, which is no news."""
 
 log = logging.getLogger(__name__)
 
@@ -77,10 +80,11 @@ class Complaints:
             try:
                 async with self._slots:
                     found = await self._api.list(Selection(CORE_EVENTS, name.namespace, fields=fields))
+                self._tell(name, _latest(pod, found.items))
             except KubernetesError as error:
                 log.debug("%s: the Events of pod %s: %s", name, pod.name, error)
-            else:
-                self._tell(name, _latest(pod, found.items))
+            except Exception:  # they are asked for again
+                log.exception("%s: a defect of the operator: the Events of pod %s", name, pod.name)
             pause = min(2 * pause, LAST_PAUSE)
 
     def _tell(self, name: Name, complaint: Complaint | None) -> None:
@@ -93,7 +97,8 @@ def _latest(pod: Creating, events: Iterable[Object]) -> Complaint | None:
     latest = max(events, key=_when, default=None)
     if latest is None:
         return None
-    return Complaint(pod.uid, latest.get("reason") or "", latest.get("message") or "")
+    message = IDENTIFIER.sub("…", latest.get("message") or "")
+    return Complaint(pod.uid, latest.get("reason") or "", message)
 
 
 def _when(event: Object) -> str:

@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Self
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -29,6 +30,7 @@ AUTHORITY_FILE = "ca.crt"
 AUTHORITY_KEY_FILE = "ca.key"
 TOKEN_KEY_FILE = "token.key"  # noqa: S105  # a file's name
 FILES = (AUTHORITY_FILE, AUTHORITY_KEY_FILE, TOKEN_KEY_FILE)
+TOKEN_KEY_BYTES = 32
 
 # A MiniCluster's Secret never changes, so its certificate is as good as its authority's, and that one for
 # longer than anything runs. A clock that was set back does no harm.
@@ -58,7 +60,7 @@ class Authority:
         builder = _certificate(_NAME, key, now - SKEW, now + LIFE)
         builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         builder = builder.add_extension(_usage(signs=True), critical=True)
-        return cls(builder.sign(key, hashes.SHA256()), key, secrets.token_bytes(32))
+        return cls(builder.sign(key, hashes.SHA256()), key, secrets.token_bytes(TOKEN_KEY_BYTES))
 
     @classmethod
     def load(cls, files: Mapping[str, str]) -> Self:
@@ -66,12 +68,15 @@ class Authority:
         try:
             certificate = x509.load_pem_x509_certificate(files[AUTHORITY_FILE].encode())
             key = serialization.load_pem_private_key(files[AUTHORITY_KEY_FILE].encode(), None)
+            public_key = certificate.public_key()
             token_key = bytes.fromhex(files[TOKEN_KEY_FILE])
         except KeyError as error:
             raise DoorKeysError(f"{error.args[0]} is missing") from None
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, UnsupportedAlgorithm):
             raise DoorKeysError("they are damaged") from None  # the library's words may quote them
-        if not isinstance(key, ec.EllipticCurvePrivateKey) or key.public_key() != certificate.public_key():
+        if len(token_key) < TOKEN_KEY_BYTES:
+            raise DoorKeysError("they are damaged")  # a short key can be guessed, and with it every token
+        if not isinstance(key, ec.EllipticCurvePrivateKey) or key.public_key() != public_key:
             raise DoorKeysError(f"{AUTHORITY_KEY_FILE} is not the key of {AUTHORITY_FILE}")
         return cls(certificate, key, token_key)
 

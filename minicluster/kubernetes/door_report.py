@@ -9,23 +9,30 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from broker_config import idset
-from broker_config.errors import IdsetError
 from minicluster.kubernetes.errors import DoorError
 from minicluster.plan import BrokerReport
 from minicluster.plan.shrinking import SHRINKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from minicluster.plan.fields import Object
 
 MAX_HOSTS = 100_000
+DIGITS = len(str(MAX_HOSTS))
 MAX_TROUBLES = 8
 LONGEST = 200
 """Characters of a trouble, or of a word, that are kept."""
 
+_RANGE = re.compile(r"(0|[1-9][0-9]*)(?:-([1-9][0-9]*))?")
 
-def parse(line: bytes) -> BrokerReport:
-    """Return what a line says. Raises DoorError, which says what makes no sense."""
+
+def parse(line: bytes, pods: int) -> BrokerReport:
+    """Return what a line says of a MiniCluster of so many pods at most.
+
+    A lead may know more hosts (`flux.bursting`): their ranks are checked, and left out. Raises DoorError,
+    which says what makes no sense.
+    """
     try:
         said = json.loads(line)
     except (ValueError, RecursionError):
@@ -39,10 +46,10 @@ def parse(line: bytes) -> BrokerReport:
     if not isinstance(running, bool):
         raise _senseless("running is neither true nor false")
     return BrokerReport(
-        online=_ranks(said, "online", hosts),
-        drained=_ranks(said, "drained", hosts),
-        shrunk=_shrunk(said.get("drains", {}), hosts),
-        busy=_ranks(said, "busy", hosts),
+        online=_encoded(_ranges(said.get("online", ""), "online", hosts), pods),
+        drained=_encoded(_ranges(said.get("drained", ""), "drained", hosts), pods),
+        shrunk=_encoded(_shrunk(said.get("drains", {}), hosts), pods),
+        busy=_encoded(_ranges(said.get("busy", ""), "busy", hosts), pods),
         running=running,
         jobid=_word(said, "jobid"),
         queue_policy=_word(said, "queue_policy"),
@@ -50,28 +57,48 @@ def parse(line: bytes) -> BrokerReport:
     )
 
 
-def _ranks(said: Object, name: str, hosts: int) -> str:
-    return _checked(said.get(name, ""), name, hosts)
+def _ranges(text: Any, name: str, hosts: int) -> list[tuple[int, int]]:
+    """Return the ranges of an idset (RFC 22).
 
-
-def _checked(text: Any, name: str, hosts: int) -> str:
-    """Return an idset in its usual form. A number that is no host's is looked at no further."""
+    They are never counted out: a few letters may stand for any number of ranks. A number that is no host's
+    is looked at no further.
+    """
     if not isinstance(text, str):
         raise _senseless(f"{name} is no idset")
-    if any(len(digits) > 6 or int(digits) >= hosts for digits in re.findall(r"[0-9]+", text)):
-        raise _senseless(f"{name} names ranks beyond its {hosts} hosts")
-    try:
-        return idset.encode(idset.decode(text))
-    except IdsetError:
-        raise _senseless(f"{name} is no idset") from None
+    if text.startswith("[") and text.endswith("]"):
+        text = text[1:-1]
+    found: list[tuple[int, int]] = []
+    for item in text.split(",") if text else ():
+        match = _RANGE.fullmatch(item)
+        if match is None:
+            raise _senseless(f"{name} is no idset")
+        beyond = len(match[1]) > DIGITS or len(match[2] or "") > DIGITS
+        first, last = (hosts, hosts) if beyond else (int(match[1]), int(match[2] or match[1]))
+        if first >= hosts or last >= hosts:
+            raise _senseless(f"{name} names ranks beyond its {hosts} hosts")
+        if (match[2] and last <= first) or (found and first <= found[-1][1]):
+            raise _senseless(f"{name} is no idset")
+        found.append((first, last))
+    return found
 
 
-def _shrunk(drains: Any, hosts: int) -> str:
+def _encoded(ranges: Iterable[tuple[int, int]], pods: int) -> str:
+    """Return ranges as an idset in its usual form, without the ranks that are no pod's."""
+    runs: list[list[int]] = []
+    for first, last in sorted((first, min(last, pods - 1)) for first, last in ranges if first < pods):
+        if runs and first <= runs[-1][1] + 1:
+            runs[-1][1] = max(runs[-1][1], last)
+        else:
+            runs.append([first, last])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
+
+
+def _shrunk(drains: Any, hosts: int) -> list[tuple[int, int]]:
     """Return the ranks that were drained by an order of ours; `drains` maps idsets to reasons."""
     if not isinstance(drains, dict) or not all(isinstance(reason, str) for reason in drains.values()):
         raise _senseless("drains are no reasons by idset")
     ours = [ranks for ranks, reason in drains.items() if reason.startswith(SHRINKING)]
-    return idset.encode(rank for each in ours for rank in idset.decode(_checked(each, "drains", hosts)))
+    return [each for ranks in ours for each in _ranges(ranks, "drains", hosts)]
 
 
 def _word(said: Object, name: str) -> str:

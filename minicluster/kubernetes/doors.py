@@ -10,13 +10,13 @@ import asyncio
 import json
 import logging
 import random
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from minicluster.kubernetes import door_report, logs
 from minicluster.kubernetes.cache import Heard
-from minicluster.kubernetes.door_connection import Address, connected
+from minicluster.kubernetes.door_connection import SPACING, Address, connected
 from minicluster.kubernetes.errors import DoorError
 from minicluster.plan import door_name
 
@@ -38,10 +38,12 @@ LASTING = 5.0
 """Seconds of a stream after which the next one is tried for as eagerly as the first."""
 GRACE = 3.0
 """Seconds that a door may be silent for before that is told: it starts, or starts again."""
-SPACING = 0.05
-"""Seconds between two lines of a lead that are looked at, at least."""
 AT_A_TIME = 64
-"""How many doors are knocked at at a time."""
+"""How many doors are knocked at at a time, and as many again with an order."""
+SLOW_AT_A_TIME = 16
+"""How many of those that were slow the last time, with or without an order."""
+SLOW = 2.0
+"""Seconds after which a door is slow to answer."""
 
 log = logging.getLogger(__name__)
 
@@ -74,6 +76,9 @@ class Doors:
         self._changed = changed
         self._port = port
         self._knocking = asyncio.Semaphore(AT_A_TIME)
+        self._ordering = asyncio.Semaphore(AT_A_TIME)
+        self._waiting = asyncio.Semaphore(SLOW_AT_A_TIME)
+        self._slow: set[tuple[Name, asyncio.Semaphore]] = set()
         self._listening: dict[Name, _Listening] = {}
         self._telling: set[Name] = set()
         self._closed = False
@@ -84,6 +89,7 @@ class Doors:
         known = self._listening.get(name)
         if known is not None and lead != known.lead:
             self._end(name)
+            self._slow -= {(name, self._knocking), (name, self._ordering)}
             known = None
         if known is None and lead is not None:
             self._begin(name, lead)
@@ -129,7 +135,7 @@ class Doors:
         while True:
             begin, lines = now(), 0
             try:
-                async for report in self._reports(lead):
+                async for report in self._reports(name, lead):
                     lines += 1
                     self._hear(name, Heard(report))
                     await asyncio.sleep(SPACING)
@@ -151,22 +157,25 @@ class Doors:
             await asyncio.sleep(pause * random.uniform(0.8, 1.2))  # noqa: S311  # no secret
             pause = pause if now() - since < EAGER else min(2 * pause, LAST_PAUSE)
 
-    async def _reports(self, lead: Lead) -> AsyncIterator[BrokerReport]:
+    async def _reports(self, name: Name, lead: Lead) -> AsyncIterator[BrokerReport]:
         """Yield what a lead reports, until it ends that. Raises DoorError."""
         async with AsyncExitStack() as stack:
-            async with self._knocking:
+            async with self._slot(name, self._knocking):
                 door = await stack.enter_async_context(connected(self._address(lead), self._trust))
                 head = await door.request("GET", STATUS, self._authority.token(lead.uid))
             await _admitted(door, head)
             async for line in door.lines(head):
-                yield door_report.parse(line)
+                yield door_report.parse(line, self._pods(name))
 
     async def _tell(self, name: Name, lead: Lead, orders: tuple[Order, ...]) -> None:
         for order in orders:
             body: Object = {"ranks": order.ranks, **({"reason": order.reason} if order.reason else {})}
             what = f"{order.action} of ranks {order.ranks}"
             try:
-                async with self._knocking, connected(self._address(lead), self._trust) as door:
+                async with (
+                    self._slot(name, self._ordering),
+                    connected(self._address(lead), self._trust) as door,
+                ):
                     token, sent = self._authority.token(lead.uid), json.dumps(body).encode()
                     head = await door.request("POST", f"/v1/{order.action}", token, sent)
                     await _admitted(door, head)
@@ -176,6 +185,26 @@ class Doors:
                 self._log(name).exception("a defect of the operator: its lead cannot be told")
             else:
                 self._log(name).info("%s", what)
+
+    @asynccontextmanager
+    async def _slot(self, name: Name, usual: asyncio.Semaphore) -> AsyncIterator[None]:
+        """Wait until a door may be knocked at: those that keep us waiting must not be in the others' way."""
+        which = name, usual  # one that is quick to report may be slow to take orders
+        async with self._waiting if which in self._slow else usual:
+            begin = now()
+            try:
+                yield
+            finally:
+                if now() - begin >= SLOW and name in self._listening:
+                    self._slow.add(which)
+            if now() - begin < SLOW:
+                self._slow.discard(which)
+
+    def _pods(self, name: Name) -> int:
+        """Return how many pods a MiniCluster can have, at most."""
+        known = self._cache.clusters.get(name, {})
+        spec, status = known.get("spec") or {}, known.get("status") or {}
+        return int(status.get("maximumSize") or spec.get("maxSize") or spec.get("size") or 1)
 
     def _hear(self, name: Name, heard: Heard | None) -> None:
         if self._cache.hear(name, heard):

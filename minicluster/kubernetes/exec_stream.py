@@ -118,5 +118,7 @@ def _exit_code(status: Object) -> int:
         return 0
     if status.get("reason") == "NonZeroExitCode":
         causes = (status.get("details") or {}).get("causes") or ()
-        return next(int(each["message"]) for each in causes if each.get("reason") == "ExitCode")
+        code = next((each.get("message") for each in causes if each.get("reason") == "ExitCode"), None)
+        if code is not None:
+            return int(code)
     raise RefusalError(f"the command could not be run in the pod: {status.get('message') or status}")

@@ -10,7 +10,7 @@ import aiohttp
 import yarl
 
 from minicluster.kubernetes.client import APPLY, REQUEST_SECONDS, Client, refusal
-from minicluster.kubernetes.errors import ApiError, UnreachableError
+from minicluster.kubernetes.errors import ApiError, KubernetesError, UnreachableError
 from minicluster.kubernetes.exec_stream import FAREWELL_SECONDS, PROTOCOL, ExecStream, kept_alive
 from minicluster.kubernetes.resources import PODS, RESOURCES
 
@@ -22,17 +22,14 @@ if TYPE_CHECKING:
     from minicluster.plan.fields import Object
 
 FORBIDDEN = 403
+TOO_MANY = 429
+EXPLAINED = frozenset({400, 401, FORBIDDEN, 404})
+"""Refusals that the API server explains to whoever asks again."""
 MANAGER = "minicluster-cli"
 """The field manager of what people apply with this program; the operator's is another."""
 
-
-_HANDSHAKE = {
-    "Upgrade": "websocket",
-    "Connection": "Upgrade",
-    "Sec-WebSocket-Version": "13",
-    "Sec-WebSocket-Key": "bWluaWNsdXN0ZXItYXNrcw==",  # any 16 bytes
-    "Sec-WebSocket-Protocol": PROTOCOL,
-}
+NO_UPGRADE = "upgrade request required"
+"""What the API server says to a request without an upgrade that it would have taken with one."""
 
 
 class Place(NamedTuple):
@@ -93,10 +90,8 @@ class Person(Client):
             "stdout": "true",
             "stderr": str(not terminal).lower(),
             "tty": str(terminal).lower(),
-            "command": list(command),
         }
-        path = PODS.path(place.namespace, place.pod, "exec")
-        url = yarl.URL(f"{self._server}{path}?{urlencode(query, doseq=True, quote_via=quote)}", encoded=True)
+        url = self._exec_url(place, {**query, "command": list(command)})
         try:
             connection = await self._http.ws_connect(
                 url,
@@ -105,7 +100,8 @@ class Person(Client):
                 timeout=aiohttp.ClientWSTimeout(ws_close=FAREWELL_SECONDS),
             )
         except aiohttp.WSServerHandshakeError as error:
-            raise await self._why_not(url, error.status) from error
+            harmless = self._exec_url(place, {**query, "command": ["true"]})
+            raise await self._why_not(harmless, place.pod, error.status) from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise UnreachableError(
                 f"no answer from {self._server}: {error or type(error).__name__}"
@@ -113,15 +109,25 @@ class Person(Client):
         async with kept_alive(connection):
             yield ExecStream(connection, place.pod)
 
-    async def _why_not(self, url: yarl.URL, status: int) -> ApiError:
-        """Ask once more, in a way that shows the server's words: the library drops them."""
-        try:
-            async with self._http.get(url, headers=_HANDSHAKE) as answer:
-                if answer.status >= 400:
-                    return _completed(refusal(answer, await answer.read()))
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise UnreachableError(f"no answer from {self._server}: {error}") from error
-        return ApiError(status, "", f"{self._server} does not take a WebSocket: is there a proxy between?")
+    def _exec_url(self, place: Place, query: Mapping[str, str | list[str]]) -> yarl.URL:
+        path = PODS.path(place.namespace, place.pod, "exec")
+        return yarl.URL(f"{self._server}{path}?{urlencode(query, doseq=True, quote_via=quote)}", encoded=True)
+
+    async def _why_not(self, url: yarl.URL, pod: str, status: int) -> KubernetesError:
+        """Ask for the server's words, which the library drops; without an upgrade, so that nothing is run."""
+        if status == TOO_MANY or status >= 500:
+            what = f"no command can be run in pod {pod} now (answer {status}): try again"
+            return ApiError(status, "", what)
+        if status in EXPLAINED:
+            try:
+                async with self._http.get(url) as answer:
+                    said = refusal(answer, await answer.read())
+            except (aiohttp.ClientError, TimeoutError, OSError) as error:
+                raise UnreachableError(f"no answer from {self._server}: {error}") from error
+            if said.status >= 400 and NO_UPGRADE not in said.message.lower():
+                return _completed(said)
+        what = f"{self._server} does not take a WebSocket (answer {status})"
+        return UnreachableError(f"{what}: try again, or is there a proxy between?")
 
 
 def _completed(error: ApiError) -> ApiError:

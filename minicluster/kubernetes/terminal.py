@@ -148,15 +148,31 @@ async def _input() -> AsyncIterator[bytes]:
 
 @contextlib.asynccontextmanager
 async def _beside(work: Coroutine[None, None, None]) -> AsyncIterator[None]:
-    """Have something done beside the block, and ended with it; a lost connection is the block's to tell."""
+    """Have something done beside the block, and ended with it; a lost connection is the block's to tell.
+
+    Where it fails otherwise, the block ends with that.
+    """
+    owner = asyncio.current_task()
+    assert owner is not None, "it is awaited by a task"  # noqa: S101
+    failed: list[Exception] = []
 
     async def done() -> None:
-        with contextlib.suppress(LostError):
-            await work
+        try:
+            with contextlib.suppress(LostError):
+                await work
+        except Exception as error:  # noqa: BLE001
+            failed.append(error)
+            owner.cancel()
 
     task = asyncio.ensure_future(done())
     try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.wait([task])
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+    except asyncio.CancelledError:
+        if not failed:
+            raise
+        owner.uncancel()
+        raise failed[0] from None

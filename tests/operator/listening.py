@@ -55,7 +55,7 @@ class Listening:
         self.changed: list[Name] = []
         self.doors = Doors(self.cache, OURS, self.changed.append, port)
         self.version = 1
-        self.cache.see_cluster(objects.minicluster(uid=UID))
+        self.cache.see_cluster(objects.minicluster(uid=UID, maxSize=4))
         self.cache.see("Job", objects.job(owner=UID))
 
     def pod(self, name: str = "mc-0-x", **more: Any) -> None:

@@ -38,12 +38,13 @@ class Telling(MemoryApi):
         self.events = events
         self.asked: list[str] = []
         self.away = 0
+        self.trouble: Exception = UnreachableError("no answer")
 
     async def list(self, selection: Selection) -> Listing:
         self.asked.append(f"{selection.resource.path(selection.namespace)}?{selection.fields}")
         if self.away:
             self.away -= 1
-            raise UnreachableError("no answer")
+            raise self.trouble
         return Listing(self.events, "1")
 
 
@@ -106,6 +107,21 @@ def test_the_latest_word_is_the_pods() -> None:
         assert api.asked == [
             "/api/v1/namespaces/science/events?involvedObject.uid=uid-Pod-mc-0-x,type=Warning"
         ]
+
+    looking(api, doing)
+
+
+def test_the_same_complaint_about_another_sandbox_is_no_news() -> None:
+    """Each try to make a pod's network has an identifier of its own: 64 digits."""
+    api = Telling(event(f'failed to set up sandbox "{"0a" * 32}": no network', "2026-03-14T15:01:00Z"))
+
+    async def doing(here: Looking) -> None:
+        here.pod()
+        await asyncio.sleep(3)
+        api.events = (event(f'failed to set up sandbox "{"1b" * 32}": no network', "2026-03-14T15:02:00Z"),)
+        await asyncio.sleep(60)
+        assert here.words == [("FailedMount", 'failed to set up sandbox "…": no network')]
+        assert here.changed == [NAME]
 
     looking(api, doing)
 
@@ -187,6 +203,34 @@ def test_a_server_that_is_away_is_asked_again() -> None:
         here.pod()
         await asyncio.sleep(20)
         assert here.cache.complaints[NAME] == Complaint("uid-Pod-mc-0-x", "FailedMount", LACKING)
+
+    looking(api, doing)
+
+
+def test_a_defect_does_not_end_the_asking(caplog: pytest.LogCaptureFixture) -> None:
+    """It is logged, with where it is."""
+    api = Telling(event(LACKING, ""))
+    api.away, api.trouble = 1, ZeroDivisionError("oh")
+
+    async def doing(here: Looking) -> None:
+        here.pod()
+        await asyncio.sleep(20)
+        assert here.words == [("FailedMount", LACKING)]
+
+    looking(api, doing)
+    assert caplog.messages == ["science/mc: a defect of the operator: the Events of pod mc-0-x"]
+    assert "ZeroDivisionError: oh" in caplog.text
+
+
+def test_an_event_that_makes_no_sense_does_not_end_the_asking() -> None:
+    api = Telling({"reason": "Odd"})
+
+    async def doing(here: Looking) -> None:
+        here.pod()
+        await asyncio.sleep(3)
+        api.events = (event(LACKING, ""),)
+        await asyncio.sleep(20)
+        assert here.words == [("FailedMount", LACKING)]
 
     looking(api, doing)
 

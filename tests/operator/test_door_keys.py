@@ -1,6 +1,7 @@
 """The operator's own keys: what they open, and where they are kept."""
 
 import asyncio
+import base64
 import json
 import ssl
 import stat
@@ -10,6 +11,7 @@ from typing import Any, TypeVar
 
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives import serialization
 
 from minicluster.kubernetes import door_key_store
 from minicluster.kubernetes.door_key_store import SECRET, of_file, of_secret
@@ -80,11 +82,24 @@ class TestWhatTheyOpen:
         assert "PRIVATE KEY" not in shown
 
 
+def odd_key() -> str:
+    """Return a private key of a curve that nobody knows."""
+    key = serialization.load_pem_private_key(OURS.files()["ca.key"].encode(), None)
+    form = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    known = bytes.fromhex("2a8648ce3d030107")
+    der = key.private_bytes(serialization.Encoding.DER, *form)
+    text = base64.b64encode(der.replace(known, known[:-1] + b"\x6f")).decode()
+    return f"-----BEGIN PRIVATE KEY-----\n{text}\n-----END PRIVATE KEY-----\n"
+
+
 DAMAGED: list[Any] = [
     pytest.param({"token.key": None}, "token.key is missing", id="missing"),
     pytest.param({"ca.crt": "x"}, "they are damaged", id="no certificate"),
     pytest.param({"ca.key": "x"}, "they are damaged", id="no key"),
     pytest.param({"token.key": "not hexadecimal"}, "they are damaged", id="no token key"),
+    pytest.param({"token.key": ""}, "they are damaged", id="an empty token key"),
+    pytest.param({"token.key": "ab" * 31}, "they are damaged", id="a short token key"),
+    pytest.param({"ca.key": odd_key()}, "they are damaged", id="a key of an unknown kind"),
     pytest.param(
         {"ca.key": Authority.make().files()["ca.key"]}, "ca.key is not the key of ca.crt", id="another's key"
     ),

@@ -1,6 +1,7 @@
 """A lead is believed about its own MiniCluster, and only what can be believed."""
 
 import json
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -12,16 +13,40 @@ from minicluster.kubernetes import door_report
 from minicluster.kubernetes.errors import DoorError
 from minicluster.plan import BrokerReport
 
+PODS = 10
 GOOD: dict[str, Any] = {"size": 8, "running": True, "online": "0,1,2"}
 
 
 def parse(**said: Any) -> BrokerReport:
-    return door_report.parse(json.dumps({**GOOD, **said}).encode())
+    return door_report.parse(json.dumps({**GOOD, **said}).encode(), PODS)
 
 
 def test_ranks_are_put_into_their_usual_form() -> None:
     """Else the same would be news again and again."""
     assert parse(online="[0,1,2,5]").online == "0-2,5"
+
+
+def test_ranks_that_are_no_pods_are_left_out() -> None:
+    """Hosts of other clusters may join; and whoever says that they are many must not cost much."""
+    drains = {"9-11": "minicluster: shrinking to 9", "8,15": "minicluster: shrinking to 8"}
+    said = parse(size=100_000, online="0-8,10-99999", drained="8-11,15", drains=drains, busy="10-50")
+    assert (said.online, said.drained, said.shrunk, said.busy) == ("0-8", "8-9", "8-9", "")
+
+
+def test_millions_of_ranks_are_never_counted_out() -> None:
+    """All leads share one loop: what one says costs as much as its letters, whatever they stand for."""
+    everything = "0-99999"
+    drains = {f"{first}-99999": "minicluster: shrinking to 1" for first in range(20)}
+    said = {**GOOD, "size": 100_000, "online": everything, "busy": everything, "drains": drains}
+    line = json.dumps(said).encode()
+    tracemalloc.start()
+    try:
+        report = door_report.parse(line, 100_000)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (report.online, report.busy, report.shrunk) == (everything, everything, everything)
+    assert most < 200_000  # the numbers themselves take 3 MB
 
 
 def test_what_an_older_lead_does_not_say_is_empty() -> None:
@@ -46,6 +71,10 @@ def test_only_drains_of_the_operators_own_are_its_to_undo() -> None:
         pytest.param({"online": [0]}, "online is no idset", id="list"),
         pytest.param({"online": "0-2,1"}, "online is no idset", id="not ascending"),
         pytest.param({"online": "0-8"}, "online names ranks beyond its 8 hosts", id="beyond the hosts"),
+        pytest.param({"online": "3-3"}, "online is no idset", id="a range of one"),
+        pytest.param({"online": "01"}, "online is no idset", id="leading zeros"),
+        pytest.param({"online": "[0-2"}, "online is no idset", id="half a bracket"),
+        pytest.param({"online": "0,"}, "online is no idset", id="an empty range"),
         pytest.param({"busy": "0-4194303"}, "busy names ranks beyond its 8 hosts", id="millions of ranks"),
         pytest.param({"drained": "9" * 5000}, "drained names ranks beyond its 8 hosts", id="a long number"),
         pytest.param({"drains": ["1"]}, "drains are no reasons by idset", id="drains a list"),
@@ -68,7 +97,7 @@ def test_what_makes_no_sense(said: dict[str, Any], why: str) -> None:
 @pytest.mark.parametrize("line", [b"{", b"\xff", b"[" * 60_000, b""], ids=["cut", "bytes", "deep", "empty"])
 def test_no_json(line: bytes) -> None:
     with pytest.raises(DoorError, match="no JSON"):
-        door_report.parse(line)
+        door_report.parse(line, PODS)
 
 
 def test_what_people_will_read_is_one_short_line() -> None:
@@ -101,10 +130,26 @@ SAID = st.fixed_dictionaries(
 
 @given(SAID | ANYTHING)
 def test_whatever_it_says_is_a_report_or_nonsense(said: Any) -> None:
-    """And a report's ranks are ranks of its hosts."""
+    """And a report's ranks are ranks of its hosts and pods."""
     try:
-        report = door_report.parse(json.dumps(said).encode())
+        report = door_report.parse(json.dumps(said).encode(), PODS)
     except DoorError:
         return
     for text in (report.online, report.drained, report.shrunk, report.busy):
-        assert all(rank < said["size"] for rank in idset.decode(text))
+        assert all(rank < min(said["size"], PODS) for rank in idset.decode(text))
+
+
+RANKS = st.frozensets(st.integers(0, 200))
+
+
+@given(RANKS, RANKS, st.integers(1, 201))
+def test_ranks_are_those_that_were_said(online: frozenset[int], shrunk: frozenset[int], pods: int) -> None:
+    said = {
+        "size": 201,
+        "running": True,
+        "online": ",".join(map(str, sorted(online))),
+        "drains": {str(rank): "minicluster: shrinking to 1" for rank in shrunk},
+    }
+    report = door_report.parse(json.dumps(said).encode(), pods)
+    expected = [idset.encode(rank for rank in ranks if rank < pods) for ranks in (online, shrunk)]
+    assert [report.online, report.shrunk] == expected

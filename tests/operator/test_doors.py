@@ -2,14 +2,13 @@
 
 import asyncio
 import json
-from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from minicluster.kubernetes import door_connection, doors
-from minicluster.kubernetes.cache import Heard, Name
+from minicluster.kubernetes.cache import Heard
 from minicluster.kubernetes.door_keys import Authority
 from minicluster.plan import BrokerReport
 from tests.operator import objects
@@ -44,6 +43,30 @@ async def test_each_change_is_told_once(tmp_path: Path) -> None:
         here.pod()
         await until(lambda: here.heard and here.heard.report and here.heard.report.online == "0-3")
         assert here.changed == [NAME, NAME]
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "expected"),
+    [
+        pytest.param({"size": 2, "maxSize": 8}, {"maximumSize": 4}, "0-3", id="as it was started"),
+        pytest.param({"size": 2, "maxSize": 8}, {}, "0-7", id="maxSize"),
+        pytest.param({"size": 2}, {}, "0-1", id="size"),
+        pytest.param({}, {"maximumSize": 0}, "0", id="one by default"),
+    ],
+)
+@in_loop
+async def test_ranks_are_heard_of_as_far_as_there_can_be_pods(
+    tmp_path: Path, spec: dict[str, int], status: dict[str, int], expected: str
+) -> None:
+    script = sending(OK + line({**REPORT, "size": 99_999, "online": "0-99998"}), stays=True)
+    async with listening(tmp_path, script) as (here, _):
+        cluster = {**objects.minicluster(version=2, uid=UID), "spec": spec, "status": status}
+        here.cache.see_cluster(cluster)
+        here.pod()
+        await until(lambda: here.heard)
+        assert here.heard is not None
+        assert here.heard.report is not None
+        assert here.heard.report.online == expected
 
 
 @in_loop
@@ -148,6 +171,14 @@ class TestTrouble:
             pytest.param(OK + b"fffff\r\n{", "hangs up within an answer", id="half a chunk"),
             pytest.param(OK + chunk(b"x" * 70_000), "sends a line of more than 64 KiB", id="an endless line"),
             pytest.param(OK + b"0\r\n\r\n", "has ended its report", id="no line"),
+            pytest.param(OK + chunk(b"\n"), "sends an empty line", id="an empty line"),
+            pytest.param(
+                OK + b"1;a=b\r\n{\r\n", "answers with something that is no HTTP", id="a chunk's extension"
+            ),
+            pytest.param(OK + b" 1\r\n{\r\n", "answers with something that is no HTTP", id="a padded size"),
+            pytest.param(
+                OK + b"1\r\n{}\r\n", "answers with something that is no HTTP", id="more than the chunk's size"
+            ),
         ],
     )
     @in_loop
@@ -245,24 +276,3 @@ class TestTrouble:
         async with listening(tmp_path, sending(b"HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n")) as (here, _):
             await self.silence(here)
         assert OURS.token(UID) not in caplog.text
-
-
-@in_loop
-async def test_not_all_doors_are_knocked_at_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A thousand leads that do not answer must not cost a thousand connections."""
-    monkeypatch.setattr(doors, "AT_A_TIME", 3)
-    async with AsyncExitStack() as stack:
-        here, door = await stack.enter_async_context(listening(tmp_path, sending(b"", stays=True)))
-        for number in range(10):
-            name = f"mc{number}"
-            here.cache.see_cluster(objects.minicluster(name, uid=UID))
-            spec = {"parallelism": 1}
-            here.cache.see("Job", objects.owned("Job", name, instance=name, owner=UID, spec=spec))
-            pod = objects.broker(name=name, phase="Running", address="127.0.0.1", instance=name)
-            pod["metadata"]["ownerReferences"][0]["uid"] = f"uid-Job-{name}"
-            here.cache.see("Pod", pod)
-            here.doors.look(Name(objects.NAMESPACE, name))
-        assert len(here.doors._listening) == 10
-        await until(lambda: door.open == 3)
-        await asyncio.sleep(0)
-        assert door.connections == 3

@@ -1,11 +1,14 @@
 """Commands in pods: the WebSocket's channels, refusals, and how a connection ends."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
 
 import pytest
+from aiohttp import web
 
-from minicluster.kubernetes.errors import ApiError, KubernetesError, LostError, RefusalError
+from minicluster.kubernetes import terminal as terminals
+from minicluster.kubernetes.errors import ApiError, KubernetesError, LostError, RefusalError, UnreachableError
 from minicluster.kubernetes.session import explained
 from tests.operator.far_cluster import PLACE, Command, FarCluster, run
 
@@ -94,6 +97,16 @@ def test_a_command_that_cannot_be_run() -> None:
     assert (type(error), str(error)) == (RefusalError, said)
 
 
+def test_an_ending_without_an_exit_code() -> None:
+    async def command(command: Command) -> None:
+        status = {"status": "Failure", "reason": "NonZeroExitCode", "message": "it ended somehow"}
+        await command.say(3, json.dumps(status).encode())
+
+    error = failure(FarCluster(exec=command))
+    said = "the command could not be run in the pod: it ended somehow"
+    assert (type(error), str(error)) == (RefusalError, said)
+
+
 @pytest.mark.parametrize("cut", [True, False], ids=["cut", "closed"])
 def test_a_connection_that_ends_before_the_command(cut: bool) -> None:
     """It goes on there, and the exit code is none of a command's."""
@@ -179,3 +192,64 @@ def test_other_refusals_are_the_servers_words() -> None:
     error = failure(FarCluster(refusal=(400, "pod mc-0-abcde does not have a host assigned")))
     assert isinstance(error, ApiError)
     assert (error.status, error.message) == (400, "pod mc-0-abcde does not have a host assigned")
+
+
+@dataclass
+class Passing(FarCluster):
+    """An API server that refuses the first request only, then runs what it is asked to, as a real one."""
+
+    status: int = 500
+    asked: list[list[str]] = field(default_factory=list)
+    run: list[list[str]] = field(default_factory=list)
+
+    async def _exec(self, request: web.Request) -> web.StreamResponse:
+        self.asked.append(request.query.getall("command"))
+        if len(self.asked) == 1:
+            return web.json_response({"message": "error dialing backend"}, status=self.status)
+        if "Upgrade" not in request.headers:
+            return web.json_response({"message": "Upgrade request required"}, status=400)
+        self.run.append(self.asked[-1])
+        return await super()._exec(request)
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_a_passing_refusal_is_told_at_once(status: int) -> None:
+    far = Passing(status=status)
+    error = failure(far)
+    assert isinstance(error, ApiError)
+    said = f"no command can be run in pod mc-0-abcde now (answer {status}): try again"
+    assert (error.status, error.message, far.asked) == (status, said, [["true"]])
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404])
+def test_whoever_asks_for_the_servers_words_runs_nothing(status: int) -> None:
+    """By then the refusal may have passed."""
+    far = Passing(status=status)
+    with pytest.raises(UnreachableError) as caught:
+        outcome(far, ["rm", "-r", "data"])
+    said = (
+        f"{far.server} does not take a WebSocket (answer {status}): try again, or is there a proxy between?"
+    )
+    assert str(caught.value) == said
+    assert (far.asked, far.run) == ([["rm", "-r", "data"], ["true"]], [])
+
+
+def test_a_shell_ends_where_its_input_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else it would wait for somebody who types in vain."""
+
+    async def broken() -> AsyncIterator[bytes]:
+        yield b"some"
+        raise ValueError("no such input")
+
+    async def command(command: Command) -> None:
+        while True:
+            await command.heard()
+
+    async def work() -> int:
+        async with FarCluster(exec=command).session() as session:
+            return await terminals.shell(session, "mc", ["cat"])
+
+    monkeypatch.setattr(terminals, "_input", broken)
+    monkeypatch.setattr(terminals.os, "isatty", lambda _: False)
+    with pytest.raises(ValueError, match="no such input"):
+        run(work())

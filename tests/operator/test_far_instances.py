@@ -237,6 +237,12 @@ def test_the_lead_is_the_pod_that_stays() -> None:
     assert run(work()) == PLACE
 
 
+NEXT = {
+    "another-pod": (pod("mc-0-fghij"), "mc-0-fghij: second\n"),
+    "started-anew-in-its-pod": (pod(restarts=1), "mc-0-abcde: second\n"),
+}
+
+
 @pytest.mark.parametrize("shown", [True, False], ids=["all-shown", "cut-short"])
 def test_the_main_jobs_exit_code_is_the_clusters(shown: bool) -> None:
     """With the main job the instance ends, maybe before it has said how that ended."""
@@ -260,22 +266,77 @@ def test_another_jobs_exit_code_is_not_known() -> None:
 
 def ends_with(code: int) -> FarCluster:
     """A MiniCluster that ends while its instance is asked."""
+    return becomes(cluster("Failed", "Failed", f"the command ended with {code}", exitCode=code))
+
+
+async def followed(
+    far: FarCluster,
+    follow: Callable[[Instance, attaching.Following], int],
+    write: Callable[[bytes], None] = lambda _: None,
+) -> int:
+    async with far.session() as session:
+        return await attaching.job(session, "mc", write, follow)
+
+
+def the_main_job(instance: Instance, following: attaching.Following) -> int:
+    """Follow a main job that never tells its end."""
+    following.is_main = True
+    return instance.stats().total
+
+
+def becomes(what: Object, *pods: Object) -> FarCluster:
+    """A MiniCluster that becomes this while its instance is asked."""
     far = FarCluster()
 
     async def command(command: Command) -> None:
         await command.answer(engine="embedded")
         await command.request_line()
-        far.cluster = cluster("Failed", "Failed", f"the command ended with {code}", exitCode=code)
-        far.pods = []
+        far.cluster, far.pods = what, list(pods)
         await command.answer(gone="the broker ended the connection")
 
     far.exec = command
     return far
 
 
-async def followed(far: FarCluster, follow: Callable[[Instance, attaching.Following], int]) -> int:
-    async with far.session() as session:
-        return await attaching.job(session, "mc", follow)
+@pytest.mark.parametrize("following", [each for each, _ in NEXT.values()], ids=NEXT)
+def test_a_main_job_is_followed_to_the_next_start_of_its_lead(following: Object) -> None:
+    """The log of the first start is not repeated; that of the next has the rerun."""
+    far = becomes(cluster("Starting", message="the lead was lost"), following)
+    written: list[bytes] = []
+
+    def log(name: str) -> str:
+        far.cluster = cluster("Succeeded", "Succeeded", "", exitCode=0)
+        return f"{name}: again\n"
+
+    far.log = log
+    name = following["metadata"]["name"]
+    assert run(followed(far, the_main_job, written.append)) == 0
+    assert b"".join(written).decode() == f"{name}: again\n"
+    assert far.notices == [f"mc: its lead was lost; from here on its next start in pod {name}"]
+
+
+def test_while_a_main_jobs_lead_is_awaited_the_state_is_told() -> None:
+    far = becomes(cluster("Pending", "ResourcesCreated", "a quota is full", holds="False"))
+
+    async def work() -> int:
+        task = asyncio.ensure_future(followed(far, the_main_job))
+        while not far.notices:
+            await asyncio.sleep(0)
+        far.cluster = ENDED
+        return await task
+
+    assert run(work()) == 0
+    assert far.notices[0] == "mc: Pending: a quota is full"
+
+
+STUCK = {name: STATES[name] for name in ("suspended", "invalid")}
+
+
+@pytest.mark.parametrize(("what", "pods", "said"), STUCK.values(), ids=STUCK)
+def test_a_main_job_that_nothing_lets_go_on(what: Object, pods: list[Object], said: str) -> None:
+    with pytest.raises(NotRunningError) as refusal:
+        run(followed(becomes(what, *pods), the_main_job))
+    assert str(refusal.value) == f"cluster mc: {said}"
 
 
 @pytest.mark.parametrize(("status", "code"), [({"exitCode": 3}, 3), ({}, 125)], ids=["with", "without"])
@@ -288,12 +349,6 @@ def test_a_command_whose_pod_is_gone_has_only_its_exit_code(status: Object, code
 
     assert run(work()) == code
     assert far.notices[0] == "mc: its lead's pod is gone, and with it what the command wrote"
-
-
-NEXT = {
-    "another-pod": (pod("mc-0-fghij"), "mc-0-fghij: second\n"),
-    "started-anew-in-its-pod": (pod(restarts=1), "mc-0-abcde: second\n"),
-}
 
 
 @pytest.mark.parametrize(("following", "second"), NEXT.values(), ids=NEXT)
