@@ -144,7 +144,7 @@ class RealServer:
 
     async def bookmark(self, selection: Selection, version: str) -> WatchEvent:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(client, "WATCH_SECONDS", 3)  # one comes shortly before the end, at the latest
+            patch.setattr(client, "WATCH_SECONDS", 8)  # one comes two seconds before the end, at the latest
             marks = (each async for each in self.api.watch(selection, version) if each.type == "BOOKMARK")
             return await anext(marks)
 

@@ -66,11 +66,13 @@ class Live:
         return found
 
     def joined(self, count: int | None = None) -> dict[str, Any]:
-        """Wait until all brokers (of a size) have joined."""
+        """Wait until all brokers (of a size) have joined, and work has begun."""
 
         def look() -> dict[str, Any]:
             status = self.status
-            ready = operators.conditions({"status": status}).get("BrokersReady") == ("True", "AllJoined")
+            found = operators.conditions({"status": status})
+            begun = found.get("Running", ("", ""))[1] in {"ReadyForWork", "CommandRunning"}
+            ready = begun and found["BrokersReady"] == ("True", "AllJoined")
             return status if ready and count in {None, status["readyBrokers"]} else {}
 
         try:
@@ -130,6 +132,13 @@ class Live:
             with contextlib.suppress(Exception):
                 told.append(f"--- rank {rank}\n{self.log(rank)}")
         return "\n".join(told)
+
+    def processes(self, nodes: ControlPlane, rank: int) -> list[int]:
+        """Return the first process of each container of a broker's pod, by its pid on this machine."""
+        pod = self.running(rank)
+        node = next(each for each in nodes.nodes if each.name == pod["spec"]["nodeName"])
+        ours = self.namespace, pod["metadata"]["name"]
+        return [each.pid for each in node.pods() if (each.namespace, each.pod) == ours]
 
     def drop_pod(self, rank: int) -> str:
         """Delete a broker's pod, as an eviction does; return its name."""

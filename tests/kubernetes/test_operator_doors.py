@@ -13,7 +13,8 @@ from tests.kubernetes.operators import Operator, events
 SECONDS = 60.0
 # A job on one rank, whose output is the lead's; what runs it stays.
 JOB = (
-    "id=$(flux submit --requires=rank:{rank} -N1 sh -c 'sleep {seconds}; echo finished on $(hostname)');"
+    "id=$(flux submit --requires=rank:{rank} -N1"
+    " sh -c 'until test -e /tmp/go; do sleep 0.1; done; echo finished on $(hostname)');"
     " echo submitted; flux job attach $id; sleep 600"
 )
 
@@ -25,15 +26,21 @@ def operator(nodes: ControlPlane, tmp_path: Path) -> Iterator[Operator]:
         yield found
 
 
-def working(nodes: ControlPlane, space: str, rank: int, seconds: int, drain: int = 60) -> Live:
-    """Have a MiniCluster with a job on its highest rank."""
-    command = JOB.format(rank=rank, seconds=seconds)
+def working(nodes: ControlPlane, space: str, rank: int, drain: int = 60) -> Live:
+    """Have a MiniCluster with a job on its highest rank, which runs until it is let `go`."""
+    command = JOB.format(rank=rank)
     live = Live(nodes.api, space).create(
         {"command": command, "launcher": True}, size=rank + 1, maxSize=4, drainTimeoutSeconds=drain
     )
     live.joined(rank + 1)
     until(lambda: "submitted" in live.log(0), "the job to be submitted", SECONDS)
     return live
+
+
+def go(nodes: ControlPlane, live: Live, rank: int) -> None:
+    """Let the job on a rank end."""
+    for pid in live.processes(nodes, rank):
+        Path(f"/proc/{pid}/root/tmp/go").touch()
 
 
 def told(live: Live) -> dict[str, str]:
@@ -48,10 +55,11 @@ def at_size(live: Live, size: int) -> None:
 
 
 def test_a_job_is_waited_for(operator: Operator, nodes: ControlPlane, space: str) -> None:
-    live = working(nodes, space, rank=2, seconds=6)
+    live = working(nodes, space, rank=2)
     lead = live.pods()[0]["metadata"]["uid"]
     live.change(size=1)
     until(lambda: "waiting for the jobs on rank 2" in live.message("Resizing"), "the drain", SECONDS)
+    go(nodes, live, 2)
     until(lambda: live.status["size"] == 1, "the shrink", SECONDS)
     assert "finished on mc-2" in live.log(0)
     at_size(live, 1)
@@ -62,7 +70,7 @@ def test_a_job_is_waited_for(operator: Operator, nodes: ControlPlane, space: str
 def test_but_not_for_longer_than_the_document_says(
     operator: Operator, nodes: ControlPlane, space: str
 ) -> None:
-    live = working(nodes, space, rank=1, seconds=600, drain=3)
+    live = working(nodes, space, rank=1, drain=3)
     live.change(size=1)
     until(lambda: live.status["size"] == 1, "the shrink", SECONDS)
     at_size(live, 1)
@@ -98,14 +106,15 @@ def test_crossing_resizes_end_at_the_last(operator: Operator, nodes: ControlPlan
 
 
 def test_an_operator_that_is_started_again_goes_on(nodes: ControlPlane, space: str, tmp_path: Path) -> None:
-    """It knows since when ranks are drained."""
+    """All that it needs is in the status."""
     account = operators.account(nodes)
     with operators.running(account, tmp_path / "first.log"):
-        live = working(nodes, space, rank=1, seconds=8)
+        live = working(nodes, space, rank=1)
         live.change(size=1)
         until(lambda: "waiting for the jobs on rank 1" in live.message("Resizing"), "the drain", SECONDS)
         assert live.status["size"] == 2
     with operators.running(account, tmp_path / "second.log"):
+        go(nodes, live, 1)
         until(lambda: live.status["size"] == 1, "the shrink", SECONDS)
         assert "finished on mc-1" in live.log(0)
 

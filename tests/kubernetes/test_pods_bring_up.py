@@ -1,7 +1,6 @@
 """From a document to a Flux instance on real nodes: who joins, in which order, and what is said meanwhile."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -130,7 +129,7 @@ def test_what_a_pod_lacks_is_said(live: Live, container: dict[str, Any], words: 
         raise AssertionError(f"{error}: {live.status}") from error
 
 
-def test_the_log_says_where_the_brokers_found_their_cores(live: Live, tmp_path: Path) -> None:
+def test_the_log_says_where_the_brokers_found_their_cores(live: Live) -> None:
     """Where no CPU is asked for."""
     live.create({"command": "flux resource list -s free -no '{ncores}'", "launcher": True}, size=1)
     assert live.ended()["exitCode"] == 0

@@ -72,7 +72,8 @@ def test_a_follower_that_is_killed_comes_back(live: Live, nodes: ControlPlane) -
     """Its container is gone without a word, as when memory runs out: 137."""
     live.create(interactive=True).joined(2)
     first = live.pods()[1]["metadata"]["uid"]
-    kill(nodes, live, 1)
+    for pid in live.processes(nodes, 1):
+        os.kill(pid, signal.SIGKILL)
     until(
         lambda: (live.pods().get(1) or {"metadata": {"uid": first}})["metadata"]["uid"] != first,
         "another pod",
@@ -93,12 +94,3 @@ def test_a_lead_whose_pod_is_deleted_comes_back(live: Live) -> None:
     )
     assert live.joined(2)["phase"] == "Running"
     assert live.pods()[1]["metadata"]["uid"] == follower
-
-
-def kill(nodes: ControlPlane, live: Live, rank: int) -> None:
-    """Kill a broker's container, as the kernel does when memory runs out."""
-    pod = live.running(rank)
-    node = next(each for each in nodes.nodes if each.name == pod["spec"]["nodeName"])
-    for container in node.pods():
-        if (container.namespace, container.pod) == (live.namespace, pod["metadata"]["name"]):
-            os.kill(container.pid, signal.SIGKILL)

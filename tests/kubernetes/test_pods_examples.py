@@ -67,7 +67,7 @@ def test_an_example_runs(
 def lammps(nodes: ControlPlane, space: str, folder: Path, **container: Any) -> Live:
     """Begin the ReaxFF example: four MPI ranks."""
     file, name = written("lammps-reaxff", folder, node_images.LAMMPS, **container)
-    done = CommandLine(nodes.kubeconfig, space)("up", file)
+    done = CommandLine(nodes.kubeconfig, space)("up", file, "--no-wait")
     assert done.returncode == 0, done.stderr
     return Live(nodes.api, space, name)
 
@@ -76,13 +76,12 @@ def test_lammps_runs_across_four_nodes(
     operator: Operator, nodes: ControlPlane, space: str, tmp_path: Path
 ) -> None:
     """One MPI rank a pod; the ranks' own TCP connections go from pod to pod."""
-    live = lammps(nodes, space, tmp_path)
-    live.joined(4)
     seen: set[tuple[str, str]] = set()
     stop = threading.Event()
     watcher = threading.Thread(target=watch, args=(nodes.nodes, seen, stop))
     watcher.start()
     try:
+        live = lammps(nodes, space, tmp_path)
         status = live.ended()
     finally:
         stop.set()

@@ -41,7 +41,7 @@ def build() -> Sequence[Image]:
     sources = python_tree.project_inputs()
     project = layer(cache, "project", sources, lambda: python_tree.project(PREFIX))
     mpi = layer(cache, "lammps", python_tree.inputs(MPI), lammps)
-    view = layer(cache, "view-python", inputs, view_tree)
+    view = layer(cache, "view-interpreter", inputs, view_tree)
     view_project = layer(cache, "view-project", sources, lambda: python_tree.project(VIEW_PREFIX))
     return [
         Image(PAUSE, [pause], ["/pause"]),
@@ -84,7 +84,7 @@ def view_tree() -> Tree:
     bundled = next(path.rpartition("/")[0] for path in found if f"/{BUNDLED}/" in path)
     loaded = python_tree.outside(found).items()
     return {
-        **python_tree.interpreter(VIEW_PREFIX),
+        **python_tree.self_contained(VIEW_PREFIX),
         **found,
         **{f"{bundled}/{name}": Entry(source=path.resolve()) for name, path in loaded},
         "opt/software": Entry(),

@@ -18,6 +18,7 @@ from signal import Signals
 
 from tests.kubernetes.harness import components, control_groups, network, node_config
 from tests.kubernetes.harness.api import Api
+from tests.kubernetes.harness.errors import ComponentError
 from tests.kubernetes.harness.fake_nodes import node_names
 from tests.kubernetes.harness.lookup import Programs
 from tests.kubernetes.harness.network import call, program
@@ -141,11 +142,18 @@ class Node:
         outside = outer_pids(self.pid)
         found = []
         for name, pid in pids.items():
-            labels = json.loads(self.ctr("containers", "info", name)).get("Labels") or {}
+            labels = self.labels(name) if pid in outside else {}
             if container := labels.get(PIDS):
                 pod = labels["io.kubernetes.pod.namespace"], labels["io.kubernetes.pod.name"]
                 found.append(Container(*pod, container, outside[pid]))
         return found
+
+    def labels(self, container: str) -> dict[str, str]:
+        """Return a container's labels, none where it is gone by now."""
+        try:
+            return json.loads(self.ctr("containers", "info", container)).get("Labels") or {}
+        except ComponentError:
+            return {}
 
     def ctr(self, *words: str | Path) -> str:
         """Run a command of containerd's own client."""

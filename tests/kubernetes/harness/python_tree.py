@@ -41,6 +41,27 @@ NO_MODULES = (
 SITE = "dist-packages" if "deb_system" in sysconfig.get_scheme_names() else "site-packages"
 
 
+# The Python of a view whose program does not search a folder of its own for libraries.
+WRAPPER = """\
+#!/bin/sh
+LD_LIBRARY_PATH={libraries}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}} exec {program} "$@"
+"""
+
+
+def self_contained(prefix: str) -> Tree:
+    """Return an interpreter that finds all that it loads below its prefix, whatever else an image has."""
+    found = dict(interpreter(prefix))
+    home, program = f"{prefix}/lib/", f"{prefix}/bin/{VERSION}"
+    outside = [path for path in found if not path.startswith(f"{prefix}/")]
+    if outside:
+        for path in outside:
+            found[f"{home}{path.rpartition('/')[2]}"] = found.pop(path)
+        found[f"{program}.program"] = found[program]
+        text = WRAPPER.format(libraries=f"/{home.rstrip('/')}", program=f"/{program}.program")
+        found[program] = Entry(content=text.encode())
+    return found
+
+
 def interpreter(prefix: str) -> Tree:
     """Return Python without any package, below a prefix without a slash at its beginning."""
     program = Path(sys.base_prefix, "bin", VERSION).resolve()
