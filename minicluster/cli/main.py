@@ -47,6 +47,8 @@ def _end_with(program: Callable[[], None]) -> None:
     except BrokenPipeError:
         sys.exit(128 + signal.SIGPIPE)
     except Exception as error:
+        if isinstance(error, OSError) and (_is_closed(1) or _is_closed(2)):
+            sys.exit(128 + signal.SIGHUP)  # we wrote to it before the signal came
         if not type(error).__module__.startswith(OURS):
             raise
         sys.exit(_told(error))
@@ -59,8 +61,20 @@ def _flush() -> None:
     for number, stream in enumerate((sys.stdout, sys.stderr), 1):
         try:
             stream.flush()
+            is_unread = _is_closed(number)
         except OSError:
+            is_unread = True
+        if is_unread:
             os.dup2(os.open(os.devnull, os.O_WRONLY), number)
+
+
+def _is_closed(number: int) -> bool:
+    """Whether a descriptor is of a terminal that was closed: it refuses even nothing."""
+    try:
+        os.write(number, b"")
+    except OSError:
+        return True
+    return False
 
 
 def _told(error: Exception) -> int:
