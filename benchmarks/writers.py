@@ -32,9 +32,10 @@ from broker_config import curve
 from minicluster import spec
 from minicluster.kubernetes.api import APPLY_MANAGER
 from minicluster.kubernetes.client import NO_VERSION
+from minicluster.kubernetes.door_keys import Authority
 from minicluster.kubernetes.observation import stamped
 from minicluster.kubernetes.resources import MINICLUSTERS, RESOURCES
-from minicluster.plan import JobReport, ObjectKey, Observed, ObservedObject, Site, plan, render
+from minicluster.plan import FreshKeys, JobReport, ObjectKey, Observed, ObservedObject, Site, plan, render
 from tests.kubernetes.harness import Access, Api, read_access
 
 NAMESPACE = "benchmark"
@@ -90,11 +91,16 @@ class Writes:
 SEPARATOR = b"\x00"
 
 
-def prepare(made: Object, keys: curve.KeyPair) -> Writes:
+def fresh_keys() -> FreshKeys:
+    """Return keys as our operator makes them."""
+    return FreshKeys(curve.generate(), Authority.make().issue(UID))
+
+
+def prepare(made: Object, keys: FreshKeys) -> Writes:
     """Work out what is written for a MiniCluster."""
     name, namespace = made["metadata"]["name"], made["metadata"]["namespace"]
     cluster = spec.validate({**made, "metadata": {**made["metadata"], "uid": UID, "generation": 1}})
-    site = Site(namespace=namespace, image_volumes=True)
+    site = Site(namespace=namespace, image_volumes=True, door=True)
     objects = render(cluster, site, keys, with_secrets=True)
     there = [ObservedObject(ObjectKey(each["kind"], each["metadata"]["name"]), UID) for each in objects]
     observed = Observed(objects=tuple(there), job=JobReport(parallelism=cluster.spec.size))
@@ -124,7 +130,7 @@ def work(role: str, access: Access, count: int, size: int) -> list[Write]:
     documents = [document(f"mc-{number:04}", size) for number in range(count)]
     if role == "create":
         return [creating(creation(each)) for each in documents]
-    keys = curve.generate()
+    keys = fresh_keys()
     prepared = [prepare(each, keys) for each in documents]
     if role == "limit":
         return [each.everything for each in prepared]
@@ -151,7 +157,7 @@ def following(writes: Writes, uid: str) -> Write:
 def warm_up(access: Access) -> None:
     """Have the API server and the controllers do once what they will do all the time."""
     with Connection(access) as connection:
-        prepare(document("client", 1, WARM_UP), curve.generate()).everything(connection)
+        prepare(document("client", 1, WARM_UP), fresh_keys()).everything(connection)
     time.sleep(2)
 
 
