@@ -138,14 +138,16 @@ def down(where: Target, name: str, waiting: Waiting) -> None:
     typer.echo(f"cluster {name} is down" if waiting.wait else f"cluster {name} is being deleted")
 
 
+def write(line: bytes) -> None:
+    """Write a line of a log as it is."""
+    sys.stdout.buffer.write(line)
+    sys.stdout.flush()
+
+
 def logs(where: Target, name: str, rank: int | None, *, follow: bool) -> None:
     """Show what the pods wrote."""
     from minicluster.kubernetes import pod_logs as kept
     from minicluster.kubernetes import session
-
-    def write(line: bytes) -> None:
-        sys.stdout.buffer.write(line)
-        sys.stdout.flush()
 
     session.carry_out(
         where, lambda asked: kept.copy(asked, name, write, rank=rank, follow=follow), notice=say

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, TypeVar
 
 from minicluster.cli.job_words import Whose, copy_output, exit_code, is_main
-from minicluster.cli.kubernetes import say
+from minicluster.cli.kubernetes import say, write
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,12 +35,7 @@ def attach_to_command(where: Target, name: str) -> int:
     """Show what the document's own command writes, and return its exit code."""
     from minicluster.kubernetes import attaching, session
 
-    return session.carry_out(where, lambda asked: attaching.main_command(asked, name, _write), notice=say)
-
-
-def _write(line: bytes) -> None:
-    sys.stdout.buffer.write(line)
-    sys.stdout.flush()
+    return session.carry_out(where, lambda asked: attaching.main_command(asked, name, write), notice=say)
 
 
 def attach_to_job(where: Target, name: str, job: str) -> int:
@@ -61,7 +55,7 @@ def attach_to_job(where: Target, name: str, job: str) -> int:
         following.is_shown = True
         return exit_code(instance.wait(found.id))
 
-    return session.carry_out(where, lambda asked: attaching.job(asked, name, _write, follow), notice=say)
+    return session.carry_out(where, lambda asked: attaching.job(asked, name, write, follow), notice=say)
 
 
 def shell(where: Target, name: str, command: Sequence[str]) -> int:

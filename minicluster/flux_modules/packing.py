@@ -48,10 +48,15 @@ def setup(context):
 def module_files() -> dict[str, str]:
     """Return the texts by the names that the start script expects beside the zip."""
     return {
-        "minicluster-door.py": _STUB.read_text(encoding="utf-8"),
+        "minicluster-door.py": _stub(),
         "minicluster-modprobe.toml": _MODPROBE,
         "minicluster-rc1.py": _RC1,
     }
+
+
+@cache
+def _stub() -> str:
+    return _STUB.read_text(encoding="utf-8")
 
 
 @cache

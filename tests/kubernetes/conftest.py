@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from minicluster.spec import crd
+from tests.kubernetes import operators
 from tests.kubernetes.harness import (
     Api,
     ContextError,
@@ -22,6 +23,8 @@ from tests.kubernetes.harness import (
 from tests.kubernetes.harness.existing import ExistingCluster, connect
 from tests.kubernetes.harness.lookup import ETCD, HELM, KWOK, kubernetes, locate
 from tests.kubernetes.harness.reporting import unavailable
+from tests.kubernetes.live import Live
+from tests.kubernetes.operators import Operator
 
 OLDEST = "1.31"  # of Kubernetes, that the operator promises to work on
 # The programs that a fixture needs.
@@ -169,3 +172,16 @@ def space(nodes: ControlPlane) -> Iterator[str]:
     yield name
     nodes.api.delete(f"/api/v1/namespaces/{name}")
     nodes.api.call("DELETE", f"/api/v1/namespaces/{name}/pods?gracePeriodSeconds=0")
+
+
+@pytest.fixture(scope="module")
+def nodes_operator(nodes: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operator]:
+    """An operator for the cluster with nodes, with the shipped rights."""
+    with operators.everywhere(nodes, tmp_path_factory.mktemp("operator")) as found:
+        yield found
+
+
+@pytest.fixture
+def live(nodes_operator: Operator, nodes: ControlPlane, space: str) -> Live:
+    """A MiniCluster on real nodes that is still to be created."""
+    return Live(nodes.api, space)

@@ -1,7 +1,6 @@
 """Real nodes: pods run on them, reach each other, find names, and lose a node."""
 
 import contextlib
-import secrets
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -34,18 +33,6 @@ for address in sys.argv[1:]:
 END
 """
 PORT = 8080
-
-
-@pytest.fixture
-def space(nodes: ControlPlane) -> Iterator[str]:
-    """A namespace on the cluster with nodes; its pods are gone at the end: they would take from the next."""
-    name = f"test-{secrets.token_hex(4)}"
-    nodes.api.create("/api/v1/namespaces", {"metadata": {"name": name}})
-    account = f"/api/v1/namespaces/{name}/serviceaccounts/default"
-    until(lambda: nodes.api.exists(account), f"the service account of {name}")
-    yield name
-    nodes.api.call("DELETE", f"/api/v1/namespaces/{name}/pods?gracePeriodSeconds=0")
-    nodes.api.delete(f"/api/v1/namespaces/{name}")
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """From a document to a Flux instance on real nodes: who joins, in which order, and what is said meanwhile."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -8,25 +7,10 @@ import pytest
 from broker_config import curve
 from minicluster import spec as document
 from minicluster.plan import FreshKeys, Site, render
-from tests.kubernetes import operators
 from tests.kubernetes.harness import ControlPlane, node_images, until
 from tests.kubernetes.live import DOCUMENT, Live, bind, cordoned
-from tests.kubernetes.operators import Operator
 
 VIEW = {"container": {"image": node_images.VIEW}}
-
-
-@pytest.fixture(scope="module")
-def operator(nodes: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operator]:
-    """An operator with the shipped rights."""
-    with operators.everywhere(nodes, tmp_path_factory.mktemp("operator")) as found:
-        yield found
-
-
-@pytest.fixture
-def live(operator: Operator, nodes: ControlPlane, space: str) -> Live:
-    """A MiniCluster that is still to be created."""
-    return Live(nodes.api, space)
 
 
 @pytest.mark.parametrize("size", [1, 2, 4])

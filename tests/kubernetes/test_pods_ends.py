@@ -2,30 +2,15 @@
 
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 
-from tests.kubernetes import operators
 from tests.kubernetes.command_line import CommandLine
 from tests.kubernetes.harness import ControlPlane, until
 from tests.kubernetes.live import DOCUMENT, SECONDS, Live
 from tests.kubernetes.operators import Operator
-
-
-@pytest.fixture(scope="module")
-def operator(nodes: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operator]:
-    """An operator with the shipped rights."""
-    with operators.everywhere(nodes, tmp_path_factory.mktemp("operator")) as found:
-        yield found
-
-
-@pytest.fixture
-def live(operator: Operator, nodes: ControlPlane, space: str) -> Live:
-    """A MiniCluster that is still to be created."""
-    return Live(nodes.api, space)
 
 
 @pytest.mark.parametrize("code", [3, 75, 137, 143])
@@ -43,7 +28,7 @@ def test_followers_end_well_with_the_instance(live: Live) -> None:
 
 
 def test_whoever_waits_gets_the_exit_code(
-    operator: Operator, nodes: ControlPlane, space: str, tmp_path: Path
+    nodes_operator: Operator, nodes: ControlPlane, space: str, tmp_path: Path
 ) -> None:
     document = tmp_path / "minicluster.yaml"
     spec = {**DOCUMENT, "metadata": {"name": "mc"}}

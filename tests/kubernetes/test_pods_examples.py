@@ -2,14 +2,12 @@
 
 import re
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from tests.kubernetes import operators
 from tests.kubernetes.command_line import CommandLine
 from tests.kubernetes.harness import ControlPlane, node_images, until
 from tests.kubernetes.harness.nodes import Node
@@ -29,13 +27,6 @@ SAYS = {
 }
 
 
-@pytest.fixture(scope="module")
-def operator(nodes: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operator]:
-    """An operator with the shipped rights."""
-    with operators.everywhere(nodes, tmp_path_factory.mktemp("operator")) as found:
-        yield found
-
-
 def written(
     example: str, folder: Path, image: str = node_images.EMBEDDED, **container: Any
 ) -> tuple[Path, str]:
@@ -53,7 +44,7 @@ def written(
 
 @pytest.mark.parametrize("example", SAYS)
 def test_an_example_runs(
-    operator: Operator, nodes: ControlPlane, space: str, tmp_path: Path, example: str
+    nodes_operator: Operator, nodes: ControlPlane, space: str, tmp_path: Path, example: str
 ) -> None:
     file, name = written(example, tmp_path)
     minicluster = CommandLine(nodes.kubeconfig, space)
@@ -73,7 +64,7 @@ def lammps(nodes: ControlPlane, space: str, folder: Path, **container: Any) -> L
 
 
 def test_lammps_runs_across_four_nodes(
-    operator: Operator, nodes: ControlPlane, space: str, tmp_path: Path
+    nodes_operator: Operator, nodes: ControlPlane, space: str, tmp_path: Path
 ) -> None:
     """One MPI rank a pod; the ranks' own TCP connections go from pod to pod."""
     seen: set[tuple[str, str]] = set()
@@ -124,7 +115,7 @@ def address(text: str) -> str:
 
 
 def test_lammps_that_fails_ends_with_its_code_everywhere(
-    operator: Operator, nodes: ControlPlane, space: str, tmp_path: Path
+    nodes_operator: Operator, nodes: ControlPlane, space: str, tmp_path: Path
 ) -> None:
     """The container's, the Job's, the status's; and that of whoever waits."""
     live = lammps(nodes, space, tmp_path, command="lmp -log none -in absent.in")
@@ -141,7 +132,7 @@ def test_lammps_that_fails_ends_with_its_code_everywhere(
 
 
 def test_the_interactive_example_takes_work(
-    operator: Operator, nodes: ControlPlane, space: str, tmp_path: Path
+    nodes_operator: Operator, nodes: ControlPlane, space: str, tmp_path: Path
 ) -> None:
     """Submitted from outside of the cluster, attached to, listed, and taken down."""
     file, name = written("interactive", tmp_path)
