@@ -183,7 +183,9 @@ def message(item: dict[str, Any], type_: str) -> str:
     return next(each["message"] for each in item["status"]["conditions"] if each["type"] == type_)
 
 
-def settled(api: Api, namespace: str, name: str = "mc", **wanted: tuple[str, str]) -> dict[str, Any]:
+def settled(
+    api: Api, namespace: str, name: str = "mc", seconds: float = SECONDS, **wanted: tuple[str, str]
+) -> dict[str, Any]:
     """Wait until conditions are as wanted (type to status and reason); return the MiniCluster."""
     last: dict[str, Any] = {}
 
@@ -193,15 +195,15 @@ def settled(api: Api, namespace: str, name: str = "mc", **wanted: tuple[str, str
         return all(found.get(type_) == value for type_, value in wanted.items())
 
     try:
-        until(look, f"{wanted}", SECONDS)
+        until(look, f"{wanted}", seconds)
     except TimeoutError as error:
         raise AssertionError(f"{error}: {last.get('status')}") from error
     return last
 
 
-def created(api: Api, namespace: str, name: str = "mc") -> dict[str, Any]:
+def created(api: Api, namespace: str, name: str = "mc", seconds: float = SECONDS) -> dict[str, Any]:
     """Wait until everything that a MiniCluster needs is made."""
-    return settled(api, namespace, name, ResourcesCreated=("True", "Created"))
+    return settled(api, namespace, name, seconds, ResourcesCreated=("True", "Created"))
 
 
 def events(api: Api, namespace: str, name: str = "mc") -> list[tuple[str, str, str]]:

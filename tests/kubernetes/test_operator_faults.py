@@ -17,6 +17,8 @@ from tests.kubernetes.operators import ACCOUNT, SYSTEM, Operator, conditions, cr
 EVENTS = re.compile(r"/events$")
 # What is drawn anew for each MiniCluster.
 KEYS = ("curve.cert", "door.crt", "door.key", "door.token")
+# For each step of a life in which every write costs the start of a process, on a busy machine.
+PATIENCE = 600.0
 
 
 @pytest.fixture(scope="module")
@@ -68,18 +70,20 @@ def remains(api: Api, namespace: str) -> list[str]:
     return [each for each in operators.owned(api, namespace) if "gone" in each]
 
 
-def live(api: Api, namespace: str) -> None:
+def live(api: Api, namespace: str, seconds: float = operators.SECONDS) -> None:
     """Make a MiniCluster, have it grow, suspend it."""
     create(api, namespace)
-    created(api, namespace)
+    created(api, namespace, seconds=seconds)
     api.merge(operators.path(namespace, "mc"), {"spec": {"size": 3}})
     jobs = f"/apis/batch/v1/namespaces/{namespace}/jobs/mc"
-    until(lambda: api.get(jobs)["spec"].get("completions") == 3, "the Job to grow", operators.SECONDS)
-    settled(api, namespace, Resizing=("False", "AtSize"))
+    until(lambda: api.get(jobs)["spec"].get("completions") == 3, "the Job to grow", seconds)
+    settled(api, namespace, seconds=seconds, Resizing=("False", "AtSize"))
     api.merge(operators.path(namespace, "mc"), {"spec": {"suspend": True}})
-    settled(api, namespace, Suspended=("True", "Suspended"), PodsScheduled=("False", "HeldBack"))
-    until(lambda: api.get(jobs)["status"].get("active", 0) == 0, "the pods to go", operators.SECONDS)
-    settled(api, namespace, ResourcesCreated=("True", "Created"), Resizing=("False", "AtSize"))
+    held = {"Suspended": ("True", "Suspended"), "PodsScheduled": ("False", "HeldBack")}
+    settled(api, namespace, seconds=seconds, **held)
+    until(lambda: api.get(jobs)["status"].get("active", 0) == 0, "the pods to go", seconds)
+    end = {"ResourcesCreated": ("True", "Created"), "Resizing": ("False", "AtSize")}
+    settled(api, namespace, seconds=seconds, **end)
 
 
 @pytest.fixture(scope="module")
@@ -97,13 +101,12 @@ def undisturbed(
     return found
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(1500)
 def test_killed_after_each_single_write(
     undisturbed: dict[str, Any], proxy: Meddler, api: Api, namespace: str, tmp_path: Path
 ) -> None:
     """The process dies before it hears the answer; the next one goes on from what there is."""
     current: list[Operator] = []
-
     over = threading.Event()
     turn = threading.Lock()
 
@@ -114,17 +117,28 @@ def test_killed_after_each_single_write(
             if not over.is_set():
                 current.append(operators.start(proxy.kubeconfig, tmp_path / "log"))
 
+    def keep() -> None:
+        """Start it again where it has ended by itself, as whoever runs it does."""
+        while not over.wait(0.1):
+            if current[-1].process.poll() is not None:
+                replace()
+
     def after(write: Write, status: int) -> None:
         if status < 300 and not EVENTS.search(write.path):
             replace()
 
     proxy.begin(after=after)
     replace()
+    keeper = threading.Thread(target=keep)
+    keeper.start()
     try:
-        live(api, namespace)
+        live(api, namespace, PATIENCE)
+    except AssertionError as error:
+        raise AssertionError(f"{error}\n{current[-1].text()}") from error
     finally:
         proxy.begin()
         over.set()
+        keeper.join()
         replace()
     assert len(current) > 10
     assert outcome(api, namespace) == undisturbed
