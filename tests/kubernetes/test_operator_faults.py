@@ -79,11 +79,11 @@ def live(api: Api, namespace: str, seconds: float = operators.SECONDS) -> None:
     until(lambda: api.get(jobs)["spec"].get("completions") == 3, "the Job to grow", seconds)
     settled(api, namespace, seconds=seconds, Resizing=("False", "AtSize"))
     api.merge(operators.path(namespace, "mc"), {"spec": {"suspend": True}})
-    held = {"Suspended": ("True", "Suspended"), "PodsScheduled": ("False", "HeldBack")}
-    settled(api, namespace, seconds=seconds, **held)
+    held = ("False", "HeldBack")
+    settled(api, namespace, seconds=seconds, Suspended=("True", "Suspended"), PodsScheduled=held)
     until(lambda: api.get(jobs)["status"].get("active", 0) == 0, "the pods to go", seconds)
-    end = {"ResourcesCreated": ("True", "Created"), "Resizing": ("False", "AtSize")}
-    settled(api, namespace, seconds=seconds, **end)
+    at_size = ("False", "AtSize")
+    settled(api, namespace, seconds=seconds, ResourcesCreated=("True", "Created"), Resizing=at_size)
 
 
 @pytest.fixture(scope="module")
