@@ -2,9 +2,10 @@
 
 Source: Mu'alem and Feitelson, "Utilization, Predictability, Workloads, and User Runtime Estimates in
 Scheduling the IBM SP2 with Backfilling", IEEE TPDS 12(6), 2001, section 2: a job may backfill if it ends
-before the shadow time, or if it uses only resources that the head does not need then (the extra ones).
-The second rule is tested exactly here: the job's own resources are taken away from the cluster as it will
-be at the shadow time, and the head must still fit.
+before the shadow time, or if it uses only resources that the head does not need then (the extra ones). The
+second rule is tested exactly here: the job's own resources are taken away from the cluster as it will be at
+the shadow time, and the head must still fit. An elastic job starts at the largest size that keeps to these
+rules, and keeps it; the head's reservation is for its least size.
 
 A running job without time limit never ends as far as is known: its resources count as returned last, at an
 infinite shadow time. A head that waits for ranks that are down or drained has no reservation; then only
@@ -14,16 +15,20 @@ than the largest end among the jobs that were running when it became head.
 
 from __future__ import annotations
 
-import heapq
-import itertools
 import math
+import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from operator import attrgetter
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from queue_policies.records import Action, Happened, QueuedJob, Reserve, RunningJob, Sketch, Start, State
+from queue_policies.records import Action, QueuedJob, Reserve, RunningJob, Sketch, Start, State
+from queue_policies.settings import setting
+from queue_policies.walk import Walk, arrivals_only, place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+
+    from queue_policies.records import Queue, Request
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,123 +36,171 @@ class Easy:
     """Order first, then backfill around the head's reservation."""
 
     name: ClassVar[str] = "easy"
+    extra: bool = setting(
+        True, "whether a job may overtake that ends later, but uses only what the head leaves"
+    )
 
     def decide(self, state: State, now: float) -> Sequence[Action]:
         """Start from the head until one is blocked; reserve for it; backfill the rest."""
-        sketch = state.cluster.sketch()
-        started, head = _start_in_order(state.queue, sketch, now)
-        actions: list[Action] = [Start(job.id) for job in started]
-        if head is None or not sketch.free:
-            return actions
-        reservation = _reserve(head, sketch, (*state.running.values(), *started), now)
-        if reservation.shadow < math.inf:
-            actions.append(Reserve(head.id, reservation.shadow))
-        groups = _overtakers(state, head, bool(started))
-        actions.extend(Start(job) for job in _backfill(groups, sketch, reservation, now))
+        schedule = easy_pass(state, now, extra=self.extra)
+        actions: list[Action] = [
+            Start(job.id, got.size if job.elastic else None) for job, got in schedule.starts
+        ]
+        if schedule.head is not None and math.isfinite(schedule.shadow):
+            actions.append(Reserve(schedule.head.id, schedule.shadow))
         return actions
 
 
-@dataclass(frozen=True, slots=True)
-class _Reservation:
-    """The head starts at `shadow`, on the cluster as it will be `then` (None: not on ranks that are up)."""
+class Schedule(NamedTuple):
+    """What an EASY pass found: jobs to start with what they get, and the first blocked one.
+
+    `shadow` is when that one can start: infinite where this is not known, -infinite where it was not looked
+    at, since nothing can start. Then it leaves `extra` units to others.
+    """
+
+    starts: list[tuple[QueuedJob, Request]]
+    head: QueuedJob | None
+    shadow: float = -math.inf
+    extra: int = 0
+
+
+def easy_pass(state: State, now: float, *, extra: bool, least: bool = False) -> Schedule:
+    """Start in order, then around the head's reservation.
+
+    `extra`: jobs that end later may take what the head leaves. `least`: malleable jobs start at their least
+    sizes, instead of the largest that fit.
+    """
+    if not len(state.queue):
+        return Schedule([], None)
+    sketch = state.cluster.sketch()
+    starts, head = _start_in_order(state.queue, sketch, least)
+    if head is None or not sketch.free:
+        return Schedule(starts, head)
+    late = None if starts else _arrived_behind(head, state)
+    if late is not None and not any(job.request.size <= sketch.free for job in late):
+        return Schedule(starts, head)
+    running = state.running.by_end()
+    if starts:
+        new = [RunningJob(job.id, got, now, now + job.limit) for job, got in starts]
+        running = sorted([*running, *new], key=attrgetter("end", "id"))
+    reservation = _reserve(head, sketch, running, now, extra)
+    beside = _Beside(reservation, sketch, now, least)
+    if late is not None:
+        starts.extend(beside.some(late))
+    elif len(state.queue) > len(starts) + 1:  # others wait behind the head
+        starts.extend(beside.all_of(state.queue))
+    return Schedule(starts, head, reservation.shadow, beside.extra)
+
+
+def _start_in_order(
+    queue: Iterable[QueuedJob], sketch: Sketch, least: bool
+) -> tuple[list[tuple[QueuedJob, Request]], QueuedJob | None]:
+    """Place what fits, in order, and return it with the first job that does not."""
+    starts: list[tuple[QueuedJob, Request]] = []
+    for job in queue:
+        got = place(sketch, job, _most(job, least)) if job.request.size <= sketch.free else None
+        if got is None:
+            return starts, job
+        starts.append((job, got))
+    return starts, None
+
+
+def _most(job: QueuedJob, least: bool) -> float:
+    return job.request.size if least and job.elastic and job.elastic.malleable else math.inf
+
+
+class _Reservation(NamedTuple):
+    """The head starts at `shadow`, on the cluster as it will be `then` (None: nothing beside it is known)."""
 
     head: QueuedJob
     shadow: float
     then: Sketch | None
 
-    def allows(self, job: QueuedJob, sketch: Sketch, now: float) -> bool:
-        """Whether the job, already placed in `sketch`, leaves the head its start."""
-        if now + job.limit < self.shadow:
-            return True
-        if self.then is None:
-            return False
-        self.then.mirror(sketch, job.id)
-        if self.then.fits(self.head.request):
-            return True
-        self.then.give(job.id)
-        return False
 
-
-def _start_in_order(
-    queue: Iterable[QueuedJob], sketch: Sketch, now: float
-) -> tuple[list[RunningJob], QueuedJob | None]:
-    """Place what fits, in order, and return it with the first job that does not."""
-    started: list[RunningJob] = []
-    for job in queue:
-        if job.request.size > sketch.free or not sketch.take(job.id, job.request):
-            return started, job
-        started.append(RunningJob(job.id, job.request, now, now + job.limit))
-    return started, None
-
-
-def _reserve(head: QueuedJob, sketch: Sketch, running: Iterable[RunningJob], now: float) -> _Reservation:
-    """Return running jobs' resources by their ends until the head fits."""
+def _reserve(
+    head: QueuedJob, sketch: Sketch, running: Iterable[RunningJob], now: float, extra: bool
+) -> _Reservation:
+    """Return running jobs' resources by their ends until the head fits, and of that moment all."""
     then = sketch.copy()
-    by_end = sorted(running, key=lambda job: (job.end, job.id))
-    for end, jobs in itertools.groupby(by_end, key=lambda job: job.end):
-        for job in jobs:
-            then.give(job.id)
-        if then.free >= head.request.size and then.fits(head.request):
-            return _Reservation(head, max(end, now), then)
+    size, shadow = head.request.size, -math.inf
+    for job in running:
+        if job.end > shadow:
+            if then.free >= size and then.fits(head.request):
+                return _Reservation(head, max(shadow, now), then if extra else None)
+            shadow = job.end
+        then.give(job.id)
+    if then.free >= size and then.fits(head.request):
+        return _Reservation(head, max(shadow, now), then if extra else None)
     return _Reservation(head, math.inf, None)
 
 
-def _overtakers(state: State, head: QueuedJob, started: bool) -> Iterable[Sequence[QueuedJob]]:
-    """The groups of alike jobs that may have a chance which they had not at the last decision.
-
-    Where only jobs arrived behind a head that was blocked before, nothing got better for the others.
-    """
-    arrived = [c.job for c in state.changes if c.what is Happened.ARRIVED and c.job is not None]
-    if started or not arrived or len(arrived) != len(state.changes) or head.id in arrived:
-        return state.queue.classes()
-    return [[state.queue[job]] for job in arrived if job in state.queue]
+def _arrived_behind(head: QueuedJob, state: State) -> list[QueuedJob] | None:
+    """What arrived behind a head that was blocked before, where only this happened."""
+    arrived = arrivals_only(state)
+    if arrived is None or any(job.id == head.id for job in arrived):
+        return None
+    return sorted(arrived, key=attrgetter("order"))
 
 
-def _backfill(
-    groups: Iterable[Sequence[QueuedJob]], sketch: Sketch, reservation: _Reservation, now: float
-) -> Iterator[int]:
-    """Try jobs in the queue's order, over all groups; jobs of a group ask for the same."""
-    lanes: list[tuple[tuple[int, int], int, _Lane]] = []
+class _Beside:
+    """Places jobs so that the head has its start."""
 
-    def line_up(index: int, lane: _Lane) -> None:
-        job = lane.next(now, reservation.shadow)
-        if job is not None:
-            heapq.heappush(lanes, (job.order, index, lane))
+    def __init__(self, reservation: _Reservation, sketch: Sketch, now: float, least: bool) -> None:
+        self._head, self._shadow, self._then = reservation
+        self._sketch = sketch
+        self._now = now
+        self._least = least
 
-    for index, jobs in enumerate(groups):
-        if jobs[0].request.size <= sketch.free:
-            line_up(index, _Lane(jobs))
-    while lanes and sketch.free:
-        _, index, lane = heapq.heappop(lanes)
-        job = lane.job
-        if sketch.holds(job.id) or job.id == reservation.head.id:
-            line_up(index, lane)  # it starts already, or is the head itself
-        elif job.request.size <= sketch.free and sketch.take(job.id, job.request):
-            if reservation.allows(job, sketch, now):
-                yield job.id
+    def some(self, jobs: Iterable[QueuedJob]) -> Iterator[tuple[QueuedJob, Request]]:
+        """Of these jobs, those that can start."""
+        for job in jobs:
+            got = self._place(job) if job.request.size <= self._sketch.free else None
+            if got is not None:
+                yield job, got
+
+    def all_of(self, queue: Queue) -> Iterator[tuple[QueuedJob, Request]]:
+        """Of all queued jobs, those that can start, in order.
+
+        Once one did not fit beside the head, of those that ask for the same only such as are short may.
+        """
+        sketch = self._sketch
+        walk = Walk(queue.classes(sketch.free))
+        while walk and sketch.free:
+            job = walk.job
+            if sketch.holds(job.id) or job.id == self._head.id:
+                walk.on()  # it starts already, or is the head itself
+            elif job.request.size > sketch.free:
+                walk.drop()
+            elif (got := self._place(job)) is not None:
+                yield job, got
+                walk.on()
+            elif self._short(job):
+                walk.drop()  # there is no place for what this class asks for
             else:
-                sketch.give(job.id)
-                lane.short_only = True
-            line_up(index, lane)
-        # Otherwise there is no room for what this group asks for: its lane ends here.
-
-
-@dataclass(slots=True)
-class _Lane:
-    """A group's jobs, in order. Once one did not fit beside the head, only those that end before it do."""
-
-    jobs: Sequence[QueuedJob]
-    position: int = -1
-    short_only: bool = False
+                walk.only(min(self._shadow - self._now, sys.float_info.max))  # at least: with a limit
 
     @property
-    def job(self) -> QueuedJob:
-        return self.jobs[self.position]
+    def extra(self) -> int:
+        """The units that the head will leave."""
+        return 0 if self._then is None else self._then.free - self._head.request.size
 
-    def next(self, now: float, shadow: float) -> QueuedJob | None:
-        """The next job that may have a chance."""
-        for position in range(self.position + 1, len(self.jobs)):
-            if not self.short_only or now + self.jobs[position].limit < shadow:
-                self.position = position
-                return self.jobs[position]
+    def _short(self, job: QueuedJob) -> bool:
+        return self._now + job.limit < self._shadow
+
+    def _place(self, job: QueuedJob) -> Request | None:
+        """Place the job, if the head still has its start."""
+        most = _most(job, self._least)
+        if self._short(job):
+            return place(self._sketch, job, most)
+        then = self._then
+        if then is None:
+            return None
+        got = place(self._sketch, job, min(most, self.extra)) if job.request.size <= self.extra else None
+        if got is None:
+            return None
+        then.mirror(self._sketch, job.id)
+        if then.fits(self._head.request):
+            return got
+        then.give(job.id)
+        self._sketch.give(job.id)
         return None

@@ -3,7 +3,8 @@
 PolicyError
 ├── UnknownPolicy      no policy of that name; names the nearest
 ├── PolicySettings     a setting that the policy does not have, or of the wrong kind
-└── PolicyPlugin       a plug-in that does not load; names it
+├── PolicyPlugin       a plug-in that does not load; names it
+└── PolicyDefect       a policy that raised or answered with what cannot be; names it, the job and the state
 """
 
 from __future__ import annotations
@@ -23,3 +24,7 @@ class PolicySettings(PolicyError):  # noqa: N818 - it reads as what it is
 
 class PolicyPlugin(PolicyError):  # noqa: N818 - it reads as what it is
     """A plug-in failed to load or offers something that is no policy."""
+
+
+class PolicyDefect(PolicyError):  # noqa: N818 - it reads as what it is
+    """A policy raised, or answered with an action that cannot be carried out."""

@@ -1,6 +1,7 @@
 """First come, first served: the head of the queue starts when it fits, and nothing overtakes it.
 
-Source: Flux's own default (queue-policy "fcfs"); order is priority descending, then job id.
+Source: Flux's own default (queue-policy "fcfs"); order is priority descending, then job id. An elastic job
+starts at the largest size that fits and keeps it. Bound on starvation: only a higher priority overtakes.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from queue_policies.records import Action, Start, State
+from queue_policies.walk import place
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +27,8 @@ class Fcfs:
         sketch = state.cluster.sketch()
         actions: list[Action] = []
         for job in state.queue:
-            if job.request.size > sketch.free or not sketch.take(job.id, job.request):
+            got = place(sketch, job) if job.request.size <= sketch.free else None
+            if got is None:
                 break
-            actions.append(Start(job.id))
+            actions.append(Start(job.id, got.size if job.elastic else None))
         return actions

@@ -108,12 +108,15 @@ def _checked(policy: str, field: dataclasses.Field[Any], value: Any) -> Any:
     """A setting has the type of its default; a whole number may stand for a float."""
     wanted = type(field.default)
     if wanted is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
+        value = float(value)
+    wrong = f"queue policy {policy}: setting {field.name} is {value!r}; it must be"
     if field.default is not dataclasses.MISSING and type(value) is not wanted:
-        raise PolicySettings(
-            f"queue policy {policy}: setting {field.name} is {value!r}; it must be of type "
-            f"{wanted.__name__}, like its default {field.default!r}"
-        )
+        raise PolicySettings(f"{wrong} of type {wanted.__name__}, like its default {field.default!r}")
+    choices, least = field.metadata.get("choices"), field.metadata.get("least")
+    if choices and value not in choices:
+        raise PolicySettings(f"{wrong} one of {', '.join(choices)}")
+    if least is not None and not value >= least:
+        raise PolicySettings(f"{wrong} {least:g} or more")
     return value
 
 

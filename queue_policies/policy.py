@@ -12,10 +12,11 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class Policy(Protocol):
-    """A frozen dataclass: its fields are the policy's settings, with their defaults.
+    """A frozen dataclass: its fields are the policy's settings, with their defaults (see `settings`).
 
     `decide` is pure. It is called after each batch of changes; the actions are carried out in their order,
-    so that a `Sketch` on which they were tried in that order shows what they will do.
+    so that a `Sketch` on which they were tried in that order shows what they will do. A policy that resizes
+    jobs and has a setting `gap` never resizes one sooner after the last action on it.
     """
 
     name: ClassVar[str]

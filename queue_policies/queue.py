@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
-from operator import attrgetter
+import math
+from bisect import bisect_left, bisect_right, insort
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator, Sequence
+    from collections.abc import Hashable, Iterable, Iterator
 
     from queue_policies.records import QueuedJob
 
-_order = attrgetter("order")
+    Order = tuple[int, int]
+
+_BLOCK = 256  # jobs in a block: a block is looked through, and all blocks are, so about √(100,000)
 
 
 class IndexedQueue:
@@ -19,8 +21,9 @@ class IndexedQueue:
 
     def __init__(self, jobs: Iterable[QueuedJob] = ()) -> None:
         self._jobs: dict[int, QueuedJob] = {}
-        self._ordered: list[QueuedJob] = []
-        self._classes: dict[Hashable, list[QueuedJob]] = {}
+        self._line = Line()
+        self._sizes: list[int] = []  # of the classes, ascending
+        self._classes: dict[int, dict[Hashable, Line]] = {}  # by size, then by what they ask for
         for job in jobs:
             self.add(job)
 
@@ -28,7 +31,7 @@ class IndexedQueue:
         return len(self._jobs)
 
     def __iter__(self) -> Iterator[QueuedJob]:
-        return iter(self._ordered)
+        return iter(self._line)
 
     def __getitem__(self, job: int) -> QueuedJob:
         return self._jobs[job]
@@ -36,32 +39,151 @@ class IndexedQueue:
     def __contains__(self, job: object) -> bool:
         return job in self._jobs
 
-    def classes(self) -> Iterable[Sequence[QueuedJob]]:
-        """The groups of jobs with equal request and elastic range, each in the queue's order."""
-        return self._classes.values()
+    def classes(self, most: float = math.inf) -> Iterator[Line]:
+        """The groups of jobs with equal request and elastic range that need at most so many units."""
+        for size in self._sizes:
+            if size > most:
+                return
+            yield from self._classes[size].values()
 
     def add(self, job: QueuedJob) -> None:
         """Put a job in its place. Raises ValueError where its id is queued already."""
         if job.id in self._jobs:
             raise ValueError(f"job {job.id} is queued already")
+        order = job.order  # kept once, in both lines
         self._jobs[job.id] = job
-        insort(self._ordered, job, key=_order)
-        insort(self._classes.setdefault(_alike(job), []), job, key=_order)
+        self._line.add(order, job)
+        size = job.request.size
+        classes = self._classes.get(size)
+        if classes is None:
+            insort(self._sizes, size)
+            classes = self._classes[size] = {}
+        alike = _alike(job)
+        line = classes.get(alike)
+        if line is None:
+            line = classes[alike] = Line()
+        line.add(order, job)
 
     def remove(self, job_id: int) -> QueuedJob:
         """Take a job out and return it. Raises KeyError where it is not queued."""
         job = self._jobs.pop(job_id)
-        _discard(self._ordered, job)
-        group = self._classes[_alike(job)]
-        _discard(group, job)
-        if not group:
-            del self._classes[_alike(job)]
+        order, alike = job.order, _alike(job)
+        self._line.remove(order)
+        size = job.request.size
+        classes = self._classes[size]
+        line = classes[alike]
+        line.remove(order)
+        if not line:
+            del classes[alike]
+            if not classes:
+                del self._classes[size]
+                del self._sizes[bisect_left(self._sizes, size)]
         return job
+
+
+class Line:
+    """Jobs in the queue's order, in blocks that know their shortest time limit."""
+
+    __slots__ = ("_blocks", "_lasts")
+
+    def __init__(self) -> None:
+        self._blocks: list[_Block] = []
+        self._lasts: list[Order] = []  # the last order of each block
+
+    def __iter__(self) -> Iterator[QueuedJob]:
+        for block in self._blocks:
+            yield from block.jobs
+
+    def __bool__(self) -> bool:
+        return bool(self._blocks)
+
+    @property
+    def head(self) -> QueuedJob:
+        """The first job."""
+        return self._blocks[0].jobs[0]
+
+    def after(self, order: Order, shorter: float = math.inf) -> QueuedJob | None:
+        """The first job behind this place whose limit is below `shorter` (infinite: any)."""
+        index = bisect_right(self._lasts, order)
+        if index == len(self._blocks):
+            return None
+        block = self._blocks[index]
+        position = bisect_right(block.orders, order)
+        if shorter == math.inf:
+            return block.jobs[position]
+        while True:
+            if block.shortest() < shorter:
+                for job in block.jobs[position:]:
+                    if job.limit < shorter:
+                        return job
+            index, position = index + 1, 0
+            if index == len(self._blocks):
+                return None
+            block = self._blocks[index]
+
+    def add(self, order: Order, job: QueuedJob) -> None:
+        """Put a job in its place, which its order is."""
+        if not self._blocks:
+            self._blocks.append(_Block([order], [job]))
+            self._lasts.append(order)
+            return
+        index = min(bisect_left(self._lasts, order), len(self._blocks) - 1)
+        block = self._blocks[index]
+        block.insert(order, job)
+        if len(block.jobs) > 2 * _BLOCK:
+            self._blocks.insert(index, block.split())
+            self._lasts.insert(index, self._blocks[index].orders[-1])
+            index += 1
+        self._lasts[index] = block.orders[-1]
+
+    def remove(self, order: Order) -> None:
+        """Take out the job that is in this place."""
+        index = bisect_left(self._lasts, order)
+        block = self._blocks[index]
+        block.discard(order)
+        if block.jobs:
+            self._lasts[index] = block.orders[-1]
+        else:
+            del self._blocks[index], self._lasts[index]
+
+
+class _Block:
+    """Neighbours in a line."""
+
+    __slots__ = ("_shortest", "jobs", "orders")
+
+    def __init__(self, orders: list[Order], jobs: list[QueuedJob]) -> None:
+        self.orders = orders
+        self.jobs = jobs
+        self._shortest: float | None = None  # None: to be looked for anew
+
+    def shortest(self) -> float:
+        """The least time limit."""
+        if self._shortest is None:
+            self._shortest = min(job.limit for job in self.jobs)
+        return self._shortest
+
+    def insert(self, order: Order, job: QueuedJob) -> None:
+        position = bisect_left(self.orders, order)
+        self.orders.insert(position, order)
+        self.jobs.insert(position, job)
+        if self._shortest is not None and job.limit < self._shortest:
+            self._shortest = job.limit
+
+    def discard(self, order: Order) -> None:
+        position = bisect_left(self.orders, order)
+        if self.jobs[position].limit == self._shortest:
+            self._shortest = None
+        del self.orders[position], self.jobs[position]
+
+    def split(self) -> _Block:
+        """Cut off and return the first half."""
+        half = len(self.jobs) // 2
+        first = _Block(self.orders[:half], self.jobs[:half])
+        del self.orders[:half], self.jobs[:half]
+        self._shortest = None
+        return first
 
 
 def _alike(job: QueuedJob) -> Hashable:
     return (job.request, job.elastic)
-
-
-def _discard(jobs: list[QueuedJob], job: QueuedJob) -> None:
-    del jobs[bisect_left(jobs, job.order, key=_order)]

@@ -53,6 +53,8 @@ class Commands(TyperGroup):
             "render",
             "crd",
             "operator",
+            "policies",
+            "simulate",
         ]
         return sorted(self._found, key=lambda name: (order.index(name) if name in order else 99, name))
 

@@ -26,7 +26,7 @@ HELP = """Run Flux MiniClusters in a Kubernetes cluster.
 """
 LOCAL = frozenset({"run"})
 """Commands for clusters of this machine only."""
-NOWHERE = frozenset({"crd"})
+NOWHERE = frozenset({"crd", "policies"})
 """Commands that ask no cluster: kubectl's options before them say nothing."""
 _SHARED = ("--context", "--namespace", "--kubeconfig", "-n")
 

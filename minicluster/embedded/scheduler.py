@@ -19,6 +19,7 @@ from queue_policies.records import (
     State,
     WakeAt,
 )
+from queue_policies.running import RunningJobs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -50,7 +51,7 @@ class Scheduler:
         self.pool = pool
         self.policy = policy
         self.queue = IndexedQueue()
-        self.running: dict[int, RunningJob] = {}
+        self.running = RunningJobs()
         self.wake: float | None = None  # when to decide again although nothing happens
         self._changes: list[Change] = []
         self._log = log
@@ -80,7 +81,7 @@ class Scheduler:
 
     def free(self, job: int) -> None:
         """The job's resources are free again."""
-        if self.running.pop(job, None) is not None:
+        if self.running.pop(job) is not None:
             self.pool.release(job)
             self.changed(Happened.ENDED, job)
 

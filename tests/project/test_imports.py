@@ -24,6 +24,7 @@ def _loaded_after(statement: str) -> set[str]:
         "import minicluster.embedded.client",
         "import minicluster.flux_modules.door.process",
         "import minicluster.flux_modules.packing",
+        "import metrics_api.lead.routes",
         "import minicluster.instance",
         "import broker_config",
         "import queue_policies",

@@ -1,85 +1,34 @@
-"""A cluster that only counts units, and a small world in which a policy runs jobs to their end."""
+"""Situations to decide in, and a small world in which a policy runs rigid jobs to their end."""
 
 from __future__ import annotations
 
 import heapq
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from queue_policies.counting import CountingCluster, Units
+from queue_policies.decision import decide
 from queue_policies.queue import IndexedQueue
 from queue_policies.records import (
     Action,
     Change,
+    Elastic,
     Happened,
     QueuedJob,
     Reserve,
     RunningJob,
-    Sketch,
     Start,
     State,
 )
+from queue_policies.running import RunningJobs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from queue_policies.policy import Policy
-
-
-@dataclass(frozen=True, slots=True)
-class Units:
-    """A request for some units."""
-
-    size: int
-
-
-class CountingSketch:
-    """Counts; places are not told apart."""
-
-    def __init__(self, free: int, held: dict[int, int], placed: dict[int, int] | None = None) -> None:
-        self.free = free
-        self._held = held
-        self._placed = placed or {}
-
-    def fits(self, request: Units) -> bool:
-        return request.size <= self.free
-
-    def take(self, job: int, request: Units) -> bool:
-        if request.size > self.free:
-            return False
-        self._placed[job] = request.size
-        self.free -= request.size
-        return True
-
-    def holds(self, job: int) -> bool:
-        return job in self._placed
-
-    def give(self, job: int) -> None:
-        self.free += self._placed.pop(job) if job in self._placed else self._held[job]
-
-    def mirror(self, other: CountingSketch, job: int) -> None:
-        self._placed[job] = other._placed[job]
-        self.free -= other._placed[job]
-
-    def copy(self) -> CountingSketch:
-        return CountingSketch(self.free, self._held, dict(self._placed))
-
-
-class CountingCluster:
-    """So many units, all up."""
-
-    def __init__(self, total: int) -> None:
-        self.total = total
-        self.held: dict[int, int] = {}
-
-    @property
-    def free(self) -> int:
-        return self.total - sum(self.held.values())
-
-    def sketch(self) -> Sketch:
-        return cast("Sketch", CountingSketch(self.free, self.held))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +53,7 @@ class World:
     policy: Policy
     total: int
     queue: IndexedQueue = field(default_factory=IndexedQueue)
-    running: dict[int, RunningJob] = field(default_factory=dict)
+    running: RunningJobs = field(default_factory=RunningJobs)
     log: list[tuple[float, Action]] = field(default_factory=list)
     started: dict[int, float] = field(default_factory=dict)
 
@@ -130,7 +79,8 @@ class World:
         return Change(Happened.ARRIVED, job.id)
 
     def _end(self, job: int) -> Change:
-        del self.running[job], self.cluster.held[job]
+        self.running.pop(job)
+        self.cluster.release(job)
         return Change(Happened.ENDED, job)
 
     def _decide(self, now: float, changes: list[Change]) -> list[int]:
@@ -140,7 +90,7 @@ class World:
 
     def _start(self, job: int, now: float) -> int:
         queued = self.queue.remove(job)  # a KeyError here is a start of what does not wait
-        self.cluster.held[job] = queued.request.size
+        self.cluster.hold(job, queued.request.size)
         assert self.cluster.free >= 0, f"job {job} does not fit"
         self.running[job] = RunningJob(job, queued.request, now, now + queued.limit)
         self.started[job] = now
@@ -151,6 +101,44 @@ class World:
         return [a.at for _, a in self.log if isinstance(a, Reserve) and a.job == job]
 
 
+@dataclass(frozen=True, slots=True)
+class Amdahl:
+    """A run time: `serial` seconds, and `work` seconds divided among the units."""
+
+    serial: float
+    work: float
+
+    def seconds(self, size: int) -> float:
+        return self.serial + self.work / size
+
+
+def waits(number: int, least: int, most: int = 0, **others: Any) -> QueuedJob:
+    """A job that waits; malleable from `least` to `most` units, where `most` is given."""
+    elastic = Elastic(least, most, others.pop("malleable", True)) if most else None
+    settings = {"priority": 16, "submitted": 0.0, **others}
+    return QueuedJob(id=number, request=Units(least), elastic=elastic, **settings)
+
+
+def runs(number: int, size: int, least: int = 0, most: int = 0, **others: Any) -> RunningJob:
+    """A job that runs on `size` units; malleable from `least` to `most` units, where these are given."""
+    elastic = Elastic(least, most, others.pop("malleable", True)) if most else None
+    settings = {"priority": 16, "started": -1000.0, "acted": -1000.0, **others}
+    return RunningJob(id=number, request=Units(size), elastic=elastic, **settings)
+
+
+def state(
+    total: int,
+    queued: Sequence[QueuedJob] = (),
+    running: Sequence[RunningJob] = (),
+    changes: Sequence[Change] = (),
+) -> State:
+    """A situation on a cluster that counts."""
+    cluster = CountingCluster(total)
+    for job in running:
+        cluster.hold(job.id, job.size)
+    return State(IndexedQueue(queued), RunningJobs(running), cluster, changes)
+
+
 class Kit:
     """What tests build with."""
 
@@ -158,6 +146,15 @@ class Kit:
     World = World
     Units = Units
     CountingCluster = CountingCluster
+    Amdahl = Amdahl
+    waits = staticmethod(waits)
+    runs = staticmethod(runs)
+    state = staticmethod(state)
+
+    @staticmethod
+    def answer(policy: Policy, situation: State, now: float = 0.0) -> list[Action]:
+        """What a policy answers, checked."""
+        return list(decide(policy, situation, now))
 
     @staticmethod
     def starts(
@@ -168,11 +165,9 @@ class Kit:
         changes: Sequence[Change] = (),
     ) -> list[int]:
         """Which jobs a policy starts at time 0; `limit` of a running job is what is left of it."""
-        cluster = CountingCluster(total)
-        cluster.held.update((job.id, job.size) for job in running)
-        records = {job.id: RunningJob(job.id, Units(job.size), -1.0, job.limit) for job in running}
-        state = State(IndexedQueue(job.queued() for job in waiting), records, cluster, changes)
-        return [action.job for action in policy.decide(state, 0.0) if isinstance(action, Start)]
+        records = [RunningJob(job.id, Units(job.size), -1.0, job.limit) for job in running]
+        situation = state(total, [job.queued() for job in waiting], records, changes)
+        return [action.job for action in decide(policy, situation, 0.0) if isinstance(action, Start)]
 
 
 @pytest.fixture(scope="session")

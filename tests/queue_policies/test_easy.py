@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from queue_policies.easy import Easy
-from queue_policies.records import Change, Happened
+from queue_policies.records import Change, Happened, Start
 
 ARRIVED, ENDED = Happened.ARRIVED, Happened.ENDED
 
@@ -53,6 +54,27 @@ def test_backfill(kit: Any, running: Any, waiting: Any, started: list[int]) -> N
 def test_the_head_is_told_when_it_starts(kit: Any) -> None:
     world = kit.World(Easy(), 4).run([kit.Job(1, 3, runtime=7, limit=100), kit.Job(2, 4, 1.0)])
     assert world.reserved(2) == [100.0]
+
+
+@pytest.mark.parametrize(
+    ("waiting", "expected"),
+    [
+        pytest.param((1, 4, 50.0), Start(2, 2), id="short: all that is free"),
+        pytest.param((1, 4, 500.0), Start(2, 1), id="long: what the head leaves"),
+    ],
+)
+def test_the_size_at_which_a_moldable_job_overtakes(kit: Any, waiting: Any, expected: Start) -> None:
+    """The head needs 3 of 4 at 100."""
+    least, most, limit = waiting
+    queue = [kit.waits(1, 3, limit=9.0), kit.waits(2, least, most, limit=limit)]
+    situation = kit.state(4, queue, [kit.runs(9, 2, end=100.0)])
+    assert expected in kit.answer(Easy(), situation)
+
+
+@pytest.mark.parametrize(("extra", "started"), [(True, [2]), (False, [])])
+def test_extra_units_are_a_setting(kit: Any, extra: bool, started: list[int]) -> None:
+    waiting = [kit.Job(1, 3, limit=10), kit.Job(2, 1, limit=500)]
+    assert kit.starts(Easy(extra=extra), waiting, [kit.Job(9, 2, limit=100)]) == started
 
 
 def test_alike_jobs_all_start(kit: Any) -> None:
@@ -113,3 +135,73 @@ def test_agrees_with_the_textbook(kit: Any, data: st.DataObject, total: int) -> 
     busy = [kit.Job(100 + n, size, limit=limit) for n, (size, limit) in enumerate(running)]
     queue = [kit.Job(n, size, limit=limit) for n, (size, limit) in enumerate(waiting, 1)]
     assert kit.starts(Easy(), queue, busy, total) == _textbook(total, running, waiting)
+
+
+class Kinds:
+    """A sketch of units of two kinds."""
+
+    def __init__(self, free: list[int], held: dict[int, tuple[int, int]]) -> None:
+        self._free = free
+        self._held = held
+
+    @property
+    def free(self) -> int:
+        return sum(self._free)
+
+    def fits(self, request: Any) -> bool:
+        return request.units <= self._free[request.kind]
+
+    def take(self, job: int, request: Any) -> bool:
+        if not self.fits(request):
+            return False
+        self._free[request.kind] -= request.units
+        self._held[job] = (request.kind, request.units)
+        return True
+
+    def holds(self, job: int) -> bool:
+        return job in self._held
+
+    def give(self, job: int) -> None:
+        kind, units = self._held.pop(job)
+        self._free[kind] += units
+
+    def mirror(self, other: Kinds, job: int) -> None:
+        kind, units = self._held[job] = other._held[job]
+        self._free[kind] -= units
+
+    def copy(self) -> Kinds:
+        return Kinds(list(self._free), dict(self._held))
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A request for units of a kind."""
+
+    kind: int
+    units: int
+
+    @property
+    def size(self) -> int:
+        return self.units
+
+
+@pytest.mark.parametrize(
+    ("waiting", "started"),
+    [
+        pytest.param([(1, 2, 500)], [2], id="what the head does not want"),
+        pytest.param([(0, 1, 500)], [], id="of the head's kind, too long"),
+        pytest.param([(0, 1, 50)], [2], id="of the head's kind, and short"),
+        pytest.param([(1, 3, 50), (1, 2, 500)], [3], id="short, but there are too few of its kind"),
+        pytest.param([(0, 1, 500), (0, 1, 500), (0, 1, 50)], [4], id="only short ones of that kind"),
+    ],
+)
+def test_the_heads_own_kind_is_kept_for_it(kit: Any, waiting: Any, started: list[int]) -> None:
+    """Of each kind there are 4; the head wants all of the first, of which 3 return at 100."""
+    queue = [replace(kit.waits(1, 1), request=Kind(0, 4), limit=10.0)]
+    for number, (kind, units, limit) in enumerate(waiting, 2):
+        queue.append(replace(kit.waits(number, 1), request=Kind(kind, units), limit=float(limit)))
+    running = [replace(kit.runs(8, 3, end=100.0), request=Kind(0, 3)), kit.runs(9, 2, end=900.0)]
+    situation = kit.state(8, queue, running)
+    situation.cluster.sketch = lambda: Kinds([1, 2], {8: (0, 3), 9: (1, 2)})
+    answer = Easy().decide(situation, 0.0)
+    assert [action.job for action in answer if isinstance(action, Start)] == started

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from dataclasses import dataclass
 from importlib import metadata
@@ -83,7 +84,7 @@ def test_an_unknown_policy_names_the_nearest(name: str, message: str) -> None:
     ("name", "settings", "message"),
     [
         pytest.param("patient", {"gpa": 1}, "unknown setting 'gpa'; did you mean 'gap'?", id="misspelt"),
-        pytest.param("easy", {"gap": 1}, "unknown setting 'gap'; it has none", id="none known"),
+        pytest.param("fcfs", {"gap": 1}, "unknown setting 'gap'; it has none", id="none known"),
         pytest.param(
             "patient",
             {"gap": "long"},
@@ -95,6 +96,18 @@ def test_an_unknown_policy_names_the_nearest(name: str, message: str) -> None:
             {"launcher_slots": True},
             "setting launcher_slots is True; it must be of type int, like its default 1",
             id="a truth value is no number",
+        ),
+        pytest.param(
+            "priority-elastic", {"gap": -1}, "setting gap is -1.0; it must be 0 or more", id="too small"
+        ),
+        pytest.param(
+            "priority-elastic", {"gap": math.nan}, "setting gap is nan; it must be 0 or more", id="NaN"
+        ),
+        pytest.param(
+            "water-filling",
+            {"objective": "fame"},
+            "setting objective is 'fame'; it must be one of weighted, mean, makespan, order",
+            id="none of the choices",
         ),
     ],
 )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from queue_policies.queue import IndexedQueue
+from queue_policies.queue import IndexedQueue, Line
 
 
 @given(
@@ -42,3 +43,41 @@ def test_refuses_an_id_twice(kit: Any) -> None:
 def test_refuses_to_remove_what_is_not_there() -> None:
     with pytest.raises(KeyError):
         IndexedQueue().remove(1)
+
+
+@given(
+    jobs=st.lists(
+        st.tuples(st.integers(0, 2000), st.integers(0, 2), st.integers(1, 99)), unique_by=lambda j: j[0]
+    ),
+    place=st.tuples(st.integers(-3, 1), st.integers(0, 2000)),
+    shorter=st.one_of(st.integers(0, 99).map(float), st.just(math.inf)),
+)
+def test_finds_the_next_short_job(kit: Any, jobs: Any, place: Any, shorter: float) -> None:
+    line = Line()
+    queued = [kit.waits(number, 1, priority=priority, limit=float(limit)) for number, priority, limit in jobs]
+    for job in queued:
+        line.add(job.order, job)
+    behind = [job for job in queued if job.order > place and (shorter == math.inf or job.limit < shorter)]
+    assert line.after(place, shorter) == min(behind, key=lambda job: job.order, default=None)
+
+
+def test_a_long_line_is_kept_in_blocks(kit: Any) -> None:
+    """Put in from behind and taken out from the middle; every 500th job is short."""
+    line = Line()
+    jobs = [kit.waits(number, 1, limit=1.0 if number % 500 == 0 else 9.0) for number in range(3000)]
+    for job in reversed(jobs):
+        line.add(job.order, job)
+    assert line.after((-16, 0), 5.0) == jobs[500]
+    for job in jobs[400:1100]:
+        line.remove(job.order)
+    assert line.after((-16, 0), 5.0) == jobs[1500]
+    assert line.after((-16, 2500), 5.0) is None
+    assert line.after((-16, 2999)) is None
+    assert list(line) == jobs[:400] + jobs[1100:]
+
+
+def test_classes_are_limited_by_size(kit: Any) -> None:
+    queue = IndexedQueue(kit.waits(number, size) for number, size in enumerate((4, 2, 2, 1, 3)))
+    assert [line.head.id for line in queue.classes(3)] == [3, 1, 4]
+    queue.remove(3)
+    assert [line.head.id for line in queue.classes(3)] == [1, 4]

@@ -298,8 +298,8 @@ def test_a_policy_is_asked_again_when_it_wished(scripted: Any) -> None:
             "'esy': unknown queue policy 'esy'; did you mean 'easy'?",
         ),
         (
-            {"queue-policy": "easy", "scheduler-settings": {"gap": 3}},
-            "'easy': queue policy easy: unknown setting 'gap'; it has none",
+            {"queue-policy": "fcfs", "scheduler-settings": {"gap": 3}},
+            "'fcfs': queue policy fcfs: unknown setting 'gap'; it has none",
         ),
     ],
 )

@@ -1,0 +1,107 @@
+"""What the schedulers of paper B's authors do where they differ from the papers: for comparison only.
+
+`Coded` is the Malleable policy as its code has it: what the head of the queue needs is not lowered while
+donors are walked, so that every candidate shrinks by as much as the head needs; the head starts at its min;
+the cool-down counts from the last resize, not from the start; and growth goes to who has most room.
+`SkippingBackfill` is the rigid backfilling of the second workload: it takes jobs out of the list that it
+walks, and so passes over the job behind each one that it starts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from queue_policies.records import Action, Grow, QueuedJob, RunningJob, Shrink, Start, State
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+COOLDOWN = 60.0
+
+
+def _most(job: QueuedJob | RunningJob) -> int:
+    return job.elastic.max if job.elastic else job.request.size
+
+
+def _least(job: QueuedJob | RunningJob) -> int:
+    return job.elastic.min if job.elastic else job.request.size
+
+
+@dataclass(frozen=True, slots=True)
+class Coded:
+    """Malleable as coded. Its EASY pass never backfills there, since all jobs declare the same time."""
+
+    name: ClassVar[str] = "malleable-as-coded"
+    cooldown: float = COOLDOWN
+
+    def decide(self, state: State, now: float) -> Sequence[Action]:
+        """Start in order; shrink for the head; grow with what is left."""
+        actions: list[Action] = []
+        free = state.cluster.sketch().free
+        head: QueuedJob | None = None
+        for job in state.queue:
+            if _least(job) > free:
+                head = job
+                break
+            size = min(_most(job), free)
+            actions.append(Start(job.id, size if job.elastic else None))
+            free -= size
+        candidates = [job for job in state.running.by_order() if self._takes_orders(job, now)]
+        if head is not None:
+            shrinks = list(_shrinks(candidates, head, free))
+            if shrinks:
+                return [*actions, *shrinks, Start(head.id, None, tuple(_donors(state, shrinks, head, free)))]
+        for job in sorted(candidates, key=lambda job: job.size - _most(job)):
+            if free and job.size < _most(job):
+                size = min(_most(job), job.size + free)
+                free -= size - job.size
+                actions.append(Grow(job.id, size))
+        return actions
+
+    def _takes_orders(self, job: RunningJob, now: float) -> bool:
+        malleable = job.elastic is not None and job.elastic.malleable
+        cool = job.acted <= job.started or now >= job.acted + self.cooldown
+        return malleable and job.heeds and cool
+
+
+def _donors(state: State, shrinks: Sequence[Shrink], head: QueuedJob, free: int) -> Iterator[int]:
+    """As many as the head needs; what the others give up is free."""
+    for each in shrinks:
+        if free >= _least(head):
+            return
+        free += state.running[each.job].size - each.size
+        yield each.job
+
+
+def _shrinks(candidates: Sequence[RunningJob], head: QueuedJob, free: int) -> Iterator[Shrink]:
+    need = _least(head) - free
+    if sum(job.size - _least(job) for job in candidates) < need:
+        return
+    for job in sorted(candidates, key=lambda job: _least(job) - job.size):
+        units = min(need, job.size - _least(job))
+        if units > 0:
+            yield Shrink(job.id, job.size - units)
+
+
+@dataclass(frozen=True, slots=True)
+class SkippingBackfill:
+    """Rigid backfilling as the artefact has it."""
+
+    name: ClassVar[str] = "backfill-as-coded"
+
+    def decide(self, state: State, now: float) -> Sequence[Action]:  # noqa: ARG002 - time plays no part
+        """Start what fits, but pass over the job behind each that starts."""
+        free = state.cluster.sketch().free
+        actions: list[Action] = []
+        passes = False
+        for job in state.queue:
+            if not free:
+                break
+            if passes:
+                passes = False
+            elif job.request.size <= free:
+                free -= job.request.size
+                actions.append(Start(job.id))
+                passes = True
+        return actions

@@ -1,0 +1,162 @@
+"""The history of an instance as a workload: what would another policy, or another size, have done with it?"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from queue_policies.simulator.errors import WorkloadError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from minicluster.instance.port import Instance
+    from queue_policies.simulator.job import Job
+    from queue_policies.simulator.workload import Workload
+
+NO_DUMP = "needed is the name of a cluster that is up, or a file that `minicluster down NAME --dump` wrote"
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """A job that has run. `elastic` is what its user attributes say of its sizes."""
+
+    submitted: float
+    started: float
+    ended: float
+    cores: int
+    limit: float
+    urgency: int
+    user: int
+    name: str
+    elastic: Mapping[str, Any] | None = None
+
+
+def of_instance(instance: Instance) -> tuple[list[Past], int]:
+    """What an instance has run, and how many cores it has."""
+    jobs = instance.jobs(limit=0)
+    past = [
+        Past(
+            job.t_submit,
+            job.t_run,
+            job.t_cleanup or job.t_inactive,
+            job.ncores,
+            job.duration,
+            job.urgency,
+            job.userid,
+            job.name,
+            _elastic(instance.job(job.id).attributes),
+        )
+        for job in jobs
+        if job.t_run and (job.t_cleanup or job.t_inactive) and job.ncores
+    ]
+    return past, instance.resources().all.cores
+
+
+def of_dump(path: str) -> list[Past]:
+    """What a dump of the embedded instance has run. Raises WorkloadError for anything else."""
+    from minicluster.embedded.dump import check
+    from minicluster.embedded.errors import DumpError
+
+    if not Path(path).exists():
+        raise WorkloadError(f"{path}: {NO_DUMP}")
+    try:
+        check(Path(path))
+    except DumpError as error:
+        raise WorkloadError(f"{error}; {NO_DUMP}") from error
+    uri = f"{Path(path).resolve().as_uri()}?mode=ro&immutable=1"
+    with contextlib.closing(sqlite3.connect(uri, uri=True)) as dump:
+        return list(_dumped(dump))
+
+
+def workload(past: Iterable[Past], total: int, name: str) -> Workload:
+    """The jobs in the order in which they were submitted, on so many cores.
+
+    An elastic job's other run times were never seen: it is taken to have run at an efficiency of 0.8, by
+    Amdahl's law.
+    """
+    from queue_policies.simulator.workload import Workload
+
+    ordered = sorted(past, key=lambda each: each.submitted)
+    if not ordered:
+        raise WorkloadError(f"{name}: none of its jobs has run yet")
+    if not total:
+        raise WorkloadError(f"{name}: a dump does not tell how many cores there were; say so with --size")
+    first = ordered[0].submitted
+    jobs = tuple(_job(number, each, first, total) for number, each in enumerate(ordered, 1))
+    return Workload(name, jobs, total, "cores")
+
+
+def _job(number: int, past: Past, first: float, total: int) -> Job:
+    from queue_policies.simulator.job import Job
+    from queue_policies.simulator.speedup import Amdahl, Fixed
+    from queue_policies.simulator.workloads import swf
+
+    run = max(past.ended - past.started, 0.0)
+    limit = max(past.limit, run) if past.limit else float("inf")
+    rigid = Job(
+        number,
+        past.submitted - first,
+        past.cores,
+        past.cores,
+        Fixed(run),
+        limit,
+        past.urgency,
+        past.user,
+        kind=past.name,
+    )
+    if past.elastic is None:
+        return rigid
+    from dataclasses import replace
+
+    least = min(int(past.elastic.get("min", past.cores)), past.cores)
+    most = min(max(int(past.elastic.get("max", past.cores)), past.cores), total)
+    parallel = swf.parallel_share(past.cores)
+    model = Amdahl(run / (1 - parallel + parallel / past.cores), parallel)
+    stretch = model.seconds(least) / run if run else 1.0
+    return replace(rigid, min=least, max=most, time=model, limit=limit * max(stretch, 1.0), malleable=True)
+
+
+def _dumped(dump: sqlite3.Connection) -> Iterator[Past]:
+    for jobid, user, text, resources in dump.execute("SELECT id, userid, jobspec, R FROM jobs ORDER BY id"):
+        times: dict[str, float] = {}
+        urgency = 16
+        rows = dump.execute("SELECT line FROM events WHERE job=? AND log='eventlog' ORDER BY seq", (jobid,))
+        for (line,) in rows:
+            event = json.loads(line)
+            times.setdefault(event["name"], event["timestamp"])
+            urgency = event.get("context", {}).get("urgency", urgency)
+        if resources and {"alloc", "finish"} <= set(times):
+            jobspec = json.loads(text)
+            system = jobspec["attributes"]["system"]
+            name = system.get("job", {}).get("name", "") or jobspec["tasks"][0]["command"][0]
+            yield Past(
+                times["submit"],
+                times["alloc"],
+                times["finish"],
+                _cores(json.loads(resources)),
+                float(system.get("duration", 0)),
+                urgency,
+                user,
+                name,
+                _elastic(jobspec["attributes"].get("user")),
+            )
+
+
+def _cores(resources: Mapping[str, Any]) -> int:
+    """How many cores an R (RFC 20) has."""
+    from broker_config.idset import decode
+
+    return sum(
+        len(decode(part["rank"])) * len(decode(part["children"].get("core", "")))
+        for part in resources["execution"]["R_lite"]
+    )
+
+
+def _elastic(attributes: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    elastic = (attributes or {}).get("elastic")
+    return elastic if isinstance(elastic, dict) else None

@@ -1,0 +1,41 @@
+"""`minicluster policies`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from minicluster.cli.tables import Output, show
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def policies(
+    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Only these.")] = None,
+    output: Output = "table",
+) -> None:
+    """List the queue policies, with what can be set and its defaults.
+
+    minicluster policies
+
+    minicluster policies priority-elastic --output json
+    """
+    from queue_policies import plugins
+    from queue_policies.simulator.selection import choices, row
+
+    for name in names or ():
+        plugins.load(name)
+    chosen = [each for each in choices() if not names or each.name in names]
+    if output == "json":
+        show([row(each) for each in chosen], (), output)
+        return
+    rows: list[dict[str, object]] = []
+    for each in chosen:
+        rows.append({"policy": each.name, "default": "", "description": each.description})
+        rows += [
+            {"policy": f"  {setting.name}", "default": setting.default, "description": setting.description}
+            for setting in each.settings
+        ]
+    show(rows, ("policy", "default", "description"), output)

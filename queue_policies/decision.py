@@ -1,0 +1,136 @@
+"""One decision, checked: an impossible answer is a defect that names policy, job and state.
+
+Both the simulator and an instance ask policies through `decide`.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from queue_policies.errors import PolicyDefect
+from queue_policies.records import Action, Grow, Reserve, Shrink, Start, State, WakeAt
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from queue_policies.policy import Policy
+    from queue_policies.records import RunningJob
+
+
+def decide(policy: Policy, state: State, now: float) -> Sequence[Action]:
+    """Ask the policy. Raises PolicyDefect where it raises or answers with an impossible action."""
+    try:
+        actions = policy.decide(state, now)
+    except Exception as error:
+        what = f"failed: {type(error).__name__}: {error}"
+        raise PolicyDefect(f"queue policy {policy.name} {what}; {described(state, now)}") from error
+    wrong = None
+    if not isinstance(actions, list | tuple):
+        wrong = f"answers {actions!r}, which is no list of actions"
+    elif actions:
+        wrong = _Checker(state, now).first_wrong(actions)
+    if wrong is not None:
+        raise PolicyDefect(f"queue policy {policy.name} {wrong}; {described(state, now)}")
+    return actions
+
+
+def stuck(policy: Policy, state: State, now: float) -> PolicyDefect:
+    """The defect of a policy that leaves jobs queued although nothing will happen any more."""
+    what = "starts none of the queued jobs, though nothing runs, and asks not to be woken"
+    return PolicyDefect(f"queue policy {policy.name} {what}; {described(state, now)}")
+
+
+def described(state: State, now: float) -> str:
+    """The state in words, for a message."""
+    first = ", ".join(f"{job.id} for {job.request.size}" for job in islice(state.queue, 3))
+    queued = f"{len(state.queue)} queued ({'first ' if len(state.queue) > 3 else ''}{first})" if first else ""
+    free, total = state.cluster.free, state.cluster.total
+    queued = queued or "no job queued"
+    return f"at {now:g} with {queued}, {len(state.running)} running, {free} of {total} units free"
+
+
+class _Checker:
+    """Goes through an answer as whoever carries it out will."""
+
+    def __init__(self, state: State, now: float) -> None:
+        self._state = state
+        self._now = now
+        self._free = state.cluster.free
+        self._started: set[int] = set()
+        self._resized: dict[int, int] = {}  # jobs by how much smaller they get
+
+    def first_wrong(self, actions: Sequence[Action]) -> str | None:
+        for action in actions:
+            wrong = self._start(action) if type(action) is Start else self._wrong(action)
+            if wrong is not None:
+                return wrong
+        return None
+
+    def _wrong(self, action: Action) -> str | None:
+        match action:
+            case Grow() | Shrink():
+                return self._resize(action)
+            case Reserve(job, at):
+                return None if at == at else f"reserves {at} for job {job}, which is no time"  # noqa: PLR0124
+            case WakeAt(time):
+                later = self._now < time < math.inf
+                return None if later else f"asks to be woken at {time:g}, which is no later time"
+        return f"answers {action!r}, which is no action"
+
+    def _start(self, action: Start) -> str | None:
+        if action.job in self._started:
+            return f"starts job {action.job} twice"
+        if action.job not in self._state.queue:
+            return f"starts job {action.job}, which is not queued"
+        job = self._state.queue[action.job]
+        size = job.request.size
+        if action.size is not None:
+            least, most = (job.elastic.min, job.elastic.max) if job.elastic else (size, size)
+            size = action.size
+            if not least <= size <= most:
+                return f"starts job {action.job} at {size} units, which runs at {_range(least, most)}"
+        for other in action.after:
+            if self._resized.get(other, 0) <= 0:
+                return f"starts job {action.job} after job {other} shrank, which it does not order before"
+        if size > self._free:
+            return f"starts job {action.job} at {size} units where {self._free} are free"
+        self._free -= size
+        self._started.add(action.job)
+        return None
+
+    def _resize(self, action: Grow | Shrink) -> str | None:
+        verb = "grows" if isinstance(action, Grow) else "shrinks"
+        if action.job not in self._state.running:
+            return f"{verb} job {action.job}, which does not run"
+        job = self._state.running[action.job]
+        returned = job.size - action.size
+        wrong = _unheard(job) or self._out_of_range(job, action)
+        if action.job in self._resized:
+            wrong = " after it resized it in the same answer"
+        if wrong:
+            return f"{verb} job {action.job} from {job.size} to {action.size} units{wrong}"
+        self._free += returned
+        self._resized[action.job] = returned
+        return None
+
+    def _out_of_range(self, job: RunningJob, action: Grow | Shrink) -> str | None:
+        least, most = (job.elastic.min, job.elastic.max) if job.elastic else (job.size, job.size)
+        if not least <= action.size <= most:
+            return f", which runs at {_range(least, most)}"
+        if action.size == job.size or (action.size > job.size) != isinstance(action, Grow):
+            return ", which is the wrong way"
+        if action.size - job.size > self._free:
+            return f" where {self._free} are free"
+        return None
+
+
+def _unheard(job: RunningJob) -> str | None:
+    if job.elastic is None or not job.elastic.malleable:
+        return ", which is not malleable"
+    return None if job.heeds else ", which does not heed orders now"
+
+
+def _range(least: int, most: int) -> str:
+    return f"{least} to {most}" if least != most else f"{least}"

@@ -1,0 +1,140 @@
+"""An answer of an elastic policy in the making: what has been ordered so far, and what it leaves.
+
+Sizes count. Whether free units suit a job is asked of the cluster's sketch where the job starts on units that
+are free now; what shrinking jobs will give back is counted, as their programs choose it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from queue_policies.records import Action, Grow, QueuedJob, RunningJob, Shrink, Start, State, WakeAt
+from queue_policies.walk import place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@dataclass(slots=True)
+class _Started:
+    job: QueuedJob
+    size: int
+    after: tuple[int, ...] = ()
+
+
+class Draft:
+    """Orders of one decision. A job's orders add up to one action."""
+
+    def __init__(self, state: State) -> None:
+        self._sketch = state.cluster.sketch()
+        self._promised = 0  # free units that growing jobs and waiting starts will take
+        self._returned: dict[int, int] = {}  # by shrinking jobs, and promised to none
+        self._started: dict[int, _Started] = {}
+        self._resized: dict[int, tuple[RunningJob, int]] = {}
+        self._wake = math.inf
+
+    @property
+    def idle(self) -> int:
+        """Units that are free now and promised to none."""
+        return self._sketch.free - self._promised
+
+    @property
+    def free(self) -> int:
+        """The same with those that shrinking jobs will give back."""
+        return self.idle + sum(self._returned.values())
+
+    @property
+    def started(self) -> int:
+        """How many jobs start."""
+        return len(self._started)
+
+    def starts(self, job: int) -> bool:
+        """Whether the queued job starts."""
+        return job in self._started
+
+    def size(self, job: RunningJob) -> int:
+        """A running job's size as ordered."""
+        order = self._resized.get(job.id)
+        return job.request.size if order is None else order[1]
+
+    def resized(self, job: int) -> bool:
+        """Whether a running job is ordered to another size."""
+        return job in self._resized
+
+    def start(self, job: QueuedJob, size: int) -> bool:
+        """Start the job: at `size`, or where the free units do not suit it, at a smaller one."""
+        if size > self.idle:
+            return self._start_later(job, size)
+        request = place(self._sketch, job, size)
+        if request is None:
+            return False
+        self._started[job.id] = _Started(job, request.size)
+        return True
+
+    def _start_later(self, job: QueuedJob, size: int) -> bool:
+        missing = size - self.idle
+        if size > self.free:
+            return False
+        self._promised += self.idle
+        donors = []
+        for donor in tuple(self._returned):
+            given = min(self._returned[donor], missing)
+            missing -= given
+            donors.append(donor)
+            self._returned[donor] -= given
+            if not self._returned[donor]:
+                del self._returned[donor]
+            if not missing:
+                break
+        self._started[job.id] = _Started(job, size, tuple(donors))
+        return True
+
+    def enlarge(self, job: QueuedJob, size: int) -> bool:
+        """Start a started job at a larger size, with units that are free now."""
+        started = self._started[job.id]
+        if size - started.size > self.idle:  # one that waits for others has taken all
+            return False
+        self._sketch.give(job.id)
+        request = place(self._sketch, job, size)
+        if request is None:
+            raise AssertionError(f"job {job.id} does not fit where it fitted")
+        larger = request.size > started.size
+        started.size = request.size
+        return larger
+
+    def shrink(self, job: RunningJob, size: int) -> None:
+        """Order the job to shrink."""
+        self._returned[job.id] = self._returned.get(job.id, 0) + self.size(job) - size
+        self._resized[job.id] = (job, size)
+
+    def grow(self, job: RunningJob, size: int) -> None:
+        """Order the job to grow, with units that are free now."""
+        self._promised += size - self.size(job)
+        self._resized[job.id] = (job, size)
+
+    def wake(self, time: float) -> None:
+        """Ask to decide again at this time, or earlier."""
+        self._wake = min(self._wake, time)
+
+    def answer(self, now: float) -> list[Action]:
+        """The actions: first the jobs that shrink, then those that start, then those that grow."""
+        actions: list[Action] = [*self._shrinks(), *self._starts(), *self._grows()]
+        if now < self._wake < math.inf:
+            actions.append(WakeAt(self._wake))
+        return actions
+
+    def _shrinks(self) -> Iterator[Shrink]:
+        for job, size in self._resized.values():
+            if size < job.request.size:
+                yield Shrink(job.id, size)
+
+    def _starts(self) -> Iterator[Start]:
+        for started in self._started.values():
+            yield Start(started.job.id, started.size if started.job.elastic else None, started.after)
+
+    def _grows(self) -> Iterator[Grow]:
+        for job, size in self._resized.values():
+            if size > job.request.size:
+                yield Grow(job.id, size)

@@ -1,0 +1,94 @@
+"""Run times learned from progress: how long a program takes at each size, from what its runs have shown.
+
+A run that made a share of its work in some time, at one size, tells how long all of it takes at this size.
+Through the sizes seen, T(n) = c + w / n is fitted by least squares with c and w not negative. Where one size
+was seen, the guess of `gain.Guess` goes through it; where none was, it stands by the time limit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from queue_policies.gain import UNLIMITED, Guess
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from queue_policies.records import RunTime
+
+
+@dataclass(slots=True)
+class _Seen:
+    """Of one program at one size: the shares of work made, and the seconds that they took."""
+
+    share: float = 0.0
+    seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class Learner:
+    """What was seen of each program; `serial` is the share that a guess takes not to run in parallel."""
+
+    serial: float = 0.05
+    _seen: dict[Hashable, dict[int, _Seen]] = field(default_factory=lambda: defaultdict(dict))
+    _fitted: dict[Hashable, tuple[float, float]] = field(default_factory=dict)
+
+    def observe(self, program: Hashable, size: int, share: float, seconds: float) -> None:
+        """A run of the program made this share of its work in these seconds, at this size."""
+        if share <= 0 or seconds <= 0:
+            return
+        seen = self._seen[program].setdefault(size, _Seen())
+        seen.share += share
+        seen.seconds += seconds
+        self._fitted.pop(program, None)
+
+    def estimate(self, program: Hashable, least: int, limit: float = math.inf) -> RunTime:
+        """What is known of the program, always as of now; `least` and `limit` are of the job that asks."""
+        return _Learned(self, program, Guess(limit if limit < math.inf else UNLIMITED, least, self.serial))
+
+    def fit(self, program: Hashable) -> tuple[float, float] | None:
+        """The program's c and w, or None where nothing was seen of it."""
+        if program not in self._fitted and self._seen.get(program):
+            self._fitted[program] = self._fit(self._seen[program])
+        return self._fitted.get(program)
+
+    def _fit(self, seen: dict[int, _Seen]) -> tuple[float, float]:
+        points = [(1 / size, each.seconds / each.share, each.share) for size, each in seen.items()]
+        if len(points) == 1:
+            (inverse, seconds, _) = points[0]
+            return self.serial * seconds, (1 - self.serial) * seconds / inverse
+        return _line(points)
+
+
+def _line(points: list[tuple[float, float, float]]) -> tuple[float, float]:
+    """Intercept and slope, none negative, of the least-squares line through weighted points."""
+    weight = sum(w for _, _, w in points)
+    mean_x = sum(w * x for x, _, w in points) / weight
+    mean_y = sum(w * y for _, y, w in points) / weight
+    spread = sum(w * (x - mean_x) ** 2 for x, _, w in points)
+    slope = sum(w * (x - mean_x) * (y - mean_y) for x, y, w in points) / spread
+    if slope <= 0:
+        return mean_y, 0.0
+    if slope * mean_x > mean_y:
+        return 0.0, sum(w * x * y for x, y, w in points) / sum(w * x * x for x, _, w in points)
+    return mean_y - slope * mean_x, slope
+
+
+@dataclass(frozen=True, slots=True)
+class _Learned:
+    """The present knowledge of one program, for one job."""
+
+    learner: Learner
+    program: Hashable
+    guess: Guess
+
+    def seconds(self, size: int) -> float:
+        """From start to end at this size."""
+        fitted = self.learner.fit(self.program)
+        if fitted is None:
+            return self.guess.seconds(size)
+        constant, work = fitted
+        return constant + work / size

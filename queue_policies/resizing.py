@@ -1,0 +1,69 @@
+"""What policies that shrink and grow running jobs have in common."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from queue_policies.walk import malleable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from queue_policies.draft import Draft
+    from queue_policies.records import RunningJob, State
+
+
+class Movable:
+    """The running jobs that can be resized now. The others' gaps, where they matter, are when to wake."""
+
+    def __init__(self, state: State, draft: Draft, now: float, gap: float) -> None:
+        self._draft = draft
+        self._gap = gap
+        heeding = [job for job in state.running.by_order() if malleable(job)]
+        self.open = [job for job in heeding if now >= job.acted + gap]
+        self._blocked = [job for job in heeding if now < job.acted + gap]
+
+    def surplus(self, job: RunningJob) -> int:
+        """How much the job can give up."""
+        return self._draft.size(job) - job.elastic.min if job.elastic else 0
+
+    def room(self, job: RunningJob) -> int:
+        """How much more the job can hold."""
+        return job.elastic.max - self._draft.size(job) if job.elastic else 0
+
+    def gather(self, donors: Iterable[RunningJob], need: int) -> bool:
+        """Shrink the donors, in this order, until they give up what is needed; none if that is too much."""
+        givers = [(job, self.surplus(job)) for job in donors]
+        if sum(surplus for _, surplus in givers) < need:
+            return False
+        for job, surplus in givers:
+            given = min(need, surplus)
+            if given > 0:
+                self._draft.shrink(job, self._draft.size(job) - given)
+                need -= given
+        return True
+
+    def spread(
+        self,
+        receivers: Iterable[RunningJob],
+        largest: Callable[[RunningJob], int] | None = None,
+        most: float = math.inf,
+    ) -> None:
+        """Grow the receivers, in this order, with what is free.
+
+        Each grows to its largest size or to a smaller one, and all together take at most so many units.
+        """
+        for job in receivers:
+            room = self.room(job) if largest is None else largest(job) - job.size
+            given = int(min(room, self._draft.idle, most))
+            if given > 0 and not self._draft.resized(job.id):
+                self._draft.grow(job, job.size + given)
+                most -= given
+
+    def wake(self, waiting: bool) -> None:
+        """Decide again when the gap of one ends that could then give to those waiting, or take free units."""
+        idle = self._draft.idle > 0
+        for job in self._blocked:
+            if (waiting and self.surplus(job) > 0) or (idle and self.room(job) > 0):
+                self._draft.wake(job.acted + self._gap)

@@ -1,0 +1,60 @@
+"""The jobs that hold resources: whoever runs a policy keeps them in one of these."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from queue_policies.records import RunningJob
+
+
+class RunningJobs:
+    """By id, by the ends of their time limits, and in the queue's order. Set a record anew to change it."""
+
+    def __init__(self, jobs: Iterable[RunningJob] = ()) -> None:
+        self._jobs: dict[int, RunningJob] = {}
+        self._ends: list[tuple[float, int]] = []
+        self._orders: list[tuple[int, int]] = []
+        for job in jobs:
+            self[job.id] = job
+
+    def __len__(self) -> int:
+        return len(self._jobs)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._jobs)
+
+    def __getitem__(self, job: int) -> RunningJob:
+        return self._jobs[job]
+
+    def __contains__(self, job: object) -> bool:
+        return job in self._jobs
+
+    def __setitem__(self, job: int, record: RunningJob) -> None:
+        old = self._jobs.get(job)
+        if old is None or old.end != record.end or old.priority != record.priority:
+            self.pop(job)
+            insort(self._ends, (record.end, job))
+            insort(self._orders, record.order)
+        self._jobs[job] = record
+
+    def pop(self, job: int) -> RunningJob | None:
+        """Take a job out, if it is there."""
+        record = self._jobs.pop(job, None)
+        if record is not None:
+            del self._ends[bisect_left(self._ends, (record.end, job))]
+            del self._orders[bisect_left(self._orders, record.order)]
+        return record
+
+    def by_end(self) -> list[RunningJob]:
+        """By the ends of their time limits, then by id."""
+        jobs = self._jobs
+        return [jobs[job] for _, job in self._ends]
+
+    def by_order(self) -> list[RunningJob]:
+        """By priority descending, then id ascending, as the queue is ordered."""
+        jobs = self._jobs
+        return [jobs[job] for _, job in self._orders]

@@ -1,0 +1,26 @@
+"""What policies know of the jobs, and what goes wrong, in one simulation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from queue_policies.simulator.errors import SimulationError
+from queue_policies.simulator.estimate import Estimates
+
+if TYPE_CHECKING:
+    from queue_policies.simulator.failure import Failures
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """`refusals` is the share of orders that programs refuse; `seed` draws all that is left to chance."""
+
+    estimates: Estimates = field(default_factory=Estimates)
+    refusals: float = 0.0
+    failures: Failures | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.refusals < 1:
+            raise SimulationError(f"refusals are {self.refusals:g}; needed is a share from 0 to below 1")

@@ -1,0 +1,382 @@
+"""What runs: the simulated jobs that hold units, how far they are, and the orders that they are amid."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from queue_policies.counting import CountingCluster, Units
+from queue_policies.learning import Learner
+from queue_policies.queue import IndexedQueue
+from queue_policies.records import Change, Elastic, Happened, QueuedJob, RunningJob
+from queue_policies.running import RunningJobs
+from queue_policies.simulator.calendar import Calendar, Event, Kind
+from queue_policies.simulator.failure import Fate
+from queue_policies.simulator.outcome import End, JobOutcome
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from queue_policies.records import RunTime
+    from queue_policies.simulator.circumstances import Circumstances
+    from queue_policies.simulator.job import Job
+    from queue_policies.simulator.workload import Workload
+
+
+@dataclass(slots=True)
+class _Order:
+    """A resize under way. Of what a shrinking job gives up, `promised` is for starters by id."""
+
+    size: int
+    pause: float
+    refused: bool
+    spare: int = 0  # what it gives up and nobody was promised
+    promised: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Run:
+    """One job's run. From `since` on it computes at `size`, where the whole job takes `per` seconds."""
+
+    job: Job
+    started: float
+    begun: float = 0.0  # where it was started again: the last time
+    size: int = 0
+    left: float = 1.0
+    since: float = 0.0
+    per: float = 0.0
+    version: int = 0
+    order: _Order | None = None
+    ended: float | None = None
+    end: End = "completed"
+    sizes: list[tuple[float, int]] = field(default_factory=list)
+    grows: int = 0
+    shrinks: int = 0
+    refusals: int = 0
+    restarts: int = 0
+    idle: float = 0.0
+
+    def left_at(self, now: float) -> float:
+        """The share of the work that is left."""
+        return max(0.0, self.left - max(0.0, now - self.since) / self.per) if self.per else 0.0
+
+    def outcome(self, ended: float) -> JobOutcome:
+        """What became of it."""
+        job = self.job
+        return JobOutcome(
+            job.id,
+            job.kind,
+            job.user,
+            job.priority,
+            job.submitted,
+            self.started,
+            ended,
+            self.end,
+            tuple(self.sizes),
+            self.grows,
+            self.shrinks,
+            self.refusals,
+            self.restarts,
+            self.idle,
+        )
+
+
+@dataclass(slots=True)
+class _Starter:
+    """A job that starts at `size` once all of `donors` have shrunk."""
+
+    queued: QueuedJob
+    size: int
+    donors: set[int]
+
+
+class Execution:
+    """Carries out what policies answer, and what follows from it in time."""
+
+    def __init__(self, workload: Workload, calendar: Calendar, circumstances: Circumstances) -> None:
+        self.queue = IndexedQueue()
+        self.running = RunningJobs()
+        self.cluster = CountingCluster(workload.total)
+        self.shrinking = 0  # orders to shrink that are under way
+        self.malleable = 0  # malleable jobs that run
+        self.outcomes: dict[int, JobOutcome] = {}
+        self._cost = workload.cost
+        self._calendar = calendar
+        self._estimates = circumstances.estimates
+        self._learner = Learner() if circumstances.estimates.learned else None
+        self._refusals = circumstances.refusals
+        self._random = random.Random(circumstances.seed)  # noqa: S311 - a simulation's
+        self._failures = circumstances.failures
+        self._fate = Fate(circumstances.failures, circumstances.seed) if circumstances.failures else None
+        if self._fate is not None:
+            calendar.add(self._fate.next_after(0.0, workload.total), Kind.FAILS)
+        self._jobs = {job.id: job for job in workload.jobs}
+        self._runs: dict[int, _Run] = {}
+        self._failed: dict[int, _Run] = {}  # queued again
+        self._handlers: dict[Kind, Callable[[_Run, float], Change | None]] = {
+            Kind.ENDS: self._end,
+            Kind.REPORTS: self._observe,
+            Kind.RESIZED: self._ordered,
+            Kind.REGISTERS: self._register,
+        }
+        self._starters: dict[int, _Starter] = {}
+        self._units = [Units(size) for size in range(workload.total + 1)]
+
+    @property
+    def active(self) -> bool:
+        """Whether any job runs, or will run once others have shrunk."""
+        return bool(self._runs or self._starters)
+
+    def arrive(self, job: Job) -> Change:
+        """The job may start from now on."""
+        most = min(job.max, len(self._units) - 1)
+        elastic = Elastic(job.min, most, job.malleable) if job.min < most else None
+        self.queue.add(
+            QueuedJob(
+                job.id,
+                job.priority,
+                self._units[job.min],
+                job.submitted,
+                job.limit,
+                job.user,
+                elastic,
+                self._estimate(job),
+            )
+        )
+        return Change(Happened.ARRIVED, job.id)
+
+    def _estimate(self, job: Job) -> RunTime | None:
+        if self._learner is None:
+            return self._estimates.of(job)
+        return self._learner.estimate(job.kind or job.id, job.min, job.limit)
+
+    def start(self, job_id: int, size: int | None, after: tuple[int, ...], now: float) -> None:
+        """Start a queued job, or note that it will start after others have shrunk."""
+        queued = self.queue.remove(job_id)
+        wanted = queued.request.size if size is None else size
+        donors = {donor for donor in after if self._runs[donor].order is not None}
+        if not donors:
+            self._begin(queued, wanted, now)
+            return
+        missing = wanted
+        for donor in sorted(donors):
+            order = self._runs[donor].order
+            if order is not None:
+                taken = min(order.spare, missing)
+                order.spare -= taken
+                order.promised[job_id] = taken
+                missing -= taken
+        self.cluster.hold(job_id, missing)
+        self._starters[job_id] = _Starter(queued, wanted, donors)
+
+    def resize(self, job_id: int, size: int, now: float) -> None:
+        """Order a running job to another size."""
+        run = self._runs[job_id]
+        took = self._cost.resize(run.job, run.size, size)
+        refused = self._refusals > 0 and self._random.random() < self._refusals
+        shrinks = size < run.size
+        delay = took.delay + (self._cost.release if shrinks and took.delay else 0.0)
+        if not shrinks:
+            self._hold(run, size, now)
+        if not delay and not refused:
+            self._resized(run, size, took.pause, now)
+            return
+        run.order = _Order(size, took.pause, refused, run.size - size if shrinks else 0)
+        self.shrinking += shrinks
+        self.running[job_id] = replace(self.running[job_id], heeds=False)
+        self._calendar.add(now + delay, Kind.RESIZED, job_id, run.version)
+
+    def happen(self, event: Event) -> Sequence[Change]:
+        """Let an event happen; return what a policy is to know of it."""
+        if event.job < 0:
+            return self._fail(event.time) if event.kind is Kind.FAILS else self._repaired()
+        change = self._happen(event)
+        return () if change is None else (change,)
+
+    def _happen(self, event: Event) -> Change | None:
+        run = self._runs.get(event.job)
+        if run is None or run.version != event.version:
+            return None
+        if event.kind is Kind.RETURNS:
+            return self._return(run, event.time)
+        if run.ended is not None:
+            return None
+        return self._handlers[event.kind](run, event.time)
+
+    def _begin(self, queued: QueuedJob, size: int, now: float) -> None:
+        job = self._jobs[queued.id]
+        run = self._failed.pop(job.id) if job.id in self._failed else _Run(job, now)
+        self._runs[job.id] = run
+        run.begun = now
+        self.malleable += job.malleable
+        pause = self._cost.start(job, size)
+        if run.restarts and self._failures is not None:
+            pause += self._failures.restart
+        self._hold(run, size, now)
+        heeds = job.malleable and not self._cost.registration
+        self.running[job.id] = RunningJob(
+            job.id,
+            self._units[size],
+            now,
+            now + job.limit,
+            queued.elastic,
+            job.priority,
+            job.submitted,
+            job.user,
+            now + pause,
+            heeds,
+            None if queued.estimate is None else run.left,
+            now + pause,
+            queued.estimate,
+        )
+        self._pace(run, size, pause, now)
+        if job.malleable and not heeds:
+            self._calendar.add(now + self._cost.registration, Kind.REGISTERS, job.id, run.version)
+
+    def _pace(self, run: _Run, size: int, pause: float, now: float) -> None:
+        """Compute at this size after the pause; find the end anew."""
+        job = run.job
+        if run.size:
+            self._observe(run, now)
+            run.left = run.left_at(now)
+        run.size = size
+        run.per = job.time.seconds(size)
+        run.since = now + pause
+        run.idle += pause
+        run.version += 1
+        end = run.since + run.left * run.per
+        run.end = "completed" if end <= run.begun + job.limit else "timeout"
+        self._calendar.add(min(end, run.begun + job.limit), Kind.ENDS, job.id, run.version)
+        if self._learner is not None:
+            self._calendar.add(run.since + self._estimates.report, Kind.REPORTS, job.id, run.version)
+
+    def _register(self, run: _Run, now: float) -> Change:  # noqa: ARG002 - as the other handlers
+        job = run.job.id
+        self.running[job] = replace(self.running[job], heeds=run.order is None)
+        return Change(Happened.REGISTERED, job)
+
+    def _observe(self, run: _Run, now: float) -> None:
+        """Learn from what the job did at its present size."""
+        if self._learner is not None and now > run.since and run.per:
+            seconds = now - run.since
+            self._learner.observe(run.job.kind or run.job.id, run.size, seconds / run.per, seconds)
+
+    def _hold(self, run: _Run, size: int, now: float) -> None:
+        self.cluster.hold(run.job.id, size)
+        run.sizes.append((now, size))
+
+    def _resized(self, run: _Run, size: int, pause: float, now: float) -> None:
+        if size < run.size:
+            run.shrinks += 1
+            self._hold(run, size, now)
+        else:
+            run.grows += 1
+        self._pace(run, size, pause, now)
+        record = self.running[run.job.id]
+        self.running[run.job.id] = replace(
+            record,
+            request=Units(size),
+            acted=now + pause,
+            heeds=True,
+            remaining=None if record.estimate is None else run.left,
+            measured=now + pause,
+        )
+
+    def _ordered(self, run: _Run, now: float) -> Change:
+        """An order is done, or refused."""
+        job, order = run.job.id, run.order
+        if order is None:
+            raise AssertionError(f"job {job} is amid no order")
+        run.order = None
+        self.shrinking -= order.size < run.size
+        if not order.refused:
+            self._resized(run, order.size, order.pause, now)
+            self._fulfil(job, order, now)
+            return Change(Happened.RESIZED, job)
+        run.refusals += 1
+        if order.size > run.size:
+            self._hold(run, run.size, now)
+        for starter in order.promised:
+            self._cancel(starter, job)
+        self.running[job] = replace(self.running[job], acted=now, heeds=True)
+        return Change(Happened.REFUSED, job)
+
+    def _fulfil(self, donor: int, order: _Order, now: float) -> None:
+        """Give those who wait for a donor what they were promised; start whoever has all."""
+        for job, units in order.promised.items():
+            starter = self._starters[job]
+            self.cluster.hold(job, self.cluster.held[job] + units)
+            starter.donors.discard(donor)
+            if not starter.donors:
+                del self._starters[job]
+                self._begin(starter.queued, starter.size, now)
+
+    def _cancel(self, job: int, refused_by: int) -> None:
+        """A start is off: the job is queued again, and what it had or was promised is nobody's."""
+        starter = self._starters.pop(job)
+        self.cluster.release(job)
+        self.queue.add(starter.queued)
+        for donor in starter.donors - {refused_by}:
+            order = self._runs[donor].order
+            if order is not None:
+                order.spare += order.promised.pop(job)
+
+    def _end(self, run: _Run, now: float) -> Change | None:
+        run.ended = now
+        self._observe(run, now)
+        if not self._cost.release:
+            return self._return(run, now)
+        self.running[run.job.id] = replace(self.running[run.job.id], heeds=False)
+        self._calendar.add(now + self._cost.release, Kind.RETURNS, run.job.id, run.version)
+        return None
+
+    def _return(self, run: _Run, now: float) -> Change:
+        """The job's units are free."""
+        self._leave(run, now)
+        self.outcomes[run.job.id] = run.outcome(now if run.ended is None else run.ended)
+        return Change(Happened.ENDED, run.job.id)
+
+    def _leave(self, run: _Run, now: float) -> None:
+        job = run.job.id
+        del self._runs[job]
+        self.malleable -= run.job.malleable
+        self.running.pop(job)
+        self.cluster.release(job)
+        run.sizes.append((now, 0))
+        order, run.order = run.order, None
+        if order is not None:
+            self.shrinking -= order.size < run.size
+            self._fulfil(job, order, now)
+
+    def _fail(self, now: float) -> Sequence[Change]:
+        """A unit fails; its job is queued again."""
+        fate, failures = self._fate, self._failures
+        if fate is None or failures is None:
+            raise AssertionError("nothing fails here")
+        cluster = self.cluster
+        self._calendar.add(fate.next_after(now, cluster.total), Kind.FAILS)
+        alive = [(job, cluster.held[job]) for job, run in self._runs.items() if run.ended is None]
+        if cluster.free + len(alive) < 1:
+            return ()
+        job = fate.hit(cluster.free, alive)
+        cluster.resize(cluster.total - 1)
+        self._calendar.add(now + failures.repair, Kind.REPAIRED)
+        changes = [Change(Happened.CLUSTER)]
+        if job is None:
+            return changes
+        run = self._runs[job]
+        computed = max(0.0, now - run.since)
+        lost = computed % failures.checkpoint if failures.checkpoint else computed
+        run.left = min(1.0, run.left_at(now) + lost / run.per) if failures.checkpoint and run.per else 1.0
+        run.idle += lost
+        run.restarts += 1
+        run.version += 1
+        run.size = 0
+        self._leave(run, now)
+        self._failed[job] = run
+        return [*changes, Change(Happened.ENDED, job), self.arrive(run.job)]
+
+    def _repaired(self) -> Sequence[Change]:
+        self.cluster.resize(self.cluster.total + 1)
+        return (Change(Happened.CLUSTER),)

@@ -1,0 +1,110 @@
+"""Many simulations: every policy on every seed of a workload, over several processes."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from typing import TYPE_CHECKING
+
+from queue_policies.simulator.circumstances import Circumstances
+from queue_policies.simulator.errors import SimulationError
+from queue_policies.simulator.estimate import Estimates
+from queue_policies.simulator.loop import simulate
+from queue_policies.simulator.metrics import Metrics, mean, measure
+from queue_policies.simulator.selection import policy_named
+from queue_policies.simulator.workloads import catalogue
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from queue_policies.simulator.failure import Failures
+    from queue_policies.simulator.outcome import Outcome
+    from queue_policies.simulator.workload import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to simulate: policies and the workload by their words, on `total` units (0: its own).
+
+    A `workload` that is at hand already stands for the word. `known`, `error` and `learned`: see Estimates.
+    """
+
+    word: str
+    policies: tuple[str, ...]
+    seeds: tuple[int, ...] = (0,)
+    total: int = 0
+    known: bool = True
+    error: float = 0.0
+    learned: bool = False
+    refusals: float = 0.0
+    failures: Failures | None = None
+    workload: Workload | None = field(default=None, repr=False)
+
+    def made(self, seed: int) -> Workload:
+        """The workload of a seed."""
+        return self.workload or catalogue.load(self.word, seed, self.total)
+
+    def circumstances(self, seed: int) -> Circumstances:
+        """What policies know, and what goes wrong, with this seed."""
+        return Circumstances(
+            Estimates(self.known, self.error, seed, self.learned), self.refusals, self.failures, seed
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One policy on one seed."""
+
+    policy: str
+    seed: int
+    outcome: Outcome
+    metrics: Metrics
+
+
+def run(plan: Plan, processes: int = 0, done: Callable[[int, int], None] | None = None) -> list[Run]:
+    """Simulate all of a plan: by policy, then by seed. `processes`: 0 is one a core.
+
+    Raises what the workload, a policy or its settings are wrong with, before anything runs where that shows.
+    """
+    for word in plan.policies:
+        policy_named(word)
+    tasks = [(word, seed) for word in plan.policies for seed in plan.seeds]
+    plan.made(plan.seeds[0])
+    tell = done or (lambda _done, _all: None)
+    workers = min(processes or os.cpu_count() or 1, len(tasks))
+    if workers == 1:
+        return list(_here(plan, tasks, tell))
+    with ProcessPoolExecutor(workers, mp_context=get_context("forkserver")) as pool:
+        waiting = {pool.submit(_one, plan, *task): task for task in tasks}
+        finished: dict[tuple[str, int], Run] = {}
+        try:
+            for future in as_completed(waiting):
+                finished[waiting[future]] = future.result()
+                tell(len(finished), len(tasks))
+        except BrokenProcessPool as error:
+            raise SimulationError(
+                "a simulating process was killed, perhaps for its memory; use fewer --jobs"
+            ) from error
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+    return [finished[task] for task in tasks]
+
+
+def means(runs: Sequence[Run]) -> dict[str, dict[str, float]]:
+    """The mean metrics of each policy, in the order of the policies."""
+    policies = dict.fromkeys(run.policy for run in runs)
+    return {policy: mean(run.metrics for run in runs if run.policy == policy) for policy in policies}
+
+
+def _here(plan: Plan, tasks: Sequence[tuple[str, int]], tell: Callable[[int, int], None]) -> Iterator[Run]:
+    for number, task in enumerate(tasks, 1):
+        yield _one(plan, *task)
+        tell(number, len(tasks))
+
+
+def _one(plan: Plan, word: str, seed: int) -> Run:
+    outcome = simulate(plan.made(seed), policy_named(word), plan.circumstances(seed))
+    return Run(word, seed, outcome, measure(outcome))

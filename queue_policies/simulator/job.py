@@ -1,0 +1,92 @@
+"""A job of a workload, as the simulator knows it and as nobody else does: with its true run time."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from queue_policies.simulator.errors import WorkloadError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from queue_policies.simulator.speedup import SpeedUp
+
+PRIORITY = 16  # Flux's default urgency
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What somebody submits. Sizes are in the cluster's units; `time` gives the whole job's true seconds.
+
+    A job is rigid where min = max, else moldable, and malleable where it also says so. `redistribution`:
+    seconds of moving its data at a resize. `kind` is a word for reports.
+    """
+
+    id: int
+    submitted: float
+    min: int
+    max: int
+    time: SpeedUp
+    limit: float = math.inf
+    priority: int = PRIORITY
+    user: int = 0
+    malleable: bool = False
+    redistribution: float = 0.0
+    kind: str = ""
+
+
+def checked(jobs: Iterable[Job], total: int, source: str) -> tuple[Job, ...]:
+    """Return the jobs by submission, then id. Raises WorkloadError, naming the source, for what cannot be."""
+    if total < 1:
+        raise WorkloadError(f"{source}: a cluster of {total} units; at least one is needed")
+    ordered = tuple(jobs)
+    if not ordered:
+        raise WorkloadError(f"{source}: there is no job in it")
+    for job in ordered:
+        fault = _fault(job, total)
+        if fault:
+            raise WorkloadError(f"{source}: job {job.id}: {fault}")
+    _check_order(ordered, source)
+    return ordered
+
+
+def _check_order(jobs: Sequence[Job], source: str) -> None:
+    seen: set[int] = set()
+    before, last = -math.inf, -1
+    for job in jobs:
+        if job.id in seen:
+            raise WorkloadError(f"{source}: job {job.id} is there twice; each id must be there once")
+        seen.add(job.id)
+        if job.submitted < before:
+            raise WorkloadError(
+                f"{source}: job {job.id} was submitted at {job.submitted:g} s, and the one before it at "
+                f"{before:g} s; jobs must be sorted by submission"
+            )
+        if job.id < last:
+            raise WorkloadError(
+                f"{source}: job {job.id} comes after job {last}; ids must rise with submission, as they "
+                "break ties"
+            )
+        before, last = job.submitted, job.id
+
+
+def _fault(job: Job, total: int) -> str:  # noqa: PLR0911 - a line each
+    if not math.isfinite(job.submitted) or job.submitted < 0:
+        return f"submitted at {job.submitted:g} s; needed is a time from 0 on"
+    if job.min < 1:
+        return f"min is {job.min}; at least one unit is needed"
+    if job.min > job.max:
+        return f"min is {job.min} and max {job.max}; min must not be larger"
+    if job.min > total:
+        return f"needs {job.min} units, and the cluster has {total}"
+    if math.isnan(job.limit) or job.limit <= 0:
+        return f"a time limit of {job.limit:g} s; needed is one above 0"
+    if not math.isfinite(job.redistribution) or job.redistribution < 0:
+        return f"redistribution takes {job.redistribution:g} s; needed is a time from 0 on"
+    for size in (job.min,) if job.min == job.max else (job.min, min(job.max, total)):
+        seconds = job.time.seconds(size)
+        if not math.isfinite(seconds) or seconds < 0:
+            return f"runs for {seconds:g} s on {size}; needed is a time from 0 on"
+    return ""

@@ -1,0 +1,74 @@
+"""Results as rows: one a run with its metrics, one a job; as CSV and Parquet files."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import importlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from queue_policies.simulator.errors import OutputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from queue_policies.simulator.experiment import Run
+
+JOB_COLUMNS = (
+    "workload", "policy", "seed", "job", "kind", "user", "priority", "submitted", "started", "ended", "end",
+    "wait", "turnaround", "first_size", "last_size", "unit_seconds", "grows", "shrinks", "refusals",
+    "restarts", "idle",
+)  # fmt: skip
+
+
+def run_rows(runs: Sequence[Run]) -> Iterator[dict[str, Any]]:
+    """A row a run: workload, policy, seed, and every metric."""
+    for run in runs:
+        yield {
+            "workload": run.outcome.workload,
+            "policy": run.policy,
+            "seed": run.seed,
+            "decisions": run.outcome.decisions,
+        } | dataclasses.asdict(run.metrics)
+
+
+def job_rows(runs: Sequence[Run]) -> Iterator[tuple[Any, ...]]:
+    """A row a job of each run: JOB_COLUMNS."""
+    for run in runs:
+        workload, policy, seed = run.outcome.workload, run.policy, run.seed
+        for job in run.outcome.jobs:
+            yield (
+                workload, policy, seed, job.id, job.kind, job.user, job.priority, job.submitted, job.started,
+                job.ended, job.end, job.wait, job.turnaround, job.sizes[0][1], job.sizes[-2][1], job.held(),
+                job.grows, job.shrinks, job.refusals, job.restarts, job.idle,
+            )  # fmt: skip
+
+
+def write_csv(path: str, runs: Sequence[Run]) -> None:
+    """Write a row a job. Raises OutputError."""
+    try:
+        with Path(path).open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(JOB_COLUMNS)
+            writer.writerows(job_rows(runs))
+    except OSError as error:
+        raise OutputError(f"{path}: {error.strerror or error}") from error
+
+
+def write_parquet(path: str, runs: Sequence[Run]) -> None:
+    """Write a row a job. Raises OutputError, also where pyarrow is not installed."""
+    try:
+        arrow: Any = importlib.import_module("pyarrow")
+        parquet: Any = importlib.import_module("pyarrow.parquet")
+    except ImportError as error:
+        raise OutputError(
+            f"{path}: writing Parquet needs pyarrow, which is not installed: "
+            "pip install 'minicluster[parquet]'"
+        ) from error
+    columns = dict(zip(JOB_COLUMNS, zip(*job_rows(runs), strict=True), strict=True))
+    try:
+        with Path(path).open("wb") as file:
+            parquet.write_table(arrow.table(columns), file)
+    except OSError as error:
+        raise OutputError(f"{path}: {error.strerror or error}") from error

@@ -1,0 +1,80 @@
+"""What became of the jobs of one simulation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+End = Literal["completed", "timeout"]
+
+
+class JobOutcome(NamedTuple):
+    """One job. `sizes` are the units that it held from each time on, the last one 0 at their return.
+
+    `idle` are the seconds for which it held units without progress: its start, its resizes, and work that was
+    lost with a node.
+    """
+
+    id: int
+    kind: str
+    user: int
+    priority: int
+    submitted: float
+    started: float
+    ended: float
+    end: End
+    sizes: tuple[tuple[float, int], ...]
+    grows: int = 0
+    shrinks: int = 0
+    refusals: int = 0
+    restarts: int = 0
+    idle: float = 0.0
+
+    @property
+    def wait(self) -> float:
+        """Seconds from submission to (first) start; paper A calls it response time."""
+        return self.started - self.submitted
+
+    @property
+    def turnaround(self) -> float:
+        """Seconds from submission to end; paper A calls it completion time."""
+        return self.ended - self.submitted
+
+    def spans(self) -> Iterator[tuple[float, float, int]]:
+        """From, to, and the units held between them."""
+        for (begin, size), (end, _) in zip(self.sizes, self.sizes[1:], strict=False):
+            if size and end > begin:
+                yield begin, end, size
+
+    def held(self) -> float:
+        """Units times seconds."""
+        if len(self.sizes) == 2:  # most jobs, and there may be many
+            (begin, size), (end, _) = self.sizes
+            return (end - begin) * size
+        return sum((end - begin) * size for begin, end, size in self.spans())
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One run: the jobs in the order of their submission, and how often the policy was asked."""
+
+    workload: str
+    policy: str
+    seed: int
+    total: int
+    unit: str
+    jobs: tuple[JobOutcome, ...]
+    decisions: int
+
+    @property
+    def begin(self) -> float:
+        """When the first job was submitted."""
+        return min(job.submitted for job in self.jobs)
+
+    @property
+    def last_end(self) -> float:
+        """When the last job ended."""
+        return max(job.ended for job in self.jobs)

@@ -1,0 +1,52 @@
+"""Who held which units when: places for jobs of a simulation that only counted."""
+
+from __future__ import annotations
+
+import heapq
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from queue_policies.simulator.outcome import JobOutcome, Outcome
+
+Rectangle = tuple[float, float, int, int, int]
+"""From, to, first unit, number of units, and the job's place in the outcome."""
+
+
+def rectangles(outcome: Outcome, most: int) -> list[Rectangle]:
+    """The first `most` jobs as rectangles. Low units are filled first, as our schedulers do."""
+    jobs = outcome.jobs[:most]
+    free = list(range(outcome.total))
+    units: list[list[int]] = [[] for _ in jobs]
+    since = [0.0] * len(jobs)
+    found: list[Rectangle] = []
+    for time, _, job, size in sorted(_changes(jobs)):
+        mine = units[job]
+        found.extend(
+            (since[job], time, first, number, job) for first, number in _runs(mine) if time > since[job]
+        )
+        since[job] = time
+        while len(mine) > size:
+            heapq.heappush(free, mine.pop())
+        while len(mine) < size and free:
+            mine.append(heapq.heappop(free))
+        mine.sort()
+    return found
+
+
+def _changes(jobs: Sequence[JobOutcome]) -> Iterator[tuple[float, int, int, int]]:
+    """Time, whether units are taken (returns come first), place of the job, its size from then on."""
+    for place, job in enumerate(jobs):
+        before = 0
+        for time, size in job.sizes:
+            yield time, int(size > before), place, size
+            before = size
+
+
+def _runs(units: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Neighbouring units as their first and their number."""
+    for _, members in groupby(enumerate(units), key=lambda pair: pair[1] - pair[0]):
+        run = [unit for _, unit in members]
+        yield run[0], len(run)

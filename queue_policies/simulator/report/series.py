@@ -1,0 +1,67 @@
+"""Curves over time, read off outcomes: units in use, and jobs that wait."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from queue_policies.simulator.outcome import JobOutcome, Outcome
+
+Point = tuple[float, float]
+
+
+def utilization(outcome: Outcome, begin: float, end: float, bins: int) -> list[Point]:
+    """The share of the units in use: the mean of each of so many equal parts of the time."""
+    return _means(_held(outcome.jobs), begin, end, bins, 1 / outcome.total)
+
+
+def waiting(outcome: Outcome, begin: float, end: float, bins: int) -> list[Point]:
+    """The number of jobs between submission and start, likewise."""
+    return _means(_queued(outcome.jobs), begin, end, bins, 1.0)
+
+
+def _held(jobs: Iterable[JobOutcome]) -> Iterator[Point]:
+    for job in jobs:
+        before = 0
+        for time, size in job.sizes:
+            yield time, float(size - before)
+            before = size
+
+
+def _queued(jobs: Iterable[JobOutcome]) -> Iterator[Point]:
+    for job in jobs:
+        yield job.submitted, 1.0
+        yield job.started, -1.0
+
+
+def _means(changes: Iterable[Point], begin: float, end: float, bins: int, scale: float) -> list[Point]:
+    """The mean of a step function, given by its changes, in each bin."""
+    width = (end - begin) / bins or 1.0
+    sums = [0.0] * bins
+    level, last = 0.0, begin
+    for time, change in [*sorted(changes), (end, 0.0)]:
+        _add(sums, level, (last - begin) / width, (min(time, end) - begin) / width)
+        level, last = level + change, min(time, end)
+    return [(begin + (index + 0.5) * width, total * scale) for index, total in enumerate(sums)]
+
+
+def _add(sums: list[float], level: float, left: float, right: float) -> None:
+    """Add a stretch of one level to the bins that it covers; bins are 1 wide."""
+    while level and right > left:
+        index = min(int(left), len(sums) - 1)
+        stop = right if index == len(sums) - 1 else min(right, index + 1.0)
+        sums[index] += level * (stop - left)
+        left = stop
+
+
+def pareto(points: Sequence[Point]) -> list[int]:
+    """The places of those that no other beats in both coordinates, where less is better."""
+    front: list[int] = []
+    best = float("inf")
+    for index in sorted(range(len(points)), key=points.__getitem__):
+        if points[index][1] < best:
+            best = points[index][1]
+            front.append(index)
+    return front

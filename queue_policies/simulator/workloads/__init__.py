@@ -1,0 +1,5 @@
+"""Workloads by name: generators of published ones, statistical ones, and readers of files.
+
+A generator is a function of a seed and its settings. The constants of the papers stand here, never in a
+policy.
+"""

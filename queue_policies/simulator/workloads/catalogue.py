@@ -1,0 +1,94 @@
+"""Workloads by a word: `charm:gap=180`, `trace.swf`, `jobs.json`."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from typing import TYPE_CHECKING, Any
+
+from queue_policies.simulator.errors import WorkloadError
+from queue_policies.simulator.workload import Workload
+from queue_policies.simulator.workloads import apgas, charm, document, elastisim, lublin, swf
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def _charm(seed: int, gap: float = 90.0, jobs: int = charm.JOBS) -> Workload:
+    """Paper A: stencil jobs with priorities on 60 slots; a gap in seconds between submissions."""
+    *_, drawn = charm.draws(seed + 1, jobs=jobs)
+    return charm.workload(drawn, gap, f"charm-{seed}")
+
+
+def _apgas(seed: int, share: float = 1.0, blocking: bool = False) -> Workload:
+    """Paper B: 25 jobs on 32 nodes; the malleable share; whether a shrink blocks the scheduler."""
+    return apgas.workload(apgas.SEEDS[0] + seed, share, blocking)
+
+
+def _elastisim(seed: int, share: float = 0.0, days: int = elastisim.DAYS) -> Workload:
+    """Paper B's second workload: some 2,300 jobs of 30 days on 128 nodes; the malleable share."""
+    return elastisim.workload(f"S{seed}", share, days)
+
+
+def _lublin(
+    seed: int, jobs: int = 1000, total: int = 128, load: float = 0.8, elastic: float = 0.0
+) -> Workload:
+    """Lublin and Feitelson's model of rigid jobs; the load, and the share that is made malleable."""
+    return lublin.workload(seed, jobs, total, load, elastic)
+
+
+GENERATORS: dict[str, Callable[..., Workload]] = {
+    "charm": _charm,
+    "apgas": _apgas,
+    "elastisim": _elastisim,
+    "lublin": _lublin,
+}
+ENDINGS = {".swf": swf.read, ".swf.gz": swf.read, ".json": document.read}
+
+
+def settings(name: str) -> dict[str, Any]:
+    """The settings of a generator with their defaults."""
+    parameters = inspect.signature(GENERATORS[name]).parameters.values()
+    return {each.name: each.default for each in parameters if each.name != "seed"}
+
+
+def is_file(word: str) -> bool:
+    """Whether the word is a file's name rather than a generator's."""
+    return word.endswith(tuple(ENDINGS))
+
+
+def load(word: str, seed: int = 0, total: int = 0) -> Workload:
+    """Make the workload of this word. Files know no seed; generators know no `total` (0: their own).
+
+    Raises WorkloadError: for what there is not, with the nearest, and for what cannot be simulated.
+    """
+    for ending, read in ENDINGS.items():
+        if word.endswith(ending):
+            return read(word, total)
+    name, _, given = word.partition(":")
+    if name not in GENERATORS:
+        raise WorkloadError(f"unknown workload {word!r}{_nearest(name, [*GENERATORS, *ENDINGS])}")
+    chosen = dict(_setting(name, each) for each in given.split(",") if each)
+    made = GENERATORS[name](seed, **chosen)
+    return made if not total else Workload(made.name, made.jobs, total, made.unit, made.cost, made.tick)
+
+
+def _setting(name: str, text: str) -> tuple[str, Any]:
+    known = settings(name)
+    key, equals, value = text.partition("=")
+    if key not in known:
+        raise WorkloadError(f"workload {name}: unknown setting {key!r}{_nearest(key, list(known))}")
+    default = known[key]
+    try:
+        if isinstance(default, bool):
+            return key, {"true": True, "false": False}[value.lower()]
+        return key, type(default)(value if equals else "nothing")
+    except (ValueError, KeyError) as error:
+        kind = {bool: "true or false", int: "a whole number", float: "a number"}[type(default)]
+        raise WorkloadError(f"workload {name}: setting {text!r}; needed is {key}=, and {kind}") from error
+
+
+def _nearest(word: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    told = ", ".join(f"FILE{each}" if each.startswith(".") else each for each in known)
+    return f"; did you mean {near[0]!r}?" if near else f"; known are {told}"

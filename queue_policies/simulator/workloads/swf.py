@@ -1,0 +1,184 @@
+"""Traces in the Standard Workload Format, with a sidecar that says which jobs are elastic.
+
+Source: Chapin et al., "Benchmarks and Standards for the Evaluation of Parallel Job Schedulers", JSSPP 1999;
+the format's fields as in the Parallel Workloads Archive. The format knows no elastic jobs. A sidecar beside
+`trace.swf`, called `trace.elastic.csv`, has a line `job,min,max,parallel,malleable` for each that is:
+`parallel` is the share of it that Amdahl's law divides, `malleable` 0 or 1.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from queue_policies.simulator.errors import WorkloadError
+from queue_policies.simulator.job import PRIORITY, Job
+from queue_policies.simulator.speedup import Amdahl, Fixed
+from queue_policies.simulator.workload import Workload
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+FIELDS = 18
+SIDECAR = ("job", "min", "max", "parallel", "malleable")
+EFFICIENCY_MIN, EFFICIENCY, EFFICIENCY_MAX = 0.95, 0.8, 0.5
+
+
+class Elasticity(NamedTuple):
+    """A line of a sidecar."""
+
+    job: int
+    min: int
+    max: int
+    parallel: float
+    malleable: bool
+
+
+def read(path: str, total: int = 0) -> Workload:
+    """Read a trace (also gzipped). `total`: processors of the cluster; 0: what the header says.
+
+    Jobs without run time or processors, which never ran, are left out. Raises WorkloadError, naming the line.
+    """
+    source = Path(path)
+    try:
+        text = (
+            gzip.decompress(source.read_bytes()) if source.suffix == ".gz" else source.read_bytes()
+        ).decode("utf-8", "replace")
+    except OSError as error:
+        raise WorkloadError(f"{path}: {error.strerror or error}") from error
+    sidecar = _sidecar_of(source)
+    elastic = {each.job: each for each in _read_sidecar(sidecar)} if sidecar.exists() else {}
+    return parse(text, path, total, elastic)
+
+
+def parse(text: str, source: str, total: int = 0, elastic: dict[int, Elasticity] | None = None) -> Workload:
+    """Make a workload of a trace's text."""
+    known = elastic or {}
+    header: dict[str, str] = {}
+    jobs: list[Job] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.startswith(";"):
+            name, _, value = line[1:].partition(":")
+            header[name.strip()] = value.strip()
+        elif line.strip():
+            job = _job(line, source, number, known)
+            if job is not None:
+                jobs.append(job)
+    total = total or _size(header, source)
+    return Workload(source, tuple(jobs), total, "processors")
+
+
+def _size(header: dict[str, str], source: str) -> int:
+    for name in ("MaxProcs", "MaxNodes"):
+        digits = header.get(name, "").split(maxsplit=1)
+        if digits and digits[0].isdecimal() and int(digits[0]):
+            return int(digits[0])
+    raise WorkloadError(
+        f"{source}: its header has no MaxProcs and no MaxNodes; say how large the cluster is (--size)"
+    )
+
+
+def _job(line: str, source: str, line_number: int, elastic: dict[int, Elasticity]) -> Job | None:
+    words = line.split()
+    place = f"{source}, line {line_number}"
+    if len(words) != FIELDS:
+        raise WorkloadError(f"{place}: {len(words)} fields; a line of this format has {FIELDS}")
+    try:
+        fields = list(map(float, words))
+    except ValueError as error:
+        raise WorkloadError(f"{place}: {error}; all {FIELDS} fields are numbers") from error
+    number, submitted, run, size, requested = (fields[0], fields[1], fields[3], fields[4], fields[8])
+    if not math.isfinite(sum(fields)):
+        index = next(index for index, value in enumerate(fields) if not math.isfinite(value))
+        raise WorkloadError(f"{place}: field {index + 1} is {words[index]}; needed is a number")
+    if submitted < 0 or (run < 0 and run != -1):
+        raise WorkloadError(
+            f"{place}: submitted at {submitted:g} s, a run time of {run:g} s; times are not negative "
+            "(only the run time may be -1: unknown)"
+        )
+    if size <= 0:
+        size = fields[7]
+    if run < 0 or size <= 0:
+        return None
+    limit = max(requested, run, 1.0) if requested > 0 else math.inf
+    user = max(0, int(fields[11]))
+    return _shaped(int(number), submitted, run, int(size), limit, user, elastic.get(int(number)))
+
+
+def _shaped(
+    number: int, submitted: float, run: float, size: int, limit: float, user: int, elastic: Elasticity | None
+) -> Job:
+    if elastic is None:
+        return Job(number, submitted, size, size, Fixed(run), limit, PRIORITY, user)
+    serial = run / (1 - elastic.parallel + elastic.parallel / size)
+    slowest = Amdahl(serial, elastic.parallel)
+    stretch = slowest.seconds(elastic.min) / run if run else 1.0
+    return Job(
+        number,
+        submitted,
+        elastic.min,
+        elastic.max,
+        slowest,
+        limit * max(1.0, stretch),
+        PRIORITY,
+        user,
+        elastic.malleable,
+    )
+
+
+def parallel_share(size: int) -> float:
+    """The share of a job that Amdahl's law divides, if its efficiency on `size` processors is 0.8."""
+    return max(0.0, (size - 1 / EFFICIENCY) / (size - 1)) if size > 1 else 0.0
+
+
+def derived(workload: Workload, malleable: bool = True) -> Iterator[Elasticity]:
+    """A sidecar by rule: each job has the parallel share with which it ran at an efficiency of 0.8.
+
+    Its sizes are then those between efficiencies of 0.95 and 0.5; jobs on one processor stay rigid.
+    """
+    for job in workload.jobs:
+        if job.max > 1:
+            parallel = parallel_share(job.max)
+            least = int((1 / EFFICIENCY_MIN - parallel) / (1 - parallel) + 1e-9)
+            most = int((1 / EFFICIENCY_MAX - parallel) / (1 - parallel) + 1e-9)
+            yield Elasticity(
+                job.id,
+                min(max(1, least), job.max),
+                min(max(most, job.max), workload.total),
+                parallel,
+                malleable,
+            )
+
+
+def write_sidecar(path: str, lines: Iterable[Elasticity]) -> str:
+    """Write a sidecar beside the trace at `path`; return its path."""
+    place = _sidecar_of(Path(path))
+    with place.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(SIDECAR)
+        writer.writerows((each.job, each.min, each.max, each.parallel, int(each.malleable)) for each in lines)
+    return str(place)
+
+
+def _sidecar_of(trace: Path) -> Path:
+    return trace.with_name(trace.name.removesuffix(".gz").removesuffix(".swf") + ".elastic.csv")
+
+
+def _read_sidecar(path: Path) -> Iterator[Elasticity]:
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = csv.reader(file)
+        if tuple(next(rows, ())) != SIDECAR:
+            raise WorkloadError(f"{path}: its first line must be {','.join(SIDECAR)}")
+        for row in rows:
+            place = f"{path}, line {rows.line_num}"
+            try:
+                job, least, most, parallel, malleable = row
+                line = Elasticity(int(job), int(least), int(most), float(parallel), bool(int(malleable)))
+            except ValueError as error:
+                raise WorkloadError(f"{place}: {error}; needed is {','.join(SIDECAR)}") from error
+            if not 0 <= line.parallel <= 1:
+                raise WorkloadError(f"{place}: parallel is {line.parallel:g}; it is a share from 0 to 1")
+            yield line

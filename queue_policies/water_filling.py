@@ -1,0 +1,211 @@
+"""Water-filling: admission first, then every free unit goes where it saves the most.
+
+Source: our own, from the comparison with the paper on priority-based elastic scheduling
+(`priority_elastic`), which lets a job wait while others hold more than they need. Here every queued job
+starts as soon as its least size can be had: surplus above the least sizes is taken from any running job,
+first where a unit is missed least. Then free units are given out by the weighted marginal gain, as in
+water-filling (Boyd and Vandenberghe, "Convex Optimization", 2004, example 5.2): weight · share left · (T(p)
+- T(p + s)) / s, with T a job's estimate. A started job gets its size so too; a running one is resized only
+where the time that it saves is worth it.
+
+With `overtake` there is no bound on starvation: jobs of small least sizes can pass one of a large least
+size. Without, nothing overtakes but higher priorities.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+from queue_policies.draft import Draft
+from queue_policies.gain import left, run_time, steps
+from queue_policies.records import Action, QueuedJob, RunningJob, RunTime, State
+from queue_policies.settings import gap, setting
+from queue_policies.walk import Walk, malleable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+OBJECTIVES = ("weighted", "mean", "makespan", "order")
+DONORS = ("any", "behind")
+
+
+@dataclass(frozen=True, slots=True)
+class WaterFilling:
+    """Start all that can start; then fill up where a unit gains most."""
+
+    name: ClassVar[str] = "water-filling"
+    gap: float = gap(60.0)
+    payoff: float = setting(3.0, "a running job grows where it saves this many times the overhead", least=0)
+    overhead: float = setting(5.0, "seconds without progress that a resize is taken to cost", least=0)
+    objective: str = setting(
+        "weighted",
+        "what to save: time by priority, mean time, the makespan; or go by the order",
+        choices=OBJECTIVES,
+    )
+    donors: str = setting("any", "who gives: any running job, or those behind in the order", choices=DONORS)
+    overtake: bool = setting(True, "whether jobs may start before an earlier one of a larger least size")
+    serial: float = setting(0.05, "share that does not run in parallel, of a job without estimate", least=0)
+
+    def decide(self, state: State, now: float) -> Sequence[Action]:
+        """Admit, then fill."""
+        turn = _Turn(self, state, now)
+        turn.admit()
+        turn.fill()
+        return turn.draft.answer(now)
+
+
+class _Vessel(NamedTuple):
+    """A job that can hold more or less: of its work the `share` is left."""
+
+    job: RunningJob | QueuedJob
+    time: RunTime
+    share: float
+    weight: float
+
+    def gain(self, size: int, more: int, cost: float = 0.0) -> float:
+        """The weighted seconds that each of so many more units saves; `cost` is how long a resize takes."""
+        saved = self.share * (self.time.seconds(size) - self.time.seconds(size + more)) - cost
+        return self.weight * saved / more
+
+
+class _Turn:
+    """One decision."""
+
+    def __init__(self, policy: WaterFilling, state: State, now: float) -> None:
+        self.draft = Draft(state)
+        self._policy = policy
+        self._state = state
+        self._now = now
+        running = [job for job in state.running.by_order() if malleable(job)]
+        self._blocked = [job for job in running if now < job.acted + policy.gap]
+        self._open = {job.id: job for job in running if now >= job.acted + policy.gap}
+        self._vessels = {job.id: self._vessel(job, job.end - job.started) for job in self._open.values()}
+        self._started: list[QueuedJob] = []
+
+    def _vessel(self, job: RunningJob | QueuedJob, limit: float) -> _Vessel:
+        time = run_time(job, limit, self._policy.serial)
+        share = left(job, time, self._now) if isinstance(job, RunningJob) else 1.0
+        return _Vessel(job, time, share, self._weight(job, share * time.seconds(job.request.size)))
+
+    def _weight(self, job: RunningJob | QueuedJob, seconds: float) -> float:
+        """What a second of a job is worth that has so many to run."""
+        match self._policy.objective:
+            case "weighted":
+                return float(max(job.priority, 1))
+            case "makespan":
+                return seconds
+        return 1.0
+
+    def admit(self) -> None:
+        """Start queued jobs, in order, at their least sizes, on free units and on others' surplus."""
+        draft = self.draft
+        surplus = sum(self._surplus(job) for job in self._open.values())
+        walk = Walk(self._state.queue.classes(draft.free + surplus if self._policy.overtake else math.inf))
+        while walk:
+            job = walk.job
+            missing = max(job.request.size - draft.free, 0)
+            if missing <= surplus and self._take(job, missing):
+                surplus -= missing
+                if draft.start(job, job.request.size):
+                    self._started.append(job)
+                    walk.on()
+                    continue
+            if not self._policy.overtake:
+                break
+            walk.drop()
+        if len(self._state.queue) > draft.started:
+            self._wake_for(job for job in self._blocked if self._surplus(job) > 0)
+
+    def _surplus(self, job: RunningJob) -> int:
+        return self.draft.size(job) - job.elastic.min if job.elastic else 0
+
+    def _take(self, starter: QueuedJob, missing: int) -> bool:
+        """Have running jobs give up so many units, first where one is missed least."""
+        if not missing:
+            return True
+        donors = list(self._open.values())
+        if self._policy.donors == "behind":
+            donors = [job for job in donors if job.order > starter.order]
+        if sum(self._surplus(job) for job in donors) < missing:
+            return False
+        heap = [each for job in donors if (each := self._loss(job, missing))]
+        heapq.heapify(heap)
+        while missing > 0:
+            _, number, step = heapq.heappop(heap)
+            job = self._open[number]
+            if step <= missing:
+                self.draft.shrink(job, self.draft.size(job) - step)
+                missing -= step
+            again = self._loss(job, missing)
+            if again:
+                heapq.heappush(heap, again)
+        return True
+
+    def _loss(self, job: RunningJob, missing: int) -> tuple[float, int, int] | None:
+        """The least loss a unit by which the job can give up to so many, and how many these are."""
+        vessel, size = self._vessels[job.id], self.draft.size(job)
+        cost = 0.0 if self.draft.resized(job.id) else self._policy.overhead
+        losses = (
+            (vessel.gain(size - n, n, -cost), job.id, n) for n in steps(min(missing, self._surplus(job)))
+        )
+        return min(losses, default=None)
+
+    def fill(self) -> None:
+        """Give out what is free by the marginal gain."""
+        free = self.draft.idle
+        if free <= 0:
+            return
+        self._wake_for(job for job in self._blocked if job.elastic and job.size < job.elastic.max)
+        levels: dict[int, int] = {}
+        heap = [each for vessel in self._receivers() if (each := self._gain(vessel, levels, free))]
+        heapq.heapify(heap)
+        while heap and free > 0:
+            _, number, step = heapq.heappop(heap)
+            vessel = self._vessels[number]
+            if step <= free:
+                levels[number] = levels.get(number, vessel.job.request.size) + step
+                free -= step
+            again = self._gain(vessel, levels, free)
+            if again:
+                heapq.heappush(heap, again)
+        self._apply(levels)
+
+    def _receivers(self) -> list[_Vessel]:
+        """Who can take more: running jobs that did not just give, and started ones."""
+        started = [job for job in self._started if job.elastic]
+        self._vessels.update((job.id, self._vessel(job, job.limit)) for job in started)
+        numbers = [number for number in self._open if not self.draft.resized(number)]
+        numbers += [job.id for job in started]
+        return [self._vessels[number] for number in numbers]
+
+    def _gain(self, vessel: _Vessel, levels: dict[int, int], free: int) -> tuple[float, int, int] | None:
+        """The largest gain a unit (negative) that the job has of up to so many, and how many these are."""
+        job = vessel.job
+        size = levels.get(job.id, job.request.size)
+        most = job.elastic.max - size if job.elastic else 0
+        pays = self._policy.payoff * self._policy.overhead if isinstance(job, RunningJob) else 0.0
+        before = vessel.time.seconds(job.request.size)
+        order = float(-job.priority) if self._policy.objective == "order" else None
+        gains = (
+            (-gain if order is None else order, job.id, n)
+            for n in steps(min(most, free))
+            if (gain := vessel.gain(size, n)) > 0
+            and vessel.share * (before - vessel.time.seconds(size + n)) >= pays
+        )
+        return min(gains, default=None)
+
+    def _apply(self, levels: dict[int, int]) -> None:
+        for number, size in levels.items():
+            job = self._vessels[number].job
+            if isinstance(job, RunningJob):
+                self.draft.grow(job, size)
+            else:
+                self.draft.enlarge(job, size)
+
+    def _wake_for(self, jobs: Iterable[RunningJob]) -> None:
+        """Decide again when the gap of one of these is over."""
+        for job in jobs:
+            self.draft.wake(job.acted + self._policy.gap)

@@ -1,0 +1,97 @@
+"""`minicluster simulate` and `minicluster policies`."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def _call(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "minicluster.cli", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+        cwd=cwd,
+        env={**os.environ, "COLUMNS": "120", "TERM": "dumb"},
+    )
+
+
+def test_policies_are_compared_in_a_table() -> None:
+    called = ("simulate", "--workload", "charm:gap=90", "--seeds", "2", "-j", "1")
+    shown = _call(*called, "--policy", "moldable", "--policy", "priority-elastic:gap=60")
+    head, first, second = shown.stdout.splitlines()
+    assert head.split()[:4] == ["POLICY", "MAKESPAN", "UTILIZATION", "WAIT"]
+    assert first.split()[0] == "moldable"
+    assert second.split()[0] == "priority-elastic:gap=60"
+    assert shown.stderr == "", "no progress bar where nobody looks"
+
+
+def test_json_has_a_row_a_run_and_files_are_written(tmp_path: Path) -> None:
+    files = ("--csv", "a.csv", "--report", "a.html")
+    called = ("simulate", "--workload", "apgas:share=0.2", "--seeds", "2", "-j", "2", "-o", "json", *files)
+    shown = _call(*called, "--policy", "malleable", cwd=tmp_path)
+    assert [row["seed"] for row in json.loads(shown.stdout)] == [0, 1]
+    assert (tmp_path / "a.csv").read_text().count("\n") == 1 + 2 * 25
+    assert (tmp_path / "a.html").read_text().startswith("<!DOCTYPE html>")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("--workload", "charm", "--policy", "fcsf"), 1, "unknown queue policy 'fcsf'; did you mean 'fcfs'?"),
+        (("--workload", "chram", "--policy", "fcfs"), 1, "unknown workload 'chram'; did you mean 'charm'?"),
+        (("--workload", "no.swf", "--policy", "fcfs"), 1, "no.swf: No such file or directory"),
+        (
+            ("--workload", "no.swf", "--policy", "fcfs", "--seeds", "2"),
+            2,
+            "a file or a history is one set of jobs, whatever the seed",
+        ),
+        (
+            ("--workload", "charm", "--policy", "fcfs", "--size", "8"),
+            1,
+            "charm-0: job 6: needs 16 units, and the cluster has 8",
+        ),
+    ],
+)
+def test_what_cannot_be_is_said(arguments: tuple[str, ...], code: int, message: str) -> None:
+    shown = _call("simulate", *arguments)
+    assert shown.returncode == code
+    assert message in " ".join(shown.stderr.replace("│", " ").split())
+
+
+def test_units_fail_where_that_is_asked_for() -> None:
+    failures = ("--mtbf", "20000", "--checkpoint", "60", "--restart", "5", "--repair", "100")
+    shown = _call("simulate", "--workload", "charm", "--policy", "rigid-min", "-o", "json", *failures)
+    (row,) = json.loads(shown.stdout)
+    assert row["restarts"] > 0
+
+
+def test_policies_are_listed_with_their_settings() -> None:
+    shown = _call("policies", "priority-elastic").stdout.splitlines()
+    assert shown[0].split() == ["POLICY", "DEFAULT", "DESCRIPTION"]
+    assert shown[1].startswith("priority-elastic ")
+    assert shown[2].split()[:2] == ["gap", "180.0"]
+
+
+def test_policies_are_listed_as_json() -> None:
+    rows = json.loads(_call("policies", "-o", "json").stdout)
+    assert {"fcfs", "easy", "priority-elastic"} <= {row["name"] for row in rows}
+    assert all({"name", "description", "settings"} <= set(row) for row in rows)
+
+
+def test_a_policy_that_there_is_not_has_a_nearest() -> None:
+    shown = _call("policies", "esay")
+    assert (shown.returncode, shown.stderr.strip()) == (
+        1,
+        "minicluster: unknown queue policy 'esay'; did you mean 'easy'?",
+    )

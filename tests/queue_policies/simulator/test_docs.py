@@ -1,0 +1,44 @@
+"""docs/scheduling.md knows every policy, setting, workload and command."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from queue_policies.simulator.selection import choices
+from queue_policies.simulator.workloads import catalogue
+
+ROOT = Path(__file__).parents[3]
+TEXT = (ROOT / "docs/scheduling.md").read_text()
+
+
+def _row(name: str) -> str:
+    """The line of a table that begins with this name, alone or among others."""
+    return next(line for line in TEXT.splitlines() if re.match(rf"\| [^|]*`{re.escape(name)}`[^|]* \|", line))
+
+
+@pytest.mark.parametrize("policy", list(choices()), ids=lambda policy: policy.name)
+def test_every_policy_is_there_with_its_settings(policy: object) -> None:
+    row = _row(policy.name)  # type: ignore[attr-defined]
+    for setting in policy.settings:  # type: ignore[attr-defined]
+        default = setting.default
+        told = ("yes" if default else "no") if isinstance(default, bool) else default
+        told = f"{told:g}" if isinstance(told, float) else told
+        assert f"`{setting.name}` ({told})" in row
+
+
+@pytest.mark.parametrize("name", catalogue.GENERATORS)
+def test_every_workload_is_there_with_its_settings(name: str) -> None:
+    row = _row(name)
+    for setting, default in catalogue.settings(name).items():
+        told = str(default).lower() if isinstance(default, bool) else f"{default:g}"
+        assert f"`{setting}` ({told})" in row
+
+
+def test_the_scripts_are_there_with_these_options() -> None:
+    for script, options in re.findall(r"^\$ python (benchmarks/\S+)(.*)$", TEXT, re.MULTILINE):
+        text = (ROOT / script).read_text()
+        for option in re.findall(r"--[a-z-]+", options):
+            assert f'"{option}"' in text

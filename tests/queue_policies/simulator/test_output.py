@@ -1,0 +1,169 @@
+"""Rows, files and the page."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import sys
+from html.parser import HTMLParser
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pyarrow import parquet
+
+from queue_policies.simulator import experiment, listing
+from queue_policies.simulator.errors import OutputError
+from queue_policies.simulator.experiment import Plan
+from queue_policies.simulator.report import page as pages
+from queue_policies.simulator.report import series, write_report
+from queue_policies.simulator.report.drawing import Axis
+from queue_policies.simulator.report.gantt import rectangles
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from queue_policies.simulator.experiment import Run
+
+
+@pytest.fixture(scope="module")
+def runs() -> list[Run]:
+    plan = Plan("charm:gap=60", ("rigid-min", "moldable", "priority-elastic"), (0, 1))
+    return experiment.run(plan, 1)
+
+
+def test_a_row_a_run_has_every_metric(runs: list[Run]) -> None:
+    rows = list(listing.run_rows(runs))
+    assert [(row["policy"], row["seed"]) for row in rows[:2]] == [("rigid-min", 0), ("rigid-min", 1)]
+    assert rows[0]["makespan"] == runs[0].metrics.makespan
+    assert rows[0]["workload"] == "charm-0"
+
+
+def test_csv_has_a_row_a_job(runs: list[Run], tmp_path: Path) -> None:
+    listing.write_csv(str(tmp_path / "out.csv"), runs)
+    with (tmp_path / "out.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 3 * 2 * 16
+    assert tuple(rows[0]) == listing.JOB_COLUMNS
+    job = runs[0].outcome.jobs[0]
+    assert (rows[0]["job"], float(rows[0]["ended"]), rows[0]["end"]) == ("1", job.ended, "completed")
+    assert float(rows[0]["unit_seconds"]) == job.held()
+
+
+def test_parquet_has_the_same_rows(runs: list[Run], tmp_path: Path) -> None:
+    listing.write_parquet(str(tmp_path / "out.parquet"), runs)
+    rows = parquet.read_table(tmp_path / "out.parquet").to_pylist()
+    assert tuple(rows[0]) == listing.JOB_COLUMNS
+    assert [tuple(row.values()) for row in rows] == list(listing.job_rows(runs))
+
+
+def test_parquet_without_pyarrow_says_what_to_install(
+    runs: list[Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(OutputError) as error:
+        listing.write_parquet("out.parquet", runs)
+    assert str(error.value) == (
+        "out.parquet: writing Parquet needs pyarrow, which is not installed: "
+        "pip install 'minicluster[parquet]'"
+    )
+
+
+@pytest.mark.parametrize("write", [listing.write_csv, listing.write_parquet, write_report])
+def test_a_place_that_cannot_be_written_is_said(runs: list[Run], tmp_path: Path, write: Any) -> None:
+    with pytest.raises(OutputError, match="none/out: No such file or directory"):
+        write(str(tmp_path / "none" / "out"), runs)
+
+
+class _Page(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+
+def test_the_page_needs_nothing_but_itself(runs: list[Run], tmp_path: Path) -> None:
+    write_report(str(tmp_path / "out.html"), runs)
+    text = (tmp_path / "out.html").read_text()
+    page = _Page()
+    page.feed(text)
+    assert not [attrs for _, attrs in page.tags if "src" in attrs or "href" in attrs]
+    assert not re.search(r"https?://(?!www\.w3\.org)|@[A-Z]+@", text), (
+        "no address, and no place left unfilled"
+    )
+    assert text.count("<svg") == 2 + 4, "two curves and four fronts"
+
+
+def test_the_page_s_data_are_the_rectangles_and_the_jobs(runs: list[Run]) -> None:
+    data = json.loads(re.search(r"^const runs = (.*);$", pages.page(runs), re.MULTILINE)[1])  # type: ignore[index]
+    assert [each["policy"] for each in data] == ["rigid-min", "moldable", "priority-elastic"]
+    assert len(data[0]["jobs"]) == 16
+    assert len(data[0]["rectangles"]) % 5 == 0
+    assert {data[0]["rectangles"][place] for place in range(4, len(data[0]["rectangles"]), 5)} == set(
+        range(16)
+    )
+
+
+def test_names_from_outside_are_quoted(kit: Any) -> None:
+    job = kit.rigid(1, 2, 3, kind="</script><script>alert(1)")
+    text = pages.page(experiment.run(Plan("", ("fcfs",), workload=kit.workload(job))))
+    assert "</script><script>alert" not in text
+
+
+def test_jobs_beyond_what_can_be_drawn_are_counted(runs: list[Run], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "DRAWN_JOBS", 10)
+    assert '"left_out":6' in pages.page(runs)
+
+
+def test_one_policy_has_no_front_and_no_best(kit: Any) -> None:
+    text = pages.page(experiment.run(Plan("", ("fcfs",), workload=kit.workload(kit.rigid(1, 2, 0)))))
+    assert "There is nothing to choose" in text
+    assert "<td class=b>" not in text
+
+
+def test_nobody_shares_a_unit(runs: list[Run]) -> None:
+    """The area of the rectangles is what was held, and no two overlap."""
+    outcome = runs[-1].outcome
+    found = rectangles(outcome, 1000)
+    area = sum((end - begin) * number for begin, end, _, number, _ in found)
+    assert area == pytest.approx(sum(job.held() for job in outcome.jobs))
+    for index, (begin, end, first, number, _) in enumerate(found):
+        for begin_2, end_2, first_2, number_2, _ in found[:index]:
+            together = min(end, end_2) - max(begin, begin_2) > 1e-9
+            assert not together or first + number <= first_2 or first_2 + number_2 <= first
+
+
+def test_curves_are_means_over_their_bins(kit: Any) -> None:
+    """8 of 8 units for 10 s, then 4 for 10 s; the second job waits for 10 s."""
+    workload = kit.workload(kit.rigid(1, 8, 10), kit.rigid(2, 4, 10))
+    outcome = experiment.run(Plan("", ("fcfs",), workload=workload))[0].outcome
+    assert series.utilization(outcome, 0, 20, 4) == [(2.5, 1), (7.5, 1), (12.5, 0.5), (17.5, 0.5)]
+    assert [value for _, value in series.waiting(outcome, 0, 20, 4)] == [1, 1, 0, 0]
+    assert [value for _, value in series.utilization(outcome, 0, 40, 2)] == [0.75, 0]
+
+
+def test_the_front_has_who_is_beaten_by_nobody() -> None:
+    assert series.pareto([(3, 1), (1, 3), (2, 2), (3, 3), (2, 4)]) == [1, 2, 0]
+
+
+@pytest.mark.parametrize(
+    ("axis", "words"),
+    [
+        (Axis(0, 1, "", shares=True), ["0%", "20%", "40%", "60%", "80%", "100%"]),
+        (
+            Axis(0, 7200, "", times=True),
+            ["0 min", "20 min", "40 min", "60 min", "80 min", "100 min", "120 min"],
+        ),
+        (Axis(0, 4e5, "", times=True), ["0 h", "20 h", "40 h", "60 h", "80 h", "100 h"]),
+        (Axis(0, 8, "", times=True), ["0 s", "1 s", "2 s", "3 s", "4 s", "5 s", "6 s", "7 s", "8 s"]),
+        (Axis(0, 16, ""), ["0", "2", "4", "6", "8", "10", "12", "14", "16"]),
+        (Axis(0, 0.8, ""), ["0", "0.1", "0.2", "0.3", "0.4", "0.5", "0.6", "0.7", "0.8"]),
+        (Axis(0.5, 40, "", log=True), ["1", "3", "10", "30"]),
+        (Axis(5, 9000, "", True, log=True), ["10 s", "30 s", "1.67 min", "5 min", "16.7 min", "50 min"]),
+        (Axis(3, 3, ""), ["3"]),
+    ],
+)
+def test_axes_have_round_numbers(axis: Axis, words: list[str]) -> None:
+    assert [word for _, word in axis.ticks()][: len(words)] == words

@@ -1,0 +1,51 @@
+"""What starts whatever fits: backfill, and the variants that differ by the size at which a job starts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from queue_policies import plugins
+from queue_policies.records import Change, Happened, Start
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        pytest.param("backfill", [Start(1, 6), Start(4)], id="backfill: the largest that fits"),
+        pytest.param("moldable", [Start(1, 6), Start(4)], id="moldable: the same"),
+        pytest.param("rigid-min", [Start(1, 4), Start(3, 2), Start(4)], id="rigid-min: the least"),
+        pytest.param("rigid-max", [Start(3, 4), Start(4)], id="rigid-max: the largest or none"),
+        pytest.param("fcfs", [Start(1, 7)], id="fcfs: nothing overtakes"),
+    ],
+)
+def test_the_size_at_which_jobs_start(kit: Any, name: str, expected: list[Start]) -> None:
+    """Job 2 never fits; with 7 free, job 1 can have all that job 4 leaves."""
+    queued = [kit.waits(1, 4, 8 if name not in {"backfill", "moldable"} else 6)]
+    queued += [kit.waits(2, 8, 12), kit.waits(3, 2, 4), kit.waits(4, 1)]
+    situation = kit.state(16, queued, [kit.runs(9, 9)])
+    assert kit.answer(plugins.load(name), situation) == expected
+
+
+def test_rigid_max_takes_the_whole_cluster_for_what_is_larger(kit: Any) -> None:
+    situation = kit.state(16, [kit.waits(1, 4, 99)])
+    assert kit.answer(plugins.load("rigid-max"), situation) == [Start(1, 16)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        pytest.param([Change(Happened.ARRIVED, 3)], [Start(3)], id="only what arrived is looked at"),
+        pytest.param(
+            [Change(Happened.ARRIVED, 1), Change(Happened.ARRIVED, 3)], [Start(3)], id="of two, one fits"
+        ),
+        pytest.param([Change(Happened.ARRIVED, 7)], [], id="it has left again"),
+        pytest.param([Change(Happened.ENDED, 7)], [Start(2), Start(3)], id="all when something ended"),
+    ],
+)
+def test_only_what_changed_is_looked_at(kit: Any, changes: Any, expected: list[Start]) -> None:
+    """Job 2 would have been started at the last decision, had it been possible."""
+    queued = [kit.waits(1, 4), kit.waits(2, 1), kit.waits(3, 1)]
+    situation = kit.state(4, queued, [kit.runs(9, 2)], changes)
+    assert kit.answer(plugins.load("backfill"), situation) == expected
