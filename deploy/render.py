@@ -62,7 +62,7 @@ MANIFESTS = (
     Manifest(
         "namespaced.yaml",
         "The operator for the MiniClusters of one namespace, `default`, without rights in any other.",
-        ("watchNamespaces={default}",),
+        ("watchNamespaces={default}", "metricsAdapter.enabled=false"),
     ),
 )
 

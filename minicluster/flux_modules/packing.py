@@ -9,7 +9,10 @@ from __future__ import annotations
 import io
 import zipfile
 from functools import cache
+from importlib import import_module
 from pathlib import Path
+
+from minicluster.flux_modules.door import extensions
 
 ZIP = "flux_modules.zip"
 _ROOT = Path(__file__).parents[2]
@@ -24,10 +27,13 @@ _FILES = (
     "minicluster/embedded/jobid.py",
     "minicluster/flux_modules/__init__.py",
     "minicluster/flux_modules/door/*.py",
+    "minicluster/flux_modules/saving/*.py",
     "minicluster/instance/__init__.py",
     "minicluster/instance/flux_helper.py",
 )
-_NOT = {"embedded_link.py", "process.py", "stub.py"}
+_NOT = {"embedded_command.py", "embedded_link.py", "process.py", "stub.py"}
+EXTENSIONS = f"minicluster/flux_modules/door/{extensions.LIST}"
+"""In the zip: the names of what others serve at the door."""
 _STUB = Path(__file__).with_name("door") / "stub.py"
 _DATE = (1980, 1, 1, 0, 0, 0)
 
@@ -65,15 +71,22 @@ def pack() -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for path in packed_paths():
-            entry = zipfile.ZipInfo(path.relative_to(_ROOT).as_posix(), _DATE)
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            entry.create_system = 3
-            entry.external_attr = 0o444 << 16
-            archive.writestr(entry, path.read_bytes())
+            archive.writestr(_entry(path.relative_to(_ROOT).as_posix()), path.read_bytes())
+        archive.writestr(_entry(EXTENSIONS), "".join(f"{name}\n" for name in extensions.named()))
     return packed.getvalue()
 
 
+def _entry(name: str) -> zipfile.ZipInfo:
+    entry = zipfile.ZipInfo(name, _DATE)
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    entry.create_system = 3
+    entry.external_attr = 0o444 << 16
+    return entry
+
+
 def packed_paths() -> list[Path]:
-    """Return the files that go into the zip, in its order."""
-    found = {path for pattern in _FILES for path in _ROOT.glob(pattern)}
+    """Return the files that go into the zip, in its order; extensions name theirs in PACKED."""
+    modules = (import_module(name.partition(":")[0]) for name in extensions.named())
+    patterns = (*_FILES, *(pattern for module in modules for pattern in module.PACKED))
+    found = {path for pattern in patterns for path in _ROOT.glob(pattern)}
     return sorted(path for path in found if path.name not in _NOT)

@@ -144,6 +144,10 @@ class Client:
         path = RESOURCES[item["kind"]].path(item["metadata"].get("namespace", ""))
         return await self._send("POST", path, {"fieldManager": self._manager}, item, accept=BARE)
 
+    async def review(self, item: Object) -> Object:
+        """Have a question answered, such as a SubjectAccessReview; nothing is kept of it."""
+        return await self._send("POST", RESOURCES[item["kind"]].path(), body=item)
+
     async def apply(self, item: Object, *, new: bool = False) -> Object:
         """Server-side apply an object, and return its metadata."""
         self._gate()

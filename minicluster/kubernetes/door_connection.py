@@ -89,13 +89,15 @@ class DoorConnection:
         """Begin TLS: raises where the certificate is not the one that this door must have."""
         await self._drive(self._tls.do_handshake)
 
-    async def request(self, method: str, path: str, token: str, body: bytes | None = None) -> Head:
-        """Send a request, and return the head of its answer."""
+    async def request(
+        self, method: str, path: str, token: str, body: bytes | None = None, seconds: float | None = None
+    ) -> Head:
+        """Send a request, and return the head of its answer, which must come in time (`seconds`)."""
         lines = [f"{method} {path} HTTP/1.1", f"Host: {self._address.name}", f"Authorization: Bearer {token}"]
         if body is not None:
             lines += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
         sent = "\r\n".join([*lines, "", ""]).encode() + (body or b"")
-        async with self._deadline(ANSWER_SECONDS, "does not answer"):
+        async with self._deadline(seconds or ANSWER_SECONDS, "does not answer"):
             await self._drive(lambda: self._tls.write(sent))
             return await self._head()
 
@@ -122,13 +124,23 @@ class DoorConnection:
                 spent = 0
                 await asyncio.sleep(SPACING)
 
-    async def text(self, head: Head) -> str:
-        """Return the beginning of the body, as far as it is worth quoting."""
+    async def content(self, head: Head, limit: int) -> bytes:
+        """Return the whole body, after which there may be another request; a longer one is refused."""
         read = bytearray()
         async with self._deadline(ANSWER_SECONDS, "does not finish its answer"):
             async for piece in self._body(head):
                 read += piece
-                if len(read) >= QUOTED:
+                if len(read) > limit:
+                    raise self.trouble(f"answers more than {limit // 1024} KiB")
+        return bytes(read)
+
+    async def text(self, head: Head, most: int = QUOTED) -> str:
+        """Return the beginning of the body, by default as far as it is worth quoting."""
+        read = bytearray()
+        async with self._deadline(ANSWER_SECONDS, "does not finish its answer"):
+            async for piece in self._body(head):
+                read += piece
+                if len(read) >= most:
                     break
         return read.decode(errors="replace")
 

@@ -21,6 +21,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from minicluster.kubernetes.errors import DoorKeysError
+from minicluster.kubernetes.metrics_keys import MetricsKeys
 from minicluster.plan import DoorKeys, door_name
 
 if TYPE_CHECKING:
@@ -100,11 +101,16 @@ class Authority:
         builder = builder.add_extension(_usage(signs=False), critical=True)
         builder = builder.add_extension(usage, critical=False).add_extension(names, critical=False)
         certificate = builder.sign(self._key, hashes.SHA256())
-        return DoorKeys(certificate.public_bytes(_PEM).decode(), _private(key), self.token(uid))
+        tokens = self.token(uid), self.metrics().token(uid)
+        return DoorKeys(certificate.public_bytes(_PEM).decode(), _private(key), *tokens)
 
     def token(self, uid: str) -> str:
         """Return the token that the door of this MiniCluster asks for."""
         return hmac.new(self._token_key, uid.encode(), hashlib.sha256).hexdigest()
+
+    def metrics(self) -> MetricsKeys:
+        """Return what the metrics adapter may have of these keys."""
+        return MetricsKeys.derive(self._certificate.public_bytes(_PEM).decode(), self._token_key)
 
     def trust(self) -> ssl.SSLContext:
         """Return what trusts in the doors of this operator's MiniClusters, and in nobody else."""

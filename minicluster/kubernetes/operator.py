@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import gc
 import logging
-import resource
 import signal
 import time
 from typing import TYPE_CHECKING, Any
@@ -14,7 +12,15 @@ from typing import TYPE_CHECKING, Any
 import kopf
 
 from broker_config import curve
-from minicluster.kubernetes import door_key_store, handlers, health, logs, watching
+from minicluster.kubernetes import (
+    door_key_store,
+    handlers,
+    health,
+    logs,
+    metrics_key_store,
+    open_files,
+    watching,
+)
 from minicluster.kubernetes.cache import Cache
 from minicluster.kubernetes.client import Client
 from minicluster.kubernetes.complaints import Complaints
@@ -56,7 +62,7 @@ def run(settings: Settings) -> int:
     logs.setup(settings.log_format, settings.log_level)
     gc.freeze()  # what was imported stays: it need not be looked through again and again
     gc.set_threshold(GARBAGE)
-    _have_many_files()
+    open_files.allow_many()
     code = 0
     try:
         asyncio.run(_Operator(settings).serve())
@@ -68,13 +74,6 @@ def run(settings: Settings) -> int:
         log.exception("the operator ends: a defect of it")
         code = 1
     return code
-
-
-def _have_many_files() -> None:
-    """Allow as many connections as the system lets: shells allow few, and there is one a MiniCluster."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with contextlib.suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def installed_lease(access: Access) -> tuple[str, str] | None:
@@ -183,6 +182,7 @@ class _Operator:
         """Return what listens to leads and to kubelets, and what has MiniClusters reconciled."""
         own_namespace = self._settings.own_namespace
         authority = await door_key_store.authority(client, own_namespace)
+        await metrics_key_store.publish(client, own_namespace, authority.metrics())
         place = await site(client, operator_namespace=own_namespace)
 
         def changed(name: Name) -> None:

@@ -41,6 +41,10 @@ EVENTS = Resource("Event", "events.k8s.io/v1", "events")
 # The same objects under their old name, by which alone they can be selected for what they are about.
 CORE_EVENTS = Resource("Event", "v1", "events")
 LEASES = Resource("Lease", "coordination.k8s.io/v1", "leases")
+# The metrics adapter's.
+API_SERVICES = Resource("APIService", "apiregistration.k8s.io/v1", "apiservices")
+ACCESS_REVIEWS = Resource("SubjectAccessReview", "authorization.k8s.io/v1", "subjectaccessreviews")
+CLUSTER_ROLES = Resource("ClusterRole", "rbac.authorization.k8s.io/v1", "clusterroles")
 
 RESOURCES: Mapping[str, Resource] = {
     each.kind: each
@@ -55,5 +59,7 @@ RESOURCES: Mapping[str, Resource] = {
         DISRUPTION_BUDGETS,
         EVENTS,
         LEASES,
+        API_SERVICES,
+        ACCESS_REVIEWS,
     )
 }

@@ -26,9 +26,29 @@ from minicluster.plan.constants import LABEL_MANAGED_BY, MANAGER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from typing import Protocol
 
     from minicluster.kubernetes.api import Api, Listing, WatchEvent
-    from minicluster.kubernetes.cache import Cache, Name
+    from minicluster.kubernetes.cache import Name
+    from minicluster.plan.fields import Object
+
+    class Store(Protocol):
+        """What is kept true by a watch, such as a `Cache`; each returns whom the change concerns."""
+
+        def see(self, kind: str, item: Object) -> Iterable[Name]:
+            """Take in an object."""
+            ...
+
+        def forget(self, kind: str, item: Object) -> Iterable[Name]:
+            """Take in that an object is gone."""
+            ...
+
+        def replace_all(
+            self, kind: str, items: Iterable[Object], version: int, namespace: str = ""
+        ) -> Iterable[Name]:
+            """Take in a whole list of a kind (in a namespace)."""
+            ...
+
 
 OURS = f"{LABEL_MANAGED_BY}={MANAGER}"
 # Jobs and pods have a status that counts; Secrets are never read.
@@ -61,7 +81,7 @@ class Watch:
     def __init__(
         self,
         api: Api,
-        cache: Cache,
+        cache: Store,
         selection: Selection,
         changed: Callable[[Name], None],
         restarted: Callable[[str], None] = lambda _kind: None,

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 
 from broker_config import curve
 from minicluster.plan import names
-from minicluster.plan.constants import CURVE_FILE, DOOR_CERTIFICATE, DOOR_KEY, DOOR_TOKEN, Component
+from minicluster.plan.constants import (
+    CURVE_FILE,
+    DOOR_CERTIFICATE,
+    DOOR_KEY,
+    DOOR_TOKEN,
+    METRICS_TOKEN,
+    Component,
+)
 from minicluster.plan.errors import KeysNeededError
 from minicluster.plan.labels import metadata
 
@@ -42,7 +49,7 @@ def files(cluster: MiniCluster, site: Site, keys: FreshKeys | None) -> dict[str,
 
 def file_names(site: Site) -> tuple[str, ...]:
     """Return how the files are called."""
-    return (CURVE_FILE, *((DOOR_CERTIFICATE, DOOR_KEY, DOOR_TOKEN) if site.door else ()))
+    return (CURVE_FILE, *((DOOR_CERTIFICATE, DOOR_KEY, DOOR_TOKEN, METRICS_TOKEN) if site.door else ()))
 
 
 def _certificate(cluster: MiniCluster, keys: FreshKeys | None) -> str:
@@ -58,4 +65,5 @@ def _door(cluster: MiniCluster, keys: FreshKeys | None) -> dict[str, str]:
     if keys is None or keys.door is None:
         raise KeysNeededError(f"Secret {names.curve_secret(cluster)} is to be made: pass keys for the door")
     door = keys.door
-    return {DOOR_CERTIFICATE: door.certificate, DOOR_KEY: door.key, DOOR_TOKEN: door.token}
+    tokens = {DOOR_TOKEN: door.token, METRICS_TOKEN: door.metrics_token}
+    return {DOOR_CERTIFICATE: door.certificate, DOOR_KEY: door.key, **tokens}

@@ -13,11 +13,15 @@ DOOR_DOMAIN = "door.minicluster"
 
 @dataclass(frozen=True, slots=True)
 class DoorKeys:
-    """What the lead's door needs: its certificate and key (PEM), and the token of whoever may ask."""
+    """What the lead's door needs: its certificate and key (PEM), and the tokens of whoever may ask.
+
+    With the `metrics_token` nothing but metrics can be read.
+    """
 
     certificate: str
     key: str = field(repr=False)
     token: str = field(repr=False)
+    metrics_token: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)

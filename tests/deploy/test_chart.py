@@ -8,11 +8,15 @@ import pytest
 import yaml
 from typer.main import get_command
 
+from metrics_api.adapter.command import SERVICE
+from metrics_api.adapter.command import app as adapter
 from minicluster.cli.operator import app
-from minicluster.plan.constants import LABEL_NAME, OPERATOR_APPLICATION
+from minicluster.plan.constants import LABEL_NAME, METRICS_APPLICATION, OPERATOR_APPLICATION
 from minicluster.spec import crd_yaml
 from tests.deploy.files import CHART, INSTALL, NAMESPACE, NAMESPACED, Object, objects, project, the
 
+ADAPTER = "minicluster-operator-adapter"
+RELEASE = "minicluster-operator"
 MANIFESTS = pytest.mark.parametrize("manifest", [INSTALL, NAMESPACED], ids=lambda path: path.stem)
 
 
@@ -51,6 +55,15 @@ def test_the_operator_understands_what_it_is_started_with(manifest: Path) -> Non
     assert (found["lease"], found["listen"]) == (f"{NAMESPACE}/minicluster-operator", ":8080")
 
 
+def test_the_adapter_understands_what_it_is_started_with() -> None:
+    pod = the(objects(INSTALL.read_text()), "Deployment", ADAPTER)["spec"]["template"]
+    container = pod["spec"]["containers"][0]
+    assert container["command"] == ["minicluster", "metrics-adapter"]
+    found = get_command(adapter).make_context("metrics-adapter", list(container["args"])).params
+    assert (found["service"], found["owner"]) == (SERVICE, ADAPTER)
+    assert pod["metadata"]["labels"][LABEL_NAME] == METRICS_APPLICATION
+
+
 def test_every_default_is_a_value_that_the_schema_allows() -> None:
     jsonschema.Draft7Validator(schema()).validate(values())
 
@@ -62,7 +75,7 @@ def test_every_value_has_a_place_in_the_schema_and_a_default() -> None:
 
 def template(manifest: Path) -> Object:
     """Return the operator's pod template."""
-    found: Object = the(objects(manifest.read_text()), "Deployment")["spec"]["template"]
+    found: Object = the(objects(manifest.read_text()), "Deployment", RELEASE)["spec"]["template"]
     return found
 
 
@@ -93,6 +106,6 @@ def leaves(node: Object, place: str = "") -> list[str]:
 
 def keys(node: object, place: str = "") -> list[str]:
     """List the places of the values; what the schema leaves open ends there."""
-    if not isinstance(node, dict) or not node or place == "resources":
+    if not isinstance(node, dict) or not node or place.rpartition(".")[2] == "resources":
         return [place]
     return [found for name, below in node.items() for found in keys(below, f"{place}.{name}".strip("."))]

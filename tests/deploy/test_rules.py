@@ -5,13 +5,18 @@ from pathlib import Path
 
 import pytest
 
+from metrics_api.adapter.authority_store import SECRET as SERVING_SECRET
+from metrics_api.adapter.registration import NAMES
 from minicluster.kubernetes.door_key_store import SECRET
+from minicluster.kubernetes.metrics_keys import SECRET as METRICS_SECRET
 from tests.deploy.files import INSTALL, NAMESPACED, Object, objects, of_kind, the
 
 MANIFESTS = pytest.mark.parametrize("manifest", [INSTALL, NAMESPACED], ids=lambda path: path.stem)
 OPERATOR = "minicluster-operator"
 ROLES = ("ClusterRole", "Role")
 APPLIED = {"get", "list", "watch", "create", "patch"}
+OWN_SECRETS = ([SECRET], [METRICS_SECRET], [SERVING_SECRET])
+ADAPTER = "minicluster-operator-adapter"
 EXPECTED = {
     "flux-framework.org/miniclusters": {"get", "list", "watch", "delete"},
     "flux-framework.org/miniclusters/status": {"patch"},
@@ -46,7 +51,31 @@ def test_of_leases_only_its_own_can_be_read_and_written(manifest: Path) -> None:
 @MANIFESTS
 def test_of_secrets_only_its_own_keys_can_be_read(manifest: Path) -> None:
     role = the(objects(manifest.read_text()), "Role", f"{OPERATOR}-door")
-    assert list(grants([role])) == [("/secrets", {"create"}, None), ("/secrets", {"get"}, [SECRET])]
+    assert list(grants([role])) == [
+        ("/secrets", {"create"}, None),
+        ("/secrets", {"get"}, [SECRET]),
+        ("/secrets", {"patch"}, [METRICS_SECRET]),
+    ]
+
+
+def test_the_adapter_follows_and_asks_and_writes_only_its_api_services() -> None:
+    granted = list(grants([the(objects(INSTALL.read_text()), "ClusterRole", ADAPTER)]))
+    writing = {"create", "patch", "update", "delete"}
+    assert {resource for resource, verbs, _ in granted if verbs & writing} == {
+        "authorization.k8s.io/subjectaccessreviews",
+        "apiregistration.k8s.io/apiservices",
+    }
+    [named] = [names for resource, verbs, names in granted if "patch" in verbs]
+    assert set(named or ()) == set(NAMES)
+
+
+def test_the_adapter_reads_the_keys_for_metrics_and_never_the_operators() -> None:
+    granted = list(grants([the(objects(INSTALL.read_text()), "Role", ADAPTER)]))
+    assert granted == [
+        ("/secrets", {"get"}, [METRICS_SECRET]),
+        ("/secrets", {"create"}, None),
+        ("/secrets", {"get", "update"}, [SERVING_SECRET]),
+    ]
 
 
 @MANIFESTS
@@ -61,7 +90,7 @@ def test_no_role_reads_other_secrets_or_runs_commands_in_pods(manifest: Path) ->
         (resource, verb)
         for resource, verbs, names in grants(roles(manifest))
         for verb in verbs
-        if names != [SECRET]
+        if names not in OWN_SECRETS
     ]
     assert {pair for pair in granted if pair[0] == "/secrets"} == {("/secrets", "create")}
     assert {resource for resource, _ in granted if resource.startswith("/pods")} == {"/pods"}

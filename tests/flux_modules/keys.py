@@ -49,7 +49,7 @@ class Authority:
         return builder.sign(self.key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM).decode()
 
     def write(self, directory: Path, name: str = NAME) -> str:
-        """Write a door's files; the token is returned."""
+        """Write a door's files; the token is returned. That for metrics is another one."""
         key = _key()
         names = x509.SubjectAlternativeName([x509.DNSName(name)])
         private = key.private_bytes(
@@ -60,4 +60,5 @@ class Authority:
         (directory / "door.crt").write_text(self._signed(name, key, names))
         (directory / "door.key").write_bytes(private)
         (directory / "door.token").write_text(f"{token}\n")
+        (directory / "metrics.token").write_text(f"{secrets.token_hex(32)}\n")
         return token

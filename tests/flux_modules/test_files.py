@@ -74,3 +74,57 @@ def test_key_of_another_certificate(directory: Path, tmp_path: Path) -> None:
     (directory / "door.key").write_text((tmp_path / "other" / "door.key").read_text())
     with pytest.raises(FilesUnusable, match=r"door\.crt and .*door\.key are no certificate with its key"):
         files.context(str(directory))
+
+
+@pytest.fixture
+def credentials(directory: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[files.Credentials, list[str]]:
+    """Those of the directory, looked at without a pause, and what they log."""
+    monkeypatch.setattr(files, "PAUSE", 0.0)
+    log: list[str] = []
+    return files.Credentials(str(directory), log.append), log
+
+
+def test_changed_files_are_read_anew(
+    directory: Path, credentials: tuple[files.Credentials, list[str]]
+) -> None:
+    """Certificate and tokens together."""
+    kept, log = credentials
+    before = kept.context
+    kept.refresh()
+    assert kept.context is before
+    token = Authority().write(directory)
+    kept.refresh()
+    assert kept.context is not before
+    assert (kept.token, log) == (token.encode(), [])
+    assert kept.metrics_token == (directory / "metrics.token").read_text().strip().encode()
+
+
+def test_changed_files_that_are_no_good(
+    directory: Path, credentials: tuple[files.Credentials, list[str]]
+) -> None:
+    """Those from before stay in use, which is told once; better ones are taken."""
+    kept, log = credentials
+    before = kept.token
+    (directory / "door.key").write_text("half a file")
+    kept.refresh()
+    kept.refresh()
+    assert kept.token == before
+    assert len(log) == 1
+    assert log[0].startswith("the files have changed, and those from before stay in use: ")
+    token = Authority().write(directory)
+    kept.refresh()
+    assert kept.token == token.encode()
+
+
+def test_without_a_token_for_metrics_there_is_none(directory: Path) -> None:
+    """The door's own is good for metrics as well."""
+    (directory / "metrics.token").unlink()
+    assert files.Credentials(str(directory)).metrics_token == b""
+
+
+def test_short_token_for_metrics(directory: Path) -> None:
+    (directory / "metrics.token").write_text("short")
+    with pytest.raises(
+        FilesUnusable, match=r"metrics\.token: a token of at least 32 ASCII characters is right"
+    ):
+        files.Credentials(str(directory))

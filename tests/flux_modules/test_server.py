@@ -8,11 +8,12 @@ import socket
 import ssl
 import threading
 from contextlib import ExitStack, closing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
 from minicluster.flux_modules.door import connections, files, handler, server
+from minicluster.flux_modules.door.answers import Audience, Pieces, Text
 from minicluster.flux_modules.door.errors import BadRequest, BrokerGone, Refused
 from minicluster.flux_modules.door.server import Server
 from tests.flux_modules.client import DEADLINE, Client, until
@@ -50,7 +51,18 @@ class Served:
             "/echo": {"GET": self.echo, "POST": self.echo},
             "/lines": {"GET": self.lines},
             "/fail": {"GET": self.fail},
+            "/text": {"GET": lambda _query, _body: Text("plain\n", "text/plain", 503)},
+            "/pieces": {
+                "GET": lambda _query, _body: Pieces(iter(["data: 1\n\n", "data: 2\n\n"]), "text/event-stream")
+            },
+            "/health": {"GET": lambda _query, _body: Text("ok\n", "text/plain")},
         }
+
+    audiences: ClassVar = {
+        "/text": Audience.METRICS,
+        "/pieces": Audience.METRICS,
+        "/health": Audience.ALL,
+    }
 
 
 @pytest.fixture(scope="module")
@@ -67,8 +79,8 @@ def served() -> Served:
 
 @pytest.fixture
 def running(keys: tuple[Authority, str, Path], served: Served) -> Iterator[Server]:
-    _, token, directory = keys
-    made = Server(0, files.context(str(directory)), token, served.routes(), served.log.append)
+    _, _, directory = keys
+    made = Server(0, files.Credentials(str(directory)), served.routes(), served.log.append, served.audiences)
     thread = threading.Thread(target=made.serve_forever, args=(0.05,))
     thread.start()
     yield made
@@ -349,7 +361,7 @@ def test_a_client_who_does_not_read_is_sent_away(
         finally:
             ended.set()
 
-    made = Server(0, files.context(str(directory)), token, {"/": {"GET": endless}}, lambda _: None)
+    made = Server(0, files.Credentials(str(directory)), {"/": {"GET": endless}}, lambda _: None)
     thread = threading.Thread(target=made.serve_forever, args=(0.05,))
     thread.start()
     try:
@@ -366,3 +378,36 @@ def test_a_client_who_does_not_read_is_sent_away(
 def test_the_limits_are_the_documented_ones() -> None:
     """16 KiB of head, 64 KiB of body."""
     assert (handler.LONGEST_HEAD, handler.LONGEST_BODY) == (16_384, 65_536)
+
+
+def raw(door: Client, path: str, token: str = "") -> tuple[int, str | None, str]:
+    """The code, the Content-Type and the text of an answer."""
+    with closing(door.keep()) as connection:
+        connection.request("GET", path, headers={"Authorization": f"Bearer {token}"} if token else {})
+        answer = connection.getresponse()
+        return answer.status, answer.headers["Content-Type"], answer.read().decode()
+
+
+def test_text_is_sent_as_it_is(door: Client) -> None:
+    assert raw(door, "/text", door.token) == (503, "text/plain", "plain\n")
+
+
+def test_pieces_are_sent_as_they_are(door: Client) -> None:
+    assert raw(door, "/pieces", door.token) == (200, "text/event-stream", "data: 1\n\ndata: 2\n\n")
+
+
+@pytest.mark.parametrize(
+    ("path", "whole", "metrics", "none"),
+    [
+        pytest.param("/echo", 200, 403, 401, id="the-doors-own"),
+        pytest.param("/nothing", 404, 403, 401, id="nothing"),
+        pytest.param("/text", 503, 503, 401, id="metrics"),
+        pytest.param("/health", 200, 200, 200, id="everybody"),
+    ],
+)
+def test_who_may_ask(
+    door: Client, keys: tuple[Authority, str, Path], path: str, whole: int, metrics: int, none: int
+) -> None:
+    """With the door's token, with that for metrics, without one."""
+    token = (keys[2] / "metrics.token").read_text().strip()
+    assert [raw(door, path, each)[0] for each in (door.token, token, "")] == [whole, metrics, none]

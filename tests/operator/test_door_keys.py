@@ -66,6 +66,12 @@ class TestWhatTheyOpen:
         assert OURS.token(UID) != OURS.token("another")
         assert len(OURS.token(UID)) == 64
 
+    def test_the_token_for_metrics_is_another_one_and_the_adapters(self) -> None:
+        """Who has the key for metrics makes it, and cannot make the door's own."""
+        keys = OURS.issue(UID)
+        assert keys.metrics_token == OURS.metrics().token(UID)
+        assert keys.metrics_token not in (keys.token, OURS.metrics().token("another"))
+
     def test_another_operator_has_other_tokens(self) -> None:
         assert Authority.make().token(UID) != OURS.token(UID)
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import threading
 from typing import TYPE_CHECKING
 
-from minicluster.flux_modules.door import files
+from minicluster.flux_modules.door import extensions
 from minicluster.flux_modules.door.board import Board
+from minicluster.flux_modules.door.extensions import Surroundings
+from minicluster.flux_modules.door.files import Credentials
 from minicluster.flux_modules.door.follower import Follower
 from minicluster.flux_modules.door.routes import routes
 from minicluster.flux_modules.door.server import Server
+from minicluster.flux_modules.saving.notes import Notes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -52,15 +56,17 @@ class Door:
     ) -> None:
         directory = str(settings.get("directory", DIRECTORY))
         self._port = int(settings.get("port", PORT))
-        self._context = files.context(directory)
-        self._token = files.token(directory)
+        self._credentials = Credentials(directory, log)
         self._log = log
         self._connect = connect
         self._ending = threading.Event()
         self._server: Server | None = None
         self._board = Board(self._wake)
         main_job = bool(settings.get("main-job", False))
-        self._follower = Follower(self._board, connect, broke, main_job=main_job)
+        self._archive = str(settings.get("archive", ""))
+        self._notes = Notes(os.environ.get("MINICLUSTER_RUN", "/run/minicluster"))
+        self._follower = Follower(self._board, connect, broke, self._notes, main_job=main_job)
+        self._extensions = list(extensions.load(Surroundings(settings, connect, broke), log))
         self._thread = threading.Thread(target=self._serve, name="door-server", daemon=True)
 
     def _wake(self) -> None:
@@ -69,6 +75,8 @@ class Door:
     def open(self) -> None:
         """Begin to follow and to serve, in threads."""
         self._follower.start()
+        for each in self._extensions:
+            each.open()
         self._thread.start()
 
     def _serve(self) -> None:
@@ -79,11 +87,12 @@ class Door:
 
     def _listen(self) -> Server | None:
         """Bind; a port that is taken may become free."""
-        table = routes(self._board, self._connect)
+        own = routes(self._board, self._connect, self._notes, self._archive)
+        table, audiences = extensions.joined(own, self._extensions)
         pause = FIRST_PAUSE
         while not self._ending.is_set():
             try:
-                return Server(self._port, self._context, self._token, table, self._log)
+                return Server(self._port, self._credentials, table, self._log, audiences)
             except OSError as error:
                 self._log(f"cannot listen on port {self._port}: {error.strerror}; tried again in {pause:g} s")
                 self._ending.wait(pause)
@@ -94,6 +103,8 @@ class Door:
         """End every watch, then the server and the follower."""
         self._ending.set()
         self._board.close()
+        for each in self._extensions:
+            each.close()
         self._follower.close()
         server = self._server
         if server is not None:

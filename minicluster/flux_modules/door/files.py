@@ -1,15 +1,73 @@
-"""The door's files, of which only a Secret holds the originals: certificate chain, key and token."""
+"""The door's files, of which only a Secret holds the originals: certificate chain, key and tokens."""
 
 from __future__ import annotations
 
 import ssl
+import threading
+import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from minicluster.flux_modules.door.errors import FilesUnusable
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 CERTIFICATE, KEY, TOKEN = "door.crt", "door.key", "door.token"
+METRICS_TOKEN = "metrics.token"  # noqa: S105 - a file's name
+PAUSE = 1.0
+"""Seconds between two looks whether the files have changed."""
 SHORTEST_TOKEN = 32
 """Characters; a token that somebody could guess is no token."""
+
+
+class Credentials:
+    """The TLS side and the tokens, read again when the files change; `log` hears of files that are no good.
+
+    Raises FilesUnusable where they are so from the beginning.
+    """
+
+    def __init__(self, directory: str, log: Callable[[str], None] = lambda _: None) -> None:
+        self._directory = directory
+        self._log = log
+        self._lock = threading.Lock()
+        self._seen = self._signature()
+        self._looked = time.monotonic()
+        self._load()
+
+    def _load(self) -> None:
+        made, read = context(self._directory), token(self._directory).encode()
+        there = (Path(self._directory) / METRICS_TOKEN).exists()
+        metrics = token(self._directory, METRICS_TOKEN).encode() if there else b""
+        self.context, self.token, self.metrics_token = made, read, metrics
+
+    def refresh(self) -> None:
+        """Read the files anew where they have changed; while they are no good, the old ones stay in use."""
+        with self._lock:
+            if time.monotonic() - self._looked < PAUSE:
+                return
+            self._looked = time.monotonic()
+            seen = self._signature()
+            if seen == self._seen:
+                return
+            self._seen = seen
+            try:
+                self._load()
+            except FilesUnusable as error:
+                self._log(f"the files have changed, and those from before stay in use: {error}")
+
+    def _signature(self) -> tuple[object, ...]:
+        """Return what differs when a file was replaced, as Secrets' files are: by another one."""
+        paths = (Path(self._directory) / name for name in (CERTIFICATE, KEY, TOKEN, METRICS_TOKEN))
+        return tuple(map(_mark, paths))
+
+
+def _mark(path: Path) -> object:
+    try:
+        found = path.stat()
+    except OSError as error:
+        return error.errno
+    return found.st_ino, found.st_mtime_ns, found.st_size
 
 
 def context(directory: str) -> ssl.SSLContext:
@@ -27,9 +85,9 @@ def context(directory: str) -> ssl.SSLContext:
     return made
 
 
-def token(directory: str) -> str:
-    """Return the token. Raises FilesUnusable, which names the file and not what it holds."""
-    path = Path(directory) / TOKEN
+def token(directory: str, name: str = TOKEN) -> str:
+    """Return a token. Raises FilesUnusable, which names the file and not what it holds."""
+    path = Path(directory) / name
     text = _read(path).strip()
     if len(text) < SHORTEST_TOKEN or not text.isascii() or len(text.split()) != 1:
         raise FilesUnusable(f"{path}: a token of at least {SHORTEST_TOKEN} ASCII characters is right")

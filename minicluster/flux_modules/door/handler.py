@@ -8,7 +8,9 @@ from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlsplit
 
+from minicluster.flux_modules.door.answers import Audience, Pieces, Text
 from minicluster.flux_modules.door.errors import BadRequest, BrokerGone, DoorError, Refused
+from minicluster.flux_modules.door.link import Accepted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
     from minicluster.flux_modules.door.connections import Connection
     from minicluster.flux_modules.door.link import JSON
+    from minicluster.flux_modules.door.routes import Answer
     from minicluster.flux_modules.door.server import Server
 
 LONGEST_HEAD = 16 << 10
@@ -87,18 +90,27 @@ class Handler(BaseHTTPRequestHandler):
         except BadRequest as error:
             self._reject(error.code)
             return
-        if not self._authorized():
+        audience = self.server.audiences.get(urlsplit(self.path).path, Audience.DOOR)
+        whole, metrics = self._shown()
+        if whole or metrics:
+            self._connection.stranger_since = None
+        elif audience != Audience.ALL:
             self._reject(401)
             return
-        self._connection.stranger_since = None
+        if audience == Audience.DOOR and not whole:
+            self._reject(403)
+            return
         self._serve()
 
-    def _authorized(self) -> bool:
+    def _shown(self) -> tuple[bool, bool]:
+        """Tell whether the door's own token was shown, and whether that for metrics was."""
         given = self.headers.get_all("Authorization") or []
         scheme, _, token = (given[0] if len(given) == 1 else "").partition(" ")
+        keys, shown = self.server.credentials, token.strip().encode("utf-8", "replace")
         # Compared whatever the scheme: how long it takes tells nothing.
-        same = hmac.compare_digest(token.strip().encode("utf-8", "replace"), self.server.token)
-        return same and scheme.lower() == "bearer"
+        whole, metrics = (hmac.compare_digest(shown, each) for each in (keys.token, keys.metrics_token))
+        bearer = scheme.lower() == "bearer"
+        return bearer and whole, bearer and metrics and bool(keys.metrics_token)
 
     def _serve(self) -> None:
         try:
@@ -112,10 +124,16 @@ class Handler(BaseHTTPRequestHandler):
         else:
             if isinstance(answer, dict):
                 self._send(200, answer)
+            elif isinstance(answer, Accepted):
+                self._send(202, {})
+            elif isinstance(answer, Text):
+                self._write(answer.code, answer.body.encode(), answer.kind)
+            elif isinstance(answer, Pieces):
+                self._stream(answer.pieces, answer.kind)
             else:
-                self._stream(answer)
+                self._stream(_lines(answer), "application/x-ndjson")
 
-    def _answer(self) -> JSON | Iterator[JSON]:
+    def _answer(self) -> Answer:
         body = self._body()
         url = urlsplit(self.path)
         methods = self.server.routes.get(url.path)
@@ -161,22 +179,25 @@ class Handler(BaseHTTPRequestHandler):
 
     def _send(self, code: int, answer: JSON | None, headers: Mapping[str, str] | None = None) -> None:
         body = b"" if answer is None else json.dumps(answer).encode() + b"\n"
-        self._begin(code, {"Content-Length": str(len(body)), **(headers or {})}, "application/json")
+        self._write(code, body, "application/json", headers)
+
+    def _write(self, code: int, body: bytes, kind: str, headers: Mapping[str, str] | None = None) -> None:
+        self._begin(code, {"Content-Length": str(len(body)), **(headers or {})}, kind)
         if self.command != "HEAD":
             self.wfile.write(body)
         self.wfile.flush()
 
-    def _stream(self, objects: Iterator[JSON]) -> None:
-        """Send each object as a line, in a chunk of its own."""
+    def _stream(self, pieces: Iterator[str], kind: str) -> None:
+        """Send each piece, in a chunk of its own."""
         self.close_connection = True
-        self._begin(200, {"Transfer-Encoding": "chunked"}, "application/x-ndjson")
+        self._begin(200, {"Transfer-Encoding": "chunked"}, kind)
         try:
-            for each in objects:
-                line = json.dumps(each).encode() + b"\n"
-                self.wfile.write(b"%x\r\n%s\r\n" % (len(line), line))
+            for each in pieces:
+                piece = each.encode()
+                self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
                 self.wfile.flush()
         finally:
-            close = getattr(objects, "close", None)
+            close = getattr(pieces, "close", None)
             if close is not None:
                 close()
         self.wfile.write(b"0\r\n\r\n")
@@ -191,3 +212,14 @@ class Handler(BaseHTTPRequestHandler):
         if self.close_connection:
             self.send_header("Connection", "close")
         self.end_headers()
+
+
+def _lines(objects: Iterator[JSON]) -> Iterator[str]:
+    """Return each object as a line."""
+    try:
+        for each in objects:
+            yield json.dumps(each) + "\n"
+    finally:
+        close = getattr(objects, "close", None)
+        if close is not None:
+            close()

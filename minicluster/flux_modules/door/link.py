@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     Taker = Callable[[JSON | None, Refused | None], None]
 
 
+class Accepted:
+    """The answer that what was asked for is going to be done."""
+
+
 class Link(Protocol):
     """Every method but `wake` belongs to the thread that made the link; all raise BrokerGone."""
 
@@ -28,6 +32,12 @@ class Link(Protocol):
 
     def rpc(self, topic: str, payload: JSON, timeout: float) -> JSON:
         """Return the one answer. Raises Refused, with ETIMEDOUT after `timeout` seconds."""
+
+    def submit(self, jobspec: JSON, urgency: int) -> int:
+        """Submit a jobspec as it is, and return the job's id. Raises Refused."""
+
+    def sync(self) -> None:
+        """Make durable what the instance holds, so that it outlives a lead that is killed. Raises Refused."""
 
     def dispatch(self, timeout: float) -> None:
         """Wait for answers of streams, for `wake`, or for `timeout` seconds; hand out what came."""

@@ -12,10 +12,10 @@ from minicluster.flux_modules.door.connections import Connection, Connections
 from minicluster.flux_modules.door.handler import Handler
 
 if TYPE_CHECKING:
-    import ssl
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Any
 
+    from minicluster.flux_modules.door.files import Credentials
     from minicluster.flux_modules.door.routes import Routes
 
 SILENCE = 20.0
@@ -23,17 +23,25 @@ SILENCE = 20.0
 
 
 class Server(socketserver.TCPServer):
-    """Listens on every address at `port`; `log` gets a line where something is wrong with the door itself."""
+    """Listens on every address at `port`; `log` gets a line where something is wrong with the door itself.
+
+    `audiences` names the paths that are for others, too.
+    """
 
     allow_reuse_address = True
     request_queue_size = 256
 
     def __init__(
-        self, port: int, context: ssl.SSLContext, token: str, routes: Routes, log: Callable[[str], None]
+        self,
+        port: int,
+        credentials: Credentials,
+        routes: Routes,
+        log: Callable[[str], None],
+        audiences: Mapping[str, str] | None = None,
     ) -> None:
-        self.context = context
-        self.token = token.encode()
+        self.credentials = credentials
         self.routes = routes
+        self.audiences = audiences or {}
         self.log = log
         self.connections = Connections()
         self.address_family, address = _any_address()
@@ -70,7 +78,8 @@ class Server(socketserver.TCPServer):
             sock = connection.socket
             sock.settimeout(SILENCE)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            connection.socket = self.context.wrap_socket(
+            self.credentials.refresh()
+            connection.socket = self.credentials.context.wrap_socket(
                 sock, server_side=True, do_handshake_on_connect=False, suppress_ragged_eofs=True
             )
             connection.socket.do_handshake()

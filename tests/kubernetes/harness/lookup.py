@@ -44,6 +44,7 @@ HELM = Suite("helm", ("helm",))
 CONTAINERD = Suite("containerd", ("containerd", "containerd-shim-runc-v2", "ctr"), ours=True)
 COREDNS = Suite("coredns", ("coredns",), ours=True)
 PAUSE = Suite("pause", ("pause",), ours=True)
+METRICS_CLIENT = Suite("metrics-client", ("metrics-client",), ours=True)
 NODE_PROGRAMS = ("kubelet", "kube-proxy")
 
 

@@ -24,3 +24,21 @@ app.kubernetes.io/part-of: flux-framework
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
+
+{{- /* The metrics adapter's name, and what finds its pods; MiniClusters' NetworkPolicies admit it by the first label. */ -}}
+{{- define "adapter.name" -}}
+{{- printf "%s-adapter" (include "operator.name" .) -}}
+{{- end -}}
+
+{{- define "adapter.selector" -}}
+app.kubernetes.io/name: minicluster-metrics-adapter
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "adapter.labels" -}}
+{{ include "adapter.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/part-of: flux-framework
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{- end -}}

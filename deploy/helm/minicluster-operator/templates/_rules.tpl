@@ -4,10 +4,11 @@ Role in each namespace. Nothing is granted that it does not use: a test compares
 audit log.
 */ -}}
 {{- define "operator.rules" -}}
-# MiniClusters: it follows them; spec.cleanup has it delete one.
+# MiniClusters: it follows them; spec.cleanup has it delete one. By patch it writes their finalizers, and nothing else
+# of them: no API server grants less for that (miniclusters/finalizers is no door to them).
 - apiGroups: [flux-framework.org]
   resources: [miniclusters]
-  verbs: [get, list, watch, delete]
+  verbs: [get, list, watch, patch, delete]
 # It reports in their status and nowhere else.
 - apiGroups: [flux-framework.org]
   resources: [miniclusters/status]
@@ -50,4 +51,14 @@ audit log.
 - apiGroups: [events.k8s.io]
   resources: [events]
   verbs: [create]
+{{- end -}}
+
+{{- /* What the metrics adapter follows in each namespace: whose metrics there are, and where the leads are. */ -}}
+{{- define "adapter.rules" -}}
+- apiGroups: [flux-framework.org]
+  resources: [miniclusters]
+  verbs: [list, watch]
+- apiGroups: [""]
+  resources: [pods, services]
+  verbs: [list, watch]
 {{- end -}}

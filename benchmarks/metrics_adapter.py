@@ -1,0 +1,193 @@
+"""GETs through the API server and the metrics adapter: how long they take, and the adapter's memory.
+
+    python -m benchmarks.metrics_adapter [--miniclusters 1000] [--rate 100] [--seconds 30]
+
+A real control plane on this machine; the leads are played by another process, behind the same HTTPS that
+doors speak. Requests are sent at their times whether or not the former ones are answered, one MiniCluster
+after the other, so that hardly one finds an answer that somebody else has asked for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import multiprocessing
+import os
+import socket
+import statistics
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+
+from minicluster.kubernetes import open_files
+from minicluster.kubernetes.door_keys import Authority
+from minicluster.spec import crd
+from tests.kubernetes import adapters, operators
+from tests.kubernetes.harness import Api, ControlPlane, Options, cluster, until
+from tests.metrics_api.adapter.played import Lead, Leads, playing
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+RUNNERS = 8
+METRIC = "flux_nodes_demanded"
+PATH = "{}/namespaces/default/miniclusters.flux-framework.org/mc-{}/" + METRIC
+
+
+def main() -> None:
+    """Measure, and print one line of JSON."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--miniclusters", type=int, default=1000)
+    parser.add_argument("--rate", type=float, default=100.0, help="GETs a second")
+    parser.add_argument("--seconds", type=float, default=30.0)
+    given = parser.parse_args()
+    with cluster(Options(crds=[crd()])) as plane, tempfile.TemporaryDirectory() as folder:
+        print(json.dumps(measure(plane, Path(folder), given)))
+
+
+def measure(plane: ControlPlane, folder: Path, given: argparse.Namespace) -> dict[str, Any]:
+    """Return the figures."""
+    authority = Authority.make()
+    operators.grant(plane.api)
+    uids = made(plane, given.miniclusters)
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    player = context.Process(target=play, args=(authority.files(), folder, uids, theirs), daemon=True)
+    player.start()
+    place: dict[str, Any] = ours.recv()
+    run_pods(plane, place["addresses"])
+    leads = Leads(folder, authority)
+    leads.port = place["port"]
+    with adapters.running(plane, leads, folder / "log", free_port()) as adapter:
+        paths = [PATH.format(adapters.V2, number) for number in range(given.miniclusters)]
+        until(lambda: plane.api.exists(paths[-1]), "the last lead to be known", 120.0)
+        first, _ = asyncio.run(load(plane, paths, given.rate, given.miniclusters / given.rate))
+        began = processor_seconds(adapter.process.pid)
+        times, errors = asyncio.run(load(plane, paths, given.rate, given.seconds))
+        worked = processor_seconds(adapter.process.pid) - began
+        memory = int(Path(f"/proc/{adapter.process.pid}/statm").read_text().split()[1]) * 4096
+    ours.send("how many?")
+    asked = ours.recv()
+    player.terminate()
+    return {
+        "benchmark": "metrics_adapter",
+        "miniclusters": given.miniclusters,
+        "gets_per_second": given.rate,
+        "gets": len(times),
+        "errors": len(errors),
+        "kinds_of_errors": sorted(set(errors))[:3],
+        "p50_ms": milliseconds(times, 50),
+        "p99_ms": milliseconds(times, 99),
+        "max_ms": milliseconds(times, 100),
+        "p99_ms_of_first_gets": milliseconds(first, 99),
+        "adapter_cpu_ms_a_get": round(1000 * worked / len(times), 2),
+        "adapter_mb": round(memory / 1e6),
+        "lead_connections": asked["connections"],
+        "lead_requests": asked["requests"],
+    }
+
+
+def processor_seconds(pid: int) -> float:
+    """Return how long a process has worked so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def milliseconds(times: list[float], percent: int) -> float:
+    """Return a percentile."""
+    value = max(times) if percent == 100 else statistics.quantiles(times, n=100)[percent - 1]
+    return round(1000 * value, 1)
+
+
+async def load(
+    plane: ControlPlane, paths: list[str], rate: float, seconds: float
+) -> tuple[list[float], list[str]]:
+    """Send GETs at their times; return how long each took, and what was no value."""
+    connector = aiohttp.TCPConnector(ssl=plane.admin.tls(), limit=0)
+    times: list[float] = []
+    errors: list[str] = []
+
+    async def get(session: aiohttp.ClientSession, path: str, due: float) -> None:
+        async with session.get(plane.url + path) as answer:
+            text = await answer.text()
+        times.append(time.monotonic() - due)
+        if answer.status != 200 or json.loads(text)["items"][0]["value"] != "7":
+            errors.append(f"{answer.status}: {text[:200]}")
+
+    async with aiohttp.ClientSession(connector=connector) as session, asyncio.TaskGroup() as group:
+        begin = time.monotonic()
+        for number in range(int(rate * seconds)):
+            due = begin + number / rate
+            await asyncio.sleep(max(0.0, due - time.monotonic()))
+            group.create_task(get(session, paths[number % len(paths)], due))
+    return times, errors
+
+
+def made(plane: ControlPlane, count: int) -> list[str]:
+    """Make MiniClusters; return their UIDs."""
+
+    def make(api: Api, number: int) -> str:
+        return str(operators.create(api, "default", f"mc-{number}")["metadata"]["uid"])
+
+    return everywhere(plane, make, count)
+
+
+def run_pods(plane: ControlPlane, addresses: list[str]) -> None:
+    """Have the lead's pod of each MiniCluster run, by word alone."""
+
+    def run(api: Api, number: int) -> str:
+        name = f"mc-{number}"
+        labels = {
+            "app.kubernetes.io/managed-by": "minicluster",
+            "app.kubernetes.io/instance": name,
+            "app.kubernetes.io/component": "broker",
+            "batch.kubernetes.io/job-completion-index": "0",
+        }
+        body = {"metadata": {"name": f"{name}-0", "labels": labels}, "spec": adapters.SPEC}
+        api.create("/api/v1/namespaces/default/pods", body)
+        adapters.place(api, "default", f"{name}-0", addresses[number])
+        return name
+
+    everywhere(plane, run, len(addresses))
+
+
+def everywhere(plane: ControlPlane, work: Any, count: int) -> list[str]:
+    """Do something for each MiniCluster, over a few connections."""
+    apis = [Api(plane.admin) for _ in range(RUNNERS)]
+    with ThreadPoolExecutor(RUNNERS) as pool:
+        found = list(pool.map(lambda number: work(apis[number % RUNNERS], number), range(count)))
+    for api in apis:
+        api.hang_up()
+    return found
+
+
+def play(files: dict[str, str], folder: Path, uids: list[str], other: Connection) -> None:
+    """Play the leads, in a process of its own."""
+    open_files.allow_many()
+    with playing(folder, Authority.load(files)) as leads:
+        found: list[Lead] = [leads.add(uid).says(flux_nodes_demanded=7) for uid in uids]
+        other.send({"port": leads.port, "addresses": [each.address for each in found]})
+        other.recv()
+        other.send(
+            {
+                "connections": sum(each.connections for each in found),
+                "requests": sum(each.requests for each in found),
+            }
+        )
+        other.recv()
+
+
+def free_port() -> int:
+    """Return a port that is free now."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,117 @@
+"""Whether who asks may: the API server is asked by SubjectAccessReview, and its answer holds for a moment."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Protocol
+
+from metrics_api.adapter.errors import ForbiddenError, UnavailableError
+from metrics_api.adapter.queries import Attributes
+from minicluster.kubernetes.errors import AccessError, ApiError, UnreachableError
+from minicluster.kubernetes.resources import ACCESS_REVIEWS
+
+if TYPE_CHECKING:
+    from metrics_api.adapter.front_proxy import Identity
+    from minicluster.plan.fields import Object
+
+HOLDS = 10.0
+"""Seconds for which an answer holds, as in the API servers' own libraries."""
+MOST = 10_000
+"""Answers that are kept."""
+MASTERS = "system:masters"
+"""Who is in this group may do everything; the API server itself asks as one of them."""
+EVERYTHING = "*"
+
+
+class Reviewing(Protocol):
+    """The part of a client that asks for a review."""
+
+    async def review(self, item: Object) -> Object:
+        """Have a question answered."""
+        ...
+
+
+class Authorization:
+    """Asks, and remembers the answers."""
+
+    def __init__(self, api: Reviewing) -> None:
+        self._api = api
+        self._known: dict[tuple[Identity, Attributes], tuple[float, bool]] = {}
+        self._asking: dict[tuple[Identity, Attributes], asyncio.Task[bool]] = {}
+
+    async def check(self, who: Identity, what: Attributes) -> None:
+        """Raise ForbiddenError where somebody may not do something, UnavailableError where nobody knows.
+
+        Whoever may read everything of a group in all namespaces, as the autoscaler may, is asked for that
+        alone: the API server has looked at the single request before it passed it on.
+        """
+        if MASTERS in who.groups:
+            return
+        if what.resource and await self._may(who, _everything(what)):
+            return
+        if not await self._may(who, what):
+            raise ForbiddenError(_refusal(who, what))
+
+    async def _may(self, who: Identity, what: Attributes) -> bool:
+        key = who, what
+        now = asyncio.get_running_loop().time()
+        until, allowed = self._known.get(key, (0.0, False))
+        if now < until:
+            return allowed
+        asking = self._asking.get(key)
+        if asking is None:
+            asking = self._asking[key] = asyncio.create_task(self._ask(who, what))
+            asking.add_done_callback(lambda _: self._asking.pop(key))
+        allowed = await asyncio.shield(asking)
+        if len(self._known) >= MOST:
+            self._known = {key: each for key, each in self._known.items() if now < each[0]}
+        if len(self._known) < MOST:
+            self._known[key] = now + HOLDS, allowed
+        return allowed
+
+    async def _ask(self, who: Identity, what: Attributes) -> bool:
+        try:
+            found = await self._api.review(review(who, what))
+        except (ApiError, UnreachableError, AccessError) as error:
+            raise UnavailableError(f"the API server does not say who may do this: {error}") from error
+        return (found.get("status") or {}).get("allowed") is True
+
+
+def review(who: Identity, what: Attributes) -> Object:
+    """Return the SubjectAccessReview that asks whether somebody may do something."""
+    spec: dict[str, Any] = {"user": who.user, "groups": list(who.groups)}
+    if who.uid:
+        spec["uid"] = who.uid
+    if who.extra:
+        spec["extra"] = {key: list(values) for key, values in who.extra}
+    if what.resource:
+        named = {
+            "namespace": what.namespace,
+            "verb": what.verb,
+            "group": what.group,
+            "version": what.version,
+            "resource": what.resource,
+            "name": what.name,
+            "subresource": what.subresource,
+        }
+        spec["resourceAttributes"] = {key: text for key, text in named.items() if text}
+    else:
+        spec["nonResourceAttributes"] = {"path": what.path, "verb": what.verb}
+    return {
+        "apiVersion": ACCESS_REVIEWS.version,
+        "kind": ACCESS_REVIEWS.kind,
+        "metadata": {},
+        "spec": spec,
+    }
+
+
+def _everything(what: Attributes) -> Attributes:
+    return Attributes("", what.group, what.version, verb=what.verb, resource=EVERYTHING)
+
+
+def _refusal(who: Identity, what: Attributes) -> str:
+    if not what.resource:
+        return f"{who.user} may not {what.verb} {what.path}"
+    resource = "/".join(part for part in (what.resource, what.subresource) if part)
+    name = f" {what.name!r}" if what.name else ""
+    return f"{who.user} may not {what.verb} {resource}{name} of {what.group} in namespace {what.namespace}"

@@ -1,0 +1,176 @@
+"""The adapter's own certificate, and the authority that signs it: made and replaced by itself.
+
+The API server trusts the authorities in `caBundle`. A new authority stands there beside the former one before
+anything that it signed is shown, so that no connection fails while replicas change over one after another.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Mapping, Sequence
+
+AUTHORITY_FILE = "ca.crt"
+KEY_FILE = "ca.key"
+FORMER_FILE = "former.crt"
+FILES = (AUTHORITY_FILE, KEY_FILE, FORMER_FILE)
+SKEW = timedelta(hours=1)
+"""How much earlier than now a certificate begins: clocks differ."""
+_PEM = serialization.Encoding.PEM
+
+
+@dataclass(frozen=True, slots=True)
+class Lives:
+    """How long certificates are good; each is replaced when a third of that is left."""
+
+    authority: timedelta = timedelta(days=730)
+    serving: timedelta = timedelta(days=60)
+
+
+LIVES = Lives()
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """What the server shows: PEM texts, and until when the certificate is good."""
+
+    certificate: str
+    key: str = field(repr=False)
+    begin: datetime
+    end: datetime
+
+    def load(self, context: ssl.SSLContext) -> None:
+        """Have connections that begin from now on under a context shown this."""
+        with tempfile.TemporaryDirectory() as folder:  # the ssl module reads keys from files only; 0700
+            file = Path(folder, "serving.pem")
+            file.touch(mode=0o600)
+            file.write_text(self.certificate + self.key, encoding="ascii")
+            context.load_cert_chain(file)
+
+    def is_due(self, now: datetime) -> bool:
+        """Whether it is time for the next one."""
+        return _is_due(self.begin, self.end, now)
+
+
+@dataclass(frozen=True, slots=True)
+class Authority:
+    """The authority, and the certificate (PEM) of the one before, as long as that may be needed."""
+
+    certificate: x509.Certificate
+    key: ec.EllipticCurvePrivateKey = field(repr=False)
+    former: str = ""
+
+    @classmethod
+    def make(cls, now: datetime, lives: Lives = LIVES, former: Authority | None = None) -> Authority:
+        """Make a new one, which the former one's certificate stays beside."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        # Of one name they could not be told apart, and OpenSSL would take the wrong one.
+        name = f"minicluster-metrics-adapter {x509.random_serial_number():x}"[:64]
+        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        builder = _begin(subject, subject, key, (now - SKEW, now + lives.authority))
+        builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        builder = builder.add_extension(_usage(signs=True), critical=True)
+        pem = former.certificate.public_bytes(_PEM).decode() if former is not None else ""
+        return cls(builder.sign(key, hashes.SHA256()), key, pem)
+
+    @classmethod
+    def load(cls, files: Mapping[str, str]) -> Authority | None:
+        """Return the one that was stored as these files, None where they are damaged: it is replaced."""
+        try:
+            certificate = x509.load_pem_x509_certificate(files[AUTHORITY_FILE].encode())
+            key = serialization.load_pem_private_key(files[KEY_FILE].encode(), None)
+            former = files.get(FORMER_FILE, "")
+            if former:
+                x509.load_pem_x509_certificate(former.encode())
+            same = key.public_key() == certificate.public_key()
+        except (KeyError, ValueError, TypeError, UnsupportedAlgorithm):
+            return None
+        if not isinstance(key, ec.EllipticCurvePrivateKey) or not same:
+            return None
+        return cls(certificate, key, former)
+
+    @property
+    def bundle(self) -> str:
+        """What clients trust: this one, and the one before."""
+        return self.certificate.public_bytes(_PEM).decode() + self.former
+
+    def files(self) -> dict[str, str]:
+        """Return what is stored: secret."""
+        key = self.key.private_bytes(_PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+        return {
+            AUTHORITY_FILE: self.certificate.public_bytes(_PEM).decode(),
+            KEY_FILE: key.decode(),
+            FORMER_FILE: self.former,
+        }
+
+    def is_due(self, now: datetime) -> bool:
+        """Whether it is time for the next one."""
+        begin = self.certificate.not_valid_before_utc + SKEW
+        return _is_due(begin, self.certificate.not_valid_after_utc, now)
+
+    def has_signed(self, serving: Serving) -> bool:
+        """Whether a certificate is this one's."""
+        found = x509.load_pem_x509_certificate(serving.certificate.encode())
+        return found.issuer == self.certificate.subject
+
+    def issue(self, names: Sequence[str], now: datetime, lives: Lives = LIVES) -> Serving:
+        """Return a certificate for a server of these DNS names."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "minicluster-metrics-adapter")])
+        end = min(now + lives.serving, self.certificate.not_valid_after_utc)
+        builder = _begin(subject, self.certificate.subject, key, (now - SKEW, end))
+        usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
+        alternatives = x509.SubjectAlternativeName([x509.DNSName(name) for name in names])
+        builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        builder = builder.add_extension(_usage(signs=False), critical=True)
+        builder = builder.add_extension(usage, critical=False).add_extension(alternatives, critical=False)
+        certificate = builder.sign(self.key, hashes.SHA256())
+        private = key.private_bytes(_PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+        return Serving(certificate.public_bytes(_PEM).decode(), private.decode(), now, end)
+
+
+def _is_due(begin: datetime, end: datetime, now: datetime) -> bool:
+    return now >= end - (end - begin) / 3
+
+
+def _begin(
+    subject: x509.Name,
+    issuer: x509.Name,
+    key: ec.EllipticCurvePrivateKey,
+    life: tuple[datetime, datetime],
+) -> x509.CertificateBuilder:
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(life[0].astimezone(UTC))
+        .not_valid_after(life[1].astimezone(UTC))
+    )
+
+
+def _usage(*, signs: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=not signs,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=signs,
+        crl_sign=signs,
+        encipher_only=False,
+        decipher_only=False,
+    )

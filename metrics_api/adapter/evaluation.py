@@ -1,0 +1,230 @@
+"""From a query to its answer: which MiniClusters it is about, what their leads tell, and what that makes.
+
+A value is whole or it is an error: where one of several leads cannot be asked, there is no sum.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import TYPE_CHECKING, Protocol
+
+from metrics_api.adapter import answers, samples
+from metrics_api.adapter.answers import Body, Described, ExternalValue, Value
+from metrics_api.adapter.errors import NotFoundError, UnavailableError
+from metrics_api.adapter.queries import APIS, EVERY, DocumentQuery, ExternalQuery, NamespaceQuery
+from metrics_api.names import METRICS
+from minicluster.kubernetes.cache import Lead, Name
+from minicluster.kubernetes.resources import MINICLUSTERS, PODS, SERVICES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
+
+    from metrics_api.adapter.objects import Cluster, Objects, Pod
+    from metrics_api.adapter.queries import ObjectQuery, Query
+    from metrics_api.adapter.samples import Reading
+    from metrics_api.adapter.selectors import Selector
+
+CLUSTER_LABEL = "minicluster"
+"""The label of an external metric that says whose it is; the others are those that its lead gives it."""
+CLUSTERS = f"{MINICLUSTERS.plural}.{MINICLUSTERS.version.partition('/')[0]}"
+OBJECTS = (CLUSTERS, SERVICES.plural, PODS.plural)
+ADDS = {metric.name: metric.unit != "seconds" for metric in METRICS}
+"""Of each metric whether its values add up; of a wait the longest counts."""
+
+
+class Told(Protocol):
+    """A reading, and when it was so by this machine's clock."""
+
+    @property
+    def reading(self) -> Reading:
+        """Return what was told."""
+        ...
+
+    @property
+    def time(self) -> datetime:
+        """Return when it was so."""
+        ...
+
+
+class Asking(Protocol):
+    """Where leads are asked."""
+
+    async def ask(self, name: Name, lead: Lead) -> Told:
+        """Return what a lead tells. Raises UnavailableError."""
+        ...
+
+
+class Evaluation:
+    """Answers queries. `adds` says of each metric that is served whether its values add up."""
+
+    def __init__(self, objects: Objects, leads: Asking, adds: Mapping[str, bool] = ADDS) -> None:
+        self._objects = objects
+        self._leads = leads
+        self._adds = adds
+
+    async def answer(self, query: Query) -> Body:
+        """Return the body of an answer. Raises NotFoundError, UnavailableError."""
+        if isinstance(query, DocumentQuery):
+            return self._document(query)
+        if query.metric not in self._adds:
+            raise NotFoundError(f"there is no metric {query.metric[:80]!r}")
+        if isinstance(query, ExternalQuery):
+            return answers.external_values(query.metric, await self._external(query))
+        if isinstance(query, NamespaceQuery):
+            found: Sequence[Value] = [await self._namespace(query)]
+        else:
+            found = await self._of_objects(query)
+        return answers.values(query.api, query.metric, query.metric_labels, found)
+
+    def _document(self, query: DocumentQuery) -> Body:
+        for api in APIS:
+            if (api.group, api.version) == (query.group, query.version):
+                return answers.resources(api, self._adds, OBJECTS)
+        if query.aggregated:
+            return answers.aggregated(self._adds, OBJECTS)
+        return answers.group(query.group) if query.group else answers.group_list()
+
+    async def _of_objects(self, query: ObjectQuery) -> Sequence[Value]:
+        if query.resource == CLUSTERS:
+            return await self._clusters(query)
+        if query.resource == SERVICES.plural:
+            return await self._services(query)
+        if query.resource == PODS.plural:
+            return await self._pods(query)
+        right = ", ".join(OBJECTS)
+        raise NotFoundError(f"there are no metrics of {query.resource[:80]!r}: right are {right}")
+
+    async def _clusters(self, query: ObjectQuery) -> Sequence[Value]:
+        if query.name == EVERY:
+            chosen = [each for each in self._active(query.namespace) if query.labels.matches(each.labels)]
+        else:
+            chosen = [self._cluster(Name(query.namespace, query.name))]
+        _some(chosen, f"no MiniCluster in {query.namespace} matches, or none that does has a queue")
+        told = await self._ask(chosen)
+        return [
+            Value(
+                Described(MINICLUSTERS.version, MINICLUSTERS.kind, each.name.name, each.name.namespace),
+                self._total(each.name, one.reading, query.metric, query.metric_labels),
+                one.time,
+            )
+            for each, one in zip(chosen, told, strict=True)
+        ]
+
+    async def _services(self, query: ObjectQuery) -> Sequence[Value]:
+        known = self._objects.services
+        if query.name == EVERY:
+            active = {each.name for each in self._active(query.namespace)}
+            chosen = [
+                known[name]
+                for name in sorted(known)
+                if known[name].cluster in active and query.labels.matches(known[name].labels)
+            ]
+        else:
+            chosen = [each for each in (known.get(Name(query.namespace, query.name)),) if each]
+        what = "" if query.name == EVERY else f" {query.name[:80]!r}"
+        _some(chosen, f"there is no Service{what} of a MiniCluster in {query.namespace}")
+        told = await self._ask([self._cluster(each.cluster) for each in chosen])
+        return [
+            Value(
+                Described(SERVICES.version, SERVICES.kind, each.name.name, each.name.namespace),
+                self._total(each.cluster, one.reading, query.metric, query.metric_labels),
+                one.time,
+            )
+            for each, one in zip(chosen, told, strict=True)
+        ]
+
+    async def _pods(self, query: ObjectQuery) -> Sequence[Value]:
+        """Return each pod's share: the autoscaler multiplies the mean of pods by their number."""
+        known = self._objects.pods
+        if query.name == EVERY:
+            chosen = [
+                known[name]
+                for name in sorted(known)
+                if name.namespace == query.namespace and query.labels.matches(known[name].labels)
+            ]
+        else:
+            chosen = [each for each in (known.get(Name(query.namespace, query.name)),) if each]
+        chosen = [each for each in chosen if each.counts and each.cluster in self._objects.clusters]
+        _some(chosen, f"no pod of a MiniCluster in {query.namespace} matches")
+        clusters = [self._cluster(name) for name in sorted({each.cluster for each in chosen})]
+        told = dict(zip((each.name for each in clusters), await self._ask(clusters), strict=True))
+        return [self._share(query, pod, told[pod.cluster]) for pod in chosen]
+
+    def _share(self, query: ObjectQuery, pod: Pod, told: Told) -> Value:
+        whole = self._total(pod.cluster, told.reading, query.metric, query.metric_labels)
+        if self._adds[query.metric]:
+            brokers = [each.name for each in self._objects.brokers(pod.cluster)]
+            parts = samples.shares(whole, max(len(brokers), 1))
+            whole = parts[brokers.index(pod.name) if pod.name in brokers else 0]
+        return Value(Described(PODS.version, PODS.kind, pod.name.name, pod.name.namespace), whole, told.time)
+
+    async def _namespace(self, query: NamespaceQuery) -> Value:
+        chosen = self._active(query.namespace)
+        _some(chosen, f"there is no MiniCluster with a queue in namespace {query.namespace}")
+        told = await self._ask(chosen)
+        values = [
+            self._total(each.name, one.reading, query.metric, query.metric_labels)
+            for each, one in zip(chosen, told, strict=True)
+        ]
+        whole = sum(values) if self._adds[query.metric] else max(values)
+        return Value(Described("v1", "Namespace", query.namespace), whole, min(one.time for one in told))
+
+    async def _external(self, query: ExternalQuery) -> Sequence[ExternalValue]:
+        whose = query.labels.about([CLUSTER_LABEL])
+        chosen = [
+            each for each in self._active(query.namespace) if whose.matches({CLUSTER_LABEL: each.name.name})
+        ]
+        told = await self._ask(chosen)
+        found = [
+            ExternalValue(labels, sample.thousandths, one.time)
+            for each, one in zip(chosen, told, strict=True)
+            for sample in one.reading.samples
+            if sample.name == query.metric
+            for labels in [{**sample.labels, CLUSTER_LABEL: each.name.name}]
+            if query.labels.matches(labels)
+        ]
+        _some(found, f"no MiniCluster with a queue in {query.namespace} has {query.metric} with such labels")
+        return found
+
+    def _active(self, namespace: str) -> list[Cluster]:
+        """Return the MiniClusters of a namespace that have a queue, or ought to."""
+        return [
+            each
+            for each in self._objects.in_namespace(namespace)
+            if not each.is_at_rest or self._objects.lead(each.name) is not None
+        ]
+
+    def _cluster(self, name: Name) -> Cluster:
+        found = self._objects.clusters.get(name)
+        if found is None:
+            raise NotFoundError(f"there is no MiniCluster {name.name[:80]!r} in {name.namespace}")
+        return found
+
+    async def _ask(self, clusters: Iterable[Cluster]) -> Sequence[Told]:
+        """Ask the leads, all at once; the first that cannot be asked makes it an error."""
+        return await asyncio.gather(*[self._told(each) for each in clusters])
+
+    async def _told(self, cluster: Cluster) -> Told:
+        lead = self._objects.lead(cluster.name)
+        if lead is None:
+            stage = f" (it is {cluster.phase})" if cluster.phase else ""
+            raise UnavailableError(f"the lead broker of MiniCluster {cluster.name} does not run{stage}")
+        return await self._leads.ask(cluster.name, lead)
+
+    def _total(self, name: Name, reading: Reading, metric: str, labels: Selector) -> int:
+        found = reading.chosen(metric, labels)
+        suited = " with such labels" if labels else ""
+        _some(found, f"the lead broker of MiniCluster {name} tells of no {metric}{suited}")
+        return samples.total(found, adds=self._adds[metric])
+
+
+def _some(found: Sequence[object], otherwise: str) -> None:
+    if not found:
+        raise NotFoundError(otherwise)
+
+
+def moment(now: datetime, age: float) -> datetime:
+    """Return when a sample of this age was so, by this machine's clock: leads' clocks may differ."""
+    return now - timedelta(seconds=age)

@@ -1,0 +1,204 @@
+"""Asking lead brokers: a kept connection each, one question at a time, and an answer shared for a moment.
+
+However many ask for however many metrics of a MiniCluster, its lead is asked at most once in `FRESH` seconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from http import HTTPStatus
+from typing import TYPE_CHECKING, NamedTuple
+
+from metrics_api.adapter import samples
+from metrics_api.adapter.errors import UnavailableError
+from metrics_api.adapter.evaluation import moment
+from metrics_api.adapter.samples import Reading, ReadingError
+from minicluster.kubernetes.door_connection import Address, DoorConnection, connected
+from minicluster.kubernetes.errors import DoorError
+from minicluster.plan.keys import door_name
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Callable
+
+    from minicluster.kubernetes.cache import Lead, Name
+    from minicluster.kubernetes.metrics_keys import MetricsKeys
+
+QUEUE = "/v1/queue"
+FRESH = 0.5
+"""Seconds for which an answer, or a failure, is shared."""
+IDLE = 90.0
+"""Seconds after which a connection that nobody uses is closed; autoscalers ask every 15 s."""
+SWEEP = 10.0
+LONGEST = 4 * 1024 * 1024
+"""Bytes of an answer: whoever runs a MiniCluster can put anything behind its door."""
+AT_A_TIME = 64
+"""How many leads are connected to at a time."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A reading, when it was so by this machine's clock, and until when it is shared."""
+
+    reading: Reading
+    time: datetime
+    until: float
+
+
+class _Kept(NamedTuple):
+    door: DoorConnection
+    stack: AsyncExitStack
+    since: float
+
+
+class _Keys(NamedTuple):
+    trust: ssl.SSLContext
+    token: str
+
+
+class Leads:
+    """The leads of all MiniClusters. `refused` is told where a door does not know the keys."""
+
+    def __init__(
+        self,
+        port: int,
+        refused: Callable[[], None] = lambda: None,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._keys: MetricsKeys | None = None
+        self._trust: ssl.SSLContext | None = None
+        self._port = port
+        self._refused = refused
+        self._now = now
+        self._kept: dict[Lead, _Kept] = {}
+        self._told: dict[Lead, Told] = {}
+        self._asking: dict[Lead, asyncio.Task[Told]] = {}
+        self._dialling = asyncio.Semaphore(AT_A_TIME)
+
+    @property
+    def has_keys(self) -> bool:
+        """Whether leads can be asked at all."""
+        return self._keys is not None
+
+    async def use(self, keys: MetricsKeys) -> None:
+        """Go on with other keys; what was told under the former ones does not count any more."""
+        if keys != self._keys:
+            self._keys, self._trust = keys, keys.trust()
+            await self.close()
+
+    async def ask(self, name: Name, lead: Lead) -> Told:
+        """Return what a lead tells. Raises UnavailableError."""
+        told = self._told.get(lead)
+        if told is not None and _clock() < told.until:
+            return told
+        asking = self._asking.get(lead)
+        if asking is None:
+            asking = asyncio.create_task(self._ask(name, lead))
+            self._asking[lead] = asking
+            asking.add_done_callback(lambda done: self._asked(lead, done))
+        return await asyncio.shield(asking)
+
+    async def sweep(self) -> None:
+        """Close connections that nobody uses any more, for ever."""
+        while True:
+            await asyncio.sleep(SWEEP)
+            now = _clock()
+            for lead in [lead for lead, each in self._kept.items() if now - each.since >= IDLE]:
+                await self._kept.pop(lead).stack.aclose()
+            for lead in [lead for lead, each in self._told.items() if now >= each.until]:
+                del self._told[lead]
+
+    async def close(self) -> None:
+        """Hang up everywhere."""
+        asking = list(self._asking.values())
+        for each in asking:
+            each.cancel()
+        await asyncio.gather(*asking, return_exceptions=True)
+        self._told.clear()
+        while self._kept:
+            _, kept = self._kept.popitem()
+            await kept.stack.aclose()
+
+    def _asked(self, lead: Lead, done: asyncio.Task[Told]) -> None:
+        del self._asking[lead]
+        if not done.cancelled() and done.exception() is None:
+            self._told[lead] = done.result()
+
+    async def _ask(self, name: Name, lead: Lead) -> Told:
+        if self._keys is None or self._trust is None:
+            raise UnavailableError("the adapter has no keys for the doors of lead brokers yet")
+        try:
+            reading = await self._reading(lead, _Keys(self._trust, self._keys.token(lead.uid)))
+        except DoorError as error:
+            raise UnavailableError(f"MiniCluster {name}: {error}") from error
+        return Told(reading, moment(self._now(), reading.age), _clock() + FRESH)
+
+    async def _reading(self, lead: Lead, keys: _Keys) -> Reading:
+        """Ask by the kept connection; one that broke off meanwhile is replaced, once."""
+        kept = self._kept.pop(lead, None)
+        if kept is not None:
+            with contextlib.suppress(_BrokenError):
+                return await self._over(lead, kept, keys.token)
+        return await self._over(lead, await self._dial(lead, keys.trust), keys.token)
+
+    async def _dial(self, lead: Lead, trust: ssl.SSLContext) -> _Kept:
+        stack = AsyncExitStack()
+        address = Address(lead.address, self._port, door_name(lead.uid))
+        async with self._dialling:
+            door = await stack.enter_async_context(connected(address, trust))
+        return _Kept(door, stack, _clock())
+
+    async def _over(self, lead: Lead, kept: _Kept, token: str) -> Reading:
+        """Ask by a connection, and keep it if that went well. Raises DoorError."""
+        keep = False
+        try:
+            try:
+                head = await kept.door.request("GET", QUEUE, token)
+                body = await kept.door.content(head, LONGEST)
+            except DoorError as error:
+                raise _BrokenError(str(error)) from error
+            keep = head.fields.get("connection", "").lower() != "close"
+            if head.status == HTTPStatus.OK:
+                return _parsed(kept.door, body)
+            if head.status == HTTPStatus.UNAUTHORIZED:
+                self._refused()
+                raise kept.door.trouble("does not accept the adapter's token for metrics")
+            raise kept.door.trouble(_words(head.status, body))
+        finally:
+            if keep:
+                self._kept[lead] = kept._replace(since=_clock())
+            else:
+                await kept.stack.aclose()
+
+
+class _BrokenError(DoorError):
+    """A connection broke off."""
+
+
+def _parsed(door: DoorConnection, body: bytes) -> Reading:
+    try:
+        return samples.parse(body)
+    except ReadingError as error:
+        raise door.trouble(str(error)) from error
+
+
+def _words(status: int, body: bytes) -> str:
+    """Return what a door says that has no numbers."""
+    try:
+        said = json.loads(body).get("error", "")
+    except (ValueError, RecursionError, AttributeError):
+        said = ""
+    shown = "".join(letter for letter in str(said)[:200] if letter.isprintable())
+    return f"answers {status}" + (f": {shown}" if shown else "")
+
+
+def _clock() -> float:
+    return asyncio.get_running_loop().time()

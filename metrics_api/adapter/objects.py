@@ -1,0 +1,177 @@
+"""What there is, as the watches tell: MiniClusters, their broker pods and their Services. No I/O."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from minicluster.kubernetes import observation
+from minicluster.kubernetes.cache import Lead, Name
+from minicluster.kubernetes.resources import MINICLUSTERS, PODS, SERVICES
+from minicluster.plan.constants import LABEL_INSTANCE, Phase
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from minicluster.plan.fields import Object
+
+AT_REST = frozenset({Phase.INVALID, Phase.SUSPENDED, Phase.SUCCEEDED, Phase.FAILED})
+"""Phases in which a MiniCluster has no queue, so that nothing is missing where it says nothing."""
+ENDED = frozenset({"Succeeded", "Failed"})
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A MiniCluster."""
+
+    name: Name
+    uid: str
+    labels: Mapping[str, str]
+    phase: str
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether it has no queue, as far as its status says."""
+        return self.phase in AT_REST
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """A broker pod; `order` tells which of two of one index counts."""
+
+    name: Name
+    uid: str
+    cluster: Name
+    labels: Mapping[str, str]
+    index: int
+    phase: str
+    address: str
+    order: tuple[bool, str, int]
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is one of those that the autoscaler counts: it has not ended, and is to stay."""
+        return self.order[0] and self.phase not in ENDED
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A Service of a MiniCluster."""
+
+    name: Name
+    cluster: Name
+    labels: Mapping[str, str]
+
+
+@dataclass(slots=True)
+class Objects:
+    """All of them, as last told by the watches."""
+
+    clusters: dict[Name, Cluster] = field(default_factory=dict)
+    pods: dict[Name, Pod] = field(default_factory=dict)
+    services: dict[Name, Service] = field(default_factory=dict)
+    _pods_of: dict[Name, set[Name]] = field(default_factory=dict)
+
+    def see(self, kind: str, item: Object) -> Iterable[Name]:
+        """Take in an object."""
+        name = _name(item)
+        self._drop(kind, name)
+        labels = item["metadata"].get("labels") or {}
+        if kind == MINICLUSTERS.kind:
+            phase = (item.get("status") or {}).get("phase") or ""
+            self.clusters[name] = Cluster(name, item["metadata"]["uid"], labels, phase)
+        elif kind == SERVICES.kind and LABEL_INSTANCE in labels:
+            self.services[name] = Service(name, Name(name.namespace, labels[LABEL_INSTANCE]), labels)
+        elif kind == PODS.kind and observation.is_broker(item):
+            pod = _pod(name, item)
+            if pod.index >= 0:
+                self.pods[name] = pod
+                self._pods_of.setdefault(pod.cluster, set()).add(name)
+        return ()
+
+    def forget(self, kind: str, item: Object) -> Iterable[Name]:
+        """Take in that an object is gone."""
+        self._drop(kind, _name(item))
+        return ()
+
+    def replace_all(
+        self,
+        kind: str,
+        items: Iterable[Object],
+        version: int,  # noqa: ARG002  # what a watch tells is in order
+        namespace: str = "",
+    ) -> Iterable[Name]:
+        """Take in a whole list of a kind (in a namespace): what is not in it is gone."""
+        held = self._of_kind(kind)
+        for name in [name for name in held if namespace in {"", name.namespace}]:
+            self._drop(kind, name)
+        for item in items:
+            self.see(kind, item)
+        return ()
+
+    def in_namespace(self, namespace: str) -> list[Cluster]:
+        """Return the MiniClusters of a namespace, by name."""
+        return sorted(
+            (each for each in self.clusters.values() if each.name.namespace == namespace),
+            key=lambda each: each.name,
+        )
+
+    def lead(self, name: Name) -> Lead | None:
+        """Return the lead broker of a MiniCluster, where it runs and is to stay.
+
+        Anybody can give a pod these labels; its door proves by its certificate that it is this MiniCluster's.
+        """
+        cluster = self.clusters.get(name)
+        pods = [each for each in self._own_pods(name) if each.index == 0]
+        if cluster is None or not pods:
+            return None
+        pod = max(pods, key=lambda each: each.order)
+        if not pod.order[0] or pod.phase != "Running" or not pod.address:
+            return None
+        return Lead(cluster.uid, pod.uid, pod.address)
+
+    def brokers(self, name: Name) -> list[Pod]:
+        """Return the broker pods of a MiniCluster that count, one an index, by index."""
+        best: dict[int, Pod] = {}
+        for pod in self._own_pods(name):
+            if pod.counts and (pod.index not in best or pod.order > best[pod.index].order):
+                best[pod.index] = pod
+        return [best[index] for index in sorted(best)]
+
+    def _own_pods(self, name: Name) -> Iterator[Pod]:
+        return (self.pods[each] for each in self._pods_of.get(name, ()))
+
+    def _of_kind(self, kind: str) -> dict[Name, Cluster] | dict[Name, Pod] | dict[Name, Service]:
+        if kind == PODS.kind:
+            return self.pods
+        return self.services if kind == SERVICES.kind else self.clusters
+
+    def _drop(self, kind: str, name: Name) -> None:
+        if kind != PODS.kind:
+            self._of_kind(kind).pop(name, None)
+            return
+        pod = self.pods.pop(name, None)
+        if pod is not None:
+            own = self._pods_of[pod.cluster]
+            own.discard(name)
+            if not own:
+                del self._pods_of[pod.cluster]
+
+
+def _pod(name: Name, item: Object) -> Pod:
+    report = observation.pod_report(item)
+    labels = item["metadata"].get("labels") or {}
+    return Pod(
+        name=name,
+        uid=item["metadata"]["uid"],
+        cluster=Name(name.namespace, labels.get(LABEL_INSTANCE, "")),
+        labels=labels,
+        index=report.index,
+        phase=report.phase,
+        address=report.address,
+        order=observation.pod_order(item),
+    )
+
+
+def _name(item: Object) -> Name:
+    return Name(item["metadata"]["namespace"], item["metadata"]["name"])

@@ -1,0 +1,157 @@
+"""What is asked for, from a request's path and parameters, and the right that it takes. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote
+
+from metrics_api.adapter import selectors
+from metrics_api.adapter.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from metrics_api.adapter.selectors import Selector
+
+EVERY: Final = "*"
+"""In place of a name: all objects that the label selector matches."""
+NAMESPACE_METRICS: Final = "metrics"
+"""In place of a resource: the metrics of the namespace itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """A version of a group of the API."""
+
+    group: str
+    version: str
+    priority: int
+    """Which version clients take: the one with the larger number."""
+
+    @property
+    def name(self) -> str:
+        """The group and version, as objects carry it."""
+        return f"{self.group}/{self.version}"
+
+    @property
+    def path(self) -> str:
+        """Where it is served."""
+        return f"/apis/{self.name}"
+
+
+CUSTOM_V1BETA1 = Api("custom.metrics.k8s.io", "v1beta1", 100)
+CUSTOM_V1BETA2 = Api("custom.metrics.k8s.io", "v1beta2", 200)
+EXTERNAL = Api("external.metrics.k8s.io", "v1beta1", 100)
+APIS = (CUSTOM_V1BETA2, CUSTOM_V1BETA1, EXTERNAL)
+
+
+@dataclass(frozen=True, slots=True)
+class Attributes:
+    """What a request is to the API server's authorization; `resource` is empty for a mere path."""
+
+    path: str
+    group: str = ""
+    version: str = ""
+    namespace: str = ""
+    verb: str = "get"
+    resource: str = ""
+    name: str = ""
+    subresource: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentQuery:
+    """What the APIs serve, told of a group, of one of its versions, or of all; then also `aggregated`."""
+
+    group: str = ""
+    version: str = ""
+    aggregated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectQuery:
+    """A metric of an object, or of all those that `labels` match where the name is `*`."""
+
+    api: Api
+    namespace: str
+    resource: str
+    name: str
+    metric: str
+    labels: Selector
+    metric_labels: Selector
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceQuery:
+    """A metric of a namespace itself."""
+
+    api: Api
+    namespace: str
+    metric: str
+    metric_labels: Selector
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalQuery:
+    """A metric of no object: every value in the namespace whose labels match."""
+
+    api: Api
+    namespace: str
+    metric: str
+    labels: Selector
+
+
+Query = DocumentQuery | ObjectQuery | NamespaceQuery | ExternalQuery
+
+
+def attributes(path: str) -> Attributes:
+    """Return what a request is to authorization, by the rules of the API server (apiserver's RequestInfo)."""
+    parts = _parts(path)
+    if len(parts) <= 3 or parts[0] != "apis":
+        return Attributes(path)
+    _, group, version, *rest = parts
+    namespace = ""
+    if rest[0] == "namespaces" and len(rest) > 2:
+        namespace, rest = rest[1], rest[2:]
+    resource, name, subresource = (*rest, "", "")[:3]
+    verb = "get" if name else "list"
+    return Attributes(path, group, version, namespace, verb, resource, name, subresource)
+
+
+def parse(path: str, parameters: Mapping[str, str]) -> Query:
+    """Return what is asked for. Raises NotFoundError, BadRequestError."""
+    parts = _parts(path)
+    served = next((api for api in APIS if parts[:3] == ["apis", api.group, api.version]), None)
+    if served is None or len(parts) == 3:
+        return _document(path, parts)
+    labels = selectors.parse(parameters.get("labelSelector", ""))
+    metric_labels = selectors.parse(parameters.get("metricLabelSelector", ""), "metricLabelSelector")
+    match parts[3:]:
+        case ["namespaces", namespace, metric] if served is EXTERNAL:
+            return ExternalQuery(served, namespace, metric, labels)
+        case ["namespaces", namespace, "metrics", metric] if served is not EXTERNAL:
+            return NamespaceQuery(served, namespace, metric, metric_labels)
+        case ["namespaces", namespace, resource, name, metric] if served is not EXTERNAL:
+            return ObjectQuery(served, namespace, resource, name, metric, labels, metric_labels)
+    raise NotFoundError(f"there is nothing at {path}: {_FORMS[served is EXTERNAL].format(served.path)}")
+
+
+def _document(path: str, parts: list[str]) -> DocumentQuery:
+    known = {(), *(("apis", *rest) for api in APIS for rest in ((), (api.group,), (api.group, api.version)))}
+    if parts and tuple(parts) in known:
+        group, version = (*parts[1:], "", "")[:2]
+        return DocumentQuery(group, version)
+    raise NotFoundError(f"there is nothing at {path}: served are {', '.join(api.path for api in APIS)}")
+
+
+def _parts(path: str) -> list[str]:
+    """Return the words of a path; each is decoded by itself: `%2A` is `*`."""
+    return [unquote(part) for part in path.strip("/").split("/") if part]
+
+
+_FORMS = {
+    True: "right is {0}/namespaces/NAMESPACE/METRIC",
+    False: "right are {0}/namespaces/NAMESPACE/RESOURCE/NAME/METRIC"
+    " and {0}/namespaces/NAMESPACE/metrics/METRIC",
+}

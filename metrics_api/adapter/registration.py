@@ -1,0 +1,168 @@
+"""The APIServices, by which the API server passes requests on to the adapter.
+
+There is one a group and version in the whole cluster. One that names another server is somebody else's (KEDA
+serves external metrics, prometheus-adapter custom ones): it is left alone, and that is said. One that names
+ours is kept as it must be, the authorities that it trusts above all.
+"""
+
+from __future__ import annotations
+
+import logging
+from base64 import b64decode, b64encode
+from binascii import Error as Base64Error
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Protocol
+
+from metrics_api.adapter.queries import APIS
+from minicluster.kubernetes.errors import ApiError
+from minicluster.kubernetes.resources import API_SERVICES, CLUSTER_ROLES
+from minicluster.plan.constants import LABEL_MANAGED_BY, LABEL_NAME, MANAGER, METRICS_APPLICATION
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from metrics_api.adapter.queries import Api
+    from minicluster.plan.fields import Object
+
+GROUP_PRIORITY = 100
+# Compared by what they mean: the API server leaves out what is false.
+_BY_MEANING = {"caBundle", "insecureSkipTLSVerify"}
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The Service by which the API server finds the adapter."""
+
+    namespace: str
+    name: str
+    port: int = 443
+
+    @property
+    def host(self) -> str:
+        """The name for which the API server checks the adapter's certificate."""
+        return f"{self.name}.{self.namespace}.svc"
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+class Applying(Protocol):
+    """The part of an `Api` by which APIServices are written."""
+
+    async def apply(self, item: Object, *, new: bool = False) -> Object:
+        """Server-side apply an object."""
+        ...
+
+
+def name(api: Api) -> str:
+    """Return the APIService's name."""
+    return f"{api.version}.{api.group}"
+
+
+NAMES: Mapping[str, Api] = {name(api): api for api in APIS}
+
+
+def wanted(api: Api, place: Place, bundle: str, owner: Object | None) -> Object:
+    """Return the APIService of a version; with its owner, the adapter's ClusterRole, it goes."""
+    found: Object = {
+        "apiVersion": API_SERVICES.version,
+        "kind": API_SERVICES.kind,
+        "metadata": {
+            "name": name(api),
+            "labels": {LABEL_NAME: METRICS_APPLICATION, LABEL_MANAGED_BY: MANAGER},
+        },
+        "spec": {
+            "group": api.group,
+            "version": api.version,
+            "groupPriorityMinimum": GROUP_PRIORITY,
+            "versionPriority": api.priority,
+            "service": {"namespace": place.namespace, "name": place.name, "port": place.port},
+            "caBundle": b64encode(bundle.encode()).decode(),
+            "insecureSkipTLSVerify": False,
+        },
+    }
+    if owner is not None:
+        reference = {
+            "apiVersion": CLUSTER_ROLES.version,
+            "kind": CLUSTER_ROLES.kind,
+            "name": owner["metadata"]["name"],
+            "uid": owner["metadata"]["uid"],
+        }
+        found["metadata"]["ownerReferences"] = [reference]
+    return found
+
+
+def holder(item: Object, place: Place) -> str:
+    """Return whose an APIService is where it is not ours, empty where it is."""
+    service = item["spec"].get("service")
+    if not service:
+        return "the API server itself (a CustomResourceDefinition of that group?)"
+    if (service["namespace"], service["name"]) != (place.namespace, place.name):
+        return f"Service {service['namespace']}/{service['name']}"
+    return ""
+
+
+def is_right(item: Object, right: Object) -> bool:
+    """Whether an APIService of ours is as it must be; what the API server adds does not count."""
+    found, spec = item["spec"], right["spec"]
+    same = all(found.get(key) == spec[key] for key in spec.keys() - _BY_MEANING)
+    owners = {each["uid"] for each in item["metadata"].get("ownerReferences") or ()}
+    meant = {each["uid"] for each in right["metadata"].get("ownerReferences") or ()}
+    trusting = _decoded(found.get("caBundle") or "") == _decoded(spec["caBundle"])
+    return same and trusting and meant <= owners and not found.get("insecureSkipTLSVerify")
+
+
+class Registration:
+    """Keeps the APIServices as they must be. `foreign` says of those that are others' whose they are."""
+
+    def __init__(self, api: Applying, place: Place, owner: Object | None = None) -> None:
+        self._api = api
+        self._place = place
+        self._owner = owner
+        self.foreign: dict[str, str] = {}
+
+    async def keep(self, service: str, item: Object | None, bundle: str) -> None:
+        """Write an APIService where that is needed; `item` is as it is, None: there is none.
+
+        Raises ApiError, UnreachableError.
+        """
+        right = wanted(NAMES[service], self._place, bundle, self._owner)
+        other = holder(item, self._place) if item is not None else ""
+        self._report(service, other)
+        if other or (item is not None and is_right(item, right)):
+            return
+        if item is not None:
+            # Another one could take its place at this moment: only this one is meant.
+            right["metadata"]["uid"] = item["metadata"]["uid"]
+        try:
+            await self._api.apply(right, new=item is None)
+        except ApiError as error:
+            if error.status != HTTPStatus.CONFLICT:
+                raise
+            return  # somebody was faster: the watch tells of it
+        log.info("APIService %s %s", service, "made" if item is None else "put right")
+
+    def _report(self, service: str, other: str) -> None:
+        if self.foreign.get(service, "") == other:
+            return
+        if other:
+            self.foreign[service] = other
+            log.warning(
+                "APIService %s belongs to %s and is left alone: this adapter does not serve that API;"
+                " Prometheus or KEDA's metrics-api scaler can ask lead brokers themselves",
+                service,
+                other,
+            )
+        else:
+            del self.foreign[service]
+            log.info("APIService %s is nobody else's any more", service)
+
+
+def _decoded(text: str) -> bytes:
+    try:
+        return b64decode(text)
+    except (Base64Error, ValueError):
+        return b""

@@ -1,0 +1,104 @@
+"""What a lead broker tells of its queue, and how its values are chosen, added up and shared. Pure.
+
+Values are whole thousandths: what is added up or shared among pods loses nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from metrics_api.adapter.selectors import Selector
+
+MOST_SAMPLES = 10_000
+LONGEST_LABEL = 1_000
+LARGEST = 9.2e15
+"""A Quantity is computed with in thousandths of 64 bits."""
+STALE_SECONDS = 5.0
+"""The oldest sample that is passed on."""
+
+
+class ReadingError(Exception):
+    """A lead's answer is not as it should be; says what is wrong with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A value: its metric, its labels, and how many thousandths it is."""
+
+    name: str
+    labels: Mapping[str, str]
+    thousandths: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a lead tells at one time; `age` in seconds when it told."""
+
+    age: float
+    samples: tuple[Sample, ...]
+
+    def chosen(self, metric: str, labels: Selector) -> tuple[Sample, ...]:
+        """Return the samples of a metric whose labels match."""
+        return tuple(each for each in self.samples if each.name == metric and labels.matches(each.labels))
+
+
+def parse(text: bytes) -> Reading:
+    """Return what a lead answers (GET /v1/queue). Raises ReadingError."""
+    try:
+        said = json.loads(text)
+    except (ValueError, RecursionError):
+        raise ReadingError("answers something that is no JSON") from None
+    if not isinstance(said, dict):
+        raise ReadingError("answers something that is no object")
+    age, samples = said.get("age"), said.get("samples")
+    if not _is_number(age) or not -1 <= age < math.inf:
+        raise ReadingError("does not say how old its numbers are")
+    if age > STALE_SECONDS:
+        raise ReadingError(f"has numbers of {age:.0f} s ago only")
+    if not isinstance(samples, list) or len(samples) > MOST_SAMPLES:
+        raise ReadingError("has no list of numbers, or too long a one")
+    return Reading(max(float(age), 0.0), tuple(_sample(each) for each in samples))
+
+
+def total(samples: Iterable[Sample], *, adds: bool) -> int:
+    """Return the sum of values that add up, else the largest."""
+    values = [each.thousandths for each in samples]
+    return sum(values) if adds else max(values)
+
+
+def shares(whole: int, parts: int) -> Sequence[int]:
+    """Return a value in equal parts, as far as thousandths allow; together they are exactly the whole."""
+    each, rest = divmod(whole, parts)
+    return [each + (number < rest) for number in range(parts)]
+
+
+def quantity(thousandths: int) -> str:
+    """Return a value as a Kubernetes Quantity."""
+    whole, rest = divmod(thousandths, 1000)
+    return f"{thousandths}m" if rest else str(whole)
+
+
+def _sample(said: Any) -> Sample:
+    if not isinstance(said, dict):
+        raise ReadingError("has a number that is no object")
+    name, labels, value = said.get("name"), said.get("labels"), said.get("value")
+    if not isinstance(name, str) or not isinstance(labels, dict):
+        raise ReadingError("has a number without a name, or without labels")
+    if not all(isinstance(text, str) and len(text) <= LONGEST_LABEL for text in labels.values()):
+        raise ReadingError("has a label that is no text, or too long a one")
+    if not _is_number(value) or not 0 <= value <= LARGEST / 1000:
+        raise ReadingError(f"has no number for {name[:80]!r}")
+    # Rounded up, as Kubernetes does: what is more than nothing stays so.
+    rounded = (Decimal(str(value)) * 1000).to_integral_value(ROUND_CEILING)
+    return Sample(name, labels, int(rounded))
+
+
+def _is_number(found: Any) -> TypeGuard[int | float]:
+    return isinstance(found, int | float) and not isinstance(found, bool)

@@ -1,0 +1,180 @@
+"""The HTTPS server: who asks, whether they may, what for, and the answer or the error as a Status."""
+
+from __future__ import annotations
+
+import json
+import logging
+import socket
+import ssl
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from aiohttp import web
+
+from metrics_api.adapter import answers, queries
+from metrics_api.adapter.errors import (
+    ConfigurationError,
+    DefectError,
+    MethodError,
+    NotFoundError,
+    StatusError,
+    UnauthorizedError,
+    UnavailableError,
+)
+from metrics_api.adapter.queries import DocumentQuery
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from metrics_api.adapter.authorization import Authorization
+    from metrics_api.adapter.evaluation import Evaluation
+    from metrics_api.adapter.front_proxy import FrontProxy
+
+LIVE = "/healthz"
+READY = "/readyz"
+EVERY_GROUP = DocumentQuery()
+BACKLOG = 1024
+LAST_ANSWERS_SECONDS = 5.0
+"""How long answers that are under way are waited for when the adapter stops."""
+
+log = logging.getLogger(__name__)
+
+
+class Server:
+    """Answers requests of the front proxy. Until it is known who that is (`trust`), it answers nobody."""
+
+    def __init__(
+        self,
+        evaluation: Evaluation,
+        authorization: Authorization,
+        context: Callable[[], ssl.SSLContext],
+        ready: Callable[[], str],
+    ) -> None:
+        self._evaluation = evaluation
+        self._authorization = authorization
+        self._context = context
+        self._ready = ready
+        self._proxy: FrontProxy | None = None
+        self._current: ssl.SSLContext | None = None
+
+    @asynccontextmanager
+    async def serving(self, listen: tuple[str, int]) -> AsyncIterator[tuple[str, int]]:
+        """Serve on an address (empty: all) and port (0: any); yield where. Raises ConfigurationError."""
+        app = web.Application()
+        app.router.add_route("*", "/{path:.*}", self._serve)
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=LAST_ANSWERS_SECONDS)
+        self._current = self._believing(self._proxy)
+        first = self._believing(None)
+        first.sni_callback = self._choose
+        with _listening(listen) as found:
+            await runner.setup()
+            try:
+                await web.SockSite(runner, found, ssl_context=first, backlog=BACKLOG).start()
+                where = found.getsockname()
+                yield str(where[0]), int(where[1])
+            finally:
+                await runner.cleanup()
+
+    def trust(self, proxy: FrontProxy | None) -> None:
+        """Believe this front proxy from now on, and no former one, also not on the connection that it has."""
+        if proxy != self._proxy:
+            self._proxy = proxy
+            self._current = self._believing(proxy)
+
+    def renew(self, load: Callable[[ssl.SSLContext], None]) -> None:
+        """Give the certificate that is shown to new connections anew."""
+        if self._current is not None:
+            load(self._current)
+
+    def _believing(self, proxy: FrontProxy | None) -> ssl.SSLContext:
+        """Return the context for connections that begin from now on."""
+        context = self._context()
+        # Never resumed (which TLS 1.2 would be by itself): each connection proves anew who it is.
+        context.minimum_version = ssl.TLSVersion.TLSv1_3
+        context.num_tickets = 0
+        context.verify_mode = ssl.CERT_OPTIONAL
+        if proxy is not None:
+            proxy.trust(context)
+        return context
+
+    def _choose(self, connection: ssl.SSLObject, _name: str, _context: ssl.SSLContext) -> None:
+        """Have a connection that begins go by the context of this moment; the listening one stays as it was.
+
+        (Another listening server in its place would lose the connections that the former has just accepted.)
+        """
+        if self._current is not None:
+            connection.context = self._current
+
+    async def _serve(self, request: web.Request) -> web.Response:
+        if request.path in {LIVE, READY}:
+            trouble = self._ready() if request.path == READY else ""
+            return web.Response(text=f"{trouble or 'ok'}\n", status=503 if trouble else 200)
+        try:
+            body, code = await self._answer(request), 200
+        except StatusError as error:
+            body, code = answers.status(error), error.code
+        except Exception:
+            log.exception("a defect of the adapter: %s cannot be answered", request.path)
+            defect = DefectError("a defect of the adapter; its log says more")
+            body, code = answers.status(defect), defect.code
+        answer = self._response(body, code)
+        if not self._is_current(request):
+            answer.force_close()  # the next one proves anew who it is
+        return answer
+
+    def _response(self, body: answers.Body, code: int) -> web.Response:
+        text = json.dumps(body, separators=(",", ":")).encode() + b"\n"
+        headers = {"Cache-Control": "no-store"} | ({"Allow": "GET"} if code == MethodError.code else {})
+        is_aggregated = body["kind"] == answers.AGGREGATED_KIND
+        headers["Content-Type"] = answers.AGGREGATED if is_aggregated else "application/json"
+        return web.Response(body=text, status=code, headers=headers)
+
+    async def _answer(self, request: web.Request) -> answers.Body:
+        if self._proxy is None:
+            raise UnauthorizedError("the adapter does not know the API server's front proxy yet")
+        who = self._proxy.identity(self._certificate(request, self._proxy), request.headers.items())
+        if request.method != "GET":
+            raise MethodError(f"{request.method}: metrics are only read")
+        path = request.rel_url.raw_path
+        if not path.startswith("/apis"):
+            raise NotFoundError(f"there is nothing at {path}")  # such as /openapi/v3, which is asked for
+        await self._authorization.check(who, queries.attributes(path))
+        if trouble := self._ready():
+            raise UnavailableError(f"the adapter is not ready: {trouble}")
+        query = queries.parse(path, request.query)
+        if query == EVERY_GROUP and answers.AGGREGATED_KIND in request.headers.get("Accept", ""):
+            query = DocumentQuery(aggregated=True)
+        return await self._evaluation.answer(query)
+
+    def _certificate(self, request: web.Request, proxy: FrontProxy) -> dict[str, Any] | None:
+        """Return the certificate that a connection was begun with, if it still counts."""
+        found = _tls(request)
+        if found is None or not (self._is_current(request) or proxy.has_signed(found.getpeercert(True))):
+            return None
+        return found.getpeercert()
+
+    def _is_current(self, request: web.Request) -> bool:
+        """Whether a connection was begun under what is believed now."""
+        found = _tls(request)
+        return found is not None and found.context is self._current
+
+
+def _tls(request: web.Request) -> ssl.SSLObject | None:
+    found: ssl.SSLObject | None = request.get_extra_info("ssl_object")
+    return found
+
+
+def _listening(listen: tuple[str, int]) -> socket.socket:
+    address, port = listen
+    family = socket.AF_INET if address and ":" not in address else socket.AF_INET6
+    try:
+        if not address and socket.has_dualstack_ipv6():
+            return socket.create_server(("", port), family=family, backlog=BACKLOG, dualstack_ipv6=True)
+        if not address:
+            return socket.create_server(("", port), backlog=BACKLOG)
+        return socket.create_server((address, port), family=family, backlog=BACKLOG)
+    except (OSError, OverflowError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise ConfigurationError(
+            f"cannot listen on {address or '*'}:{port}: {why}; --listen ADDRESS:PORT chooses another"
+        ) from error

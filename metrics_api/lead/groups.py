@@ -1,0 +1,20 @@
+"""The group of whoever submitted a job: the primary one, by its name where it has one."""
+
+from __future__ import annotations
+
+import grp
+import pwd
+from functools import lru_cache
+
+
+@lru_cache(maxsize=1000)
+def group_of(userid: int) -> str:
+    """Return the name of a user's group; of an unknown user or group the number."""
+    try:
+        number = pwd.getpwuid(userid).pw_gid
+    except (KeyError, OverflowError):
+        return str(userid)
+    try:
+        return grp.getgrgid(number).gr_name
+    except KeyError:
+        return str(number)

@@ -1,0 +1,223 @@
+"""The active jobs, as the job journal (RFC 21's events) tells of them; pending ones by what they ask for.
+
+A hundred thousand pending jobs that are alike make one record of a snapshot, so a sample costs no more with
+them. Nothing here is listed or asked for; what the journal has not told is not known.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from metrics_api import names
+from metrics_api.lead import jobspecs
+from metrics_api.numbers import constraints
+from metrics_api.numbers.records import Hold, Pending, Running
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+    from typing import Any
+
+    from metrics_api.numbers.records import Request
+
+    JSON = dict[str, Any]
+
+EVENTS = ("submit", "priority", "alloc", "free", "clean", "invalidate", "jobspec-update")
+"""The events that change anything here."""
+_UPDATES = "attributes.system."
+
+
+class Likeness(NamedTuple):
+    """What pending jobs that are counted together have in common."""
+
+    request: Request
+    queue: str
+    group: str
+    hold: str
+
+
+class Alike:
+    """Pending jobs that are alike, by when each could run first, the earliest first."""
+
+    __slots__ = ("jobs", "likeness", "work")
+
+    def __init__(self, likeness: Likeness) -> None:
+        self.likeness = likeness
+        self.jobs: dict[int, float] = {}
+        self.work = 0  # thousandths of core-seconds, whole: they add up exactly
+
+
+class Job:
+    """A pending job: small, there may be very many."""
+
+    __slots__ = ("alike", "duration")
+
+    def __init__(self, alike: Alike, duration: float) -> None:
+        self.alike = alike
+        self.duration = duration
+
+    @property
+    def work(self) -> int:
+        """Return its cores times its time limit, in thousandths."""
+        return round(self.duration * 1000) * self.alike.likeness.request.all_cores
+
+
+class Ledger:
+    """Fed with the journal's messages from its beginning on; `group_of` names the group of a user's id.
+
+    `ready` once the history is over; `doubts` counts messages of jobs that it should have known.
+    """
+
+    def __init__(self, group_of: Callable[[int], str]) -> None:
+        self._group_of = group_of
+        self._pending: dict[int, Job] = {}
+        self._running: dict[int, Running] = {}
+        self._alike: dict[Likeness, Alike] = {}
+        self.ready = False
+        self.doubts = 0
+        self.changes = 0
+
+    @property
+    def pending_jobs(self) -> int:
+        """Return how many jobs have no resources yet."""
+        return len(self._pending)
+
+    @property
+    def running_jobs(self) -> int:
+        """Return how many jobs have resources."""
+        return len(self._running)
+
+    def take(self, message: JSON) -> None:
+        """Take in what the journal says of one job; the message with id -1 ends the history."""
+        jobid = message["id"]
+        if jobid == -1:
+            self._history_is_over()
+            return
+        for event in message["events"]:
+            self._event(jobid, event["name"], event, message)
+
+    def _history_is_over(self) -> None:
+        self.ready = True
+        for alike in self._alike.values():  # it comes in any order of jobs
+            alike.jobs = dict(sorted(alike.jobs.items(), key=lambda item: item[1]))
+        self.changes += 1
+
+    def _event(self, jobid: int, name: str, event: JSON, message: JSON) -> None:
+        if name not in EVENTS:
+            return
+        self.changes += 1
+        context = event.get("context") or {}
+        if name == "submit":
+            self._submit(jobid, context, message.get("jobspec"))
+        elif name in ("clean", "invalidate"):
+            self._forget(jobid)
+        elif name == "free":
+            self._running.pop(jobid, None)
+        elif name == "alloc":
+            self._start(jobid, message.get("R"))
+        elif jobid not in self._pending:
+            self.doubts += jobid not in self._running
+        elif name == "priority":
+            self._prioritize(jobid, context.get("priority", 0), event["timestamp"])
+        else:
+            self._update(jobid, context)
+
+    # -- pending ---------------------------------------------------------------------------------------
+
+    def _submit(self, jobid: int, context: JSON, jobspec: Any) -> None:
+        asked = jobspecs.asked(jobspec)
+        group = asked.group or self._group_of(context.get("userid", -1))
+        likeness = Likeness(asked.request, asked.queue or names.ANONYMOUS_QUEUE, group, Hold.DEPENDENCY)
+        self._put(jobid, likeness, asked.duration, 0.0)
+
+    def _prioritize(self, jobid: int, priority: int, timestamp: float) -> None:
+        job = self._pending[jobid]
+        hold = Hold.NONE if priority else Hold.HELD
+        if job.alike.likeness.hold != hold:
+            self._move(jobid, job.alike.likeness._replace(hold=hold), job.duration, timestamp)
+
+    def _update(self, jobid: int, context: JSON) -> None:
+        """Some attributes of a pending job were changed."""
+        job = self._pending[jobid]
+        likeness, duration = job.alike.likeness, job.duration
+        system = {key[len(_UPDATES) :]: v for key, v in context.items() if key.startswith(_UPDATES)}
+        if "duration" in system:
+            duration = jobspecs.seconds(system["duration"])
+        if "queue" in system:
+            likeness = likeness._replace(queue=str(system["queue"] or names.ANONYMOUS_QUEUE))
+        if "constraints" in system:
+            request = likeness.request._replace(constraint=constraints.parse(system["constraints"]))
+            likeness = likeness._replace(request=request)
+        self._move(jobid, likeness, duration, job.alike.jobs[jobid])
+
+    def _move(self, jobid: int, likeness: Likeness, duration: float, since: float) -> None:
+        self._take_out(jobid)
+        self._put(jobid, likeness, duration, since)
+
+    def _put(self, jobid: int, likeness: Likeness, duration: float, since: float) -> None:
+        alike = self._alike.get(likeness)
+        if alike is None:
+            alike = self._alike[likeness] = Alike(likeness)
+        job = self._pending[jobid] = Job(alike, duration)
+        alike.jobs[jobid] = since
+        alike.work += job.work
+
+    def _take_out(self, jobid: int) -> Job | None:
+        job = self._pending.pop(jobid, None)
+        if job is not None:
+            alike = job.alike
+            del alike.jobs[jobid]
+            alike.work -= job.work
+            if not alike.jobs:
+                del self._alike[alike.likeness]
+        return job
+
+    # -- running, and gone -----------------------------------------------------------------------------
+
+    def _start(self, jobid: int, resources: Any) -> None:
+        job = self._take_out(jobid)
+        if job is None:
+            self.doubts += 1
+            return
+        likeness = job.alike.likeness
+        holding = jobspecs.holding(resources)
+        least, most = _range(likeness.request, len(holding))
+        self._running[jobid] = Running(likeness.queue, likeness.group, holding, least, most)
+
+    def _forget(self, jobid: int) -> None:
+        self._take_out(jobid)
+        self._running.pop(jobid, None)
+
+    # -- what is made of it ----------------------------------------------------------------------------
+
+    def pending(self, stopped: Collection[str]) -> tuple[Pending, ...]:
+        """Return the pending jobs; those in the `stopped` queues are held."""
+        return tuple(_counted(each, stopped) for each in self._alike.values())
+
+    def running(self) -> tuple[Running, ...]:
+        """Return the jobs that have resources."""
+        return tuple(self._running.values())
+
+
+def _counted(alike: Alike, stopped: Collection[str]) -> Pending:
+    request, queue, group, hold = alike.likeness
+    if hold == Hold.NONE and queue in stopped:
+        hold = Hold.HELD
+    ready = hold == Hold.NONE
+    return Pending(
+        request,
+        queue,
+        group,
+        len(alike.jobs),
+        hold,
+        next(iter(alike.jobs.values())) if ready else 0.0,
+        alike.work / 1000,
+    )
+
+
+def _range(request: Request, nodes: int) -> tuple[int, int]:
+    """Return, in nodes, the range of an elastic job that is on so many; that of slots in proportion."""
+    if not request.most:
+        return 0, 0
+    if request.nodes:
+        return request.least, request.most
+    return -(-request.least * nodes // request.slots), -(-request.most * nodes // request.slots)

@@ -1,0 +1,97 @@
+"""What a sample asks the instance for: the nodes, the counts of jobs, the queues that are stopped.
+
+Each is one request, answered from what the instance has counted; jobs are never listed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from broker_config import hostlist, idset
+from metrics_api import names
+from metrics_api.lead import jobspecs
+from metrics_api.numbers.records import Counts, Node
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from minicluster.flux_modules.door.link import Link
+
+    JSON = dict[str, Any]
+
+TIMEOUT = 4.0
+"""Seconds that the broker has for an answer: then the sample is too old."""
+LEAVING = "minicluster: shrinking"
+"""How the reason of a drain begins that the operator takes back when more nodes are demanded."""
+
+
+class Seen(NamedTuple):
+    """What one look gave."""
+
+    nodes: tuple[Node, ...]
+    counts: Counts
+    stopped: frozenset[str]
+
+
+class Looker:
+    """Keeps what it has read of R, which seldom changes."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self._r: JSON = {}
+        self._whole: tuple[Node, ...] = ()
+
+    def look(self) -> Seen:
+        """Ask. Raises Refused, BrokerGone."""
+        return Seen(self._nodes(), self._counts(), self._stopped())
+
+    def _ask(self, topic: str, payload: JSON | None = None) -> JSON:
+        return self._link.rpc(topic, payload or {}, TIMEOUT)
+
+    def _nodes(self) -> tuple[Node, ...]:
+        answer = self._ask("resource.status")
+        if answer["R"] != self._r:
+            self._whole = nodes_of(answer["R"])
+            self._r = answer["R"]
+        up = frozenset(idset.decode(answer["online"]))
+        # Excluded ranks get no jobs either, and nobody says for how long.
+        drains = {answer.get("exclude") or "": {"reason": "excluded"}, **answer["drain"]}
+        drained = {
+            rank: str(each.get("reason") or "")
+            for text, each in drains.items()
+            for rank in idset.decode(text)
+        }
+        return tuple(
+            node._replace(
+                up=node.rank in up,
+                drained=node.rank in drained,
+                leaving=drained.get(node.rank, "").startswith(LEAVING),
+            )
+            for node in self._whole
+        )
+
+    def _counts(self) -> Counts:
+        answer = self._ask("job-list.job-stats")
+        queues = {str(each["name"]): each["job_states"] for each in answer.get("queues", ())}
+        return Counts(answer["job_states"], queues)
+
+    def _stopped(self) -> frozenset[str]:
+        queues = self._ask("job-manager.queue-list")["queues"]
+        asked = {str(name): {"name": name} for name in queues} or {names.ANONYMOUS_QUEUE: {}}
+        told = {name: self._ask("job-manager.queue-status", payload) for name, payload in asked.items()}
+        return frozenset(name for name, answer in told.items() if not answer["start"])
+
+
+def nodes_of(resources: Any) -> tuple[Node, ...]:
+    """Return the nodes of an R, in the order of their ranks."""
+    execution = resources["execution"]
+    found = sorted(jobspecs.lite(resources))
+    hosts = [host for part in execution.get("nodelist", ()) for host in hostlist.decode(part)]
+    properties: dict[int, set[str]] = {}
+    for name, members in execution.get("properties", {}).items():
+        for rank in idset.decode(members):
+            properties.setdefault(rank, set()).add(name)
+    return tuple(
+        Node(rank, host, len(cores), len(gpus), frozenset(properties.get(rank, ())))
+        for (rank, cores, gpus), host in zip(found, hosts)  # noqa: B905 - not in Python 3.8
+    )

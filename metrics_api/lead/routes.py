@@ -1,0 +1,85 @@
+"""The routes that the lead's door gets from here.
+
+GET /v1/queue              the newest sample; 503 where it would be too old
+GET /v1/queue?watch=true   server-sent events: the sample now, and on each change
+GET /metrics               the same for Prometheus
+GET /healthz               whether there is one; without a token
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from metrics_api.lead.sampler import Sampler
+from metrics_api.numbers.exposition import CONTENT_TYPE
+from minicluster.flux_modules.door.answers import Audience, Pieces, Text
+from minicluster.flux_modules.door.errors import BadRequest, BrokerGone
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from metrics_api.lead.sampled import Sampled
+    from minicluster.flux_modules.door.extensions import Surroundings
+    from minicluster.flux_modules.door.routes import Routes
+
+PACKED = (
+    "metrics_api/__init__.py",
+    "metrics_api/names.py",
+    "metrics_api/lead/*.py",
+    "metrics_api/numbers/*.py",
+)
+"""What real Flux's lead needs of this package."""
+QUEUE, METRICS, HEALTH = "/v1/queue", "/metrics", "/healthz"
+
+
+class QueueRoutes:
+    """See `Extension`."""
+
+    audiences: Mapping[str, str] = {
+        QUEUE: Audience.METRICS,
+        METRICS: Audience.METRICS,
+        HEALTH: Audience.ALL,
+    }
+
+    def __init__(self, sampler: Sampler, clock: Callable[[], float] = time.monotonic) -> None:
+        self._sampler = sampler
+        self._clock = clock
+        self.routes: Routes = {
+            QUEUE: {"GET": lambda query, _body: self._queue(query)},
+            METRICS: {"GET": lambda _query, _body: Text(self._sampler.read().text(), CONTENT_TYPE)},
+            HEALTH: {"GET": lambda _query, _body: self._health()},
+        }
+
+    def open(self) -> None:
+        """Begin to wait for readers."""
+        self._sampler.start()
+
+    def close(self) -> None:
+        """End every watch, and the thread."""
+        self._sampler.close()
+
+    def _queue(self, query: Mapping[str, str]) -> Text | Pieces:
+        watch = query.get("watch", "false")
+        if watch not in ("true", "false"):
+            raise BadRequest(f"watch={watch[:40]}: true or false is right")
+        if watch == "true":
+            return Pieces(self._events(self._sampler.watch()), "text/event-stream")
+        return Text(self._sampler.read().document(self._clock()), "application/json")
+
+    def _events(self, found: Iterator[Sampled]) -> Iterator[str]:
+        for each in found:
+            yield f"data: {each.document(self._clock())}\n"
+
+    def _health(self) -> Text:
+        try:
+            self._sampler.read()
+        except BrokerGone as error:
+            return Text(f"{error}\n", "text/plain; charset=utf-8", 503)
+        return Text("ok\n", "text/plain; charset=utf-8")
+
+
+def extension(surroundings: Surroundings) -> QueueRoutes:
+    """Make it, for the door."""
+    minimum = int(surroundings.settings.get("min-size", 1))
+    return QueueRoutes(Sampler(surroundings.connect, surroundings.broke, minimum))

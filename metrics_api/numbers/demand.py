@@ -1,0 +1,131 @@
+"""How many nodes an instance's jobs demand.
+
+Nodes in use, plus those that the pending jobs that could run would need besides: see `packing`. A node more
+means the next rank more, so a job whose constraints want high ranks demands all ranks below too.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from metrics_api.numbers.layout import layout
+from metrics_api.numbers.packing import Ground, Pile, Room
+from metrics_api.numbers.records import Hold
+
+if TYPE_CHECKING:
+    from metrics_api.numbers.records import Request, Running, Snapshot
+
+    Waiting = list[tuple[Request, int]]  # jobs that could run: what they ask for, and how many
+
+
+@dataclass(frozen=True)
+class Demand:
+    """Nodes: as they are asked for, with every elastic job at its least, and with each at its greatest."""
+
+    nodes: int
+    floor: int
+    ceiling: int
+
+
+def demand(snapshot: Snapshot) -> Demand:
+    """Return what all jobs demand: never less than the nodes in use, nor than the least size."""
+    place = Place(snapshot)
+    waiting = _ready(snapshot)
+    nodes = max(place.busy, snapshot.minimum, min(place.nodes(waiting), snapshot.maximum))
+    if not any(request.most for request, _ in waiting) and not any(job.most for job in snapshot.running):
+        return Demand(nodes, nodes, nodes)  # nothing elastic
+    least = [(r.sized(r.least) if r.least else r, n) for r, n in waiting]
+    most = [(_greatest(r, snapshot) if r.most else r, n) for r, n in waiting]
+    floor = place.nodes(least) - sum(map(_spare, snapshot.running))
+    ceiling = place.nodes(most) + sum(map(_wish, snapshot.running))
+    return Demand(
+        nodes,
+        min(nodes, max(floor, snapshot.minimum)),
+        max(nodes, min(ceiling, snapshot.maximum)),
+    )
+
+
+def demand_alone(snapshot: Snapshot) -> int:
+    """Return what these jobs demand where there are no others and no least size; 0 without any."""
+    place = Place(snapshot)
+    return max(place.busy, min(place.nodes(_ready(snapshot)), snapshot.maximum))
+
+
+def _ready(snapshot: Snapshot) -> Waiting:
+    """Return the requests of pending jobs that could run."""
+    found: Counter[Request] = Counter()
+    for each in snapshot.pending:
+        if each.hold == Hold.NONE:
+            found[each.request] += each.count
+    return list(found.items())
+
+
+def _greatest(request: Request, snapshot: Snapshot) -> Request:
+    """Return an elastic job's request at its greatest, which may be more than there can be."""
+    nodes = snapshot.nodes[: snapshot.maximum]
+    there = len(nodes) if request.nodes else sum(node.cores // max(request.cores, 1) for node in nodes)
+    return request.sized(max(1, min(request.most, there)))
+
+
+def _spare(job: Running) -> int:
+    """Return how many nodes an elastic job could give up."""
+    return max(0, job.size - job.least) if job.least else 0
+
+
+def _wish(job: Running) -> int:
+    """Return how many nodes more an elastic job could use."""
+    return max(0, job.most - job.size)
+
+
+class Place:
+    """The nodes of a snapshot, with its running jobs on them."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._layout = layout(snapshot.nodes[: snapshot.maximum])
+        used: dict[int, list[int]] = {}
+        for job in snapshot.running:
+            for rank, cores, gpus in job.holding:
+                sums = used.setdefault(rank, [0, 0])
+                sums[0] += cores
+                sums[1] += gpus
+        self.busy = len(used)
+        wholes = self._layout.wholes
+        # On nodes in use what is free, as far as a job could get it.
+        self._gaps = {
+            rank: Room(max(0, wholes[rank].cores - cores), max(0, wholes[rank].gpus - gpus))
+            for rank, (cores, gpus) in used.items()
+            if rank in self._layout.up
+        }
+        self._idle = wholes.keys() - used.keys()
+        self._lost = self._layout.lost - used.keys()
+
+    def nodes(self, waiting: Waiting) -> int:
+        """Return the nodes for what runs and for these jobs; those that fit nowhere are passed over."""
+        groups: dict[frozenset[int], Pile] = {}
+        for request, count in waiting:
+            shape = self._layout.shape(request)
+            if shape is not None:
+                groups.setdefault(shape.ranks, Pile()).add(shape, count)
+        if not groups:
+            return self.busy
+        wanted = [self.busy]
+        for ranks in {self._layout.everywhere, *groups}:
+            within = [pile for each, pile in groups.items() if each is ranks or each <= ranks]
+            wanted += self._within(ranks, Pile.of(within))
+        wanted += [sorted(ranks)[pile.apart - 1] + 1 for ranks, pile in groups.items()]
+        return max(wanted)
+
+    def _within(self, ranks: frozenset[int], pile: Pile) -> list[int]:
+        """Return what items that can only be on these ranks ask for: nodes, and the last rank."""
+        wholes = self._layout.wholes
+        gaps = [(self._gaps[rank], wholes[rank]) for rank in self._gaps.keys() & ranks]
+        idle = sorted(self._idle & ranks)
+        number = min(pile.more(Ground(gaps)), len(idle))
+        if not number:
+            return []
+        last = idle[number - 1]
+        # Ranks that are drained for good lie between: they have to be there, too.
+        count = self.busy + number + sum(rank < last for rank in self._lost)
+        return [count] if ranks == self._layout.everywhere else [count, last + 1]

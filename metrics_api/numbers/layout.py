@@ -1,0 +1,112 @@
+"""The nodes of an instance, and which of them jobs could be on. It seldom changes, so it is kept."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from metrics_api.numbers.constraints import matches
+from metrics_api.numbers.packing import WHOLE, Room, Shape
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    from metrics_api.numbers.constraints import Constraint
+    from metrics_api.numbers.records import Node, Request
+
+    Kinds = dict[Room, frozenset[int]]  # the ranks of nodes that are alike
+
+_MOST_KEPT = 20_000
+
+
+@lru_cache(maxsize=4)
+def layout(nodes: tuple[Node, ...]) -> Layout:
+    """Return the layout of these nodes: the same one for the same nodes."""
+    return Layout(nodes)
+
+
+class Layout:
+    """Of `nodes` those that are not drained for good, `wholes` by rank; the others are `lost`."""
+
+    def __init__(self, nodes: tuple[Node, ...]) -> None:
+        lasting = [node for node in nodes if not node.drained or node.leaving]
+        self.wholes = {node.rank: Room(node.cores, node.gpus) for node in lasting}
+        self.everywhere = frozenset(self.wholes)
+        self.up = frozenset(node.rank for node in lasting if node.up)
+        self.lost = frozenset(node.rank for node in nodes) - self.everywhere
+        self._nodes = nodes
+        self._kinds, self._all_kinds = _kinds(lasting), _kinds(nodes)
+        self._matching: dict[Constraint, frozenset[int]] = {}
+        self._joined: dict[frozenset[frozenset[int]], frozenset[int]] = {}
+        self._shapes: dict[Request, Shape | None] = {}
+        self._satisfiable: dict[Request, bool] = {}
+
+    def shape(self, request: Request) -> Shape | None:
+        """Return what such a job puts on these nodes; None where it does not fit."""
+        known = self._shapes
+        if request not in known:
+            _make_room(known)
+            known[request] = self._shape(request, self._kinds)
+        return known[request]
+
+    def satisfiable(self, request: Request) -> bool:
+        """Tell whether it would fit if all nodes were there, undrained and free."""
+        known = self._satisfiable
+        if request not in known:
+            _make_room(known)
+            known[request] = self._shape(request, self._all_kinds) is not None
+        return known[request]
+
+    def _shape(self, request: Request, kinds: Kinds) -> Shape | None:
+        slot = Room(max(request.cores, 1), request.gpus)
+        item = Room(slot.cores * request.slots, slot.gpus * request.slots) if request.nodes else slot
+        held = {
+            ranks: fits
+            for room, every in kinds.items()
+            if (fits := room.holds(item)) and (ranks := self._chosen(every, request.constraint))
+        }
+        if request.nodes or request.exclusive:
+            number = apart = request.nodes or request.slots
+            capacity = sum(map(len, held))
+        else:
+            number, apart = request.slots, 1
+            capacity = sum(len(ranks) * fits for ranks, fits in held.items())
+        if not held or capacity < number:
+            return None
+        ranks = self._union(held)
+        if request.exclusive:
+            return Shape(WHOLE, number, apart, ranks, 1)
+        return Shape(item, number, apart, ranks, min(held.values()))
+
+    def _chosen(self, ranks: frozenset[int], constraint: Constraint | None) -> frozenset[int]:
+        if constraint is None:
+            return ranks
+        if constraint not in self._matching:
+            _make_room(self._matching)
+            found = frozenset(node.rank for node in self._nodes if matches(node, constraint))
+            self._matching[constraint] = found
+        return ranks & self._matching[constraint]
+
+    def _union(self, held: Mapping[frozenset[int], int]) -> frozenset[int]:
+        """Return all the ranks: the same object for the same ranks."""
+        sets = frozenset(held)
+        if sets not in self._joined:
+            _make_room(self._joined)
+            found: frozenset[int] = frozenset().union(*sets)
+            self._joined[sets] = self.everywhere if found == self.everywhere else found
+        return self._joined[sets]
+
+
+def _kinds(nodes: Iterable[Node]) -> Kinds:
+    """Return the ranks by their cores and GPUs."""
+    found: dict[Room, list[int]] = {}
+    for node in nodes:
+        found.setdefault(Room(node.cores, node.gpus), []).append(node.rank)
+    return {room: frozenset(ranks) for room, ranks in found.items()}
+
+
+def _make_room(kept: dict[Any, Any]) -> None:
+    """Jobs may ask for ever other things."""
+    if len(kept) >= _MOST_KEPT:
+        kept.clear()

@@ -1,0 +1,131 @@
+"""What is known of an instance at one moment, and what is made of it.
+
+Frozen dataclasses without slots: Flux's own Python may be older than 3.10.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from metrics_api.numbers.constraints import Constraint
+
+
+class Hold:
+    """Why a pending job could not run even if all nodes were free; NEVER: even if all were there."""
+
+    NONE = ""
+    DEPENDENCY = "dependency"  # not satisfied yet, or no priority yet
+    HELD = "held"  # urgency 0, or its queue is stopped
+    NEVER = "never"  # found when samples are made
+
+
+class Node(NamedTuple):
+    """One rank that the instance is configured for.
+
+    `drained` by whomever; `leaving` is a drain of the operator's own, for a shrink, which it takes back when
+    more nodes are demanded.
+    """
+
+    rank: int
+    host: str
+    cores: int
+    gpus: int = 0
+    properties: frozenset[str] = frozenset()
+    up: bool = True
+    drained: bool = False
+    leaving: bool = False
+
+
+class Request(NamedTuple):
+    """What a job asks for. With `nodes`, `slots` counts per node; without, over all of them.
+
+    `least` and `most` are the range of an elastic job, in nodes where it asks for nodes, else in slots; 0 is
+    for a rigid one.
+    """
+
+    nodes: int
+    slots: int
+    cores: int  # a slot
+    gpus: int = 0  # a slot
+    exclusive: bool = False
+    constraint: Constraint | None = None
+    least: int = 0
+    most: int = 0
+
+    @property
+    def all_cores(self) -> int:
+        """Return the least number of cores that it takes."""
+        return max(self.nodes, 1) * self.slots * self.cores
+
+    def sized(self, size: int) -> Request:
+        """Return the same for another size."""
+        return self._replace(nodes=size) if self.nodes else self._replace(slots=size)
+
+
+@dataclass(frozen=True)
+class Pending:
+    """Pending jobs that are alike: `since` is when the first of them could run, 0 where none can."""
+
+    request: Request
+    queue: str
+    group: str
+    count: int
+    hold: str = Hold.NONE
+    since: float = 0.0
+    core_seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Running:
+    """A job that has resources: for each rank its cores and GPUs, as (rank, cores, gpus).
+
+    `least` and `most` are the range of an elastic one in nodes; 0 is for a rigid one.
+    """
+
+    queue: str
+    group: str
+    holding: tuple[tuple[int, int, int], ...]
+    least: int = 0
+    most: int = 0
+
+    @property
+    def size(self) -> int:
+        """Return on how many nodes it is."""
+        return len({rank for rank, _, _ in self.holding})
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Jobs by state, of the instance and of each named queue."""
+
+    states: Mapping[str, int] = field(default_factory=dict)
+    queues: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One moment; `nodes` are all that the instance is configured for, in the order of their ranks."""
+
+    nodes: tuple[Node, ...]
+    minimum: int
+    maximum: int
+    pending: tuple[Pending, ...] = ()
+    running: tuple[Running, ...] = ()
+    counts: Counts = Counts()
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One number."""
+
+    name: str
+    value: float
+    labels: dict[str, str] = field(default_factory=dict)
+
+    def encode(self) -> dict[str, Any]:
+        """Return the object of the wire."""
+        return {"name": self.name, "labels": self.labels, "value": self.value}

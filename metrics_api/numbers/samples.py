@@ -1,0 +1,156 @@
+"""All samples of a snapshot."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
+
+from metrics_api import names
+from metrics_api.numbers.demand import demand, demand_alone
+from metrics_api.numbers.layout import layout
+from metrics_api.numbers.records import Counts, Hold, Sample
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from metrics_api.numbers.records import Node, Pending, Running, Snapshot
+
+_T = TypeVar("_T")
+
+
+def samples(snapshot: Snapshot, now: float) -> list[Sample]:
+    """Return every sample of a snapshot; `now` is the time in seconds by the clock of its job events."""
+    snapshot = _judged(snapshot)
+    return [
+        *_demand(snapshot),
+        *_nodes(snapshot),
+        *_jobs(snapshot),
+        *_waits(snapshot.pending, now),
+        *(each for name, part in _queues(snapshot) for each in _queue(part, name, now)),
+        *(each for group in _groups(snapshot) for each in _group(*group, now)),
+    ]
+
+
+def _demand(snapshot: Snapshot) -> Iterator[Sample]:
+    found = demand(snapshot)
+    yield Sample(names.NODES_DEMANDED, found.nodes)
+    yield Sample(names.NODES_DEMANDED_FLOOR, found.floor)
+    yield Sample(names.NODES_DEMANDED_CEILING, found.ceiling)
+    yield Sample(names.MIN_SIZE, snapshot.minimum)
+    yield Sample(names.MAX_SIZE, snapshot.maximum)
+
+
+def _nodes(snapshot: Snapshot) -> Iterator[Sample]:
+    used: Counter[int] = Counter()
+    for job in snapshot.running:
+        for rank, cores, _ in job.holding:
+            used[rank] += cores
+    up = [node for node in snapshot.nodes if node.up]
+    open_to_jobs = [node for node in up if not node.drained]
+    drained = [node for node in snapshot.nodes if node.drained]
+    yield Sample(names.NODES_EXPECTED, len(snapshot.nodes))
+    yield Sample(names.NODES_UP, len(up))
+    yield Sample(names.NODES_FREE, sum(node.rank not in used for node in open_to_jobs))
+    yield Sample(names.NODES_ALLOCATED, len(used))
+    yield Sample(names.NODES_DRAINED, len(drained))
+    yield Sample(names.CORES_EXPECTED, _cores(snapshot.nodes))
+    yield Sample(names.CORES_UP, _cores(up))
+    yield Sample(names.CORES_FREE, sum(max(0, node.cores - used[node.rank]) for node in open_to_jobs))
+    yield Sample(names.CORES_ALLOCATED, sum(used.values()))
+    yield Sample(names.CORES_DRAINED, _cores(drained))
+
+
+def _cores(nodes: Iterable[Node]) -> int:
+    return sum(node.cores for node in nodes)
+
+
+def _judged(snapshot: Snapshot) -> Snapshot:
+    """Mark the pending jobs that can never fit."""
+    nodes = layout(snapshot.nodes[: snapshot.maximum])
+    unfit = {request for request in {p.request for p in snapshot.pending} if not nodes.satisfiable(request)}
+    pending = tuple(replace(p, hold=Hold.NEVER) if p.request in unfit else p for p in snapshot.pending)
+    return replace(snapshot, pending=pending)
+
+
+def _jobs(snapshot: Snapshot) -> Iterator[Sample]:
+    states = snapshot.counts.states
+    for state in names.STATES:
+        yield Sample(names.JOBS, states.get(state, 0), {names.STATE: state})
+    yield Sample(names.JOBS_PENDING, _sum(states, names.PENDING_STATES))
+    yield Sample(names.JOBS_RUNNING, _sum(states, names.RUNNING_STATES))
+    yield Sample(names.JOBS_HELD, _count(snapshot.pending, Hold.HELD))
+    yield Sample(names.JOBS_UNSATISFIABLE, _count(snapshot.pending, Hold.NEVER))
+
+
+def _sum(states: Mapping[str, int], of: Iterable[str]) -> int:
+    return sum(states.get(state, 0) for state in of)
+
+
+def _count(pending: Iterable[Pending], hold: str) -> int:
+    return sum(each.count for each in pending if each.hold == hold)
+
+
+def _waits(pending: Iterable[Pending], now: float) -> Iterator[Sample]:
+    wait, work = _wait_and_work(pending, now)
+    yield Sample(names.OLDEST_WAIT, wait)
+    yield Sample(names.DEMAND_CORE_SECONDS, work)
+
+
+def _wait_and_work(pending: Iterable[Pending], now: float) -> tuple[float, float]:
+    ready = [each for each in pending if each.hold == Hold.NONE]
+    oldest = min((each.since for each in ready), default=now)
+    # A clock that was set back makes no negative wait.
+    return round(max(0.0, now - oldest), 3), round(sum(each.core_seconds for each in ready), 3)
+
+
+def _queues(snapshot: Snapshot) -> Iterator[tuple[str, Snapshot]]:
+    """Return what is of each queue: its jobs, and their counts."""
+    pending = _divided(snapshot.pending, lambda each: each.queue)
+    running = _divided(snapshot.running, lambda each: each.queue)
+    counts = snapshot.counts
+    for name in sorted({*pending, *running, *counts.queues} or {names.ANONYMOUS_QUEUE}):
+        # Without named queues there is one, whose counts are those of the instance.
+        states = counts.queues.get(name, {} if counts.queues else counts.states)
+        theirs, at_work = tuple(pending.get(name, ())), tuple(running.get(name, ()))
+        yield name, replace(snapshot, counts=Counts(states), pending=theirs, running=at_work)
+
+
+def _divided(found: Iterable[_T], key: Callable[[_T], str]) -> dict[str, list[_T]]:
+    parts: dict[str, list[_T]] = {}
+    for each in found:
+        parts.setdefault(key(each), []).append(each)
+    return parts
+
+
+def _queue(part: Snapshot, queue: str, now: float) -> Iterator[Sample]:
+    label = {names.QUEUE: queue}
+    states, pending = part.counts.states, part.pending
+    wait, work = _wait_and_work(pending, now)
+    yield Sample(names.QUEUE_NODES_DEMANDED, demand_alone(part), label)
+    for state in names.STATES:
+        yield Sample(names.QUEUE_JOBS, states.get(state, 0), {**label, names.STATE: state})
+    yield Sample(names.QUEUE_JOBS_PENDING, _sum(states, names.PENDING_STATES), label)
+    yield Sample(names.QUEUE_JOBS_RUNNING, _sum(states, names.RUNNING_STATES), label)
+    yield Sample(names.QUEUE_JOBS_HELD, _count(pending, Hold.HELD), label)
+    yield Sample(names.QUEUE_JOBS_UNSATISFIABLE, _count(pending, Hold.NEVER), label)
+    yield Sample(names.QUEUE_OLDEST_WAIT, wait, label)
+    yield Sample(names.QUEUE_DEMAND_CORE_SECONDS, work, label)
+
+
+def _groups(snapshot: Snapshot) -> Iterator[tuple[str, list[Pending], list[Running]]]:
+    pending = _divided(snapshot.pending, lambda each: each.group)
+    running = _divided(snapshot.running, lambda each: each.group)
+    for name in sorted({*pending, *running}):
+        yield name, pending.get(name, []), running.get(name, [])
+
+
+def _group(group: str, pending: list[Pending], running: list[Running], now: float) -> Iterator[Sample]:
+    label = {names.GROUP: group}
+    wait, work = _wait_and_work(pending, now)
+    nodes = {rank for job in running for rank, _, _ in job.holding}
+    yield Sample(names.GROUP_NODES_ALLOCATED, len(nodes), label)
+    yield Sample(names.GROUP_JOBS_PENDING, sum(each.count for each in pending), label)
+    yield Sample(names.GROUP_JOBS_RUNNING, len(running), label)
+    yield Sample(names.GROUP_OLDEST_WAIT, wait, label)
+    yield Sample(names.GROUP_DEMAND_CORE_SECONDS, work, label)

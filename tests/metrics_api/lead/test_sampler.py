@@ -1,0 +1,364 @@
+"""The sampler on links of the tests' own: one sample for all, never an old one, and a ledger made anew."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from metrics_api import names
+from metrics_api.lead import sampler as module
+from metrics_api.lead.routes import QueueRoutes
+from metrics_api.lead.sampler import Sampler
+from minicluster.flux_modules.door.errors import BadRequest, BrokerGone, Refused
+from tests.flux_modules.client import until
+from tests.metrics_api.lead.test_ledger import allocated, jobspec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+NODES = {
+    "version": 1,
+    "execution": {"R_lite": [{"rank": "0-3", "children": {"core": "0-3"}}], "nodelist": ["mc-[0-3]"]},
+}
+
+
+class Broker:
+    """Four nodes and some jobs; each link gets the journal's history from `jobs`."""
+
+    def __init__(self) -> None:
+        self.jobs: dict[int, int] = {}  # id → nodes that it waits for
+        self.counted: int | None = None  # what the counts say, where it is not the truth
+        self.links: list[Link] = []
+        self.drains: dict[str, Any] = {}
+        self.fails: Exception | None = None
+        self.answers = threading.Event()
+        self.answers.set()
+
+    def connect(self) -> Link:
+        if self.fails is not None:
+            raise self.fails
+        self.links.append(Link(self))
+        return self.links[-1]
+
+    def submit(self, jobid: int, nodes: int, tell: bool = True) -> None:
+        self.jobs[jobid] = nodes
+        if tell:
+            self.links[-1].say(message(jobid, nodes))
+
+    def answer(self, topic: str) -> dict[str, Any]:
+        pending = len(self.jobs) if self.counted is None else self.counted
+        return {
+            "resource.status": {"R": NODES, "online": "0-1", "drain": self.drains, "exclude": ""},
+            "job-list.job-stats": {"job_states": {"sched": pending, "run": 0, "inactive": 3}, "queues": []},
+            "job-manager.queue-list": {"queues": []},
+            "job-manager.queue-status": {"enable": True, "start": True},
+        }[topic]
+
+
+def message(jobid: int, nodes: int) -> dict[str, Any]:
+    events = [
+        {"timestamp": 1.0, "name": name, "context": {"userid": 0, "priority": 16}}
+        for name in ("submit", "priority")
+    ]
+    return {"id": jobid, "events": events, "jobspec": jobspec(nodes=nodes, cores=4)}
+
+
+class Link:
+    """See `minicluster.flux_modules.door.link.Link`."""
+
+    def __init__(self, broker: Broker) -> None:
+        self.broker = broker
+        self.said: queue.Queue[Any] = queue.Queue()
+        self.taker: Any = None
+        self.state_taker: Any = None
+        self.request: dict[str, Any] = {}
+
+    def call(self, topic: str, payload: dict[str, Any], taker: Any) -> int:
+        if topic == "state-machine.monitor":
+            self.state_taker = taker
+            return 2
+        self.taker, self.request = taker, payload
+        for jobid, nodes in self.broker.jobs.items():
+            self.say(message(jobid, nodes))
+        self.say({"id": -1, "events": []})
+        return 1
+
+    def say(self, found: Any) -> None:
+        self.said.put(found)
+
+    def rpc(self, topic: str, _payload: dict[str, Any], timeout: float) -> dict[str, Any]:
+        if not self.broker.answers.wait(timeout):
+            raise Refused(110, "timed out")
+        return self.broker.answer(topic)
+
+    def dispatch(self, timeout: float) -> None:
+        try:
+            found = self.said.get(timeout=timeout)
+        except queue.Empty:
+            return
+        if isinstance(found, dict) and "state" in found:
+            self.state_taker(found, None)
+        elif isinstance(found, Refused):
+            self.taker(None, found)
+        elif found is not None:
+            self.taker(found, None)
+
+    def wake(self) -> None:
+        self.said.put(None)
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+class Clock:
+    """Stands still unless it is put forward."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def broker() -> Broker:
+    return Broker()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def broken() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def made(
+    broker: Broker, clock: Clock, broken: list[str], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[..., Sampler]]:
+    """Make samplers that have no need for pauses."""
+    for name, seconds in {"PERIOD": 0.05, "SPACING": 0.01, "FIRST_PAUSE": 0.01}.items():
+        monkeypatch.setattr(module, name, seconds)
+    samplers = []
+
+    def make(minimum: int = 1) -> Sampler:
+        sampler = Sampler(broker.connect, lambda error: broken.append(str(error)), minimum, clock)
+        sampler.start()
+        samplers.append(sampler)
+        return sampler
+
+    yield make
+    for each in samplers:
+        broker.answers.set()
+        each.close()
+        each.join(30)
+        assert not each.is_alive()
+
+
+def demanded(sampler: Sampler) -> float | None:
+    try:
+        samples = sampler.read().samples
+    except BrokerGone:
+        return None
+    return next(each.value for each in samples if each.name == names.NODES_DEMANDED)
+
+
+def test_nothing_is_done_before_somebody_reads(made: Callable[..., Sampler], broker: Broker) -> None:
+    """The first reader gets a sample nevertheless, history and all."""
+    broker.jobs[1] = 3
+    sampler = made()
+    assert broker.links == []
+    assert demanded(sampler) == 3
+    assert broker.links[0].request["full"] is False
+
+
+def test_journal_changes_the_next_sample(made: Callable[..., Sampler], broker: Broker) -> None:
+    sampler = made()
+    assert demanded(sampler) == 1
+    broker.submit(1, 2)
+    until(lambda: demanded(sampler) == 2, "two nodes demanded")
+
+
+def test_least_size(made: Callable[..., Sampler]) -> None:
+    """Never more than there are hosts."""
+    assert demanded(made(minimum=2)) == 2
+    assert demanded(made(minimum=9)) == 4
+
+
+def test_readers_share_a_sample(made: Callable[..., Sampler], monkeypatch: pytest.MonkeyPatch) -> None:
+    sampler = made()
+    monkeypatch.setattr(module, "PERIOD", 1000.0)
+    sampler.read()
+    kept = until(lambda: (found := sampler.read()) is sampler.read() and found, "a sample that stays")
+    assert all(sampler.read() is kept for _ in range(100))
+
+
+def test_old_sample_is_given_to_nobody(
+    made: Callable[..., Sampler], broker: Broker, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A broker that does not answer: 503 with the reason, until it answers again."""
+    monkeypatch.setattr(module, "PATIENCE", 0.05)
+    sampler = made()
+    routes = QueueRoutes(sampler, clock).routes
+    sampler.read()
+    broker.answers.clear()
+    clock.now += 6
+    until(lambda: demanded(sampler) is None, "no sample")
+    with pytest.raises(BrokerGone, match=r"the newest sample is 6\.0 s old, more than 5 s"):
+        sampler.read()
+    health = routes["/healthz"]["GET"]({}, {})
+    assert (health.code, health.body[:10]) == (503, "the newest")  # type: ignore[union-attr]
+    broker.answers.set()
+    until(lambda: demanded(sampler) == 1, "a sample again")
+
+
+def test_no_sample_at_all_says_why(
+    made: Callable[..., Sampler], broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "PATIENCE", 0.05)
+    broker.fails = BrokerGone("broker socket was not found")
+    sampler = made()
+    with pytest.raises(BrokerGone):
+        sampler.read()
+    until(lambda: "broker socket was not found" in _why(sampler), "the reason")
+
+
+def _why(sampler: Sampler) -> str:
+    try:
+        sampler.read()
+    except BrokerGone as error:
+        return str(error)
+    return ""
+
+
+def test_journal_that_ends_is_read_anew(
+    made: Callable[..., Sampler], broker: Broker, broken: list[str]
+) -> None:
+    """What happened meanwhile is in its history; what was sampled last stays good that long."""
+    sampler = made()
+    assert demanded(sampler) == 1
+    broker.submit(1, 3, tell=False)
+    broker.links[-1].say(Refused(61, "No data available"))
+    until(lambda: demanded(sampler) == 3, "three nodes demanded")
+    assert broken == ["the job journal ended: No data available"]
+
+
+def test_instance_that_ends_is_no_trouble(
+    made: Callable[..., Sampler],
+    broker: Broker,
+    clock: Clock,
+    broken: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nothing is read anew, and what was sampled last grows old."""
+    monkeypatch.setattr(module, "PATIENCE", 0.05)
+    sampler = made()
+    sampler.read()
+    broker.links[-1].say({"state": 5})
+    broker.links[-1].say({"state": 6})
+    broker.links[-1].say(Refused(61, "No data available"))
+    clock.now += 6
+    until(lambda: "the instance ends" in _why(sampler), "the reason")
+    assert (len(broker.links), broken) == (1, [])
+
+
+def test_event_of_an_unknown_job_has_all_read_anew(
+    made: Callable[..., Sampler], broker: Broker, broken: list[str]
+) -> None:
+    sampler = made()
+    sampler.read()
+    broker.submit(1, 2, tell=False)
+    alloc = {"timestamp": 2.0, "name": "alloc"}
+    broker.links[-1].say({"id": 1, "events": [alloc], "R": allocated("0-1")})
+    until(lambda: len(broker.links) == 2, "another link")
+    until(lambda: demanded(sampler) == 2, "two nodes demanded")
+    assert broken == ["the job journal told of a job that it had not told of before"]
+
+
+def test_ledger_that_disagrees_with_the_counts_is_made_anew(
+    made: Callable[..., Sampler], broker: Broker, broken: list[str]
+) -> None:
+    """An event was lost: only the counts tell."""
+    sampler = made()
+    sampler.read()
+    broker.submit(1, 3, tell=False)
+    until(lambda: demanded(sampler) == 3, "three nodes demanded")
+    assert broken[0] == "the job journal and the counts of jobs differ by 1 pending jobs"
+
+
+def test_counts_that_differ_from_the_beginning_are_no_reason(
+    made: Callable[..., Sampler], broker: Broker, broken: list[str]
+) -> None:
+    """Reading all anew would not help, and cost much; but what changes after that counts."""
+    broker.counted = 2
+    sampler = made()
+    for _ in range(12):
+        seen = sampler.read()
+        until(lambda: sampler.read() is not seen, "another sample")  # noqa: B023 - called at once
+    assert broken == []
+    broker.counted = 3
+    until(lambda: broken, "all is read anew")
+
+
+def test_counts_that_lag_are_no_reason(
+    made: Callable[..., Sampler], broker: Broker, broken: list[str]
+) -> None:
+    """They differ now and then, each time otherwise."""
+    sampler = made()
+    for jobid in range(1, 30):
+        broker.counted = jobid % 3
+        seen = sampler.read()
+        until(lambda: sampler.read() is not seen, "another sample")  # noqa: B023 - called at once
+    assert broken == []
+
+
+def test_changes_come_one_by_one(made: Callable[..., Sampler], broker: Broker) -> None:
+    """A watch tells of what changed, and not of the time that passes."""
+    sampler = made()
+    watch = sampler.watch()
+    seen = [_demanded(next(watch))]
+    for jobid, nodes in ((1, 2), (2, 1)):
+        broker.submit(jobid, nodes)
+        while seen[-1] != seen[0] + sum(list(broker.jobs.values())) - 1:
+            seen.append(_demanded(next(watch)))
+    assert seen[-1] == 3
+    watch.close()  # type: ignore[attr-defined]
+
+
+def _demanded(sampled: Any) -> float:
+    return next(float(each.value) for each in sampled.samples if each.name == names.NODES_DEMANDED)
+
+
+def test_watch_ends_with_the_door(made: Callable[..., Sampler]) -> None:
+    sampler = made()
+    watch = sampler.watch()
+    next(watch)
+    sampler.close()
+    assert list(watch) == []
+
+
+def test_watch_takes_true_or_false(made: Callable[..., Sampler]) -> None:
+    routes = QueueRoutes(made()).routes
+    with pytest.raises(BadRequest, match="watch=yes: true or false is right"):
+        routes["/v1/queue"]["GET"]({"watch": "yes"}, {})
+
+
+def test_operators_own_drains_do_not_count(made: Callable[..., Sampler], broker: Broker) -> None:
+    """It takes them back to grow; others' stay."""
+    broker.jobs[1] = 1
+    broker.drains = {"0": {"timestamp": 1.0, "reason": "minicluster: shrinking to 1"}}
+    assert demanded(made()) == 1
+    broker.drains = {"0": {"timestamp": 1.0, "reason": "bad disk"}}
+    assert demanded(made()) == 2
+
+
+def test_journal_is_asked_for_what_the_ledger_reads(made: Callable[..., Sampler], broker: Broker) -> None:
+    """The other half of the events costs nothing."""
+    made().read()
+    assert set(broker.links[0].request["allow"]) == set(module.EVENTS)
