@@ -1,7 +1,8 @@
 """`broker.toml`: how brokers find each other, what they schedule and by which policy.
 
-Source: flux-config-bootstrap(5), flux-config-resource(5), flux-config-access(5), flux-modprobe(1). The
-`[minicluster]` table is ours: brokers of flux-core ignore it, the embedded instance reads it.
+Source: flux-config-bootstrap(5), flux-config-resource(5), flux-config-access(5), flux-config-kvs(5),
+flux-modprobe(1). The `[minicluster]` table is ours: brokers of flux-core ignore it, the embedded instance
+reads it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from typing import TypeAlias
 from broker_config import hostlist
 from broker_config.errors import BrokerTomlError, SettingsError
 from broker_config.settings import FLUXION_POLICIES, BrokerSettings, Network, RunMode
+
+CHECKPOINTS = "1s"
+"""How much of what real Flux has accepted a lead that is killed may lose, where its state is kept."""
 
 Value: TypeAlias = "str | bool | int | float | Mapping[str, Value] | list[Value]"
 
@@ -38,6 +42,10 @@ def tables(settings: BrokerSettings) -> dict[str, Mapping[str, Value]]:
         # Containers see other core counts and host names than the ones given here.
         "resource": {"path": settings.resources_path, "noverify": True},
     }
+    if settings.keeps_state or settings.archive.path:
+        # Else real Flux notes where its data begins only when it ends in order: a lead that is killed would
+        # come back with nothing (also in place, where it is killed while it saves).
+        result["kvs"] = {"checkpoint-period": CHECKPOINTS}
     scheduler = settings.scheduler
     if scheduler.policy in FLUXION_POLICIES:
         result["sched-fluxion-qmanager"] = {"queue-policy": scheduler.policy}
@@ -58,6 +66,9 @@ def _modules(settings: BrokerSettings) -> dict[str, Mapping[str, Value]]:
     marks = settings.run_mode in (RunMode.PLAIN, RunMode.BATCH)
     door = settings.door
     table: dict[str, Value] = {"port": door.port, "directory": door.directory, "main-job": marks}
+    table["min-size"] = door.min_size
+    if settings.archive.path:
+        table["archive"] = settings.archive.path
     return {"minicluster.modules.door": table}
 
 

@@ -181,10 +181,14 @@ class Archive:
 
 @dataclass(frozen=True, slots=True)
 class DoorSettings:
-    """The lead broker's HTTPS door: its port, and where its files are."""
+    """The lead broker's HTTPS door: its port, and where its files are.
+
+    `min_size` is the least size to which the MiniCluster may be scaled: the metrics ask for no less.
+    """
 
     port: int = 8443
     directory: str = "/etc/minicluster-curve"
+    min_size: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +197,7 @@ class BrokerSettings:
 
     `size` brokers are started, `max_size` (default: size) are known to Flux, `quorum` (default: size) must
     have joined before the command runs. `broker_toml` replaces the rendered broker.toml as a whole.
+    `keeps_state`: the lead's state directory outlives its broker, however that ends.
     """
 
     name: str
@@ -215,6 +220,7 @@ class BrokerSettings:
     network: Network = Network()
     node: NodeResources = NodeResources()
     archive: Archive = Archive()
+    keeps_state: bool = False
     view: FluxView = FluxView()
     complete_workers: bool = False
     disable_socket: bool = False

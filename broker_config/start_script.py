@@ -56,6 +56,7 @@ def render(settings: BrokerSettings) -> str:
         complete_workers=settings.complete_workers,
         door=settings.door is not None,
         interactive=mode is RunMode.INTERACTIVE,
+        launcher=mode is RunMode.LAUNCHER,
         marks=mode in (RunMode.PLAIN, RunMode.BATCH),
         wrap=shell.join(settings.wrap.split(",")) + " " if settings.wrap else "",
         options=shell.join(_broker_options(settings)),

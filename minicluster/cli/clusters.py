@@ -8,6 +8,7 @@ import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from minicluster.cli import kubernetes
 from minicluster.cli.kubernetes import Waiting, refuse, say, target
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from minicluster.local.records import ClusterState
 
 app = typer.Typer()
+ANY_FILE = "-"
+"""What --dump without a file means: wherever the document says."""
 
 
 @app.command()
@@ -173,7 +176,7 @@ def scale(  # noqa: PLR0913, PLR0917 - an option each
 
     The highest ranks are drained first; they leave when their jobs have ended. A job that cannot finish
     within drainTimeoutSeconds is started again elsewhere on this machine, under a new id that names the old
-    one; on Kubernetes it ends with its pod, and an Event names the ranks.
+    one; on Kubernetes an Event names both.
 
       minicluster scale mc 2
 
@@ -191,10 +194,26 @@ def scale(  # noqa: PLR0913, PLR0917 - an option each
         typer.echo(f"cluster {name}: {done['before']} → {done['size']} brokers")
 
 
-@app.command()
+class _Down(TyperCommand):
+    """`down`, whose option --dump may stand alone."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put what means any file behind an option that stands alone."""
+        words = zip(args, [*args[1:], "-"], strict=True)
+        alone = [word == "--dump" and after.startswith("-") for word, after in words]
+        given = [f"{word}={ANY_FILE}" if bare else word for word, bare in zip(args, alone, strict=True)]
+        return super().parse_args(ctx, given)
+
+
+@app.command(cls=_Down)
 def down(  # noqa: PLR0913, PLR0917 - an option each
     name: ClusterName,
-    dump: Annotated[str, typer.Option(metavar="FILE", help="Save all jobs to this file first.")] = "",
+    dump: Annotated[
+        str,
+        typer.Option(
+            metavar="[FILE]", help="Save all jobs to this file first; Kubernetes: to spec.archive.path."
+        ),
+    ] = "",
     on: On = "local",
     namespace: Namespace = "",
     context: Context = "",
@@ -204,18 +223,21 @@ def down(  # noqa: PLR0913, PLR0917 - an option each
 ) -> None:
     """End a cluster; with --dump no job is lost. On Kubernetes: delete it with all that belongs to it.
 
-    minicluster down mc --dump saved.dump
+    A MiniCluster with an archive is saved before it is deleted, for a limited time. With --dump it is deleted
+    only if that succeeds; else it goes on.
 
-    minicluster up cluster.yaml --restore saved.dump
+      minicluster down mc --dump saved.dump
 
-    minicluster down mc --on kubernetes
+      minicluster up cluster.yaml --restore saved.dump
+
+      minicluster down mc --on kubernetes --dump
     """
     where = target(on, namespace, context, kubeconfig)
     if where is not None:
-        refuse({"--dump": dump}, "--on local")
-        kubernetes.down(where, name, Waiting(wait, timeout))
+        kubernetes.down(where, name, dump, Waiting(wait, timeout))
         return
     refuse({"--no-wait": not wait, "--timeout": timeout}, "--on kubernetes")
+    refuse({"--dump without a file": dump == ANY_FILE}, "--on kubernetes")
     from pathlib import Path
 
     from minicluster.local import orders

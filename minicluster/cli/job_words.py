@@ -72,7 +72,7 @@ def row(job: Job) -> dict[str, Any]:
         "time": age(end - job.t_run) if job.t_run else "",
         "ranks": job.ranks,
         "exit_code": job.returncode,
-        "exception": job.exception.note if job.exception else "",
+        "exception": (job.exception.note or job.exception.type) if job.exception else "",
     }
 
 

@@ -13,6 +13,7 @@ from minicluster.cli.tables import Format, age, cell, show
 
 if TYPE_CHECKING:
     from minicluster.kubernetes.clusters import Report
+    from minicluster.kubernetes.ending import Saved
     from minicluster.kubernetes.session import Target
     from minicluster.kubernetes.summary import Condition, Summary, Told
     from minicluster.local.documents import Text
@@ -125,17 +126,21 @@ def scale(where: Target, name: str, size: int, waiting: Waiting) -> None:
         typer.echo(f"cluster {name}: {done.before} → {done.after} brokers{asked}")
 
 
-def down(where: Target, name: str, waiting: Waiting) -> None:
-    """Delete a MiniCluster."""
-    from minicluster.kubernetes import clusters, session
+def down(where: Target, name: str, dump: str, waiting: Waiting) -> None:
+    """Delete a MiniCluster; with `dump` only once it was saved there."""
+    from minicluster.kubernetes import ending, session
 
-    session.carry_out(
-        where,
-        lambda asked: clusters.delete(asked, name, wait=waiting.wait),
-        notice=say,
-        timeout=waiting.timeout,
-    )
+    async def end(asked: session.Session) -> ending.Saved | None:
+        saved = await ending.save(asked, name, dump) if dump else None
+        await ending.delete(asked, name, wait=waiting.wait)
+        return saved
+
+    saved = session.carry_out(where, end, notice=say, timeout=waiting.timeout)
     typer.echo(f"cluster {name} is down" if waiting.wait else f"cluster {name} is being deleted")
+    if saved is not None:
+        typer.echo(f"saved to {saved.path}: {_counted(saved)}")
+    elif dump:
+        typer.echo("there was nothing to save")
 
 
 def write(line: bytes) -> None:
@@ -183,6 +188,13 @@ def site_of(where: Target) -> Site:
 def say(text: str) -> None:
     """Tell a person how it goes."""
     print(f"minicluster: {text}", file=sys.stderr, flush=True)
+
+
+def _counted(saved: Saved) -> str:
+    """Return how many jobs there are, and what became of those that could not finish."""
+    jobs = f"{saved.jobs} {'job' if saved.jobs == 1 else 'jobs'} that had not ended"
+    more = ((saved.restarted, "to be started again"), (saved.lost, "lost"))
+    return ", ".join((jobs, *(f"{count} {what}" for count, what in more if count)))
 
 
 def _row(found: Summary) -> dict[str, Any]:

@@ -119,6 +119,7 @@ def _register(registry: Registry, engine: LeadEngine, manager: JobManager, resou
     control, listing, info = engine.control, engine.listing, engine.info
     topics: dict[str, Handler] = {
         "job-ingest.submit": control.submit,
+        "feasibility.check": control.feasible,
         "job-manager.raise": control.raise_,
         "job-manager.raiseall": control.raiseall,
         "job-manager.kill": control.kill,

@@ -65,6 +65,7 @@ class Job:
     t_cleanup: float = 0.0
     t_inactive: float = 0.0
     R: dict[str, Any] | None = None  # while it holds resources, and after
+    restored: bool = False  # taken up from the store: it waits, also where it does not fit any more
     start_pending: bool = False  # the executor still owes its release
     started: bool = False
     status: int | None = None  # wait status

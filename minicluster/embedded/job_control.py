@@ -8,6 +8,7 @@ import os
 import signal
 from typing import TYPE_CHECKING, Any
 
+from minicluster.embedded import jobspec
 from minicluster.embedded.errors import RpcError
 from minicluster.embedded.job import WAITABLE, Job, Result, State
 
@@ -43,6 +44,14 @@ class JobControl:
         jobid = self._manager.submit(spec, urgency, flags)
         self._waitables += bool(flags & WAITABLE)
         return {"id": jobid}
+
+    def feasible(self, request: Request) -> JSON:
+        """feasibility.check: whether a job could ever run here."""
+        parsed = jobspec.parse(dict(request.need("jobspec", dict)))
+        reason = self._parts.scheduler.pool.infeasible(parsed.resources)
+        if reason is not None:
+            raise RpcError(errno.EINVAL, reason)
+        return {}
 
     # -- one job ---------------------------------------------------------------------------------------
 

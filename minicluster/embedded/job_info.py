@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import errno
 import json
@@ -13,7 +14,7 @@ from minicluster.embedded.job_manager import EXEC, MAIN
 from minicluster.embedded.jobspec import redacted
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Container
 
     from minicluster.embedded.job_manager import JobManager
     from minicluster.embedded.services import Request
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 JSON = dict[str, Any]
 OUTPUT = "guest.output"
 DECODE = 1  # lookup flag: answer jobspec and R as objects
+_JOBS_AT_ONCE = 50  # of a journal's history
 _BATCH = 4  # chunks read at a time: with 256 KiB a chunk, 1 MiB
 
 
@@ -89,14 +91,22 @@ class JobInfo:
                 await self._manager.watchers.changed(jobid)
 
     async def journal(self, request: Request) -> AsyncIterator[JSON]:
-        """job-manager.events-journal: with `full` the history, a sentinel (id -1), then what happens."""
+        """job-manager.events-journal: the history, a sentinel (id -1), then what happens.
+
+        The history is that of active jobs, with `full` of all; `allow` names the events that are wanted.
+        """
         full = bool(request.payload.get("full", False))
+        allow = request.need("allow", dict) if "allow" in request.payload else None
         watchers = self._manager.watchers
         self._manager.turns.write()
-        listener = watchers.subscribe()
+        listener = watchers.subscribe(allow)
         try:
-            if full:
-                for item in self._history(self._store.last_event()):
+            last = self._store.last_event()
+            jobs = self._store.known_ids() if full else tuple(self._manager.active)
+            for number, jobid in enumerate(jobs):
+                if number % _JOBS_AT_ONCE == 0:
+                    await asyncio.sleep(0)  # others want to be served, too
+                if item := self._history(jobid, last, allow):
                     yield item
             yield {"id": -1, "events": []}
             while (posted := await listener.get()) is not None:
@@ -104,15 +114,15 @@ class JobInfo:
         finally:
             watchers.unsubscribe(listener)
 
-    def _history(self, last: int) -> Iterator[JSON]:
-        """Every job's events up to a sequence number."""
-        for jobid in self._store.known_ids():
-            lines = self._store.events(jobid, MAIN)
-            item: JSON = {"id": jobid, "events": [json.loads(line) for seq, line in lines if seq <= last]}
-            if item["events"]:
-                item["jobspec"] = self._value(jobid, "jobspec", True)
-                resources = self._store.resources(jobid)
-                yield item | ({"R": json.loads(resources)} if resources else {})
+    def _history(self, jobid: int, last: int, allow: Container[str] | None) -> JSON | None:
+        """A job's events up to a sequence number; None without any."""
+        events = [json.loads(line) for seq, line in self._store.events(jobid, MAIN) if seq <= last]
+        if not events:
+            return None
+        chosen = [event for event in events if allow is None or event["name"] in allow]
+        item = {"id": jobid, "events": chosen, "jobspec": self._value(jobid, "jobspec", True)}
+        resources = self._store.resources(jobid)
+        return item | ({"R": json.loads(resources)} if resources else {})
 
     def _with_data(self, jobid: int, entry: JSON) -> JSON:
         item: JSON = {"id": jobid, "events": [entry]}

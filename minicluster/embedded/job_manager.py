@@ -17,6 +17,7 @@ from minicluster.embedded.errors import RpcError
 from minicluster.embedded.job import FLAGS, Job, State, priority_of
 from minicluster.embedded.job_list import attributes
 from minicluster.embedded.job_stats import JobStats
+from minicluster.embedded.jobid import f58
 from minicluster.embedded.output_limit import OutputLimit
 from minicluster.embedded.ports import JSON, Executor, Launch
 from minicluster.embedded.turns import Turns
@@ -58,11 +59,7 @@ class JobManager:
         self.active: dict[int, Job] = {}
         self.stats = JobStats(parts.queues.names())
         self.watchers = Watchers()
-        self.turns = Turns(
-            parts.store,
-            self.watchers,
-            self,
-        )
+        self.turns = Turns(parts.store, self.watchers, self)
         self.on_inactive: list[Callable[[Job], None]] = []
         self.ready = False  # scheduling begins when the broker says so
         self._launches: list[Job] = []
@@ -161,6 +158,10 @@ class JobManager:
         if job.state != State.SCHED or not job.priority or not self.parts.queues[job.queue].started:
             return
         reason = self.parts.scheduler.infeasible(job)
+        if reason is not None and job.restored:
+            self.parts.log(log.WARNING, f"job {f58(job.id)} is kept, it does not fit any more: {reason}")
+            self.annotate(job, {"sched": {"reason_pending": reason}})
+            return
         if reason is not None:
             self.raise_exception(job, "alloc", 0, reason)
             return

@@ -31,7 +31,10 @@ _COMMANDS = {
     "version": ("commands.version", "show the version"),
 }
 # For this project's own use; real Flux has no such commands, and `flux --help` does not show them.
-_HIDDEN = {"minicluster-relay": "relay"}
+_HIDDEN = {
+    "minicluster-relay": "embedded.relay",
+    "minicluster-saving": "flux_modules.saving.embedded_command",
+}
 # What real Flux has besides.
 _ABSENT = (
     "admin archive bulksubmit config content cron dmesg env event exec fortune fsck gc hostlist "
@@ -57,10 +60,10 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _run(name: str, arguments: list[str]) -> int:
-    module_name = _HIDDEN.get(name) or _COMMANDS[name][0]
+    module_name = _HIDDEN.get(name) or f"embedded.{_COMMANDS[name][0]}"
     try:
-        module = importlib.import_module(f"minicluster.embedded.{module_name}")
-        if module_name.startswith("commands."):
+        module = importlib.import_module(f"minicluster.{module_name}")
+        if module_name.startswith("embedded.commands."):
             return _reported(name, module, arguments)
         return int(module.main(arguments))
     except KeyboardInterrupt:

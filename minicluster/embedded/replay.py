@@ -43,6 +43,7 @@ def _rebuilt(manager: JobManager, row: tuple[int, int, str, str | None]) -> Job 
     for _, line in manager.parts.store.events(jobid, "eventlog"):
         entry = json.loads(line)
         _apply(job, entry["name"], entry["timestamp"], entry.get("context", {}))
+    job.restored = True
     return job
 
 

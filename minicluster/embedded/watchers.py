@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Container, Iterable
 
 JOURNAL_LIMIT = 100_000  # events that a listener may be behind before it is cut off
 Listener = asyncio.Queue[tuple[int, dict[str, Any]] | None]
@@ -17,26 +17,28 @@ class Watchers:
 
     def __init__(self) -> None:
         self._waiting: dict[int, list[asyncio.Future[None]]] = {}
-        self._listeners: set[Listener] = set()
+        self._listeners: dict[Listener, Container[str] | None] = {}
 
     def post(self, job: int, entry: dict[str, Any]) -> None:
         """Hand an event to the listeners."""
-        for listener in tuple(self._listeners):
+        for listener, allow in tuple(self._listeners.items()):
+            if allow is not None and entry["name"] not in allow:
+                continue
             if listener.qsize() >= JOURNAL_LIMIT:
-                self._listeners.discard(listener)
+                del self._listeners[listener]
                 listener.put_nowait(None)
             else:
                 listener.put_nowait((job, entry))
 
-    def subscribe(self) -> Listener:
-        """Every event from now on; None where the listener fell too far behind."""
+    def subscribe(self, allow: Container[str] | None = None) -> Listener:
+        """Every event (of these names) from now on; None where the listener fell too far behind."""
         listener: Listener = asyncio.Queue()
-        self._listeners.add(listener)
+        self._listeners[listener] = allow
         return listener
 
     def unsubscribe(self, listener: Listener) -> None:
         """The listener wants no more."""
-        self._listeners.discard(listener)
+        self._listeners.pop(listener, None)
 
     def wake(self, jobs: Iterable[int]) -> None:
         """Something was written about these jobs."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from minicluster.kubernetes.observation import Dependent
-    from minicluster.plan import BrokerReport, JobReport, ObservedObject, PodReport
+    from minicluster.plan import BrokerReport, Dump, JobReport, ObservedObject, PodReport, Restarted
     from minicluster.plan.fields import Object
 
 # What of a MiniCluster's metadata a document has; the rest is the API server's bookkeeping.
@@ -33,6 +33,7 @@ _METADATA = (
     "annotations",
     "creationTimestamp",
     "deletionTimestamp",
+    "finalizers",
 )
 
 
@@ -115,7 +116,8 @@ class Cache:
     `strangers` are objects that stand in a MiniCluster's way and belong to somebody else. No watch tells of
     them (they need not have our labels), so they were read. `held` says of an object which of its fields the
     operator held after it last applied it. `heard` is what the lead brokers say, or why they say nothing,
-    `complaints` what kubelets say of a pod that does not come up.
+    `complaints` what kubelets say of a pod that does not come up. `dumps` are what leads have left whose pods
+    are gone, by their Job's UID, and `answers` what was said to the last order to restart jobs.
     """
 
     clusters: dict[Name, Object] = field(default_factory=dict)
@@ -126,6 +128,8 @@ class Cache:
     held: dict[Place, str] = field(default_factory=dict)
     heard: dict[Name, Heard] = field(default_factory=dict)
     complaints: dict[Name, Complaint] = field(default_factory=dict)
+    dumps: dict[Name, tuple[str, Dump]] = field(default_factory=dict)
+    answers: dict[Name, Restarted] = field(default_factory=dict)
     _by_instance: defaultdict[Name, set[Place]] = field(default_factory=lambda: defaultdict(set))
 
     def job_of(self, name: Name) -> JobReport | None:
@@ -149,8 +153,8 @@ class Cache:
             return None
         del self.clusters[name]
         self.strangers.pop(name, None)
-        self.heard.pop(name, None)
-        self.complaints.pop(name, None)
+        for known_of in (self.heard, self.complaints, self.dumps, self.answers):
+            known_of.pop(name, None)
         return name
 
     def see(self, kind: str, item: Object) -> set[Name]:
@@ -243,6 +247,15 @@ class Cache:
         told = self.complaints.get(name)
         return tuple(_complaining(best[index], told) for index in sorted(best))
 
+    def dump(self, name: Name, job_uid: str) -> Dump | None:
+        """Return the newest dump that the leads of a Job have left."""
+        found = [kept for uid, kept in (self.dumps.get(name, ("", None)),) if kept and uid == job_uid]
+        for place in self._by_instance.get(name, ()):
+            pod = self.pods.get(place)
+            if pod is not None and pod.job_uid == job_uid and pod.report.dump is not None:
+                found.append(pod.report.dump)
+        return max(found, key=lambda each: each.time, default=None)
+
     def lead(self, name: Name) -> Lead | None:
         """Return the lead broker of a MiniCluster, where it runs and is to stay."""
         uid, pods = self._own_pods(name)
@@ -331,7 +344,9 @@ class Cache:
         return before
 
     def _drop(self, place: Place, instance: str) -> set[Name]:
-        self.pods.pop(place, None)
+        pod = self.pods.pop(place, None)
+        if pod is not None and pod.report.dump is not None:
+            self._keep_dump(Name(place.namespace, instance), pod.job_uid, pod.report.dump)
         self.dependents.pop(place, None)
         self.jobs.pop(place, None)
         self.held.pop(place, None)
@@ -340,6 +355,12 @@ class Cache:
         if not self._by_instance[name]:
             del self._by_instance[name]
         return self._concerned(place, instance)
+
+    def _keep_dump(self, name: Name, job_uid: str, dump: Dump) -> None:
+        """Remember what a lead has left whose pod is gone: it may not have been told yet."""
+        uid, known = self.dumps.get(name, ("", None))
+        if name in self.clusters and (known is None or uid != job_uid or known.time < dump.time):
+            self.dumps[name] = job_uid, dump
 
     def _concerned(self, place: Place, instance: str) -> set[Name]:
         waiting = {name for name, strangers in self.strangers.items() if place in strangers}

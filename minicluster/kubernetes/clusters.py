@@ -9,21 +9,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from minicluster.kubernetes import following, summary
 from minicluster.kubernetes.api import Selection
-from minicluster.kubernetes.errors import ApiError, FailedError, MissingError, RefusalError, UnreachableError
-from minicluster.kubernetes.resources import EVENTS, MINICLUSTERS, PODS
-from minicluster.plan.constants import APPLICATION, KIND, LABEL_INSTANCE, LABEL_NAME, ConditionType, Phase
+from minicluster.kubernetes.errors import ApiError, FailedError, MissingError, RefusalError
+from minicluster.kubernetes.resources import EVENTS, MINICLUSTERS
+from minicluster.plan.constants import KIND, ConditionType, Phase
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+    from collections.abc import AsyncIterator, Callable, Coroutine
 
     from minicluster.kubernetes.session import Session
     from minicluster.kubernetes.summary import Summary, Told
-    from minicluster.plan.fields import Object
 
 UNATTENDED = 5.0
 """Seconds without any word of an operator after which a person is told so."""
-REMINDER = 10.0
-"""Seconds between two words about a deletion that takes long."""
 CLUSTER_FAILED = 125
 """Exit code for a MiniCluster that failed without one of its own, as on this machine."""
 NO_OPERATOR = (
@@ -86,7 +83,7 @@ async def settled(session: Session, name: str, *, to_the_end: bool = False) -> S
         wanted = {Phase.SUCCEEDED} if to_the_end else {Phase.RUNNING, Phase.SUCCEEDED}
         return now.phase in wanted or now.is_suspended_by_document
 
-    return await _wait(session, name, is_settled)
+    return await until_settled(session, name, is_settled)
 
 
 async def scale(session: Session, name: str, size: int, *, wait: bool = True) -> Resized:
@@ -112,25 +109,20 @@ async def scale(session: Session, name: str, size: int, *, wait: bool = True) ->
         return resizing is not None and resizing.status == "False"
 
     if wait and before.size != size:
-        await _wait(session, name, is_settled)
+        await until_settled(session, name, is_settled)
     return Resized(before.size, size)
 
 
-async def delete(session: Session, name: str, *, wait: bool = True) -> None:
-    """Delete a MiniCluster, and wait until it is gone with everything that belongs to it."""
-    uid = (await session.cluster(name))["metadata"]["uid"]
-    await session.client.remove(MINICLUSTERS, session.namespace, name, uid)
-    if not wait:
-        return
-    reminders = _tell_remains(session, name)
-    async with _beside(reminders), contextlib.aclosing(following.states(session, name)) as states:
-        async for item in states:
-            if item is None or item["metadata"]["uid"] != uid:
-                return
+async def until_settled(
+    session: Session,
+    name: str,
+    is_settled: Callable[[Summary], bool],
+    stage: Callable[[Summary], str] = lambda now: now.stage,
+) -> Summary:
+    """Return the first state that an operator has told of this very document and that is settled.
 
-
-async def _wait(session: Session, name: str, is_settled: Callable[[Summary], bool]) -> Summary:
-    """Return the first state that an operator has told of this very document and that is settled."""
+    Each `stage` before that is told. Raises MissingError if it is deleted.
+    """
     told = ""
 
     async def tell_unattended() -> None:
@@ -138,7 +130,7 @@ async def _wait(session: Session, name: str, is_settled: Callable[[Summary], boo
         if not told:
             session.notice(f"{name}: {NO_OPERATOR}")
 
-    async with _beside(tell_unattended()), contextlib.aclosing(following.states(session, name)) as states:
+    async with beside(tell_unattended()), contextlib.aclosing(following.states(session, name)) as states:
         async for item in states:
             if item is None:
                 break
@@ -146,8 +138,8 @@ async def _wait(session: Session, name: str, is_settled: Callable[[Summary], boo
             if not now.is_seen:
                 continue
             is_over = is_settled(now)
-            if now.stage != told:
-                told = now.stage
+            if stage(now) != told:
+                told = stage(now)
                 session.notice(f"{name}: {told}")
             if is_over:
                 return now
@@ -161,20 +153,8 @@ def _failure(now: Summary) -> FailedError:
     return FailedError(f"cluster {now.name}: {now.stage}", now.exit_code or CLUSTER_FAILED)
 
 
-async def _tell_remains(session: Session, name: str) -> None:
-    """Say from time to time what a deletion waits for, as far as the person may see it."""
-    labels = f"{LABEL_NAME}={APPLICATION},{LABEL_INSTANCE}={name}"
-    while True:
-        await asyncio.sleep(REMINDER)
-        pods: Sequence[Object] = ()
-        with contextlib.suppress(ApiError, UnreachableError):
-            pods = (await session.client.list(Selection(PODS, session.namespace, labels))).items
-        remaining = ", ".join(each["metadata"]["name"] for each in pods)
-        session.notice(f"{name}: waiting for {f'its pods {remaining}' if remaining else 'its objects'} to go")
-
-
 @contextlib.asynccontextmanager
-async def _beside(work: Coroutine[None, None, None]) -> AsyncIterator[None]:
+async def beside(work: Coroutine[None, None, None]) -> AsyncIterator[None]:
     """Have something done beside the block, and ended with it."""
     task = asyncio.ensure_future(work)
     try:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from minicluster.kubernetes.errors import DoorError
-from minicluster.plan import BrokerReport
+from minicluster.kubernetes.last_words import job_id, losses, restarts, shown
+from minicluster.plan import BrokerReport, Order, Restarted, SaveProgress
 from minicluster.plan.shrinking import SHRINKING
 
 if TYPE_CHECKING:
@@ -20,9 +21,8 @@ if TYPE_CHECKING:
 
 MAX_HOSTS = 100_000
 DIGITS = len(str(MAX_HOSTS))
-MAX_TROUBLES = 8
-LONGEST = 200
-"""Characters of a trouble, or of a word, that are kept."""
+MAX_TEXTS = 8
+PHASES: tuple[Literal["waiting", "writing", "failed"], ...] = ("waiting", "writing", "failed")
 
 _RANGE = re.compile(r"(0|[1-9][0-9]*)(?:-([1-9][0-9]*))?")
 
@@ -53,8 +53,21 @@ def parse(line: bytes, pods: int) -> BrokerReport:
         running=running,
         jobid=_word(said, "jobid"),
         queue_policy=_word(said, "queue_policy"),
-        troubles=_troubles(said.get("troubles", [])),
+        troubles=_texts(said, "troubles"),
+        saving=_saving(said.get("saving")),
+        kept=tuple(_named(each) for each in _texts(said, "kept")),
     )
+
+
+def restarted(text: str, order: Order) -> Restarted:
+    """Return the answer to an order to start jobs again elsewhere. Raises DoorError."""
+    try:
+        said = json.loads(text)
+    except (ValueError, RecursionError):
+        raise _senseless("no JSON") from None
+    if not isinstance(said, dict):
+        raise _senseless("no object")
+    return Restarted(order, restarts(said.get("restarted")), losses(said.get("lost")))
 
 
 def _ranges(text: Any, name: str, hosts: int) -> list[tuple[int, int]]:
@@ -108,15 +121,35 @@ def _word(said: Object, name: str) -> str:
     return shown(found)
 
 
-def _troubles(found: Any) -> tuple[str, ...]:
+def _saving(found: Any) -> SaveProgress | None:
+    """Return how far a save is; one of a phase that is not known does not count."""
+    if found is None:
+        return None
+    if not isinstance(found, dict):
+        raise _senseless("saving is no object")
+    count, phase = found.get("waiting_for"), found.get("phase")
+    known = next((each for each in PHASES if each == phase), None)
+    if known is None:
+        return None
+    return SaveProgress(
+        phase=known,
+        told=_word(found, "since"),
+        waiting_for=count if isinstance(count, int) and count > 0 else 0,
+        error=_word(found, "error"),
+    )
+
+
+def _named(text: str) -> str:
+    """Return what is said of a job, which it begins with."""
+    job, colon, why = text.partition(":")
+    return f"{job_id(job)}{colon}{why}"
+
+
+def _texts(said: Object, name: str) -> tuple[str, ...]:
+    found = said.get(name, [])
     if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
-        raise _senseless("troubles are no list of texts")
-    return tuple(shown(each) for each in found[:MAX_TROUBLES])
-
-
-def shown(text: str) -> str:
-    """Return a text of a lead as far as it can be shown: one line, no control characters, not long."""
-    return "".join(letter if letter.isprintable() else " " for letter in text[:LONGEST])
+        raise _senseless(f"{name} are no list of texts")
+    return tuple(shown(each) for each in found[:MAX_TEXTS])
 
 
 def _senseless(why: str) -> DoorError:

@@ -11,14 +11,23 @@ import json
 import logging
 import random
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from minicluster.kubernetes import door_report, logs
 from minicluster.kubernetes.cache import Heard
-from minicluster.kubernetes.door_connection import SPACING, Address, connected
+from minicluster.kubernetes.door_connection import (
+    LINE_BYTES,
+    SPACING,
+    Address,
+    connected,
+)
 from minicluster.kubernetes.errors import DoorError
+from minicluster.kubernetes.last_words import shown
 from minicluster.plan import door_name
+from minicluster.plan.shrinking import RESTART_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -89,6 +98,7 @@ class Doors:
         known = self._listening.get(name)
         if known is not None and lead != known.lead:
             self._end(name)
+            self._cache.answers.pop(name, None)
             self._slow -= {(name, self._knocking), (name, self._ordering)}
             known = None
         if known is None and lead is not None:
@@ -169,22 +179,29 @@ class Doors:
 
     async def _tell(self, name: Name, lead: Lead, orders: tuple[Order, ...]) -> None:
         for order in orders:
-            body: Object = {"ranks": order.ranks, **({"reason": order.reason} if order.reason else {})}
-            what = f"{order.action} of ranks {order.ranks}"
+            what = order.action + (f" of ranks {order.ranks}" if order.ranks else "")
             try:
                 async with (
                     self._slot(name, self._ordering),
                     connected(self._address(lead), self._trust) as door,
                 ):
-                    token, sent = self._authority.token(lead.uid), json.dumps(body).encode()
-                    head = await door.request("POST", f"/v1/{order.action}", token, sent)
-                    await _admitted(door, head)
+                    answer = await self._post(door, lead, order)
+                if order.action == "restart":
+                    self._cache.answers[name] = door_report.restarted(answer, order)
             except DoorError as error:
                 self._log(name).warning("%s was not told: %s", what, error)
             except Exception:  # noqa: BLE001  # it is ordered again
                 self._log(name).exception("a defect of the operator: its lead cannot be told")
             else:
                 self._log(name).info("%s", what)
+
+    async def _post(self, door: DoorConnection, lead: Lead, order: Order) -> str:
+        """Send an order, and return the answer. Raises DoorError."""
+        token, sent = self._authority.token(lead.uid), json.dumps(_body(order)).encode()
+        seconds = float(RESTART_SECONDS) if order.action == "restart" else None
+        head = await door.request("POST", f"/v1/{order.action}", token, sent, seconds)
+        await _admitted(door, head)
+        return await door.text(head, LINE_BYTES)
 
     @asynccontextmanager
     async def _slot(self, name: Name, usual: asyncio.Semaphore) -> AsyncIterator[None]:
@@ -207,6 +224,8 @@ class Doors:
         return int(status.get("maximumSize") or spec.get("maxSize") or spec.get("size") or 1)
 
     def _hear(self, name: Name, heard: Heard | None) -> None:
+        known = self._cache.heard.get(name)
+        heard = _dated(heard, known.report if known else None, datetime.now(UTC))
         if self._cache.hear(name, heard):
             self._changed(name)
 
@@ -218,12 +237,29 @@ class Doors:
         return logs.for_object(log, name, known["metadata"]["uid"] if known else "")
 
 
+def _body(order: Order) -> Object:
+    """Return what is sent with an order."""
+    if order.action == "save":
+        return {"timeout": order.seconds}
+    return {"ranks": order.ranks, **({"reason": order.reason} if order.reason else {})}
+
+
+def _dated(heard: Heard | None, before: BrokerReport | None, now: datetime) -> Heard | None:
+    """Return what is heard with the time at which a save's phase was heard first: clocks may differ."""
+    if heard is None or heard.report is None or heard.report.saving is None:
+        return heard
+    told, known = heard.report.saving, before.saving if before else None
+    is_known = known is not None and (known.phase, known.told) == (told.phase, told.told)
+    saving = replace(told, since=known.since if known and is_known else now)
+    return heard._replace(report=replace(heard.report, saving=saving))
+
+
 async def _admitted(door: DoorConnection, head: Head) -> None:
     """Raise DoorError where a door answers with a refusal."""
     if head.status == HTTPStatus.UNAUTHORIZED:
         raise door.trouble("does not accept this operator's token")
-    if head.status != HTTPStatus.OK:
-        said = door_report.shown((await door.text(head)).strip())
+    if head.status not in {HTTPStatus.OK, HTTPStatus.ACCEPTED}:
+        said = shown((await door.text(head)).strip())
         raise door.trouble(f"answers {head.status}" + (f": {said}" if said else ""))
 
 

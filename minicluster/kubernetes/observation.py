@@ -9,6 +9,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from minicluster.kubernetes import last_words
 from minicluster.kubernetes.api import APPLY_MANAGER
 from minicluster.plan import JobCondition, JobReport, ObjectKey, ObservedObject, PodReport
 from minicluster.plan.constants import LABEL_COMPONENT, LABEL_INSTANCE, LABEL_POD_INDEX, Component
@@ -149,8 +150,9 @@ def pod_report(pod: Object) -> PodReport:
     runner = _runner(pod, status.get("containerStatuses") or ())
     ended = _ended(runner)
     reason, message = _why_waiting(status, runner)
+    index = _index(pod)
     return PodReport(
-        index=_index(pod),
+        index=index,
         phase=cast("PodPhase", status.get("phase") or "Pending"),
         scheduled=bool(pod["spec"].get("nodeName")),
         reason=reason,
@@ -159,6 +161,8 @@ def pod_report(pod: Object) -> PodReport:
         termination_message=(ended.get("message") or "").strip(),
         address=status.get("podIP") or "",
         leaving="deletionTimestamp" in pod["metadata"],
+        dump=last_words.dump(ended) if index == 0 else None,
+        refusal=last_words.refusal(ended),
     )
 
 

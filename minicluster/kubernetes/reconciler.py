@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import Enum
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import ValidationError
 
@@ -24,6 +24,7 @@ from minicluster.kubernetes.cache import Heard, Name, Place
 from minicluster.kubernetes.errors import ApiError
 from minicluster.kubernetes.resources import JOBS, MINICLUSTERS, RESOURCES
 from minicluster.plan import ObjectKey, Observed, ObservedObject, Refusal
+from minicluster.plan.constants import FINALIZER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -91,8 +92,9 @@ class Reconciler:
         self._meter = meter
         self._doors = doors
         self._applier = Applier(api, cache)
+        self._since = surroundings.now()
         self._untold: dict[Name, deque[Object]] = {}
-        self._stamps: dict[Name, tuple[tuple[str, int, bool, int], tuple[Stamp, ...]]] = {}
+        self._stamps: dict[Name, tuple[tuple[str, int, bool, int, bool], tuple[Stamp, ...]]] = {}
 
     async def reconcile(self, name: Name, failures: int = 0) -> Ended:
         """Reconcile a MiniCluster; `failures` is how often in a row that has failed.
@@ -105,8 +107,12 @@ class Reconciler:
         try:
             cluster = document.validate(item)
         except document.DocumentError as error:
-            await self._record(name, item, self._refuse(item, error), failures)
+            refused = self._refuse(item, error)
+            await self._record(name, item, refused, failures)
+            await self._release(name, refused)
             return Ended(Result.SETTLED)
+        if _is_leaving(item):
+            return await self._let_go(name, item, cluster, failures)
         return await self._carry_out(name, item, cluster, failures)
 
     def forget(self, name: Name) -> None:
@@ -121,17 +127,58 @@ class Reconciler:
         if observed.job is None and is_known and not await self._still_exists(name, item):
             return Ended(Result.GONE)
         decided = self._decide(cluster, observed)
+        item = await self._mark(name, item, decided)
         with self._meter.step("apply"):
             refused = await self._apply(name, cluster, decided, failures)
         if refused or self._is_new(observed, name) or name in self._cache.strangers:
             # What was just made, or could not be, is told at once; a change is told before it is seen.
             decided = self._decide(cluster, self._observe(name, cluster, made=True, refusals=refused))
         await self._record(name, item, decided, failures)
+        await self._release(name, decided)
         if decided.orders:
             self._doors.order(name, decided.orders)
         await self._delete(name, item, decided)
         result = Result.REFUSED if refused or name in self._cache.strangers else Result.SETTLED
         return Ended(result, decided.again)
+
+    async def _let_go(self, name: Name, item: Object, cluster: MiniCluster, failures: int) -> Ended:
+        """See to what goes before a MiniCluster that is being deleted, or that somebody else looks after."""
+        decided = self._decide(cluster, self._observe(name, cluster, made=True))
+        await self._record(name, item, decided, failures)
+        await self._release(name, decided)
+        if decided.orders:
+            self._doors.order(name, decided.orders)
+        return Ended(Result.SETTLED, decided.again)
+
+    async def _mark(self, name: Name, item: Object, decided: Plan) -> Object:
+        """Put our finalizer on a MiniCluster that is to have it; return that as it is then."""
+        if not decided.finalizer or _has_finalizer(item):
+            return item
+        with self._meter.step("apply"):
+            return await self._set_finalizers(name, item, [*_finalizers(item), FINALIZER])
+
+    async def _release(self, name: Name, decided: Plan) -> None:
+        """Take our finalizer off, where it is to go: after what was told, for then all may be gone."""
+        item = self._cache.clusters.get(name)
+        if decided.finalizer is not False or item is None or not _has_finalizer(item):
+            return
+        others = [each for each in _finalizers(item) if each != FINALIZER]
+        with self._meter.step("apply"):
+            await self._set_finalizers(name, item, others)
+
+    async def _set_finalizers(self, name: Name, item: Object, finalizers: list[str]) -> Object:
+        """Write the finalizers of exactly the version that was seen: they are others' as well."""
+        about = item["metadata"]
+        wanted = {"uid": about["uid"], "resourceVersion": about["resourceVersion"], "finalizers": finalizers}
+        try:
+            answer = await self._api.patch(MINICLUSTERS, name.namespace, name.name, {"metadata": wanted})
+        except ApiError as error:
+            if error.status == HTTPStatus.NOT_FOUND:
+                self._cache.forget_cluster(item)
+            raise
+        if name in self._cache.clusters:  # else it was deleted meanwhile: the answer is old news
+            self._cache.see_cluster(answer)
+        return self._cache.clusters.get(name, item)
 
     def _observe(
         self, name: Name, cluster: MiniCluster, *, made: bool = False, refusals: tuple[Refusal, ...] = ()
@@ -153,6 +200,9 @@ class Reconciler:
             brokers=heard.report,
             silence=heard.silence,
             refusals=refusals,
+            dump=self._cache.dump(name, job.uid) if job and ours else None,
+            restarted=self._cache.answers.get(name) if ours else None,
+            since=self._since,
         )
 
     def _decide(self, cluster: MiniCluster, observed: Observed) -> Plan:
@@ -162,15 +212,17 @@ class Reconciler:
             site, now = self._around.site, self._around.now()
             return planning.plan(cluster, observed, site, keys, now, build=self._build)
 
-    def _build(self, cluster: MiniCluster, site: Site, *, suspended: bool, pods: int) -> tuple[Object, ...]:
+    def _build(
+        self, cluster: MiniCluster, site: Site, *, suspended: bool, pods: int, held: bool
+    ) -> tuple[Object, ...]:
         """Build the objects to apply, with their digests; where all stand as applied, sketches of them do."""
         about = cluster.metadata
-        name, key = Name(about.namespace, about.name), (about.uid, about.generation, suspended, pods)
+        name, key = Name(about.namespace, about.name), (about.uid, about.generation, suspended, pods, held)
         known, stamps = self._stamps.get(name, (None, ()))
         sketches = tuple(each.sketch() for each in stamps)
         if known == key and self._applier.stand(name, about.uid, sketches):
             return sketches
-        built = planning.build(cluster, site, suspended=suspended, pods=pods)
+        built = planning.build(cluster, site, suspended=suspended, pods=pods, held=held)
         objects = tuple(observation.stamped(each) for each in built)
         self._stamps[name] = key, tuple(observation.stamp(each) for each in objects)
         return objects
@@ -182,7 +234,9 @@ class Reconciler:
         except ValidationError:
             stored = document.Status()
         problem = "; ".join(str(each) for each in error.problems)
-        return planning.refuse(stored, item["metadata"]["generation"], problem, self._around.now())
+        refused = planning.refuse(stored, item["metadata"]["generation"], problem, self._around.now())
+        # Nobody knows what could be saved of it, and it must not stay for ever.
+        return replace(refused, finalizer=False) if _is_leaving(item) else refused
 
     async def _still_exists(self, name: Name, item: Object) -> bool:
         """Ask whether a MiniCluster that had objects before, and has none now, is still there.
@@ -277,6 +331,18 @@ class Reconciler:
         return found.uid if found else ""
 
 
-def _is_left_alone(item: Any) -> bool:
-    """Whether somebody else manages it, or it is on its way out."""
+def _is_left_alone(item: Object) -> bool:
+    """Whether there is nothing to do: somebody else manages it, or it is on its way out."""
+    return _is_leaving(item) and not _has_finalizer(item)
+
+
+def _is_leaving(item: Object) -> bool:
     return bool((item["spec"] or {}).get("managedBy")) or "deletionTimestamp" in item["metadata"]
+
+
+def _has_finalizer(item: Object) -> bool:
+    return FINALIZER in _finalizers(item)
+
+
+def _finalizers(item: Object) -> list[str]:
+    return list(item["metadata"].get("finalizers") or ())

@@ -144,9 +144,10 @@ def _broker_variables(blueprint: Blueprint, rank: int, host: str) -> dict[str, s
         "MINICLUSTER_HOST": host,
         "MINICLUSTER_RUN": str(directory.run(rank)),
         "MINICLUSTER_CURVE": str(directory.curve),
-        "MINICLUSTER_TERMINATION_LOG": str(directory.termination_log),
         "MINICLUSTER_STATE": str(directory.run(rank) / "state"),
     }
+    if rank == 0:
+        variables["MINICLUSTER_TERMINATION_LOG"] = str(directory.termination_log)
     if blueprint.state is not None:
         variables["MINICLUSTER_STATE"] = f"{blueprint.state}-{rank}"
     if blueprint.restore and rank == 0:

@@ -6,6 +6,8 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from minicluster.flux_modules.saving import dumps
+from minicluster.flux_modules.saving.errors import DumpUnusable
 from minicluster.local.errors import LocalError, UsageProblem
 from minicluster.local.scaling import Brokers, finish_or_restart
 
@@ -45,12 +47,9 @@ async def _dumped(brokers: Brokers, path: Path) -> None:
     draft.unlink(missing_ok=True)
     try:
         await brokers.call(lambda instance: instance.dump(str(draft)))
-        check(draft)
-        _make_durable(draft)
-        draft.replace(path)
-        _make_durable(path.parent)
-    except OSError as error:
-        raise SaveFailed(f"--dump {path}: {error.strerror or error}; nothing was ended") from error
+        dumps.keep(draft, path)
+    except (DumpUnusable, OSError) as error:
+        raise SaveFailed(f"--dump {path}: {error}; nothing was ended") from error
     finally:
         draft.unlink(missing_ok=True)
 
@@ -61,42 +60,3 @@ def _draft(path: Path) -> Path:
         (".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst", ".zip", ".cpio")
     )
     return path.with_name(f".{os.getpid()}.{path.name}" + ("" if known else ".tar"))
-
-
-def check(path: Path) -> None:
-    """Raise SaveFailed unless the file is a whole dump: a readable archive, or SQLite database."""
-    with path.open("rb") as file:
-        head = file.read(16)
-    whole = _whole_database(path) if head.startswith(b"SQLite format 3") else _whole_archive(path)
-    if not whole:
-        raise SaveFailed(f"{path}: the dump is not whole; nothing was ended")
-
-
-def _whole_database(path: Path) -> bool:
-    import sqlite3
-
-    connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
-    try:
-        return bool(connection.execute("PRAGMA integrity_check").fetchone() == ("ok",))
-    except sqlite3.DatabaseError:
-        return False
-    finally:
-        connection.close()
-
-
-def _whole_archive(path: Path) -> bool:
-    import tarfile
-
-    try:
-        with tarfile.open(path) as archive:
-            return sum(1 for _ in archive) > 0
-    except (tarfile.TarError, OSError, EOFError):
-        return False
-
-
-def _make_durable(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

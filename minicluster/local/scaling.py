@@ -111,7 +111,7 @@ async def finish_or_restart(brokers: Brokers, ranks: set[int], timeout: float, n
         lambda instance: restarts.restart(
             instance,
             stuck,
-            "its broker leaves; it is started again",
+            "its broker leaves",
             lambda moved: notice(f"job {f58(moved.old)} was restarted as {f58(moved.new)}"),
         )
     )

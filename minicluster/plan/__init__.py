@@ -10,6 +10,7 @@ from minicluster.plan.keys import DoorKeys, FreshKeys, door_name
 from minicluster.plan.objects import build, secret_key
 from minicluster.plan.records import (
     BrokerReport,
+    Dump,
     Event,
     JobCondition,
     JobReport,
@@ -20,6 +21,8 @@ from minicluster.plan.records import (
     Plan,
     PodReport,
     Refusal,
+    Restarted,
+    SaveProgress,
     Site,
 )
 from minicluster.plan.rendering import render, to_yaml
@@ -28,6 +31,7 @@ from minicluster.plan.settings import broker_settings
 __all__ = [
     "BrokerReport",
     "DoorKeys",
+    "Dump",
     "Event",
     "FreshKeys",
     "JobCondition",
@@ -41,6 +45,8 @@ __all__ = [
     "PlanError",
     "PodReport",
     "Refusal",
+    "Restarted",
+    "SaveProgress",
     "Site",
     "broker_settings",
     "build",

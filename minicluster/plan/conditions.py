@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minicluster import spec as document
-from minicluster.plan import joining, names, resizing
+from minicluster.plan import joining, lead_loss, names, resizing
 from minicluster.plan.constants import KIND, LABEL_KUEUE_QUEUE, ConditionType, Phase, Reason
 from minicluster.plan.finding import Finding
 from minicluster.plan.situation import Outcome, pod_name
@@ -13,7 +13,7 @@ from minicluster.plan.situation import Outcome, pod_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from minicluster.plan.records import ObservedObject
+    from minicluster.plan.records import BrokerReport, ObservedObject
     from minicluster.plan.situation import Situation
     from minicluster.spec import Condition
 
@@ -137,11 +137,17 @@ def _running(situation: Situation) -> Finding:
         return early
     if situation.brokers is None:
         return _as_last_heard(situation) or _pods_running(situation)
+    note = lead_loss.note(situation) + _kept(situation.brokers)
     if not situation.brokers.running:
-        return Finding("False", Reason.JOINING, "the lead broker waits for the others")
+        return Finding("False", Reason.JOINING, f"the lead broker waits for the others{note}")
     if document.is_interactive(situation.cluster.spec):
-        return Finding("True", Reason.READY_FOR_WORK, "the instance is up and waits for work")
-    return Finding("True", Reason.COMMAND_RUNNING, "the main command runs")
+        return Finding("True", Reason.READY_FOR_WORK, f"the instance is up and waits for work{note}")
+    return Finding("True", Reason.COMMAND_RUNNING, f"the main command runs{note}")
+
+
+def _kept(report: BrokerReport) -> str:
+    """Return which jobs wait for a larger instance, to be put behind what it does."""
+    return f"; jobs that do not fit into it are kept: {'; '.join(report.kept)}" if report.kept else ""
 
 
 def _as_last_heard(situation: Situation) -> Finding | None:
@@ -156,9 +162,12 @@ def _pods_running(situation: Situation) -> Finding:
     """Say what can be said from pods, as long as the lead broker has not reported."""
     running = sum(pod.phase == "Running" for pod in situation.pods)
     message = f"{running} of {situation.size} pods run"
+    stuck = _stuck_pod(situation)
+    lost = lead_loss.lost(situation, f"{message}{stuck}")
+    if lost:
+        return lost
     if running >= situation.size:
         return Finding("True", Reason.PODS_RUNNING, message)
-    stuck = _stuck_pod(situation)
     if stuck:
         return Finding("False", Reason.PODS_STUCK, f"{message}{stuck}")
     return Finding("False", Reason.PODS_STARTING, message)
@@ -209,7 +218,10 @@ def _failure(situation: Situation) -> Finding:
         return Finding("True", Reason.TOO_MANY_LOST_PODS, message)
     if situation.exit_code:
         return _command_failed(situation)
-    return Finding("True", Reason.JOB_FAILED, f"the Job failed: {cause.message or cause.reason}")
+    message = f"the Job failed: {cause.message or cause.reason}"
+    if situation.lead and situation.lead.refusal:
+        message = f"the lead could not start: {situation.lead.refusal}"
+    return Finding("True", Reason.JOB_FAILED, message)
 
 
 def _command_failed(situation: Situation) -> Finding:
@@ -222,6 +234,9 @@ def _not_finished() -> Finding:
 
 
 def _suspended(situation: Situation) -> Finding:
+    told = situation.saving.finding
+    if told is not None and situation.outcome is Outcome.NONE and not situation.suspended:
+        return told
     if situation.outcome is not Outcome.NONE or not situation.suspended:
         return Finding("False", Reason.NOT_SUSPENDED, "the MiniCluster is not suspended")
     queue = situation.cluster.spec.job_labels.get(LABEL_KUEUE_QUEUE)

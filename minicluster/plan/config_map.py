@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 def build(cluster: MiniCluster, site: Site) -> Object:
-    """Return the ConfigMap: broker.toml, R, scripts, and what makes a door of a lead of real Flux."""
+    """Return the ConfigMap: broker.toml, R, scripts, and what real Flux's lead loads or runs of ours."""
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": metadata(cluster, site, names.config_map(cluster), Component.CONFIGURATION),
         "data": {**_broker_files(cluster, site), **_sidecar_scripts(cluster), **_service_scripts(cluster)},
-        **({"binaryData": {packing.ZIP: _modules()}} if site.door else {}),
+        **({"binaryData": {packing.ZIP: _modules()}} if site.door or cluster.spec.archive.path else {}),
     }
 
 

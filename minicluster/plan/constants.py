@@ -45,11 +45,17 @@ CURVE_FILE = "curve.cert"
 DOOR_CERTIFICATE = "door.crt"
 DOOR_KEY = "door.key"
 DOOR_TOKEN = "door.token"  # noqa: S105  # the name of a file
+METRICS_TOKEN = "metrics.token"  # noqa: S105  # the name of a file
 START_SCRIPT = "start.sh"
 
 # The exit-code contract of the start script: these are counted and the pod is replaced, every other code
 # fails the whole. 75: a follower that ended before its instance did; 137 and 143: killed, terminated.
 REPLACED_CODES = (75, 137, 143)
+
+FINALIZER = "flux-framework.org/save"
+"""On a MiniCluster whose instance is to be saved before it goes; nothing else waits for it."""
+SAVE_SECONDS = 120
+"""Seconds that a save may take besides waiting for jobs: writing the dump, ending the broker."""
 
 DOOR_PORT = 8443
 """HTTPS port of the lead broker's door: status for the operator, metrics for the adapter."""
@@ -112,6 +118,7 @@ class Reason(StrEnum):
     PODS_RUNNING = "PodsRunning"
     COMMAND_RUNNING = "CommandRunning"
     READY_FOR_WORK = "ReadyForWork"
+    LEAD_LOST = "LeadLost"
 
     NOT_FINISHED = "NotFinished"
     FINISHED = "Finished"
@@ -124,11 +131,16 @@ class Reason(StrEnum):
     SUSPENDED = "Suspended"
     QUEUED = "Queued"
     NOT_SUSPENDED = "NotSuspended"
+    SAVING = "Saving"
+    SAVE_FAILED = "SaveFailed"
+    SAVED = "Saved"
+    NOT_SAVED = "NotSaved"
 
     AT_SIZE = "AtSize"
     GROWING = "Growing"
     DRAINING = "Draining"
     DRAIN_TIMED_OUT = "DrainTimedOut"
+    JOBS_RESTARTED = "JobsRestarted"
     SHRINKING = "Shrinking"
 
 

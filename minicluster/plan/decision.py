@@ -5,8 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from broker_config.errors import BrokerConfigError
-from minicluster.plan import conditions, curve_secret, events, objects, shrinking, status
-from minicluster.plan.constants import KIND, ConditionType
+from minicluster.plan import (
+    conditions,
+    curve_secret,
+    dumps,
+    events,
+    leaving,
+    objects,
+    saving,
+    shrinking,
+    status,
+)
+from minicluster.plan.constants import FINALIZER, KIND, ConditionType
 from minicluster.plan.records import ObjectKey, Plan
 from minicluster.plan.situation import Outcome, Situation, assess, is_suspended
 
@@ -22,8 +32,10 @@ if TYPE_CHECKING:
 class Build(Protocol):
     """What builds a MiniCluster's objects, all but the Secret: `objects.build`, or one that remembers."""
 
-    def __call__(self, cluster: MiniCluster, site: Site, *, suspended: bool, pods: int) -> tuple[Object, ...]:
-        """Return the objects, in the order in which they are made; the Job with so many `pods`."""
+    def __call__(
+        self, cluster: MiniCluster, site: Site, *, suspended: bool, pods: int, held: bool
+    ) -> tuple[Object, ...]:
+        """Return the objects, in the order in which they are made; the Job with so many `pods`, or `held`."""
         ...
 
 
@@ -41,34 +53,52 @@ def plan(
     `cluster.status` is the stored status. `fresh_keys` are used only where no Secret is observed (the
     brokers' where the document brings no certificate, the door's where there is one); KeysNeededError is
     raised where they are then missing. A MiniCluster that another controller manages, or that is being
-    deleted, is left alone. Whoever plans often gives a `build` that keeps what it built.
+    deleted, is left alone, but for what must be saved before. Whoever plans often gives a `build` that keeps
+    what it built.
     """
     if cluster.spec.managed_by or cluster.metadata.deletion_timestamp:
-        return Plan(objects=(), status=_stored(cluster.status))
+        return leaving.plan(cluster, observed, site, now)
     try:
-        resize = shrinking.decide(cluster, observed, site, now)
-        built = build(cluster, site, suspended=is_suspended(cluster, observed.job), pods=resize.pods)
+        save = saving.decide(cluster, observed, site, now)
+        shrink = shrinking.stay if save.pending else shrinking.decide
+        resize = shrink(cluster, observed, site, now)
+        held = cluster.spec.suspend and not save.pending
+        suspended = is_suspended(cluster, observed.job)
+        built = build(cluster, site, suspended=suspended, pods=resize.pods, held=held)
         secret = objects.secret_key(cluster)
-        situation = assess(cluster, observed, [secret, *map(objects.key_of, built)], resize)
+        situation = assess(cluster, observed, [secret, *map(objects.key_of, built)], resize, save)
         if observed.find(secret) is None and _may_apply(situation):
             built = (_secret(cluster, site, fresh_keys), *built)
-        return _decide(situation, built, now)
+        return _decide(situation, built, site, now)
     except BrokerConfigError as error:
         # What only shows when the brokers' files are written, such as two hosts of one name.
         return refuse(cluster.status, cluster.metadata.generation, str(error), now)
 
 
-def _decide(situation: Situation, built: tuple[Object, ...], now: datetime) -> Plan:
+def _decide(situation: Situation, built: tuple[Object, ...], site: Site, now: datetime) -> Plan:
     found = conditions.findings(situation)
     goes_on = _may_apply(situation)
+    stored, resize, save = situation.cluster.status, situation.resize, situation.saving
+    soonest = min((each for each in (resize.again, save.again) if each is not None), default=None)
     return Plan(
         objects=built if goes_on else (),
         status=status.build(situation, found, now),
-        events=events.of_changes(found, situation.cluster.status.conditions),
+        events=(
+            *dumps.events(situation.observed.dump, stored),
+            *events.of_changes(found, stored.conditions),
+        ),
         delete=_superfluous(situation),
-        orders=situation.resize.orders if goes_on else (),
-        again=situation.resize.again if goes_on else None,
+        orders=(*resize.orders, *save.orders) if goes_on else (),
+        again=soonest if goes_on else None,
+        finalizer=_finalizer(situation, site, goes_on=goes_on),
     )
+
+
+def _finalizer(situation: Situation, site: Site, *, goes_on: bool) -> bool:
+    """Return whether it must not go before it is saved: from before it has pods, until they have ended."""
+    if not saving.is_wanted(situation.cluster, site) or situation.outcome is not Outcome.NONE:
+        return False
+    return goes_on or FINALIZER in situation.cluster.metadata.finalizers
 
 
 def refuse(stored: Status, generation: int, problem: str, now: datetime) -> Plan:
@@ -104,7 +134,3 @@ def _superfluous(situation: Situation) -> tuple[ObjectKey, ...]:
     if services is None or services.owner_uid != cluster.metadata.uid or not situation.suspended:
         return ()
     return (services.key,)
-
-
-def _stored(stored: Status) -> Object:
-    return stored.model_dump(mode="json", by_alias=True, exclude_unset=True)

@@ -26,6 +26,7 @@ NOTABLE: Mapping[str, Literal["Normal", "Warning"]] = {
     Reason.BROKERS_MISSING: "Warning",
     Reason.COMMAND_RUNNING: "Normal",
     Reason.READY_FOR_WORK: "Normal",
+    Reason.LEAD_LOST: "Warning",
     Reason.COMMAND_SUCCEEDED: "Normal",
     Reason.COMMAND_FAILED: "Warning",
     Reason.DEADLINE_EXCEEDED: "Warning",
@@ -36,9 +37,14 @@ NOTABLE: Mapping[str, Literal["Normal", "Warning"]] = {
     Reason.GROWING: "Normal",
     Reason.DRAINING: "Normal",
     Reason.DRAIN_TIMED_OUT: "Warning",
+    Reason.JOBS_RESTARTED: "Warning",
     Reason.SHRINKING: "Normal",
     Reason.AT_SIZE: "Normal",
     Reason.NOT_SUSPENDED: "Normal",
+    Reason.SAVING: "Normal",
+    Reason.SAVE_FAILED: "Warning",
+    Reason.SAVED: "Normal",
+    Reason.NOT_SAVED: "Warning",
 }
 """Reasons that are told, and how."""
 
@@ -57,6 +63,8 @@ def of_changes(found: Mapping[ConditionType, Finding], stored: Iterable[Conditio
 
 
 def _is_news(reason: str, before: str | None) -> bool:
-    if reason in _ONLY_AFTER_ANOTHER and before is None:
-        return False
+    if reason == Reason.SAVED or (reason in _ONLY_AFTER_ANOTHER and before is None):
+        return False  # a save is told with its dump, also where no condition was about it
+    if (reason, before) == (Reason.SAVING, Reason.SAVE_FAILED):
+        return False  # tried again, as was said
     return reason != before

@@ -16,12 +16,13 @@ if TYPE_CHECKING:
     from minicluster.spec import MiniCluster
 
 
-def build(cluster: MiniCluster, site: Site, count: int | None = None) -> Object:
+def build(cluster: MiniCluster, site: Site, count: int | None = None, *, held: bool | None = None) -> Object:
     """Return the Job: it succeeds with the lead, and fails with the lead's own exit code.
 
-    `count` is the number of pods; None: as many as the document says.
+    `count` is the number of pods, `held` whether it is suspended; None: as the document says.
     """
     spec = cluster.spec
+    held = spec.suspend if held is None else held
     count = pods(cluster) if count is None else count
     return {
         "apiVersion": "batch/v1",
@@ -33,7 +34,7 @@ def build(cluster: MiniCluster, site: Site, count: int | None = None) -> Object:
             parallelism=count,
             backoffLimit=spec.backoff_limit,
             activeDeadlineSeconds=spec.deadline_seconds or None,
-            suspend=None if held_by_kueue(cluster) else spec.suspend,
+            suspend=None if held_by_kueue(cluster) else held,
             successPolicy={"rules": [{"succeededIndexes": "0", "succeededCount": 1}]},
             podFailurePolicy=_failure_policy(cluster),
             podReplacementPolicy="Failed",

@@ -23,6 +23,7 @@ SHOWN = 5
 LONGEST = 240
 """Characters of one reason that a message shows: kubelets quote whole answers of registries."""
 
+_LEAVING = "its pod was told to go, and is still there (a node that died holds its pods)"
 _HEARD = frozenset({Reason.ALL_JOINED, Reason.BROKERS_MISSING, Reason.JOINING})
 
 
@@ -110,6 +111,8 @@ def _why(pod: PodReport | None, trouble: str) -> str:
     """Return why a broker is not there: its pod's words as long as that does not run, then the lead's."""
     if pod is None or pod.phase != "Running":
         return _waiting(pod)
+    if pod.leaving:
+        return "; ".join(part for part in (_cut(trouble), _LEAVING) if part)
     return _cut(trouble) or "its pod runs, it has not joined"
 
 
@@ -121,7 +124,7 @@ def _waiting(pod: PodReport | None) -> str:
         return _cut(": ".join(part for part in (pod.reason, pod.message) if part))
     if pod.phase in {"Succeeded", "Failed"}:
         code = "" if pod.exit_code is None else f" with exit code {pod.exit_code}"
-        return f"its pod has ended{code}"
+        return f"its pod has ended{code}{f': {_cut(pod.refusal)}' if pod.refusal else ''}"
     return "its pod starts" if pod.scheduled else "its pod has no node yet"
 
 

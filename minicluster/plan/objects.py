@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 
 def build(
-    cluster: MiniCluster, site: Site, *, suspended: bool, pods: int | None = None
+    cluster: MiniCluster, site: Site, *, suspended: bool, pods: int | None = None, held: bool | None = None
 ) -> tuple[Object, ...]:
     """Return the objects, all but the Secret; while suspended without the services pod.
 
-    The Job is for so many `pods`; None: for as many as the document says.
+    The Job is for so many `pods`, and `held` back or not; None: as the document says.
     """
     services = [services_pod.build(cluster, site)] if cluster.spec.services and not suspended else []
     return (
@@ -40,7 +40,7 @@ def build(
         *network_policies.build(cluster, site),
         disruption_budget.build(cluster, site),
         *services,
-        job.build(cluster, site, pods),
+        job.build(cluster, site, pods, held=held),
     )
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from minicluster import spec as document
 from minicluster.plan import containers, flux_view, placement, volumes
-from minicluster.plan.constants import RUN_DIR, START_SCRIPT, STATE_DIR, Component
+from minicluster.plan.constants import RUN_DIR, SAVE_SECONDS, START_SCRIPT, STATE_DIR, Component
 from minicluster.plan.fields import passed, present
 from minicluster.plan.labels import pod_labels
 from minicluster.plan.security import pod_context
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from minicluster.plan.records import Site
     from minicluster.spec import Container, MiniCluster
 
-# Kubernetes' default, for what comes after the jobs were waited for: writing the dump, ending the brokers.
+# Kubernetes' default, for what comes after the jobs were waited for: ending the brokers.
 _GRACE_SECONDS = 30
 _RUN = {"MINICLUSTER_RUN": RUN_DIR}
 
@@ -35,7 +35,7 @@ def build(cluster: MiniCluster, site: Site) -> Object:
             **common(cluster, cluster.spec.containers),
             restartPolicy=pod.restart_policy,
             shareProcessNamespace=cluster.spec.share_process_namespace,
-            terminationGracePeriodSeconds=_GRACE_SECONDS + cluster.spec.drain_timeout_seconds,
+            terminationGracePeriodSeconds=_grace(cluster),
             affinity=placement.affinity(cluster),
             topologySpreadConstraints=placement.topology_spread(cluster),
             initContainers=before,
@@ -67,6 +67,12 @@ def common(cluster: MiniCluster, members: tuple[Container, ...]) -> Object:
         resourceClaims=[passed(claim) for claim in pod.resource_claims],
         securityContext=pod_context(pod, members),
     )
+
+
+def _grace(cluster: MiniCluster) -> int:
+    """Return how many seconds a pod has to go; a lead that saves may have to write a dump as well."""
+    more = SAVE_SECONDS if cluster.spec.archive.path else _GRACE_SECONDS
+    return more + cluster.spec.drain_timeout_seconds
 
 
 def _runner(cluster: MiniCluster, site: Site) -> Object:

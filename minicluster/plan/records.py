@@ -91,6 +91,27 @@ class JobReport:
     completion_time: datetime | None = None
 
 
+Pairs = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Dump:
+    """What a lead broker left when its instance was saved: where, how large, and so many jobs to go on with.
+
+    `time` is that of the container's end, by its node's clock. Jobs that could not finish were `restarted`
+    (old id, new id), or `lost` (id, why); of many only the first are named, the totals count all.
+    """
+
+    time: datetime
+    path: str
+    bytes: int = 0
+    jobs: int = 0
+    restarted: Pairs = ()
+    lost: Pairs = ()
+    restarted_total: int = 0
+    lost_total: int = 0
+
+
 PodPhase = Literal["Pending", "Running", "Succeeded", "Failed", "Unknown"]
 
 
@@ -99,7 +120,8 @@ class PodReport:
     """What the broker pod (or local broker process) of one index says.
 
     `reason` and `message` say why it waits, such as "ImagePullBackOff"; `exit_code` and
-    `termination_message` are those of its runner's last end; `address` is the pod's IP.
+    `termination_message` are those of its runner's last end, `dump` what it then left, `refusal` why it could
+    not start; `address` is the pod's IP.
     A pod that is `leaving` was told to go, and its broker may still take jobs until it has heard of that.
     """
 
@@ -112,6 +134,22 @@ class PodReport:
     termination_message: str = ""
     address: str = ""
     leaving: bool = False
+    dump: Dump | None = None
+    refusal: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SaveProgress:
+    """How far the lead is with a save that it was told to make.
+
+    `told` is the lead's own time of the phase, by which two failures differ; `since` is when that was heard.
+    """
+
+    phase: Literal["waiting", "writing", "failed"]
+    told: str = ""
+    waiting_for: int = 0
+    error: str = ""
+    since: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +158,8 @@ class BrokerReport:
 
     `online` are the brokers that have joined, `drained` those that get no more jobs (`shrunk`: because of a
     shrink of ours), `busy` those with jobs. `running`: work has begun. `troubles` say why brokers that are
-    waited for are not there, such as "mc-2: turned away: wrong certificate".
+    waited for are not there, such as "mc-2: turned away: wrong certificate". `saving`: a save that goes
+    on, or has failed. `kept` are jobs of an archive for which this instance is too small, each with why.
     """
 
     online: str = ""
@@ -131,6 +170,33 @@ class BrokerReport:
     jobid: str = ""
     queue_policy: str = ""
     troubles: tuple[str, ...] = ()
+    saving: SaveProgress | None = None
+    kept: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What the lead broker is told.
+
+    To give these ranks (an idset) no more jobs, or jobs again; to start the jobs of these ranks again
+    elsewhere; to save, for which jobs may run on for so many `seconds`. `generation` is that of the document
+    that it is for.
+    """
+
+    action: Literal["drain", "undrain", "restart", "save"]
+    ranks: str = ""
+    reason: str = ""
+    seconds: int = 0
+    generation: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Restarted:
+    """The lead's answer to an order to restart: (old id, new id), and (id, why) where it could not."""
+
+    order: Order
+    restarted: Pairs = ()
+    lost: Pairs = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +204,8 @@ class Observed:
     """What exists now. The Secret counts as observed once its creation was accepted or it existed.
 
     `brokers` is None as long as the lead has not been heard; `silence` then says why, once that has lasted.
-    `refusals` are those of the last attempt to carry the plan out.
+    `refusals` are those of the last attempt to carry the plan out. `dump` is the newest that a lead has left,
+    `restarted` the lead's answer to the last order to restart jobs; `since`: from when on it is observed.
     """
 
     objects: tuple[ObservedObject, ...] = ()
@@ -147,6 +214,9 @@ class Observed:
     brokers: BrokerReport | None = None
     silence: str = ""
     refusals: tuple[Refusal, ...] = ()
+    dump: Dump | None = None
+    restarted: Restarted | None = None
+    since: datetime | None = None
 
     def find(self, key: ObjectKey) -> ObservedObject | None:
         """Return the object of that kind and name, where there is one."""
@@ -163,20 +233,12 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """What the lead broker is told: to give these ranks (an idset) no more jobs, or jobs again."""
-
-    action: Literal["drain", "undrain"]
-    ranks: str
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Plan:
     """Everything that one reconcile does: objects to apply in this order, to delete, the status, Events.
 
     A status equal to the one that is stored needs no write. The lead gets its `orders` after that. `again`:
-    in so many seconds the plan is another one, though nothing else has changed.
+    in so many seconds the plan is another one, though nothing else has changed. `finalizer`: whether ours is
+    to be on the MiniCluster (None: as it is); it is added before anything else, and removed last.
     """
 
     objects: tuple[Object, ...]
@@ -185,3 +247,4 @@ class Plan:
     delete: tuple[ObjectKey, ...] = ()
     orders: tuple[Order, ...] = ()
     again: float | None = None
+    finalizer: bool | None = None

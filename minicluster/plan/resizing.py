@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broker_config import idset
+from minicluster.plan import dumps
 from minicluster.plan.constants import ConditionType, Reason
 from minicluster.plan.finding import Finding
 from minicluster.plan.situation import Outcome
@@ -19,6 +20,8 @@ def resizing(situation: Situation) -> Finding:
     job = situation.job
     if job is None or situation.outcome is not Outcome.NONE or situation.suspended:
         return _at_size(situation)
+    if situation.resize.released:
+        return _shrinking(situation)
     if situation.resize.held:
         return _draining(situation)
     missing = situation.size - _pods(situation, job)
@@ -47,7 +50,7 @@ def _pods(situation: Situation, job: JobReport) -> int:
 def _shrinking(situation: Situation) -> Finding:
     """Say that pods go, and as long as they do, what was not waited for."""
     told = situation.previous(ConditionType.RESIZING, "True")
-    if told is not None and told.reason == Reason.DRAIN_TIMED_OUT:
+    if told is not None and told.reason in {Reason.DRAIN_TIMED_OUT, Reason.JOBS_RESTARTED}:
         return Finding("True", told.reason, told.message)
     return Finding("True", Reason.SHRINKING, f"shrinking to {situation.size} pods")
 
@@ -58,13 +61,22 @@ def _draining(situation: Situation) -> Finding:
     leaving, busy = _ranks(resize.held), _ranks(resize.busy or ())
     why = f" ({situation.silence})" if situation.silence else ""
     unknown = f"whether jobs run on {leaving} is not known{why}"
+    seconds = situation.cluster.spec.drain_timeout_seconds
+    if resize.restarted:
+        found = dumps.outcomes(resize.restarted.restarted, resize.restarted.lost).removeprefix("; ")
+        message = (
+            f"{message}: after {seconds} s (spec.drainTimeoutSeconds) jobs on {leaving} could not finish"
+        )
+        return Finding("True", Reason.JOBS_RESTARTED, f"{message}; {found}", resize.since)
     if resize.overdue:
-        seconds = situation.cluster.spec.drain_timeout_seconds
         found = f"{busy} still had jobs, which end with their pods" if busy else unknown
         message = f"{message}: after {seconds} s (spec.drainTimeoutSeconds) {found}"
         return Finding("True", Reason.DRAIN_TIMED_OUT, message, resize.since)
     if resize.until is None:
         return _shrinking(situation)
+    if resize.restarting:
+        message = f"{message}: the jobs on {leaving} did not end in time, and are started again elsewhere"
+        return Finding("True", Reason.DRAINING, message, resize.since)
     found = f"waiting for the jobs on {busy}" if busy else f"waiting for {leaving} to be drained"
     found = unknown if resize.busy is None else found
     latest = f"they go at {resize.until:%Y-%m-%dT%H:%M:%SZ} at the latest"

@@ -51,13 +51,14 @@ def broker_settings(cluster: MiniCluster, site: Site) -> to.BrokerSettings:
             gpus=rank_resources.gpus(runner.resources),
         ),
         archive=to.Archive(path=spec.archive.path, drain_timeout=spec.drain_timeout_seconds),
+        keeps_state=spec.flux.state_volume is not None,
         view=flux_view(cluster),
         complete_workers=spec.flux.complete_workers,
         disable_socket=spec.flux.disable_socket,
         curve_path=site.curve_path,
         config_dir=site.config_dir,
         broker_toml=spec.flux.broker_config,
-        door=to.DoorSettings(site.door_port, site.curve_dir) if site.door else None,
+        door=to.DoorSettings(site.door_port, site.curve_dir, document.min_size(spec)) if site.door else None,
     )
 
 

@@ -1,5 +1,7 @@
 """How a MiniCluster loses pods: their ranks get no more jobs, those that run are waited for, then they go.
 
+What does not end in time is started again elsewhere, under a new id; its ids are told before the pods go.
+
 The lead broker does the draining, by orders through its door; what it reports back decides which pods may go.
 How long that has lasted is kept in the status (condition Resizing, reason Draining), so that an operator that
 is started again goes on where the former one stopped. A change of the document begins the wait anew.
@@ -8,27 +10,30 @@ is started again goes on where the former one stopped. A change of the document 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Literal
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Literal
 
 from broker_config import idset
 from minicluster.plan import job as jobs
 from minicluster.plan.constants import ConditionType, Reason
 from minicluster.plan.records import Order
 from minicluster.plan.situation import is_suspended
+from minicluster.plan.times import whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from minicluster.plan.records import BrokerReport, JobReport, Observed, Site
+    from minicluster.plan.records import BrokerReport, JobReport, Observed, Restarted, Site
     from minicluster.spec import Condition, MiniCluster
 
 SHRINKING = "minicluster: shrinking"
 """How the reason of every drain begins that is ours; who else drains a rank may well undrain it, not we."""
 ORDER_AGAIN = 2.0
 """Seconds after which the lead is told again what it does not report to have done."""
+RESTART_SECONDS = 30
+"""Seconds that the lead has for starting jobs again elsewhere, after they were waited for."""
 
-_WAITED = frozenset({Reason.DRAINING, Reason.DRAIN_TIMED_OUT})
+_WAITED = frozenset({Reason.DRAINING, Reason.DRAIN_TIMED_OUT, Reason.JOBS_RESTARTED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +42,9 @@ class Resize:
 
     While ranks are waited for, `since` says from when and `until` at the latest till when; `held` are those
     that have to stay, of which `busy` have jobs (None: nobody knows). `overdue`: they were waited for long
-    enough, and go with whatever runs there. `returning` ranks were drained and are to stay after all.
+    enough, and go with whatever runs there. `restarting`: the lead is told to start their jobs elsewhere;
+    `restarted` is its answer, and `released` that this was told and they go. `returning` ranks were drained
+    and are to stay after all.
     """
 
     pods: int
@@ -49,6 +56,14 @@ class Resize:
     busy: tuple[int, ...] | None = ()
     overdue: bool = False
     returning: tuple[int, ...] = ()
+    restarting: bool = False
+    restarted: Restarted | None = None
+    released: bool = False
+
+
+def stay(cluster: MiniCluster, observed: Observed, _site: Site, _now: datetime) -> Resize:
+    """Return that no pod goes or comes now: what runs there is being saved."""
+    return Resize(observed.job.parallelism if observed.job else jobs.pods(cluster))
 
 
 def decide(cluster: MiniCluster, observed: Observed, site: Site, now: datetime) -> Resize:
@@ -64,33 +79,79 @@ def decide(cluster: MiniCluster, observed: Observed, site: Site, now: datetime) 
     if not leaving:
         return Resize(wanted, again, ORDER_AGAIN if returning else None, returning=returning)
     since = _begun(cluster)
-    until = (since or _whole(now)) + timedelta(seconds=cluster.spec.drain_timeout_seconds)
-    held, busy = _held(observed.brokers if since else None, leaving), _busy(observed.brokers, leaving)
-    orders = (*again, *_drain(observed.brokers, leaving, wanted, begun=since is not None))
-    if not held:
-        return Resize(wanted, orders)
-    if now >= until:
-        overdue = busy is None or bool(busy)
-        # What ends with its pod is told before: the pods go once that is stored.
-        told = not overdue or _told(cluster, Reason.DRAIN_TIMED_OUT) is not None
+    return _Shrink(
+        cluster=cluster,
+        observed=observed,
+        now=now,
+        leaving=leaving,
+        since=since or whole(now),
+        held=_held(observed.brokers if since else None, leaving),
+        busy=_busy(observed.brokers, leaving),
+        orders=(*again, *_drain(observed.brokers, leaving, wanted, begun=since is not None)),
+    ).decide()
+
+
+@dataclass(frozen=True, slots=True)
+class _Shrink:
+    """Ranks that are to leave, waited for `since`."""
+
+    cluster: MiniCluster
+    observed: Observed
+    now: datetime
+    leaving: tuple[int, ...]
+    since: datetime
+    held: tuple[int, ...]
+    busy: tuple[int, ...] | None
+    orders: tuple[Order, ...]
+
+    def decide(self) -> Resize:
+        """Return which of them may go now."""
+        wanted = self.leaving[0]
+        if _told(self.cluster, Reason.JOBS_RESTARTED):
+            return Resize(wanted, self.orders, since=self.since, released=True)
+        answer = _answer(self.cluster, self.observed)
+        if answer is not None:
+            return self._wait(0.0, held=self.leaving, restarted=answer)
+        if not self.held:
+            return Resize(wanted, self.orders)
+        if self.now < self._until:
+            left = (self._until - self.now).total_seconds()
+            return self._wait(min(left, ORDER_AGAIN) if self.orders else left, until=self._until)
+        return self._restart() if self._may_restart() else self._let_go()
+
+    @property
+    def _until(self) -> datetime:
+        return self.since + timedelta(seconds=self.cluster.spec.drain_timeout_seconds)
+
+    def _wait(self, again: float, **more: Any) -> Resize:
+        known = {"held": self.held, "busy": self.busy, "since": self.since, "orders": self.orders, **more}
+        return Resize(known["held"][-1] + 1, again=again, **known)
+
+    def _may_restart(self) -> bool:
+        """Whether the lead may still start again elsewhere what was waited for long enough.
+
+        Not once that was given up, and not where it is known that the lead cannot be told.
+        """
+        latest = self._until + timedelta(seconds=RESTART_SECONDS)
+        if self.now >= latest or _told(self.cluster, Reason.DRAIN_TIMED_OUT):
+            return False
+        return bool(self.busy) or (self.observed.brokers is None and not self.observed.silence)
+
+    def _restart(self) -> Resize:
+        latest = self._until + timedelta(seconds=RESTART_SECONDS)
+        order = Order("restart", idset.encode(self.leaving), generation=self.cluster.metadata.generation)
+        more = (order,) if self.observed.brokers else ()
+        again = min((latest - self.now).total_seconds(), ORDER_AGAIN)
+        return self._wait(again, until=self._until, orders=(*self.orders, *more), restarting=True)
+
+    def _let_go(self) -> Resize:
+        """Let them go with whatever runs there; that is told before: they go once that is stored."""
+        overdue = self.busy is None or bool(self.busy)
+        if overdue and not _told(self.cluster, Reason.DRAIN_TIMED_OUT):
+            return self._wait(0.0, overdue=True)
         return Resize(
-            pods=wanted if told else held[-1] + 1,
-            orders=orders,
-            again=None if told else 0.0,
-            since=since or _whole(now),
-            held=held,
-            busy=busy,
-            overdue=overdue,
+            self.leaving[0], self.orders, since=self.since, held=self.held, busy=self.busy, overdue=overdue
         )
-    return Resize(
-        pods=held[-1] + 1,
-        orders=orders,
-        again=min((until - now).total_seconds(), ORDER_AGAIN if orders else float("inf")),
-        since=since or _whole(now),
-        until=until,
-        held=held,
-        busy=busy,
-    )
 
 
 def ranks(text: str) -> frozenset[int]:
@@ -102,6 +163,14 @@ def _may_have_jobs(cluster: MiniCluster, observed: Observed, job: JobReport) -> 
     """Whether jobs may run: not without the lead, with whose pod they all end."""
     lead = next((pod for pod in observed.pods if pod.index == 0), None)
     return lead is not None and lead.phase == "Running" and not is_suspended(cluster, job)
+
+
+def _answer(cluster: MiniCluster, observed: Observed) -> Restarted | None:
+    """Return which jobs were started again for this shrink, where the lead has told of any."""
+    found = observed.restarted
+    if found is None or found.order.generation != cluster.metadata.generation:
+        return None
+    return found if found.restarted or found.lost else None
 
 
 def _begun(cluster: MiniCluster) -> datetime | None:
@@ -116,11 +185,6 @@ def _told(cluster: MiniCluster, *reasons: Reason) -> Condition | None:
         if told.type == ConditionType.RESIZING and told.reason in reasons:
             return told if told.observed_generation == cluster.metadata.generation else None
     return None
-
-
-def _whole(now: datetime) -> datetime:
-    """Return a time as it is when it was written into a status and read again."""
-    return now.astimezone(UTC).replace(microsecond=0)
 
 
 def _held(report: BrokerReport | None, leaving: tuple[int, ...]) -> tuple[int, ...]:

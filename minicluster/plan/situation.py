@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         ObservedObject,
         PodReport,
     )
+    from minicluster.plan.saving import Saving
     from minicluster.plan.shrinking import Resize
     from minicluster.spec import Condition, MiniCluster
 
@@ -38,7 +39,8 @@ class Situation:
     """What the document wants beside what exists.
 
     `wanted` are the objects that must exist, `foreign` those of such a name that somebody else owns,
-    `missing` those that are still to be made; `resize` says which pods there are to be.
+    `missing` those that are still to be made; `resize` says which pods there are to be, `saving` what goes
+    before a suspension.
     """
 
     cluster: MiniCluster
@@ -47,6 +49,7 @@ class Situation:
     foreign: tuple[ObservedObject, ...]
     missing: tuple[ObjectKey, ...]
     resize: Resize
+    saving: Saving
 
     @property
     def size(self) -> int:
@@ -118,7 +121,7 @@ class Situation:
 
 
 def assess(
-    cluster: MiniCluster, observed: Observed, wanted: Iterable[ObjectKey], resize: Resize
+    cluster: MiniCluster, observed: Observed, wanted: Iterable[ObjectKey], resize: Resize, saving: Saving
 ) -> Situation:
     """Compare what is wanted with what exists."""
     keys = tuple(wanted)
@@ -131,6 +134,7 @@ def assess(
         foreign=tuple(item for item in found.values() if item is not None and item.owner_uid != uid),
         missing=tuple(key for key, item in found.items() if item is None),
         resize=resize,
+        saving=saving,
     )
 
 
@@ -148,6 +152,8 @@ def pod_name(cluster: MiniCluster, pod: PodReport) -> str:
 
 def _told_code(lead: PodReport) -> int | None:
     text = lead.termination_message.strip()
+    if lead.refusal:
+        return None  # nothing was run
     return int(text) if text.isdecimal() else lead.exit_code
 
 

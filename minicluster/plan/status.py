@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from datetime import UTC
 from typing import TYPE_CHECKING
 
 from minicluster import spec as document
-from minicluster.plan import conditions, joining
-from minicluster.plan.fields import passed, present
+from minicluster.plan import conditions, dumps, joining
+from minicluster.plan.constants import ConditionType
+from minicluster.plan.fields import present
 from minicluster.plan.labels import scale_selector
 from minicluster.plan.situation import Outcome
+from minicluster.plan.times import timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from minicluster.plan.constants import ConditionType
     from minicluster.plan.fields import Object
     from minicluster.plan.finding import Finding
+    from minicluster.plan.records import Observed
     from minicluster.plan.situation import Situation
     from minicluster.spec import MiniCluster, Status
 
@@ -37,25 +38,35 @@ def build(situation: Situation, found: Mapping[ConditionType, Finding], now: dat
         exitCode=situation.exit_code,
         startTime=_start_time(situation),
         completionTime=_completion_time(situation, now),
-        lastDump=passed(stored.last_dump),
+        lastDump=dumps.last(situation.observed.dump, stored),
         conditions=_conditions(found, stored, cluster.metadata.generation, now),
     )
 
 
 def refused(stored: Status, generation: int, found: Mapping[ConditionType, Finding], now: datetime) -> Object:
     """Return the status of a document that is not valid: what was known stays."""
-    known = stored.model_dump(mode="json", by_alias=True, exclude_unset=True)
     return {
-        **known,
+        **kept(stored),
         "observedGeneration": generation,
         "phase": conditions.phase(found).value,
         "conditions": _conditions(found, stored, generation, now),
     }
 
 
-def timestamp(moment: datetime) -> str:
-    """Return a time as Kubernetes writes it (RFC 3339, whole seconds, UTC)."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+def leaving(cluster: MiniCluster, observed: Observed, saving: Finding | None, now: datetime) -> Object:
+    """Return the status of a MiniCluster that is being deleted: what was known stays, but for its saving."""
+    stored, generation = cluster.status, cluster.metadata.generation
+    known = kept(stored) | present(lastDump=dumps.last(observed.dump, stored))
+    if saving is None:
+        return known
+    (told,) = _conditions({ConditionType.SUSPENDED: saving}, stored, generation, now)
+    shown = {each["type"]: each for each in known.get("conditions", ())} | {told["type"]: told}
+    return {**known, "observedGeneration": generation, "conditions": list(shown.values())}
+
+
+def kept(stored: Status) -> Object:
+    """Return the status as it is stored."""
+    return stored.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
 
 def _conditions(

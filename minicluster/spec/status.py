@@ -5,8 +5,9 @@ from typing import Annotated, Literal
 from pydantic import Field, Strict
 
 from minicluster.spec.record import Record
-from minicluster.spec.scalars import Brokers, Integer, Shape, Text
+from minicluster.spec.scalars import Brokers, Integer, Natural, Shape, Text
 
+MAX_BYTES = 2**53  # what every reader of JSON can count up to
 Version = Annotated[int, Strict(), Field(ge=0)]
 Time = Annotated[
     str,
@@ -39,6 +40,12 @@ class LastDump(Record):
 
     path: Text = Field(description="Where it was saved.")
     time: Time | None = Field(None, description="When it was saved.")
+    bytes: Annotated[int, Strict(), Field(ge=0, le=MAX_BYTES)] = Field(0, description="Size of the file.")
+    jobs: Natural = Field(0, description="Jobs in it that had not ended.")
+    restarted: Natural = Field(
+        0, description="Jobs that could not finish, and start again from it under a new id."
+    )
+    lost: Natural = Field(0, description="Jobs that could neither finish nor be kept.")
 
 
 class Status(Record):

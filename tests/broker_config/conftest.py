@@ -13,6 +13,7 @@ import pytest
 
 from broker_config import broker_toml, resource_set, start_script
 from broker_config.settings import BrokerSettings, FluxView
+from minicluster.flux_modules import packing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -50,6 +51,22 @@ def turn(name):
     open(path, "w").write(str(count + 1))
     return count
 
+if verb == "--version":
+    sys.exit(os.environ.get("STUB_TROUBLE"))
+if verb == "python" and "saving" in args[1]:
+    note("flux", "saving", *args[3:])
+    if args[3] == "settle":
+        if os.environ.get("STUB_SETTLE") == "block":
+            open(calls + ".settling", "w").close()
+            while not os.path.exists(calls + ".settled"):
+                time.sleep(0.01)
+        if os.environ.get("STUB_SETTLE") == "fail":
+            sys.exit(1)
+        open(os.environ["MINICLUSTER_RUN"] + "/settled", "w").close()
+        sys.exit(0)
+    if args[3] != "resume":
+        os.execv({python!r}, [{python!r}, *args])
+    sys.exit(0)
 note("flux", *sys.argv[1:])
 if verb == "broker":
     words = args[2:]
@@ -57,9 +74,16 @@ if verb == "broker":
     step = plan[min(turn("broker"), len(plan) - 1)] if plan else "run"
     if step == "run":
         sys.exit(run(program))
-    if step == "wait":
-        signal.signal(signal.SIGTERM, lambda *_: (note("broker", "SIGTERM"), sys.exit(143)))
-        open(calls + ".waiting", "w").close()
+    if step in ("wait", "dump"):
+        def end(*_):
+            note("broker", "SIGTERM")
+            if step == "dump":
+                dump = next(word for word in options if word.startswith("-Scontent.dump="))
+                with open(dump.partition("=")[2], "wb") as file:
+                    file.write(open(os.environ["STUB_DUMP"], "rb").read())
+            sys.exit(143)
+        signal.signal(signal.SIGTERM, end)
+        open(calls + ".waiting", "a").write("x")
         while True:
             time.sleep(60)
     if step == "kill":
@@ -81,24 +105,19 @@ elif verb == "job" and args[0] == "attach":
     if os.path.exists(calls + ".batch") and "FLUX_BATCH" not in os.environ:
         print(open(calls + ".batch").read(), end="")
     sys.exit(int(args[1].lstrip("f")))
-elif verb == "job" and args[0] == "submit":
-    text = sys.stdin.read()
-    if os.environ.get("STUB_SUBMIT"):
-        sys.exit(2)
-    open(calls + ".submitted", "w").write(text)
-    print("fNEW")
-elif verb == "job" and args[0] == "id":
-    print("f" + args[-1])
 elif verb == "job" and args[0] == "info":
-    print(open(os.environ["STUB_JOBS"] + "/" + args[1]).read())
-elif verb == "jobs" and "--filter=running" not in args:
-    print("\n".join(sorted(os.listdir(os.environ["STUB_JOBS"]), reverse=True)))
+    jobs = os.environ["STUB_JOBS"]
+    name = next(name for name in os.listdir(jobs) if name.partition(".")[0] == args[1])
+    print(open(jobs + "/" + name).read())
 elif verb == "jobs":
-    print(os.environ.get("STUB_RUNNING", ""))
+    # A job's file is its jobspec; behind its name may stand how it ended.
+    for name in sorted(os.listdir(os.environ["STUB_JOBS"]), reverse=True):
+        jobid, _, result = name.partition(".")
+        print(jobid + ":" + result)
+elif verb == "queue" and args[0] == "status":
+    sys.exit(int(os.environ.get("STUB_QUEUE", "0")))
 elif verb == "resource":
     print("0-2,5")
-elif verb == "queue" and args[0] == "idle":
-    sys.exit(int(os.environ.get("STUB_IDLE", "0")))
 """
 
 
@@ -219,9 +238,10 @@ def make_pod(directory: Path) -> Pod:
     for name in ("bin", "config", "jobs"):
         (directory / name).mkdir(parents=True)
     flux = directory / "bin" / "flux"
-    flux.write_text(_FLUX.replace("{python}", sys.executable))
+    flux.write_text(_FLUX.replace("{python!r}", repr(sys.executable)).replace("{python}", sys.executable))
     flux.chmod(0o755)
     (directory / "secret").write_text("a certificate\n")
+    (directory / "config" / packing.ZIP).write_bytes(packing.pack())
     return Pod(directory)
 
 

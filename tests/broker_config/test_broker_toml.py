@@ -220,7 +220,7 @@ def test_no_door_no_module():
 def test_door(more, main_job):
     """Where it listens, where its files are, and whether a main job is to be looked for."""
     modules = rendered(door=DOOR, **more)["minicluster"]["modules"]
-    assert modules == {"door": {"port": 9443, "directory": "/etc/keys", "main-job": main_job}}
+    assert modules == {"door": {"port": 9443, "directory": "/etc/keys", "main-job": main_job, "min-size": 1}}
 
 
 USERS = '[bootstrap]\nhosts = [{host="mc-0"}]\n'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 
@@ -68,6 +69,25 @@ class TestFollower:
         """A follower never fails the whole."""
         (pod.directory / "secret").unlink()
         assert pod.start(PLAIN, rank=1).code == 75
+
+
+@pytest.mark.parametrize(("rank", "code"), [(0, 1), (1, 75)], ids=["lead", "follower"])
+class TestCannotStart:
+    """What the termination message of a broker says that cannot start: why."""
+
+    def test_what_is_missing_is_named(self, pod, rank, code):
+        (pod.directory / "secret").unlink()
+        assert pod.start(PLAIN, rank=rank).code == code
+        assert json.loads(pod.termination)["error"].startswith("cannot read the CURVE certificate ")
+
+    def test_flux_itself_says_why_it_does_not_run(self, pod, rank, code):
+        """Its first line, whatever is in it."""
+        said = 'python3: libm.so.6: version "GLIBC_2.36"\\\t`x\' not found\nanother line'
+        assert pod.start(PLAIN, rank=rank, STUB_PLAN="1", STUB_TROUBLE=said).code == code
+        assert json.loads(pod.termination) == {
+            "error": "flux cannot run in this image (is its C library, glibc, older than the one that Flux"
+            ' was built with?): python3: libm.so.6: version "GLIBC_2.36"\\ `x\' not found'
+        }
 
 
 class TestLead:

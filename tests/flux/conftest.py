@@ -18,6 +18,7 @@ import pytest
 
 from broker_config import broker_toml, curve, resource_set, start_script
 from broker_config.settings import BrokerSettings, Endpoint, Network
+from minicluster.flux_modules import packing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -64,6 +65,7 @@ class Cluster:
         }
         for name, text in files.items():
             (directory / "config" / name).write_bytes(text.encode(errors="surrogateescape"))
+        (directory / "config" / packing.ZIP).write_bytes(packing.pack())
         certificate = Path(settings.curve_path)
         if not certificate.exists():
             certificate.touch(mode=0o400)

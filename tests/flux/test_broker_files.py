@@ -181,7 +181,7 @@ def test_sigterm_saves_every_job_and_another_size_takes_them_up(cluster, tmp_pat
     ledger, archive = tmp_path / "ledger", tmp_path / "saved" / "state.tgz"
     first = cluster(settings(archive=Archive(str(archive), 30)), "first").start()
     first.online(2)
-    first.flux("submit", "--cc=1-6", "-n1", "sh", "-c", f"sleep 1; echo $FLUX_JOB_CC >>{ledger}")
+    first.flux("submit", "--cc=1-6", "-n1", "sh", "-c", f"sleep 4; echo $FLUX_JOB_CC >>{ledger}")
     first.until(lambda: first.flux("jobs", "-n", "--filter=running"), "a running job")
     first.processes[0].terminate()
     assert first.wait(0) == 143, first.output()
@@ -203,7 +203,8 @@ def test_job_that_outlasts_the_drain_is_started_again_after_the_restore(cluster,
     first.until(ledger.exists, "the job's first start")
     first.processes[0].terminate()
     assert first.wait(0) == 143, first.output()
-    assert f"job {old} still runs: it is started again after the restore" in first.output()
+    said = f"job {old.replace('ƒ', 'f')} did not finish: it is started again after the restore"
+    assert said in first.output()
 
     (tmp_path / "again").touch()
     second = cluster(settings(archive=Archive(str(archive), 1)), "second").start()

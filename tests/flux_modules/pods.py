@@ -58,6 +58,7 @@ class Pods:
         )
         self._write()
         self.processes: dict[int, subprocess.Popen[bytes]] = {}
+        self.wrapper: list[str] = []  # words before the start script's own command line
 
     def _write(self) -> None:
         texts = {
@@ -94,7 +95,7 @@ class Pods:
             }
             with self._log(rank).open("ab") as log:
                 self.processes[rank] = subprocess.Popen(
-                    ["sh", str(self.config / "start.sh")],
+                    [*self.wrapper, "sh", str(self.config / "start.sh")],
                     env=variables, cwd=self.directory, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                     start_new_session=True,
                 )  # fmt: skip
@@ -156,6 +157,15 @@ class Pods:
         """Tell a pod to go; its exit code."""
         self.processes[rank].terminate()
         return self.wait(rank)
+
+    def kill(self, rank: int = 0) -> None:
+        """Kill everything of a pod at once, as where its node dies."""
+        process = self.processes.pop(rank)
+        process.send_signal(signal.SIGSTOP)
+        for pid in [*self._descendants(process.pid), process.pid]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        process.wait(DEADLINE)
 
     def wait(self, rank: int = 0) -> int:
         return self.processes.pop(rank).wait(DEADLINE)

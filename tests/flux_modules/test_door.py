@@ -39,6 +39,8 @@ def test_status(three: Pods, engine: str) -> None:
         "jobid": "",
         "queue_policy": POLICIES[engine],
         "troubles": [],
+        "saving": None,
+        "kept": [],
     }
 
 

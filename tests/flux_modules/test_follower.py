@@ -12,10 +12,12 @@ from minicluster.flux_modules.door import board, follower, status
 from minicluster.flux_modules.door.board import Board
 from minicluster.flux_modules.door.errors import BrokerGone, Refused
 from minicluster.flux_modules.door.follower import Follower
+from minicluster.flux_modules.saving.notes import Notes
 from tests.flux_modules.client import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
 ATTRIBUTES = {"version": "0.88.0", "size": "4", "hostlist": "mc-[0-3]"}
 MAIN = {"attributes": {"user": {"minicluster": {"main": True}}}}
@@ -104,12 +106,13 @@ class Script:
 class Following:
     """A follower of scripts, one a link."""
 
-    def __init__(self) -> None:
+    def __init__(self, directory: Path) -> None:
         self.links = [Script()]
+        self.notes = Notes(str(directory))
         self.connections = 0
         self.told: list[Exception] = []
         self.board = Board(lambda: self.follower.wake())  # noqa: PLW0108 - it is made below
-        self.follower = Follower(self.board, self.connect, self.told.append, main_job=True)
+        self.follower = Follower(self.board, self.connect, self.told.append, self.notes, main_job=True)
 
     def connect(self) -> Script:
         if self.connections:
@@ -139,9 +142,9 @@ class Following:
 
 
 @pytest.fixture
-def following(monkeypatch: pytest.MonkeyPatch) -> Iterator[Following]:
+def following(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Following]:
     monkeypatch.setattr(follower, "FIRST_PAUSE", 0.02)
-    made = Following()
+    made = Following(tmp_path)
     made.follower.start()
     yield made
     made.follower.close()
@@ -154,7 +157,16 @@ def test_status_of_a_broker_that_just_started(following: Following) -> None:
     assert following.status() == {
         "engine": "script", "version": "0.88.0", "size": 4, "online": "", "drained": "", "drains": {},
         "busy": "", "running": False, "jobid": "", "queue_policy": "minicluster/easy", "troubles": [],
+        "saving": None, "kept": [],
     }  # fmt: skip
+
+
+def test_notes_of_the_start_script_are_in_the_status(following: Following) -> None:
+    """How saving stands, and which jobs are kept."""
+    following.notes.progress("waiting", 3)
+    following.notes.keep(["f1: too wide"])
+    status = following.status()
+    assert (status["saving"], status["kept"]) == (following.notes.saving(), ["f1: too wide"])
 
 
 def test_pushed_answers_are_in_the_status(following: Following) -> None:
@@ -263,9 +275,9 @@ def test_a_service_that_is_slow(following: Following, monkeypatch: pytest.Monkey
         pytest.param({"id": -1}, True, id="the end of the history"),
     ],
 )
-def test_only_the_main_job_is_a_reason_to_look(event: dict[str, Any], wanted: bool) -> None:
+def test_only_the_main_job_is_a_reason_to_look(event: dict[str, Any], wanted: bool, tmp_path: Path) -> None:
     """There may be thousands of others."""
-    follower = Following().follower
+    follower = Following(tmp_path).follower
     follower._take_jobs({"id": 6, "jobspec": MAIN}, None)
     follower._wanted.clear()
     follower._take_jobs(event, None)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import errno
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from minicluster.flux_modules.door import board, routes
 from minicluster.flux_modules.door.board import Board
 from minicluster.flux_modules.door.errors import BrokerGone, Refused
+from minicluster.flux_modules.saving.notes import Notes
 from minicluster.kubernetes import door_connection
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class Link:
@@ -34,14 +38,14 @@ def test_an_answer_comes_while_the_operator_waits(seconds: float) -> None:
 
 @pytest.mark.parametrize("failure", [Refused(errno.ETIMEDOUT), BrokerGone("away")], ids=["slow", "gone"])
 def test_an_order_that_failed_may_have_been_carried_out(
-    failure: Exception, monkeypatch: pytest.MonkeyPatch
+    failure: Exception, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """What hung there before is no status any more."""
     monkeypatch.setattr(board, "PATIENCE", 0.05)
     hung = Board(lambda: None)
     hung.begin()
     hung.publish({"drained": "1"})
-    table: Any = routes.routes(hung, lambda: Link(failure))  # type: ignore[arg-type,return-value]
+    table: Any = routes.routes(hung, lambda: Link(failure), Notes(str(tmp_path)), "")  # type: ignore[arg-type,return-value]
     with pytest.raises(type(failure)):
         table["/v1/undrain"]["POST"]({}, {"ranks": "1"})
     with pytest.raises(BrokerGone, match="the broker has not answered yet"):

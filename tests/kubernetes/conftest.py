@@ -16,12 +16,14 @@ from tests.kubernetes.harness import (
     MissingProgramsError,
     Options,
     cluster,
+    node_images,
     rack,
+    real_flux,
     start,
     until,
 )
 from tests.kubernetes.harness.existing import ExistingCluster, connect
-from tests.kubernetes.harness.lookup import ETCD, HELM, KWOK, kubernetes, locate
+from tests.kubernetes.harness.lookup import ETCD, HELM, KWOK, METRICS_CLIENT, kubernetes, locate
 from tests.kubernetes.harness.reporting import unavailable
 from tests.kubernetes.live import Live
 from tests.kubernetes.operators import Operator
@@ -33,6 +35,7 @@ NEEDS = {
     "own_plane": (ETCD, kubernetes(), KWOK),
     "oldest_plane": (ETCD, kubernetes(OLDEST), KWOK),
     "helm": (HELM,),
+    "metrics_client": (METRICS_CLIENT,),
     "nodes": (),  # what they need besides is in `rack.supplies`, where it is clear that there can be any
 }
 NODES = 4
@@ -87,6 +90,13 @@ def helm() -> Path:
     """The program that renders the chart and installs it."""
     require("helm")
     return locate(HELM)["helm"]
+
+
+@pytest.fixture(scope="session")
+def metrics_client() -> Path:
+    """The program that asks for metrics with Kubernetes' own client library."""
+    require("metrics_client")
+    return locate(METRICS_CLIENT)["metrics-client"]
 
 
 @pytest.fixture(scope="session")
@@ -168,7 +178,8 @@ def space(nodes: ControlPlane) -> Iterator[str]:
     name = f"test-{secrets.token_hex(4)}"
     nodes.api.create("/api/v1/namespaces", {"metadata": {"name": name}})
     account = f"/api/v1/namespaces/{name}/serviceaccounts/default"
-    until(lambda: nodes.api.exists(account), f"the service account of {name}")
+    # After a test that took the API server away, its controllers come back one after the other.
+    until(lambda: nodes.api.exists(account), f"the service account of {name}", 180.0)
     yield name
     nodes.api.delete(f"/api/v1/namespaces/{name}")
     nodes.api.call("DELETE", f"/api/v1/namespaces/{name}/pods?gracePeriodSeconds=0")
@@ -181,7 +192,15 @@ def nodes_operator(nodes: ControlPlane, tmp_path_factory: pytest.TempPathFactory
         yield found
 
 
+@pytest.fixture(scope="module", params=[node_images.EMBEDDED, node_images.REAL], ids=["embedded", "flux"])
+def engine(request: pytest.FixtureRequest) -> str:
+    """The image with the engine: the embedded instance, then real Flux, only where this machine has it."""
+    if request.param == node_images.REAL and real_flux.find() is None:
+        pytest.skip("real Flux is not on PATH")
+    return str(request.param)
+
+
 @pytest.fixture
-def live(nodes_operator: Operator, nodes: ControlPlane, space: str) -> Live:
+def live(nodes_operator: Operator, nodes: ControlPlane, space: str, engine: str) -> Live:
     """A MiniCluster on real nodes that is still to be created."""
-    return Live(nodes.api, space)
+    return Live(nodes.api, space, image=engine)

@@ -8,6 +8,7 @@ from typing import Any
 
 from tests.kubernetes import operators
 from tests.kubernetes.harness import Api, ControlPlane, node_images, until
+from tests.kubernetes.harness.nodes import Node
 
 SECONDS = 90.0  # brokers join within 2 s; a machine that does other things as well takes longer
 BROKERS = "app.kubernetes.io/component=broker"
@@ -32,6 +33,7 @@ class Live:
     api: Api
     namespace: str
     name: str = "mc"
+    image: str = node_images.EMBEDDED
 
     @property
     def item(self) -> dict[str, Any]:
@@ -45,10 +47,10 @@ class Live:
         return found
 
     def create(self, container: dict[str, Any] | None = None, **spec: Any) -> "Live":
-        """Create it: two brokers of the embedded instance, with other fields where they are given."""
+        """Create it: two brokers of the engine's image, with other fields where they are given."""
         document = copy.deepcopy(DOCUMENT) | {"metadata": {"name": self.name}}
         document["spec"] |= spec
-        document["spec"]["containers"][0] |= container or {}
+        document["spec"]["containers"][0] |= {"image": self.image, **(container or {})}
         self.api.create(operators.path(self.namespace), document)
         return self
 
@@ -135,10 +137,22 @@ class Live:
 
     def processes(self, nodes: ControlPlane, rank: int) -> list[int]:
         """Return the first process of each container of a broker's pod, by its pid on this machine."""
-        pod = self.running(rank)
-        node = next(each for each in nodes.nodes if each.name == pod["spec"]["nodeName"])
-        ours = self.namespace, pod["metadata"]["name"]
-        return [each.pid for each in node.pods() if (each.namespace, each.pod) == ours]
+        ours = self.namespace, self.running(rank)["metadata"]["name"]
+        found = self.node(nodes, rank).pods()
+        return [each.pid for each in found if (each.namespace, each.pod) == ours]
+
+    def node(self, nodes: ControlPlane, rank: int) -> Node:
+        """Return the node on which a broker's pod runs."""
+        name = self.running(rank)["spec"]["nodeName"]
+        return next(each for each in nodes.nodes if each.name == name)
+
+    def replaced(self, rank: int, uid: str) -> None:
+        """Wait until a broker has another pod than that one."""
+        until(
+            lambda: self.pods().get(rank, {"metadata": {"uid": uid}})["metadata"]["uid"] != uid,
+            f"another pod of rank {rank}",
+            SECONDS,
+        )
 
     def drop_pod(self, rank: int) -> str:
         """Delete a broker's pod, as an eviction does; return its name."""

@@ -176,6 +176,43 @@ async def test_what_has_a_finalizer_only_begins_to_go(server: Server) -> None:
 
 
 @fact
+async def test_a_deletion_that_waits_counts_as_a_change_of_the_document(server: Server) -> None:
+    made = minicluster(server)
+    made["metadata"]["finalizers"] = ["example.org/hold"]
+    before = (await server.api.create(made))["metadata"]["generation"]
+    await server.api.delete(MINICLUSTERS, server.namespace, "mc")
+    found = (await server.api.read(MINICLUSTERS, server.namespace, "mc"))["metadata"]
+    nothing = {"metadata": {"finalizers": []}}
+    await server.other.patch(MINICLUSTERS, server.namespace, "mc", nothing)
+    assert (found["generation"], "deletionTimestamp" in found) == (before + 1, True)
+    assert await gone(server, MINICLUSTERS, "mc")
+
+
+@fact
+async def test_nothing_new_is_waited_for_once_a_deletion_has_begun(server: Server) -> None:
+    made = minicluster(server)
+    made["metadata"]["finalizers"] = ["example.org/hold"]
+    await server.api.create(made)
+    await server.api.delete(MINICLUSTERS, server.namespace, "mc")
+    more = {"metadata": {"finalizers": ["example.org/hold", "example.org/more"]}}
+    status, _ = await refused(server.api.patch(MINICLUSTERS, server.namespace, "mc", more))
+    await server.other.patch(MINICLUSTERS, server.namespace, "mc", {"metadata": {"finalizers": None}})
+    assert status == 422
+
+
+@fact
+async def test_a_status_is_written_while_a_deletion_waits(server: Server) -> None:
+    made = minicluster(server)
+    made["metadata"]["finalizers"] = ["example.org/hold"]
+    await server.api.create(made)
+    await server.api.delete(MINICLUSTERS, server.namespace, "mc")
+    told = {"status": {"phase": "Running"}}
+    answer = await server.api.patch(MINICLUSTERS, server.namespace, "mc", told, "status")
+    await server.other.patch(MINICLUSTERS, server.namespace, "mc", {"metadata": {"finalizers": None}})
+    assert answer["status"]["phase"] == "Running"
+
+
+@fact
 async def test_what_belongs_to_a_minicluster_goes_with_it(server: Server) -> None:
     reference = owner(await server.api.create(minicluster(server)))
     await server.api.apply(settings(server, "ours", ownerReferences=[reference]))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minicluster.kubernetes import clusters
+from minicluster.kubernetes import ending
 from minicluster.kubernetes.access import Access
 from minicluster.kubernetes.session import Target, carry_out
 from tests.kubernetes.command_line import CommandLine, Operator, document, written
@@ -293,7 +293,7 @@ def owner(made: dict[str, Any]) -> dict[str, Any]:
 def test_a_deletion_that_takes_long_says_what_it_waits_for(
     monkeypatch: pytest.MonkeyPatch, minicluster: CommandLine, operator: Operator
 ) -> None:
-    monkeypatch.setattr(clusters, "REMINDER", 0.05)
+    monkeypatch.setattr(ending, "REMINDER", 0.05)
     labels = {"app.kubernetes.io/name": "minicluster", "app.kubernetes.io/instance": "mc"}
     metadata = {"name": "mc-0", "labels": labels, "ownerReferences": [owner(operator.make())]}
     pod = {"containers": [{"name": "flux", "image": "x"}], "nodeName": "nowhere"}
@@ -309,7 +309,7 @@ def test_a_deletion_that_takes_long_says_what_it_waits_for(
         operator.api.delete(f"{path}/mc-0", gracePeriodSeconds="0")
 
     target = Target(Access(str(minicluster.kubeconfig), minicluster.context), operator.namespace)
-    carry_out(target, lambda session: clusters.delete(session, "mc"), notice=release, timeout=30)
+    carry_out(target, lambda session: ending.delete(session, "mc"), notice=release, timeout=30)
     assert told[0] == "mc: waiting for its pods mc-0 to go"
 
 

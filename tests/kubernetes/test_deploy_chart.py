@@ -20,7 +20,7 @@ def rendered(helm: Path, *values: str) -> list[Object]:
 
 def pod(found: list[Object]) -> Object:
     """Return the operator's pod."""
-    spec: Object = the(found, "Deployment")["spec"]["template"]["spec"]
+    spec: Object = the(found, "Deployment", "minicluster-operator")["spec"]["template"]["spec"]
     return spec
 
 
@@ -44,11 +44,23 @@ def test_the_definition_differs_from_the_command_in_labels_and_annotations_only(
 
 
 def test_namespaces_to_watch_get_a_role_each_and_nothing_is_cluster_wide(helm: Path) -> None:
-    found = rendered(helm, "watchNamespaces={team-a,team-b}")
+    found = rendered(helm, "watchNamespaces={team-a,team-b}", "metricsAdapter.enabled=false")
     places = [role["metadata"]["namespace"] for role in of_kind(found, "Role")]
     assert sorted(places) == ["site", "site", "team-a", "team-b"]  # at home: its Lease, its keys
     assert of_kind(found, "ClusterRoleBinding") == []
     assert pod(found)["containers"][0]["args"][:2] == ["--namespace=team-a", "--namespace=team-b"]
+
+
+def test_the_adapter_follows_miniclusters_only_in_the_namespaces_to_watch(helm: Path) -> None:
+    """What is cluster-wide is so by nature: APIServices, and who may."""
+    found = rendered(helm, "watchNamespaces={team-a,team-b}")
+    name = "minicluster-operator-adapter"
+    followed = [role for role in of_kind(found, "Role") if role["metadata"]["name"] == f"{name}-miniclusters"]
+    assert [role["metadata"]["namespace"] for role in followed] == ["team-a", "team-b"]
+    everywhere = the(found, "ClusterRole", name)["rules"]
+    assert followed[0]["rules"] + everywhere == the(rendered(helm), "ClusterRole", name)["rules"]
+    arguments = the(found, "Deployment", name)["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert arguments[:2] == ["--namespace=team-a", "--namespace=team-b"]
 
 
 def test_roles_grant_the_same_in_one_namespace_as_in_all(helm: Path) -> None:
@@ -60,9 +72,12 @@ def test_roles_grant_the_same_in_one_namespace_as_in_all(helm: Path) -> None:
     ("value", "kind", "number"),
     [
         ("crd.install=false", "CustomResourceDefinition", 0),
-        ("userRoles=false", "ClusterRole", 1),
-        ("userRoles=true", "ClusterRole", 3),
-        ("metrics.service=false", "Service", 0),
+        ("userRoles=false", "ClusterRole", 2),
+        ("userRoles=true", "ClusterRole", 4),
+        ("metrics.service=false", "Service", 1),
+        ("metricsAdapter.enabled=false", "Service", 1),
+        ("metricsAdapter.enabled=false", "Deployment", 1),
+        ("metricsAdapter.enabled=false", "ServiceAccount", 1),
         ("metrics.serviceMonitor.enabled=true", "ServiceMonitor", 1),
         ("metrics.serviceMonitor.enabled=false", "ServiceMonitor", 0),
         ("replicas=1", "PodDisruptionBudget", 0),
@@ -115,7 +130,7 @@ def test_a_value_is_an_option_of_the_operator(helm: Path, value: str, word: str)
 
 def test_a_label_of_the_users_cannot_hide_the_operator_from_network_policies(helm: Path) -> None:
     found = rendered(helm, "podLabels.team=hpc", r"podLabels.app\.kubernetes\.io/name=mine")
-    labels = the(found, "Deployment")["spec"]["template"]["metadata"]["labels"]
+    labels = the(found, "Deployment", "minicluster-operator")["spec"]["template"]["metadata"]["labels"]
     assert (labels["team"], labels["app.kubernetes.io/name"]) == ("hpc", "minicluster-operator")
 
 

@@ -55,14 +55,14 @@ def restricted(api: Api, namespace: str) -> str:
     """A namespace under Pod Security "restricted", with the operator's account."""
     label = {"pod-security.kubernetes.io/enforce": "restricted"}
     api.merge(f"/api/v1/namespaces/{namespace}", {"metadata": {"labels": label}})
-    account = the(installed_in(INSTALL, namespace), "ServiceAccount")
+    account = the(installed_in(INSTALL, namespace), "ServiceAccount", "minicluster-operator")
     api.create(f"/api/v1/namespaces/{namespace}/serviceaccounts", account)
     return namespace
 
 
 def operator_pod(namespace: str) -> Object:
     """Return a pod as the Deployment would make it."""
-    template = the(installed_in(INSTALL, namespace), "Deployment")["spec"]["template"]
+    template = the(installed_in(INSTALL, namespace), "Deployment", "minicluster-operator")["spec"]["template"]
     metadata = {**template["metadata"], "generateName": "operator-"}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": copy.deepcopy(template["spec"])}
 
@@ -184,7 +184,11 @@ def test_a_second_operator_for_one_namespace_has_no_rights_in_another(
     release: Release, helm: Path, fresh: ControlPlane, tmp_path: Path
 ) -> None:
     found = Release(helm, fresh, tmp_path, "second")
-    found.install(CHART, "--set", "watchNamespaces={default},crd.install=false,userRoles=false")
+    found.install(
+        CHART,
+        "--set",
+        "watchNamespaces={default},crd.install=false,userRoles=false,metricsAdapter.enabled=false",
+    )
     places = [
         place for place in ("default", "second") if found.may(found.account, "create", "batch/jobs", place)
     ]

@@ -1,7 +1,6 @@
 """Crashes, refusals and lost answers at every single write, on the real API server: always the same end."""
 
 import re
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,12 +10,11 @@ import pytest
 from tests.kubernetes import meddler, operators
 from tests.kubernetes.harness import Api, ControlPlane, until
 from tests.kubernetes.meddler import Answer, CutError, Meddler, Plan, Write
-from tests.kubernetes.operators import ACCOUNT, SYSTEM, Operator, conditions, create, created, read, settled
+from tests.kubernetes.mortality import killed_after_each_write
+from tests.kubernetes.operators import ACCOUNT, SYSTEM, conditions, create, created, read, settled
 
-# Events and Leases aside, what a life of `LIFE` takes.
-EVENTS = re.compile(r"/events$")
 # What is drawn anew for each MiniCluster.
-KEYS = ("curve.cert", "door.crt", "door.key", "door.token")
+KEYS = ("curve.cert", "door.crt", "door.key", "door.token", "metrics.token")
 # For each step of a life in which every write costs the start of a process, on a busy machine.
 PATIENCE = 600.0
 
@@ -106,41 +104,9 @@ def test_killed_after_each_single_write(
     undisturbed: dict[str, Any], proxy: Meddler, api: Api, namespace: str, tmp_path: Path
 ) -> None:
     """The process dies before it hears the answer; the next one goes on from what there is."""
-    current: list[Operator] = []
-    over = threading.Event()
-    turn = threading.Lock()
-
-    def replace() -> None:
-        with turn:
-            if current:
-                current[-1].kill()
-            if not over.is_set():
-                current.append(operators.start(proxy.kubeconfig, tmp_path / "log"))
-
-    def keep() -> None:
-        """Start it again where it has ended by itself, as whoever runs it does."""
-        while not over.wait(0.1):
-            if current[-1].process.poll() is not None:
-                replace()
-
-    def after(write: Write, status: int) -> None:
-        if status < 300 and not EVENTS.search(write.path):
-            replace()
-
-    proxy.begin(after=after)
-    replace()
-    keeper = threading.Thread(target=keep)
-    keeper.start()
-    try:
+    with killed_after_each_write(proxy, tmp_path / "log") as lives:
         live(api, namespace, PATIENCE)
-    except AssertionError as error:
-        raise AssertionError(f"{error}\n{current[-1].text()}") from error
-    finally:
-        proxy.begin()
-        over.set()
-        keeper.join()
-        replace()
-    assert len(current) > 10
+    assert len(lives) > 10
     assert outcome(api, namespace) == undisturbed
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from minicluster.plan.constants import FINALIZER
 from minicluster.spec import crd
 from tests.kubernetes import operators
 from tests.kubernetes.harness import Api, ControlPlane, Options, cluster, end_pod, until
@@ -189,6 +190,7 @@ class TestRights:
             interfere(api, namespace)
             meet_strangers(api, namespace)
             end(api, namespace, "ending")
+            archive(api, namespace)
         requests = asked_for(strict_plane, begin)
         assert [each for each in requests if each.code == 403] == []
         assert used(requests) == granted("install.yaml") - {FINALIZERS, COMPLAINTS}
@@ -228,6 +230,15 @@ class TestRights:
 
     def test_both_ways_of_installing_grant_the_same(self) -> None:
         assert granted("namespaced.yaml") == granted("install.yaml")
+
+
+def archive(api: Api, namespace: str) -> None:
+    """Have a MiniCluster that is to be saved before it goes; it goes while there is nothing to save."""
+    create(api, namespace, "kept", suspend=True, archive={"path": "/archive/mc.tgz"})
+    created(api, namespace, "kept")
+    assert read(api, namespace, "kept")["metadata"]["finalizers"] == [FINALIZER]
+    api.delete(operators.path(namespace, "kept"))
+    until(lambda: not api.exists(operators.path(namespace, "kept")), "the MiniCluster to be deleted")
 
 
 def documents() -> dict[str, dict[str, Any]]:

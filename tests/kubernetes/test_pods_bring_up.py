@@ -30,8 +30,10 @@ def test_the_command_runs_on_every_broker(live: Live) -> None:
     assert {f"mc-{rank}" for rank in range(4)} <= set(live.log(0).split())
 
 
-def test_flux_comes_from_a_view_that_is_mounted(live: Live) -> None:
+def test_flux_comes_from_a_view_that_is_mounted(live: Live, engine: str) -> None:
     """The application's image has neither Flux nor Python."""
+    if engine == node_images.REAL:
+        pytest.skip("real Flux runs at the path that it was built for, which is none of a view's")
     live.create({"image": node_images.PLAIN, "command": "hostname"}, flux=VIEW, tasks=2)
     assert live.ended()["exitCode"] == 0, live.logs()
     assert {"mc-0", "mc-1"} <= set(live.log(0).split())

@@ -27,9 +27,7 @@ SAYS = {
 }
 
 
-def written(
-    example: str, folder: Path, image: str = node_images.EMBEDDED, **container: Any
-) -> tuple[Path, str]:
+def written(example: str, folder: Path, image: str, **container: Any) -> tuple[Path, str]:
     """Write an example's documents with an image that the nodes have; return the file and the name."""
     documents = list(yaml.safe_load_all((EXAMPLES / example / "minicluster.yaml").read_text()))
     cluster = next(each for each in documents if each["kind"] == "MiniCluster")
@@ -44,9 +42,9 @@ def written(
 
 @pytest.mark.parametrize("example", SAYS)
 def test_an_example_runs(
-    nodes_operator: Operator, nodes: ControlPlane, space: str, tmp_path: Path, example: str
+    nodes_operator: Operator, nodes: ControlPlane, space: str, engine: str, tmp_path: Path, example: str
 ) -> None:
-    file, name = written(example, tmp_path)
+    file, name = written(example, tmp_path, engine)
     minicluster = CommandLine(nodes.kubeconfig, space)
     done = minicluster("up", file, "--wait")
     log = minicluster("logs", name, "--rank", 0).stdout
@@ -55,16 +53,17 @@ def test_an_example_runs(
         assert line in log
 
 
-def lammps(nodes: ControlPlane, space: str, folder: Path, **container: Any) -> Live:
+def lammps(nodes: ControlPlane, space: str, folder: Path, engine: str, **container: Any) -> Live:
     """Begin the ReaxFF example: four MPI ranks."""
-    file, name = written("lammps-reaxff", folder, node_images.LAMMPS, **container)
+    image = node_images.LAMMPS if engine == node_images.EMBEDDED else engine
+    file, name = written("lammps-reaxff", folder, image, **container)
     done = CommandLine(nodes.kubeconfig, space)("up", file, "--no-wait")
     assert done.returncode == 0, done.stderr
     return Live(nodes.api, space, name)
 
 
 def test_lammps_runs_across_four_nodes(
-    nodes_operator: Operator, nodes: ControlPlane, space: str, tmp_path: Path
+    nodes_operator: Operator, nodes: ControlPlane, space: str, engine: str, tmp_path: Path
 ) -> None:
     """One MPI rank a pod; the ranks' own TCP connections go from pod to pod."""
     seen: set[tuple[str, str]] = set()
@@ -72,7 +71,7 @@ def test_lammps_runs_across_four_nodes(
     watcher = threading.Thread(target=watch, args=(nodes.nodes, seen, stop))
     watcher.start()
     try:
-        live = lammps(nodes, space, tmp_path)
+        live = lammps(nodes, space, tmp_path, engine)
         status = live.ended()
     finally:
         stop.set()
@@ -115,10 +114,10 @@ def address(text: str) -> str:
 
 
 def test_lammps_that_fails_ends_with_its_code_everywhere(
-    nodes_operator: Operator, nodes: ControlPlane, space: str, tmp_path: Path
+    nodes_operator: Operator, nodes: ControlPlane, space: str, engine: str, tmp_path: Path
 ) -> None:
     """The container's, the Job's, the status's; and that of whoever waits."""
-    live = lammps(nodes, space, tmp_path, command="lmp -log none -in absent.in")
+    live = lammps(nodes, space, tmp_path, engine, command="lmp -log none -in absent.in")
     status = live.ended()
     code = status["exitCode"]
     assert code != 0
@@ -132,10 +131,10 @@ def test_lammps_that_fails_ends_with_its_code_everywhere(
 
 
 def test_the_interactive_example_takes_work(
-    nodes_operator: Operator, nodes: ControlPlane, space: str, tmp_path: Path
+    nodes_operator: Operator, nodes: ControlPlane, space: str, engine: str, tmp_path: Path
 ) -> None:
     """Submitted from outside of the cluster, attached to, listed, and taken down."""
-    file, name = written("interactive", tmp_path)
+    file, name = written("interactive", tmp_path, engine)
     minicluster = CommandLine(nodes.kubeconfig, space)
     assert minicluster("up", file, "--wait").returncode == 0
     job = minicluster("submit", name, "-n", 2, "-N", 2, "--", "hostname").stdout.strip()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicluster.local import documents, pod_policy, processes, saving, state_directory, volumes
+from minicluster.local import documents, pod_policy, processes, state_directory, volumes
 from minicluster.local.errors import SizeRefused, StateDirectoryError, UsageProblem
 from minicluster.local.output import CommandErrors, Log, last_lines
 from minicluster.local.pod_policy import PodPolicy, Verdict, back_off
@@ -225,16 +225,6 @@ def test_a_log_stays_bounded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     log.close()
     assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 250
     assert last_lines(tmp_path / "x.log")[-1:] in (["line 99"], [])
-
-
-@pytest.mark.parametrize(
-    "content", [b"", b"SQLite format 3\0 and rubbish", b"no archive"], ids=["empty", "half", "other"]
-)
-def test_a_dump_that_is_not_whole_is_noticed(tmp_path: Path, content: bytes) -> None:
-    dump = tmp_path / "x.tar"
-    dump.write_bytes(content)
-    with pytest.raises(saving.SaveFailed, match="the dump is not whole; nothing was ended"):
-        saving.check(dump)
 
 
 def test_a_process_is_told_apart_from_a_later_one_of_its_id() -> None:

@@ -38,7 +38,8 @@ def run_pod(store: Store, namespace: str, name: str, index: int) -> None:
 def end_pod(store: Store, namespace: str, name: str, index: int, code: int, message: str = "") -> None:
     """End the runner of a Job's pod with a code, and a termination message."""
     place = _place(store, namespace, name, index)
-    state = {"terminated": {"exitCode": code, "reason": "Error" if code else "Completed", "message": message}}
+    how = {"reason": "Error" if code else "Completed", "finishedAt": store.time()}
+    state = {"terminated": {"exitCode": code, "message": message, **how}}
     ended = [{"name": _runner(store, place), "ready": False, "state": state}]
     phase = "Failed" if code else "Succeeded"
     store.patch(place, {"status": {"phase": phase, "containerStatuses": ended}}, KUBELET, "status")

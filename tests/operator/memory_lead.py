@@ -1,24 +1,36 @@
 """A model of one MiniCluster's instance, as far as an operator sees it through the lead's door.
 
 A broker has joined once its pod runs. A rank that is not drained can get jobs; it has them until they end, or
-until its pod goes. With the lead's pod everything is forgotten.
+until its pod goes. With the lead's pod everything is forgotten, unless it was saved.
 """
 
+import json
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Literal
 
 from broker_config import idset
-from minicluster.plan import BrokerReport, Order
+from minicluster.plan import BrokerReport, Order, Restarted, SaveProgress
 from minicluster.plan.shrinking import SHRINKING
+from tests.operator import memory_jobs
 from tests.operator.memory_jobs import index_of
 from tests.operator.memory_store import Store
 from tests.operator.virtual_time import now
 
 RANK_OF_LEAD = 0
+REPLACED = 75
+BACK_OFF = 10.0
+"""Seconds before the Job controller replaces a pod that has failed."""
+BEGIN = datetime(2026, 3, 14, 15, 9, 26, tzinfo=UTC)
 
 
 @dataclass(slots=True)
 class Lead:
-    """The instance. `deaf`: its door does not answer. `lost` are ranks whose jobs went with their pods."""
+    """The instance. `deaf`: its door does not answer. `lost` are ranks whose jobs went with their pods.
+
+    A save waits for jobs, writes, and ends the lead; one that is `broken` fails instead, one that `hangs`
+    never ends. `abrupt` are the times at which a lead was gone that had not saved, `saves` counts the others.
+    """
 
     store: Store
     deaf: bool = False
@@ -27,7 +39,15 @@ class Lead:
     since: dict[int, float] = field(default_factory=dict)
     lost: list[int] = field(default_factory=list)
     told: list[Order] = field(default_factory=list)
+    saving: SaveProgress | None = None
+    broken: bool = False
+    hangs: bool = False
+    saves: int = 0
+    abrupt: list[float] = field(default_factory=list)
+    copies: dict[int, tuple[str, str]] = field(default_factory=dict)
+    ended: float = -BACK_OFF
     _pods: dict[int, str] = field(default_factory=dict)
+    _saved: str = ""
 
     def look(self) -> None:
         """Take in which pods run: what went with the others is lost."""
@@ -37,6 +57,9 @@ class Lead:
             if pod["status"]["phase"] == "Running"
         }
         if pods.get(RANK_OF_LEAD) != self._pods.get(RANK_OF_LEAD):
+            if RANK_OF_LEAD in self._pods and self._pods[RANK_OF_LEAD] != self._saved:
+                self.abrupt.append(now())
+            self.saving = None
             self.busy.clear()
             self.drained.clear()
             self.since.clear()
@@ -48,26 +71,77 @@ class Lead:
     def work(self, rank: int) -> None:
         """Have a job start on a rank, if it may."""
         self.look()
-        if rank in self._pods and RANK_OF_LEAD in self._pods and rank not in self.drained:
+        free = rank in self._pods and rank not in self.drained and not self._is_saving
+        if free and RANK_OF_LEAD in self._pods:
             self.busy.add(rank)
 
     def finish(self, rank: int) -> None:
         """Have the jobs on a rank end."""
         self.busy.discard(rank)
 
-    def order(self, orders: tuple[Order, ...]) -> None:
-        """Do as the operator says, unless the door does not answer."""
+    def order(self, orders: tuple[Order, ...]) -> Restarted | None:
+        """Do as the operator says, unless the door does not answer; return the answer about jobs."""
         self.look()
+        answer = None
         if self.deaf or RANK_OF_LEAD not in self._pods:
-            return
+            return None
         for order in orders:
             self.told.append(order)
+            if order.action == "save" and not self._is_saving:
+                self._enter("waiting")
+            elif order.action == "restart":
+                answer = self._restart(order)
             for rank in idset.decode(order.ranks):
                 if order.action == "drain" and rank not in self.drained:
                     self.drained[rank] = order.reason
                     self.since[rank] = now()
                 elif order.action == "undrain":
                     self.drained.pop(rank, None)
+                    self.copies.pop(rank, None)
+        return answer
+
+    def advance(self) -> None:
+        """Have a save go one step on; in the end the lead is gone."""
+        self.look()
+        if self.saving is None or self.hangs:
+            return
+        if self.saving.phase == "waiting" and not self.busy:
+            self._enter("writing")
+        elif self.saving.phase == "writing" and self.broken:
+            self._enter("failed", "no space left on device")
+        elif self.saving.phase == "writing":
+            self._save()
+
+    @property
+    def may_be_replaced(self) -> bool:
+        """Whether the Job controller makes another pod for a lead that has ended."""
+        return now() - self.ended >= BACK_OFF
+
+    @property
+    def _is_saving(self) -> bool:
+        return self.saving is not None and self.saving.phase != "failed"
+
+    def _enter(self, phase: Literal["waiting", "writing", "failed"], error: str = "") -> None:
+        at = BEGIN + timedelta(seconds=now())
+        self.saving = SaveProgress(phase, at.isoformat(), len(self.busy), error, at)
+
+    def _save(self) -> None:
+        """Write the dump, and end with what was saved as the last words."""
+        pod = next(each for each in self.store.find("Pod") if each["metadata"]["uid"] == self._pods[0])
+        about, job = pod["metadata"], pod["metadata"]["labels"][memory_jobs.LABEL_JOB]
+        self._saved, self.ended = self._pods[RANK_OF_LEAD], now()
+        self.saves += 1
+        words = json.dumps({"saved": "/archive/mc.tgz", "bytes": 100 + self.saves, "jobs": 2})
+        memory_jobs.end_pod(self.store, about["namespace"], job, RANK_OF_LEAD, REPLACED, words)
+        self.look()
+
+    def _restart(self, order: Order) -> Restarted:
+        """Start the jobs of ranks again elsewhere; those that were are named again."""
+        ranks = idset.decode(order.ranks)
+        for rank in self.busy & set(ranks):
+            self.copies[rank] = (f"ƒold{rank}", f"ƒnew{rank}")
+        self.busy -= set(ranks)
+        return Restarted(order, tuple(self.copies[rank] for rank in ranks if rank in self.copies))
 
     def report(self) -> BrokerReport:
         """Return what the lead says now."""
@@ -79,4 +153,5 @@ class Lead:
             shrunk=idset.encode(ours),
             busy=idset.encode(self.busy),
             running=True,
+            saving=self.saving,
         )

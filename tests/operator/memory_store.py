@@ -222,10 +222,11 @@ class Store:
         if old is not None:
             new = {**new, "metadata": {**new["metadata"], **_kept(old)}}
             _check_fixed(place, old, new)
+            _check_finalizers(place, old, new)
             if held == self._held[place] and new == old:
                 return old
         metadata = new["metadata"]
-        if old is not None and place.kind in HAVE_GENERATION and old.get("spec") != new.get("spec"):
+        if old is not None and place.kind in HAVE_GENERATION and _is_changed(old, new):
             metadata["generation"] += 1
         self._held[place] = held
         metadata["managedFields"] = [_entry(new, hold, held[hold]) for hold in sorted(held, key=_rank)]
@@ -331,6 +332,20 @@ def _check_fixed(place: Place, old: Object, new: Object) -> None:
     if fixed:
         wrong = ", ".join(f"{name}: Invalid value: field is immutable" for name in fixed)
         raise ApiError(422, "Invalid", f"{place.named} is invalid: {wrong}")
+
+
+def _is_changed(old: Object, new: Object) -> bool:
+    """Whether it is another generation: another document, or one that is to go."""
+    begins = "deletionTimestamp" in new["metadata"] and "deletionTimestamp" not in old["metadata"]
+    return begins or old.get("spec") != new.get("spec")
+
+
+def _check_finalizers(place: Place, old: Object, new: Object) -> None:
+    """Raise where something is to be waited for after all, once a deletion has begun."""
+    before, after = (each["metadata"].get("finalizers") or () for each in (old, new))
+    if "deletionTimestamp" in old["metadata"] and set(after) - set(before):
+        why = "no new finalizers can be added if the object is being deleted"
+        raise ApiError(422, "Invalid", f"{place.named} is invalid: metadata.finalizers: Forbidden: {why}")
 
 
 def _rank(hold: Hold) -> tuple[str, ...]:

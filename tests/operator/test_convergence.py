@@ -41,6 +41,7 @@ CASES = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.timeout(900)
 @settings(max_examples=2500)
 @given(CASES)
 def test_whatever_goes_wrong_it_ends_the_same(case: dict[str, Any]) -> None:

@@ -1,13 +1,19 @@
 """What a lead is to be told gets to it, and what it said before does not count any more."""
 
 import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from minicluster.plan import Order
+from minicluster.kubernetes import doors
+from minicluster.kubernetes.cache import Heard
+from minicluster.plan import BrokerReport, Order, Restarted, SaveProgress
 from tests.operator.door_server import sending
 from tests.operator.listening import NAME, in_loop, listening, until
+
+NOW = datetime(2026, 3, 14, 15, 9, 26, tzinfo=UTC)
 
 
 class TestOrders:
@@ -58,3 +64,43 @@ class TestOrders:
         async with listening(tmp_path) as (here, _):
             here.doors.order(NAME, (self.DRAIN,))
             assert (here.doors._telling, here.doors._listening) == (set(), {})
+
+    @in_loop
+    async def test_a_save_is_accepted(self, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+        """It goes on after the answer (202)."""
+        sent = b"HTTP/1.1 202 Accepted\r\nContent-Length: 2\r\n\r\n{}"
+        async with listening(tmp_path, sending(sent)) as (here, door):
+            here.pod()
+            here.doors.order(NAME, (Order("save", seconds=45, generation=3),))
+            await until(lambda: not here.doors._telling)
+        (order,) = ((head, json.loads(body)) for head, _, body in door.requests if head.startswith("POST"))
+        assert order == ("POST /v1/save HTTP/1.1", {"timeout": 45})
+        assert [each for each in caplog.messages if "told" in each] == []
+
+    @in_loop
+    async def test_which_jobs_were_restarted_is_known(self, tmp_path: Path) -> None:
+        answer = b'{"restarted": [["f2a", "f3b"]], "lost": []}'
+        sent = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(answer), answer)
+        order = Order("restart", "2-3", generation=3)
+        async with listening(tmp_path, sending(sent)) as (here, door):
+            here.pod()
+            here.doors.order(NAME, (order,))
+            await until(lambda: here.cache.answers)
+            assert here.cache.answers == {NAME: Restarted(order, (("ƒ2a", "ƒ3b"),))}
+            (body,) = (json.loads(body) for head, _, body in door.requests if head.startswith("POST"))
+            assert body == {"ranks": "2-3"}
+            here.pod("mc-0-y", phase="Pending")
+            assert here.cache.answers == {}  # that was another instance
+
+
+def test_since_when_a_save_has_failed_is_by_the_operators_clock() -> None:
+    """Nodes may have other times; the same failure told again is no other one."""
+    told = SaveProgress("failed", "1970-01-01T00:00:00Z", error="full")
+    first = doors._dated(Heard(BrokerReport("0", saving=told)), None, NOW)
+    assert first == Heard(BrokerReport("0", saving=replace(told, since=NOW)))
+    assert first is not None
+    later = doors._dated(Heard(BrokerReport("0-1", saving=told)), first.report, NOW + timedelta(minutes=1))
+    assert later == Heard(BrokerReport("0-1", saving=replace(told, since=NOW)))
+    another = replace(told, told="1970-01-01T00:01:00Z")
+    again = doors._dated(Heard(BrokerReport("0", saving=another)), first.report, NOW + timedelta(minutes=1))
+    assert again == Heard(BrokerReport("0", saving=replace(another, since=NOW + timedelta(minutes=1))))

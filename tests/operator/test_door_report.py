@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from broker_config import idset
 from minicluster.kubernetes import door_report
 from minicluster.kubernetes.errors import DoorError
-from minicluster.plan import BrokerReport
+from minicluster.plan import BrokerReport, Order, Restarted, SaveProgress
 
 PODS = 10
 GOOD: dict[str, Any] = {"size": 8, "running": True, "online": "0,1,2"}
@@ -153,3 +153,45 @@ def test_ranks_are_those_that_were_said(online: frozenset[int], shrunk: frozense
     report = door_report.parse(json.dumps(said).encode(), pods)
     expected = [idset.encode(rank for rank in ranks if rank < pods) for ranks in (online, shrunk)]
     assert [report.online, report.shrunk] == expected
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        pytest.param(None, None, id="none"),
+        pytest.param(
+            {"phase": "waiting", "since": "s", "waiting_for": 3},
+            SaveProgress("waiting", "s", 3),
+            id="waiting",
+        ),
+        pytest.param({"phase": "writing", "since": "s"}, SaveProgress("writing", "s"), id="writing"),
+        pytest.param(
+            {"phase": "failed", "since": "s", "error": "no\nspace"},
+            SaveProgress("failed", "s", error="no space"),
+            id="failed",
+        ),
+        pytest.param({"phase": "dancing", "since": "s"}, None, id="a phase of a later release"),
+        pytest.param({"phase": "waiting", "waiting_for": -1}, SaveProgress("waiting"), id="no count"),
+    ],
+)
+def test_how_far_a_save_is(said: Any, expected: SaveProgress | None) -> None:
+    assert parse(saving=said).saving == expected
+
+
+def test_a_save_that_makes_no_sense() -> None:
+    with pytest.raises(DoorError, match="saving is no object"):
+        parse(saving="soon")
+
+
+def test_which_jobs_were_started_again() -> None:
+    order = Order("restart", "2-3", generation=7)
+    text = json.dumps({"restarted": [["f2a", "f3b"]], "lost": [["f4c", "why"]]})
+    assert door_report.restarted(text, order) == Restarted(order, (("ƒ2a", "ƒ3b"),), (("ƒ4c", "why"),))
+    with pytest.raises(DoorError, match="no JSON"):
+        door_report.restarted("cut", order)
+    with pytest.raises(DoorError, match="no object"):
+        door_report.restarted("[]", order)
+
+
+def test_which_jobs_are_kept_for_a_larger_instance() -> None:
+    assert parse(kept=["f2a: needs 4 nodes"]).kept == ("ƒ2a: needs 4 nodes",)

@@ -174,6 +174,7 @@ async def play(schedule: Sequence[Step]) -> tuple[Object, list[Order], Object]:
         return job["spec"], list(here.lead.told), status
 
 
+@pytest.mark.timeout(900)
 @settings(max_examples=600)
 @given(SCHEDULES)
 @example([("size", 2), ("quiet second",), ("size", 4), ("begin", 3), ("size", 2), ("live", 2.0)])
@@ -206,19 +207,30 @@ def test_ranks_that_come_back_get_jobs_again() -> None:
     assert told == [("drain", "2-3"), ("undrain", "2-3")]
 
 
-@pytest.mark.parametrize("seconds", [30.0, 61.0])
-def test_how_long_a_job_is_waited_for(seconds: float) -> None:
-    async def work() -> tuple[int, str]:
-        async with world() as here:
-            cluster = Cluster(here)
-            await cluster.begin()
-            here.lead.work(3)
-            cluster.resize(3)
-            await cluster.pass_on()
-            await cluster.pass_on()
-            await here.live(seconds)
-            job: Object = here.store.objects[JOB]
-            (found,) = (each for each in here.status["conditions"] if each["type"] == "Resizing")
-            return job["spec"]["parallelism"], found["reason"]
+async def outlive(seconds: float, *, deaf: bool) -> tuple[int, str]:
+    """Have a job that does not end on a rank that is to leave; return the pods then, and what is said."""
+    async with world() as here:
+        cluster = Cluster(here)
+        await cluster.begin()
+        here.lead.work(3)
+        cluster.resize(3)
+        await cluster.pass_on()
+        await cluster.pass_on()
+        cluster.deafen(deaf)
+        here.report()
+        await here.live(seconds)
+        job: Object = here.store.objects[JOB]
+        (found,) = (each for each in here.status["conditions"] if each["type"] == "Resizing")
+        return job["spec"]["parallelism"], found["reason"]
 
-    assert run(work()) == ((4, "Draining") if seconds < PATIENCE else (3, "DrainTimedOut"))
+
+@pytest.mark.parametrize(
+    ("seconds", "deaf", "expected"),
+    [
+        pytest.param(30.0, False, (4, "Draining"), id="as long as the document says"),
+        pytest.param(62.0, False, (3, "JobsRestarted"), id="then it is started again elsewhere"),
+        pytest.param(62.0, True, (3, "DrainTimedOut"), id="unless the lead cannot be told"),
+    ],
+)
+def test_how_long_a_job_is_waited_for(seconds: float, deaf: bool, expected: tuple[int, str]) -> None:
+    assert run(outlive(seconds, deaf=deaf)) == expected

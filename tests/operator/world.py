@@ -10,7 +10,7 @@ import itertools
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from broker_config import curve
@@ -28,17 +28,18 @@ from minicluster.plan.constants import KIND
 from tests.operator import memory_jobs
 from tests.operator.field_sets import Object
 from tests.operator.memory_api import Crash, Faults, MemoryApi, Request, event_of
-from tests.operator.memory_lead import Lead
+from tests.operator.memory_lead import BEGIN, Lead
 from tests.operator.memory_store import Place, Store
 from tests.operator.virtual_time import now
 
 NAMESPACE = "science"
 NAME = "mc"
 PLACE = Place(KIND, NAMESPACE, NAME)
-BEGIN = datetime(2026, 3, 14, 15, 9, 26, tzinfo=UTC)
 PATIENT = 200.0  # seconds: longer than any retry waits
 KINDS = (KIND, *(each.resource.kind for each in selections(())))
-KEYS = [FreshKeys(curve.generate(), DoorKeys("certificate", "key", "token")) for _ in range(8)]
+KEYS = [
+    FreshKeys(curve.generate(), DoorKeys("certificate", "key", "token", "metrics token")) for _ in range(8)
+]
 TIMES = {"lastTransitionTime", "startTime", "completionTime"}
 
 FAULTS: dict[str, BaseException] = {
@@ -224,7 +225,9 @@ class World:
         """Have the lead told what the operator says, and then listened to anew: what it said is forgotten."""
         if self.operator.cache.hear(name, None):
             self.operator.controller.changed(name)
-        self.lead.order(orders)
+        answer = self.lead.order(orders)
+        if answer is not None and not self.operator.crashed:
+            self.operator.cache.answers[name] = answer
         asyncio.get_running_loop().call_later(0.2, self.report)
 
     def _take(self, kind: str, type_: str, item: Object) -> None:

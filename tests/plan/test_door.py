@@ -12,7 +12,7 @@ from minicluster.flux_modules import packing
 from minicluster.plan import DoorKeys, FreshKeys, KeysNeededError, Observed, Site, plan, render
 
 SITE = Site(door=True)
-DOOR = DoorKeys("the certificate", "the key", "the token")
+DOOR = DoorKeys("the certificate", "the key", "the token", "the metrics token")
 KEYS = FreshKeys(curve.generate(), DOOR)
 
 
@@ -28,6 +28,7 @@ def test_its_keys_are_in_the_secret(make, now):
         "door.crt": "the certificate",
         "door.key": "the key",
         "door.token": "the token",
+        "metrics.token": "the metrics token",
     }
 
 
@@ -80,5 +81,5 @@ def test_the_documents_own_certificate_does_not_open_it(make, now):
 
 def test_rendered_they_are_left_out(make):
     secret = next(each for each in render(make(), SITE) if each["kind"] == "Secret")
-    assert set(secret["stringData"]) == {"curve.cert", "door.crt", "door.key", "door.token"}
+    assert set(secret["stringData"]) == {"curve.cert", "door.crt", "door.key", "door.token", "metrics.token"}
     assert set(secret["stringData"].values()) == {"(redacted: --with-secrets shows it)"}

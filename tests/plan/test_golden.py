@@ -35,4 +35,5 @@ def _without_scripts(item):
     """Scripts have golden files where they are made, in tests/broker_config."""
     if item["kind"] != "ConfigMap":
         return item
-    return {**item, "data": {name: text if name in KEPT else "…" for name, text in item["data"].items()}}
+    shown = {**item, "data": {name: text if name in KEPT else "…" for name, text in item["data"].items()}}
+    return shown | ({"binaryData": dict.fromkeys(item["binaryData"], "…")} if "binaryData" in item else {})

@@ -34,6 +34,11 @@ WAITING = [
         id="on the way",
     ),
     pytest.param(
+        (pod(1), pod(2), PodReport(3, "Failed", scheduled=True, exit_code=75, refusal="cannot read R")),
+        "1-2 (its pod runs, it has not joined), 3 (its pod has ended with exit code 75: cannot read R)",
+        id="cannot start",
+    ),
+    pytest.param(
         tuple(PodReport(rank, reason="Unschedulable", message="0/3 nodes") for rank in (1, 2, 3)),
         "1-3 (Unschedulable: 0/3 nodes)",
         id="those alike are named together",
@@ -88,6 +93,17 @@ def test_the_lead_says_why(make, keys, now, troubles, missing):
     running = tuple(pod(rank, address=f"10.0.0.{rank + 1}") for rank in range(4))
     seen = observed(BrokerReport("0", troubles=troubles), *running)
     assert ready(make, keys, now, seen)["message"].partition("missing: ")[2] == missing
+
+
+def test_a_pod_that_is_told_to_go_and_stays_is_named(make, keys, now):
+    """Nobody ends the pods of a node that died."""
+    seen = observed(
+        BrokerReport("0,2-3", troubles=("hpc-1: lost: lost connection",)), *pods(1), pod(1, leaving=True)
+    )
+    assert ready(make, keys, now, seen)["message"].endswith(
+        "1 (lost: lost connection; its pod was told to go, and is still there"
+        " (a node that died holds its pods))"
+    )
 
 
 def test_no_more_than_a_few_reasons_are_named(make, keys, now):
@@ -173,4 +189,4 @@ class TestWithoutNews:
         after = decide(make, keys, now, observed(None, *found, silence=silence), status=before)
         assert condition(after, "BrokersReady")["reason"] == "NotReported"
         assert after.status["readyBrokers"] == 0
-        assert condition(after, "Running")["reason"] in {"PodsRunning", "PodsStarting"}
+        assert condition(after, "Running")["reason"] in {"PodsRunning", "LeadLost"}

@@ -23,13 +23,15 @@ from minicluster.plan import (
     Order,
     Plan,
     PodReport,
+    Restarted,
     Site,
     plan,
 )
+from minicluster.plan.shrinking import RESTART_SECONDS
 from tests.plan.conftest import NOW, UID
 
 SITE = Site(door=True)
-KEYS = FreshKeys(curve.generate(), DoorKeys("certificate", "key", "token"))
+KEYS = FreshKeys(curve.generate(), DoorKeys("certificate", "key", "token", "metrics token"))
 LEAD = PodReport(0, "Running", scheduled=True)
 ALL = BrokerReport("0-3", running=True)
 DRAIN = Order("drain", "2-3", "minicluster: shrinking to 2")
@@ -56,6 +58,7 @@ class Life:
     def __init__(self, pods: int = 4, report: BrokerReport | None = ALL, **wanted: Any) -> None:
         self.pods, self.report, self.wanted = pods, report, wanted
         self.silence = ""
+        self.restarted: Restarted | None = None
         self.lead = LEAD
         self.others: tuple[PodReport, ...] = ()
         self.active = 0  # as many as there are to be
@@ -83,7 +86,8 @@ class Life:
         made = plan(cluster, Observed(), SITE, KEYS, now).objects
         keys = (ObjectKey(each["kind"], each["metadata"]["name"]) for each in made)
         objects = tuple(ObservedObject(key, UID) for key in keys)
-        observed = Observed(objects, job, (self.lead, *self.others), self.report, self.silence)
+        pods = (self.lead, *self.others)
+        observed = Observed(objects, job, pods, self.report, self.silence, restarted=self.restarted)
         decided = plan(cluster, observed, SITE, None, now)
         (self.job,) = (each for each in decided.objects if each["kind"] == "Job")
         self.pods = self.job["spec"]["parallelism"]
@@ -166,10 +170,13 @@ class TestWaiting:
 class TestTimeOver:
     @pytest.mark.parametrize("seconds", [0, 7, 60])
     def test_they_go_with_their_jobs(self, seconds: int) -> None:
-        life = Life(drainTimeoutSeconds=seconds)
-        life.resize(2) if seconds else None
-        life.report = replace(ALL, drained="2-3", shrunk="2-3", busy="0,2-3")
-        decided = life.reconcile(after(seconds)) if seconds else life.resize(2)
+        """Where the lead does not say in time that it has started these again elsewhere."""
+        busy = replace(ALL, drained="2-3", shrunk="2-3", busy="0,2-3")
+        life = Life(report=busy, drainTimeoutSeconds=seconds)
+        life.resize(2)
+        life.reconcile(after(seconds + 29))
+        assert life.pods == 4
+        decided = life.reconcile(after(seconds + 30))
         assert life.pods == 2
         text = (
             f"shrinking to 2 pods: after {seconds} s (spec.drainTimeoutSeconds) ranks 2-3 still had jobs,"
@@ -183,10 +190,10 @@ class TestTimeOver:
     def test_that_is_told_before_they_go(self) -> None:
         """Else nobody would ever say it, if the operator were stopped after it had written to the Job."""
         life = Life(drainTimeoutSeconds=0, report=replace(ALL, busy="3"))
-        life.size, life.generation = 2, 1
-        first = life.step()
+        life.resize(2)
+        first = life.step(after(30))
         assert (life.pods, life.resizing[0], first.again) == (4, "DrainTimedOut", 0.0)
-        life.step()
+        life.step(after(30))
         assert life.pods == 2
 
     def test_also_where_nobody_knows_what_runs_there(self) -> None:
@@ -211,12 +218,13 @@ class TestTimeOver:
     def test_it_is_told_until_they_are_gone(self) -> None:
         life = Life(drainTimeoutSeconds=0, report=replace(ALL, busy="3"))
         life.resize(2)
+        life.reconcile(after(30))
         told = life.resizing
         life.active = 3
-        decided = life.reconcile(after(1))
+        decided = life.reconcile(after(31))
         assert (life.resizing, decided.events) == (told, ())
         life.active = 2
-        life.reconcile(after(2))
+        life.reconcile(after(32))
         assert life.resizing[0] == "AtSize"
 
     def test_an_operator_that_was_started_again_goes_on_waiting(self) -> None:
@@ -225,6 +233,7 @@ class TestTimeOver:
         life.resize(2, after(0.5))
         life.report = None
         assert life.reconcile(after(20.5)).again == 39.5
+        life.silence = "the lead's door does not answer"
         life.reconcile(after(60))
         assert life.pods == 2
 
@@ -237,6 +246,76 @@ class TestTimeOver:
         life.resize(1, after(50))
         assert life.reconcile(after(60)).again == 50.0
         assert life.pods == 4
+
+
+class TestRestarting:
+    """What was waited for long enough is started again elsewhere, and told by its ids before the pods go."""
+
+    BUSY = replace(ALL, drained="2-3", shrunk="2-3", busy="0,3")
+    ORDER = Order("restart", "2-3", generation=1)
+    ANSWER = Restarted(ORDER, (("ƒa", "ƒb"), ("ƒc", "ƒd")), (("ƒe", "no copy"),))
+    WORDS = (
+        "shrinking to 2 pods: after 60 s (spec.drainTimeoutSeconds) jobs on ranks 2-3 could not finish;"
+        " started again: ƒa as ƒb, ƒc as ƒd; lost: ƒe (no copy)"
+    )
+
+    def late(self) -> Life:
+        """Have waited for as long as the document says."""
+        life = Life()
+        life.resize(2)
+        life.report = self.BUSY
+        return life
+
+    def test_the_lead_is_told(self) -> None:
+        life = self.late()
+        decided = life.step(after(60))
+        assert (life.pods, decided.orders, decided.again) == (4, (self.ORDER,), 2.0)
+        message = (
+            "shrinking to 2 pods: the jobs on rank 3 did not end in time, and are started again elsewhere"
+        )
+        assert life.resizing == ("Draining", message)
+
+    def test_while_nothing_is_heard_it_is_waited_for(self) -> None:
+        """After an order the lead is listened to anew."""
+        life = self.late()
+        life.report = None
+        decided = life.step(after(61))
+        assert (life.pods, decided.orders) == (4, ())
+
+    def test_its_answer_is_told_before_pods_go(self) -> None:
+        life = self.late()
+        life.step(after(60))
+        life.restarted = self.ANSWER
+        decided = life.step(after(61))
+        assert (life.pods, life.resizing, decided.again) == (4, ("JobsRestarted", self.WORDS), 0.0)
+        told = [(each.type, str(each.reason), each.message) for each in decided.events]
+        assert told == [("Warning", "JobsRestarted", self.WORDS)]
+        life.step(after(61))
+        assert life.pods == 2
+
+    @pytest.mark.parametrize(
+        "report", [None, BUSY, replace(BUSY, busy="0")], ids=["not heard", "busy", "idle"]
+    )
+    def test_once_told_they_go(self, report: BrokerReport | None) -> None:
+        """Also with an operator that was started again, and knows of no answer."""
+        life = self.late()
+        life.restarted = self.ANSWER
+        life.step(after(60))
+        life.restarted, life.report = None, report
+        decided = life.step(after(62))
+        assert (life.pods, life.resizing, decided.events) == (2, ("JobsRestarted", self.WORDS), ())
+
+    def test_also_where_they_had_ended_before_that_was_known(self) -> None:
+        life = self.late()
+        life.restarted, life.report = self.ANSWER, replace(self.BUSY, busy="")
+        life.step(after(61))
+        assert (life.pods, life.resizing[0]) == (4, "JobsRestarted")
+
+    def test_an_answer_to_an_order_of_before_does_not_count(self) -> None:
+        life = self.late()
+        life.restarted = replace(self.ANSWER, order=replace(self.ORDER, generation=0))
+        life.step(after(61))
+        assert life.resizing[0] == "Draining"
 
 
 class TestGrowing:
@@ -317,7 +396,7 @@ def test_no_more_pods_go_than_shall(pods: int, size: int, report: Any, seconds: 
     life.resize(size)
     life.reconcile(after(seconds))
     assert min(pods, size) <= life.pods <= max(pods, size)
-    assert life.pods == size or seconds < 60
+    assert life.pods == size or seconds < 60 + RESTART_SECONDS
 
 
 @given(st.integers(2, 6), st.integers(1, 5), reports, st.integers(0, 59))

@@ -50,6 +50,14 @@ class EmbeddedLink:
         with _as_ours():
             return self._client.rpc(topic, payload, timeout)
 
+    def submit(self, jobspec: JSON, urgency: int) -> int:
+        """Submit a jobspec as it is."""
+        request = {"jobspec": jobspec, "urgency": urgency, "flags": 0}
+        return int(self.rpc("job-ingest.submit", request, 10.0)["id"])
+
+    def sync(self) -> None:
+        """Do nothing: whatever is answered is durable."""
+
     def dispatch(self, timeout: float) -> None:
         """Wait for answers, for `wake`, or for `timeout` seconds."""
         awake, client = self._awake.fileno(), self._client.fileno()

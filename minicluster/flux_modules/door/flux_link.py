@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 
 import flux
 import flux.constants
+import flux.job
+import flux.kvs
 
 from minicluster.flux_modules.door.errors import BrokerGone, Refused
 
@@ -93,6 +95,24 @@ class FluxLink:
         except OSError as error:
             raise _ours(error) from error
         return answer
+
+    def submit(self, jobspec: JSON, urgency: int) -> int:
+        """Sign a jobspec and submit it as it is."""
+        future = None
+        try:
+            future = flux.job.submit_async(self._handle, json.dumps(jobspec), urgency=urgency)
+            return int(future.get_id())
+        except OSError as error:
+            words = future.error_string() if future is not None else ""
+            raise _ours(OSError(error.errno, words or error.strerror)) from error
+
+    def sync(self) -> None:
+        """Have the KVS make a checkpoint, which it does with a commit of any kind."""
+        try:
+            flux.kvs.put(self._handle, "minicluster.saved", int(time.time()))
+            flux.kvs.commit(self._handle, flux.constants.FLUX_KVS_SYNC)
+        except OSError as error:
+            raise _ours(error) from error
 
     def _watch(self) -> None:
         """Make what the reactor looks at: not before it runs, because watchers keep a handle for long."""

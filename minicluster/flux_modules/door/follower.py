@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from minicluster.flux_modules.door.board import Board
     from minicluster.flux_modules.door.link import JSON, Link
+    from minicluster.flux_modules.saving.notes import Notes
 
 POLL = 1.0
 """Seconds between two looks while somebody watches."""
@@ -39,12 +40,19 @@ class Follower(threading.Thread):
     """Looks through a link of its own, made by `connect` in this thread; `broke` is told why it broke."""
 
     def __init__(
-        self, board: Board, connect: Callable[[], Link], broke: Callable[[Exception], None], *, main_job: bool
+        self,
+        board: Board,
+        connect: Callable[[], Link],
+        broke: Callable[[Exception], None],
+        notes: Notes,
+        *,
+        main_job: bool,
     ) -> None:
         super().__init__(name="door-follower", daemon=True)
         self._board = board
         self._connect = connect
         self._broke = broke
+        self._notes = notes
         self._main_job = main_job
         self._link: Link | None = None
         self._wanted = threading.Event()
@@ -152,6 +160,8 @@ class Follower(threading.Thread):
             "jobid": f58plain(self._main) if self._main else "",
             "queue_policy": self._policy,
             "troubles": status.troubles(self._turned_away, _asked(link, "overlay.health"), self._hosts),
+            "saving": self._notes.saving(),
+            "kept": self._notes.kept(),
         }
         return {**seen, "online": self._online}  # it may have been pushed meanwhile
 

@@ -1,7 +1,8 @@
 """What the door serves: a table that others may add to.
 
-An operation gets the query and the body (both objects, perhaps empty) and returns one object, or an iterator
-of objects, each sent as a line of its own when it comes. It raises BadRequest, Refused or BrokerGone.
+An operation gets the query and the body (both objects, perhaps empty) and returns one object, an iterator of
+objects, each sent as a line of its own when it comes, Accepted, Text or Pieces. It raises BadRequest, Refused
+or BrokerGone.
 """
 
 from __future__ import annotations
@@ -9,17 +10,18 @@ from __future__ import annotations
 import errno
 from typing import TYPE_CHECKING
 
-from broker_config import idset
-from broker_config.errors import IdsetError
 from minicluster.flux_modules.door.errors import BadRequest, BrokerGone, Refused
+from minicluster.flux_modules.door.saving_orders import SavingOrders, ranks_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from minicluster.flux_modules.door.answers import Pieces, Text
     from minicluster.flux_modules.door.board import Board
-    from minicluster.flux_modules.door.link import JSON, Link
+    from minicluster.flux_modules.door.link import JSON, Accepted, Link
+    from minicluster.flux_modules.saving.notes import Notes
 
-    Answer = JSON | Iterator[JSON]
+    Answer = JSON | Iterator[JSON] | Accepted | Text | Pieces
     Operation = Callable[[Mapping[str, str], JSON], Answer]
     # path → HTTP method → operation
     Routes = Mapping[str, Mapping[str, Operation]]
@@ -28,13 +30,19 @@ TIMEOUT = 4.0
 """Seconds that the broker has for carrying an order out: the client waits for 5."""
 
 
-def routes(board: Board, connect: Callable[[], Link]) -> Routes:
-    """Return the door's own routes; `connect` gives a link of this thread's own."""
-    orders = Orders(board, connect)
+def routes(board: Board, connect: Callable[[], Link], notes: Notes, archive: str) -> Routes:
+    """Return the door's own routes; `connect` gives a link of this thread's own.
+
+    `notes` lead to the start script, `archive` is where it saves to (empty: nowhere).
+    """
+    saving = SavingOrders(board, connect, notes, archive)
+    orders = Orders(board, connect, saving.stay)
     return {
         "/v1/status": {"GET": lambda query, _body: _status(board, query)},
         "/v1/drain": {"POST": lambda _query, body: orders.drain(body)},
         "/v1/undrain": {"POST": lambda _query, body: orders.undrain(body)},
+        "/v1/restart": {"POST": lambda _query, body: saving.restart(body)},
+        "/v1/save": {"POST": lambda _query, body: saving.save(body)},
     }
 
 
@@ -53,21 +61,23 @@ def _status(board: Board, query: Mapping[str, str]) -> Answer:
 class Orders:
     """What changes the instance."""
 
-    def __init__(self, board: Board, connect: Callable[[], Link]) -> None:
+    def __init__(self, board: Board, connect: Callable[[], Link], stay: Callable[[str], None]) -> None:
         self._board = board
         self._connect = connect
+        self._stay = stay  # hears which ranks get jobs again
 
     def drain(self, body: JSON) -> JSON:
         """No new jobs for these ranks; one that is drained already keeps its reason."""
         reason = body.get("reason", "")
         if not isinstance(reason, str) or len(reason) > 1000 or not reason.isprintable():
             raise BadRequest("reason: a line of text of at most 1000 characters is right")
-        self._ask("resource.drain", {"targets": _ranks(body), "reason": reason, "mode": "update"})
+        self._ask("resource.drain", {"targets": ranks_of(body), "reason": reason, "mode": "update"})
         return {}
 
     def undrain(self, body: JSON) -> JSON:
         """Jobs again for these ranks; one that is not drained stays as it is."""
-        self._ask("resource.undrain", {"targets": _ranks(body), "mode": "update"})
+        self._stay(ranks_of(body))
+        self._ask("resource.undrain", {"targets": ranks_of(body), "mode": "update"})
         return {}
 
     def _ask(self, topic: str, payload: JSON) -> None:
@@ -81,16 +91,3 @@ class Orders:
         finally:
             link.close()
             self._board.look()  # also after a failure: what took too long may be done yet
-
-
-def _ranks(body: JSON) -> str:
-    text = body.get("ranks")
-    if not isinstance(text, str):
-        raise BadRequest('ranks: an idset such as "2-3" is right')
-    try:
-        ids = idset.decode(text)
-    except IdsetError as error:
-        raise BadRequest(f"ranks: {error}") from error
-    if not ids:
-        raise BadRequest("ranks: the idset is empty")
-    return idset.encode(ids)

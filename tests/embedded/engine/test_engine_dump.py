@@ -47,6 +47,39 @@ def test_a_restore_at_another_size_loses_nothing(kit: Any, tmp_path: Path, dumpe
     assert bench.submit() > max(ids.values())
 
 
+def test_jobs_that_do_not_fit_any_more_are_kept(kit: Any, tmp_path: Path) -> None:
+    """They wait, and say why; where they fit again, they run."""
+    for name in ("wide", "small", "again"):
+        (tmp_path / name).mkdir()
+    wide = kit.Bench(tmp_path / "wide", nodes=3)
+    wide.call("job-manager.queue-start", start=False)
+    job, after = wide.submit(nodes=3), wide.submit()
+    wide.call("content.dump", path=str(tmp_path / "first"))
+    small = kit.Bench(tmp_path / "small", nodes=2, restore=str(tmp_path / "first"))
+    small.call("job-manager.queue-start", start=True)
+    assert small.running() == [after]
+    reason = small.shown(job)["annotations"]["sched"]["reason_pending"]
+    assert any("is kept, it does not fit any more: " + reason in line for line in small.logged)
+    small.finish(after)
+    small.call("content.dump", path=str(tmp_path / "second"))
+    again = kit.Bench(tmp_path / "again", nodes=3, restore=str(tmp_path / "second"))
+    assert again.running() == [job]
+    for bench in (wide, small, again):
+        bench.engine.close()
+
+
+def test_whether_a_job_could_ever_run_is_told(bench: Any, kit: Any) -> None:
+    """In the words with which it would be ended."""
+    assert bench.call("feasibility.check", jobspec=kit.jobspec(nodes=2)) == {}
+    with pytest.raises(RpcError) as refusal:
+        bench.call("feasibility.check", jobspec=kit.jobspec(nodes=3))
+    assert refusal.value.errnum == errno.EINVAL
+    job = bench.submit(nodes=3)
+    assert ("exception", refusal.value.text) in [
+        (name, context.get("note")) for name, context in bench.log(job)
+    ]
+
+
 def test_job_data_that_is_there_is_never_restored_over(kit: Any, tmp_path: Path, dumped: Any) -> None:
     path, _ = dumped
     (tmp_path / "new").mkdir()

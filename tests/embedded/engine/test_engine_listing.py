@@ -393,6 +393,28 @@ def test_the_journal_has_each_event_once(bench: Any, full: bool) -> None:
     assert next(keys for _, name, keys in live if name == "alloc") == ["R", "events", "id"]
 
 
+@pytest.mark.parametrize("full", [True, False])
+def test_the_journal_begins_with_the_jobs_that_are_active(bench: Any, full: bool) -> None:
+    """With `full` with all jobs; `allow` chooses among the events, before the sentinel and after it."""
+    ended, active = bench.submit(), bench.submit()
+    bench.finish(ended)
+
+    async def scenario() -> list[Any]:
+        told = []
+        journal = bench.call("job-manager.events-journal", full=full, allow={"submit": 1, "clean": 1})
+        async for item in journal:
+            told += [(item["id"], event["name"]) for event in item["events"]]
+            if item["id"] == -1:
+                bench.finish(active)
+            if told[-1] == (active, "clean"):
+                break
+        await journal.aclose()
+        return told
+
+    past = [(ended, "submit"), (ended, "clean")] if full else []
+    assert asyncio.run(scenario()) == [*past, (active, "submit"), (active, "clean")]
+
+
 def test_a_listener_that_falls_behind_is_cut_off(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("minicluster.embedded.watchers.JOURNAL_LIMIT", 3)
 

@@ -12,7 +12,7 @@ role=${JOB_COMPLETION_INDEX:+follower}
 [ "$index" != 0 ] || role=lead
 archive=
 uri=local://$run/local
-broker='' starting='' nap='' signal='' caught='' killed='' leaving='' code=''
+broker='' starting='' nap='' signal='' caught='' killed='' leaving='' code='' ordered='' saved='' refusal='' fatal=''
 
 say() {
     printf 'minicluster[%s]: %s\n' "${index:-service}" "$*" >&2
@@ -24,6 +24,7 @@ warn() {
 
 die() {
     warn "$@"
+    fatal=$*
     exit 1
 }
 
@@ -51,22 +52,32 @@ find_flux() {
     die "no flux on PATH ($PATH): use an image with Flux, or enable the Flux view (flux.container.disable: false)"
 }
 
+# Which engine is on PATH.
+embedded() {
+    grep -q minicluster.embedded "$(command -v flux)"
+}
+
 # Ends this script as the Job's pod failure policy expects it. A follower is to be replaced (75), whatever
 # ended it, unless the lead ended the instance. A lead whose broker was killed, or that was told to go, is to be
 # replaced as well (137, 143); but its program cannot ask for that: its 75, 137 and 143 become 1. The true code
-# goes to the termination log.
+# goes to the termination log; of a lead that saved before its program ended, what it saved (and one that was ordered to
+# is to be replaced: 75); of any broker that cannot start, why.
 finish() {
     set +eu
     trap - EXIT
     trap '' TERM INT HUP
+    [ -z "$fatal" ] || refusal="{\"error\": \"$(printf '%s' "$fatal" | tr '\001-\037' ' ' | sed 's/[\\"]/\\&/g')\"}"
+    report=${MINICLUSTER_TERMINATION_LOG:-/dev/termination-log}
+    if [ "$role" != lead ] && [ -z "$refusal" ]; then
+        :
+    elif [ -n "${MINICLUSTER_TERMINATION_LOG-}" ] || [ -e "$report" ]; then
+        printf '%s\n' "${saved:-${refusal:-$1}}" 2>/dev/null >"$report" || warn "cannot write the exit code to $report"
+    fi
     if [ "$role" != lead ]; then
         [ "$1" = "$INSTANCE_ENDED" ] && exit 0
         exit 75
     fi
-    report=${MINICLUSTER_TERMINATION_LOG:-/dev/termination-log}
-    if [ -n "${MINICLUSTER_TERMINATION_LOG-}" ] || [ -e "$report" ]; then
-        printf '%s\n' "$1" 2>/dev/null >"$report" || warn "cannot write the exit code to $report"
-    fi
+    [ -z "$saved" ] || [ -z "$ordered" ] || exit 75
     [ -z "$signal$killed" ] || exit "$1"
     case $1 in 75 | 137 | 143) exit 1 ;; esac
     exit "$1"
@@ -77,7 +88,11 @@ on_signal() {
     signal=$1 caught=yes
     [ -z "$nap" ] || kill "$nap" 2>/dev/null
     if [ -n "$broker" ]; then
-        [ "$role" != lead ] || [ -n "$leaving" ] || leave
+        case $role$leaving in
+            *now) return ;; # who waits for jobs ends the broker next
+            leaddone) [ -z "$archive" ] || return ;; # a second SIGTERM would end Flux's dump
+            lead) leave ;;
+        esac
         kill -TERM "$broker" 2>/dev/null
     elif [ -z "$starting" ]; then
         exit $((128 + $1))
@@ -127,6 +142,17 @@ run_broker() {
     [ -z "$signal" ] || on_signal "$signal"
     await_broker
     broker=''
+    [ "$code" -eq 0 ] || [ -n "$signal$ordered" ] || [ -s "$run/exit-code" ] || check_flux
+}
+
+# A broker that failed may never have run: in an image with an older C library than Flux was built with, for example.
+check_flux() {
+    said=$(unset FLUX_URI; flux --version 2>&1 </dev/null) && return
+    hint=''
+    case $said in *GLIBC* | *"shared libraries"* | *"not found"*)
+        hint=" (is its C library, glibc, older than the one that Flux was built with?)" ;;
+    esac
+    die "flux cannot run in this image$hint: $(printf '%s\n' "$said" | head -n 1)"
 }
 
 # A trapped signal interrupts `wait`; then the broker's own code is still to come.
@@ -146,9 +172,11 @@ await_broker() {
 # for good (with 0), so they are sent off before; they start again and wait for the lead to return. The embedded
 # instance's lead tells them by itself.
 leave() {
-    leaving=yes
+    leaving=now
     export FLUX_URI="$uri"
-    if [ ! -s "$run/exit-code" ] && ! grep -q minicluster.embedded "$(command -v flux)"; then
+    # Else jobs that wait would be placed on those that go, and fail; a start with this state starts the queues.
+    embedded || flux queue stop --all >/dev/null 2>&1
+    if [ ! -s "$run/exit-code" ] && ! embedded; then
         for range in $(flux resource status -s online -no '{ranks}' 2>/dev/null | tr , ' '); do
             rank=${range%-*}
             while [ "$rank" -le "${range#*-}" ]; do
@@ -157,6 +185,7 @@ leave() {
             done
         done
     fi
+    leaving=done
 }
 
 pause() {
@@ -168,9 +197,13 @@ pause() {
 }
 
 lead() {
-    rm -f -- "$run/exit-code" "$run/main-started"
+    rm -f -- "$run/save" "$run/saving" "$run/settled" "$run/kept" "$run/restarted"
     restore=${MINICLUSTER_RESTORE-}
     MINICLUSTER_RESTORED=
+    if [ -e "$state/restoring" ]; then
+        say "an earlier start did not come to the end of its restore: it is begun anew"
+        rm -rf -- "$state"/*
+    fi
     if [ -n "$restore" ]; then
         [ -r "$restore" ] || die "cannot read $restore, which is to be restored"
     elif [ -n "$(ls -A -- "$state" 2>/dev/null)" ]; then
@@ -180,20 +213,18 @@ lead() {
     fi
     { mkdir -p -- "$state" && chmod 700 "$state"; } 2>/dev/null ||
         die "cannot make the state directory $state private to uid $(id -u): its volume must be writable by this user"
-    set --
     if [ -n "$restore" ]; then
-        if [ "$(head -c 15 -- "$restore")" = "SQLite format 3" ] && ! grep -q minicluster.embedded "$(command -v flux)"; then
-            die "$restore was written by the embedded instance, and flux-core is on PATH here: it cannot read it. Restore it where no Flux is installed"
-        fi
+        restorable
         say "restoring from $restore"
         MINICLUSTER_RESTORED=yes
-        set -- "$@" "-Scontent.restore=$restore"
     fi
-    export MINICLUSTER_RESTORED
-    run_broker "$@" sh "$config/start.sh" main
+    live
+    if [ -e "$state/restoring" ] && [ -z "$signal$ordered" ] && [ "$code" -gt 0 ] && [ "$code" -lt 128 ]; then
+        die "cannot restore from $restore: the broker ended with $code, see its messages above (has the volume of $state room enough?)"
+    fi
     if [ -s "$run/exit-code" ]; then
         read -r code <"$run/exit-code"
-        signal=''
+        signal='' saved=''
     elif [ -n "$signal" ]; then
         code=$((128 + signal))
     elif [ "$code" -gt 128 ] && [ -e "${uri#local://}" ]; then
@@ -201,6 +232,42 @@ lead() {
         warn "the lead's broker was killed (signal $((code - 128)))"
     fi
     exit "$code"
+}
+
+# One life of the lead's broker.
+live() {
+    rm -f -- "$run/exit-code" "$run/main-started"
+    set --
+    [ -z "$restore" ] || set -- "$@" "-Scontent.restore=$restore"
+    export MINICLUSTER_RESTORED
+    starter=''
+    if [ -n "$MINICLUSTER_RESTORED" ]; then
+        restored &
+        starter=$!
+    fi
+    run_broker "$@" sh "$config/start.sh" main
+    [ -z "$starter" ] || kill "$starter" 2>/dev/null
+}
+
+# Beside a broker that takes up jobs, until it has.
+restored() {
+    trap - EXIT TERM INT HUP USR1
+    export FLUX_URI="$uri"
+    until flux queue status >/dev/null 2>&1; do sleep 1; done
+    rm -f -- "$state/restoring"
+}
+
+start_queues() {
+    flux queue start --all >/dev/null || warn "cannot start the queues"
+}
+
+# A dump that cannot be restored must not be overwritten by the next one: so the instance does not start without it.
+restorable() {
+    if [ "$(head -c 15 -- "$restore")" = "SQLite format 3" ] && ! embedded; then
+        die "$restore was written by the embedded instance, and flux-core is on PATH here: it cannot read it. Restore it where no Flux is installed"
+    fi
+    # What was restored in part must not be taken for the instance's own state.
+    [ -n "$(ls -A -- "$state" 2>/dev/null)" ] || : >"$state/restoring"
 }
 
 follower() {
@@ -222,26 +289,39 @@ follower() {
 }
 
 # The main job carries an attribute, so that a restored instance knows it: then it is not submitted again.
-# One that was started again carries it as well: the newest is meant.
-restored_job() {
-    for id in $(flux jobs -a -c 0 -n -o '{id.dec}' | sort -rn); do
-        if flux job info "$id" jobspec | grep -q '"minicluster": *{"main": *true'; then
-            printf '%s\n' "$id"
-            return
-        fi
+# One that was started again carries it as well: the newest is meant, but no copy that was given up.
+#   main_job .               the main job
+#   main_job '"restart_of"'  the main job, if it was started again
+main_job() {
+    given_up=''
+    for entry in $(flux jobs -a -c 0 -n -o '{id.dec}:{result}' | sort -rn); do
+        flux job info "${entry%%:*}" jobspec | grep '"minicluster": *{[^}]*"main": *true' | grep -q -e "$1" || continue
+        case $entry in
+            *:CANCELED) given_up=${given_up:-${entry%%:*}} ;;
+            *) printf '%s\n' "${entry%%:*}"; return ;;
+        esac
     done
+    [ -z "$given_up" ] || printf '%s\n' "$given_up"
 }
 
 main() {
     job=''
     if [ -n "${MINICLUSTER_RESTORED-}" ]; then
-        flux queue start --all >/dev/null
-        job=$(restored_job)
+        rm -f -- "$state/restoring"
+        start_queues
+        job=$(main_job .)
     fi
     # A local run shows from this file that the bring-up is over.
     : >"$run/main-started"
     program
     code=$?
+    # Before a save, or where its broker leaves, the main job may be started again, under a new id.
+    while [ "$code" -ne 0 ] && again=$(main_job '"restart_of"') && [ "${again:-0}" -gt "${job:-0}" ]; do
+        job=$again
+        say "the main job was started again: attaching to it"
+        flux job attach "$job"
+        code=$?
+    done
     printf '%s\n' "$code" >"$run/exit-code"
     exit "$code"
 }
@@ -278,7 +358,7 @@ visit() {
         [ $# -gt 0 ] || set -- "$(command -v bash || command -v sh)"
         exec "$@"
     fi
-    if grep -q minicluster.embedded "$(command -v flux)"; then
+    if embedded; then
         exec flux minicluster-relay "$uri"
     fi
     exec flux python -c 'import sys

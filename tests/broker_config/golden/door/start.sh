@@ -12,7 +12,7 @@ role=${JOB_COMPLETION_INDEX:+follower}
 [ "$index" != 0 ] || role=lead
 archive=/data/state.tgz
 uri=local://$run/local
-broker='' starting='' nap='' signal='' caught='' killed='' leaving='' code=''
+broker='' starting='' nap='' signal='' caught='' killed='' leaving='' code='' ordered='' saved='' refusal='' fatal=''
 
 say() {
     printf 'minicluster[%s]: %s\n' "${index:-service}" "$*" >&2
@@ -24,6 +24,7 @@ warn() {
 
 die() {
     warn "$@"
+    fatal=$*
     exit 1
 }
 
@@ -51,22 +52,32 @@ find_flux() {
     die "no flux on PATH ($PATH): use an image with Flux, or enable the Flux view (flux.container.disable: false)"
 }
 
+# Which engine is on PATH.
+embedded() {
+    grep -q minicluster.embedded "$(command -v flux)"
+}
+
 # Ends this script as the Job's pod failure policy expects it. A follower is to be replaced (75), whatever
 # ended it, unless the lead ended the instance. A lead whose broker was killed, or that was told to go, is to be
 # replaced as well (137, 143); but its program cannot ask for that: its 75, 137 and 143 become 1. The true code
-# goes to the termination log.
+# goes to the termination log; of a lead that saved before its program ended, what it saved (and one that was ordered to
+# is to be replaced: 75); of any broker that cannot start, why.
 finish() {
     set +eu
     trap - EXIT
     trap '' TERM INT HUP
+    [ -z "$fatal" ] || refusal="{\"error\": \"$(printf '%s' "$fatal" | tr '\001-\037' ' ' | sed 's/[\\"]/\\&/g')\"}"
+    report=${MINICLUSTER_TERMINATION_LOG:-/dev/termination-log}
+    if [ "$role" != lead ] && [ -z "$refusal" ]; then
+        :
+    elif [ -n "${MINICLUSTER_TERMINATION_LOG-}" ] || [ -e "$report" ]; then
+        printf '%s\n' "${saved:-${refusal:-$1}}" 2>/dev/null >"$report" || warn "cannot write the exit code to $report"
+    fi
     if [ "$role" != lead ]; then
         [ "$1" = "$INSTANCE_ENDED" ] && exit 0
         exit 75
     fi
-    report=${MINICLUSTER_TERMINATION_LOG:-/dev/termination-log}
-    if [ -n "${MINICLUSTER_TERMINATION_LOG-}" ] || [ -e "$report" ]; then
-        printf '%s\n' "$1" 2>/dev/null >"$report" || warn "cannot write the exit code to $report"
-    fi
+    [ -z "$saved" ] || [ -z "$ordered" ] || exit 75
     [ -z "$signal$killed" ] || exit "$1"
     case $1 in 75 | 137 | 143) exit 1 ;; esac
     exit "$1"
@@ -77,7 +88,12 @@ on_signal() {
     signal=$1 caught=yes
     [ -z "$nap" ] || kill "$nap" 2>/dev/null
     if [ -n "$broker" ]; then
-        [ "$role" != lead ] || [ -n "$leaving" ] || leave
+        case $role$leaving in
+            *now) return ;; # who waits for jobs ends the broker next
+            leaddone) [ -z "$archive" ] || return ;; # a second SIGTERM would end Flux's dump
+            lead) leave ;;
+            follower) linger ;;
+        esac
         kill -TERM "$broker" 2>/dev/null
     elif [ -z "$starting" ]; then
         exit $((128 + $1))
@@ -93,6 +109,7 @@ prepare() {
     done
     { mkdir -p -- "$run" && chmod 700 "$run"; } 2>/dev/null ||
         die "cannot make $run private to uid $(id -u): mount an emptyDir there, or let MINICLUSTER_RUN name a directory of this user"
+    printf '%s\n' "$$" >"$run/pid"
     certificate
 }
 
@@ -127,6 +144,17 @@ run_broker() {
     [ -z "$signal" ] || on_signal "$signal"
     await_broker
     broker=''
+    [ "$code" -eq 0 ] || [ -n "$signal$ordered" ] || [ -s "$run/exit-code" ] || check_flux
+}
+
+# A broker that failed may never have run: in an image with an older C library than Flux was built with, for example.
+check_flux() {
+    said=$(unset FLUX_URI; flux --version 2>&1 </dev/null) && return
+    hint=''
+    case $said in *GLIBC* | *"shared libraries"* | *"not found"*)
+        hint=" (is its C library, glibc, older than the one that Flux was built with?)" ;;
+    esac
+    die "flux cannot run in this image$hint: $(printf '%s\n' "$said" | head -n 1)"
 }
 
 # A trapped signal interrupts `wait`; then the broker's own code is still to come.
@@ -146,10 +174,10 @@ await_broker() {
 # for good (with 0), so they are sent off before; they start again and wait for the lead to return. The embedded
 # instance's lead tells them by itself.
 leave() {
-    leaving=yes
+    leaving=now
     export FLUX_URI="$uri"
-    settle
-    if [ ! -s "$run/exit-code" ] && ! grep -q minicluster.embedded "$(command -v flux)"; then
+    settle || [ -z "$ordered" ] || return
+    if [ ! -s "$run/exit-code" ] && ! embedded; then
         for range in $(flux resource status -s online -no '{ranks}' 2>/dev/null | tr , ' '); do
             rank=${range%-*}
             while [ "$rank" -le "${range#*-}" ]; do
@@ -158,6 +186,19 @@ leave() {
             done
         done
     fi
+    leaving=done
+}
+
+# A follower that is told to go: what runs on it has as much time as before any save, as the lead may be told as well,
+# and waits for it then. The jobs' processes are the broker's children.
+linger() {
+    leaving=now
+    patience=$(($(now) + 6000))
+    while [ "$(now)" -lt "$patience" ] && kill -0 "$broker" 2>/dev/null; do
+        children=$(cat /proc/"$broker"/task/*/children 2>/dev/null)
+        [ -n "$children" ] || break
+        sleep 0.2
+    done
 }
 
 pause() {
@@ -168,29 +209,52 @@ pause() {
     [ -z "$signal" ] || exit $((128 + signal))
 }
 
-# Flux cancels what still runs when it shuts down; so nothing new starts, and what runs may finish.
-settle() {
-    say "saving to $archive: no job starts any more, running ones have 60 s"
-    flux queue stop --all >/dev/null || warn "cannot stop the queues"
-    flux queue idle --timeout=60s >/dev/null 2>&1 && return
-    for late in $(flux jobs -n -o '{id.dec}' --filter=running 2>/dev/null); do
-        if again=$(flux job info "$late" jobspec | renamed "$late" | flux job submit 2>/dev/null); then
-            warn "after 60 s (drainTimeoutSeconds) job $(flux job id --to=f58 "$late") still runs: it is started again after the restore, as $again"
-        else
-            warn "after 60 s (drainTimeoutSeconds) job $(flux job id --to=f58 "$late") still runs, and is lost"
-        fi
-    done
+# One step of saving, or of the start after it: minicluster/flux_modules/saving/command.py says which there are.
+saving() {
+    if embedded; then
+        flux minicluster-saving "$@"
+    else
+        flux python -c 'import sys
+sys.path.insert(0, sys.argv.pop(1))
+from minicluster.flux_modules.saving.flux_command import main
+sys.exit(main(sys.argv[1:]))' "$config/flux_modules.zip" "$@"
+    fi
 }
 
-# A jobspec (JSON) with the id that the job had before put into attributes.user.minicluster. In a text of the
-# jobspec each quote is escaped, so that only keys match.
-renamed() {
-    old="\"restart_of\": $1"
-    sed -e "s/\"minicluster\": *{ *}/\"minicluster\": {$old}/;t" \
-        -e "s/\"minicluster\": *{/\"minicluster\": {$old, /;t" \
-        -e "s/\"user\": *{ *}/\"user\": {\"minicluster\": {$old}}/;t" \
-        -e "s/\"user\": *{/\"user\": {\"minicluster\": {$old}, /;t" \
-        -e "s/\"attributes\": *{/\"attributes\": {\"user\": {\"minicluster\": {$old}}, /"
+# Flux cancels what still runs when it shuts down; so nothing new starts, and what runs may finish. That it was done
+# shows from a file: a signal that comes meanwhile may change the command's code, in some shells. An instance that
+# answers has taken up what it restores.
+settle() {
+    say "saving to $archive: no job starts any more, running ones have time to finish"
+    rm -f -- "$run/settled"
+    saving settle 60 "$archive"
+    [ -e "$run/settled" ] && rm -f -- "$state/restoring"
+}
+
+# The lead's door has written $run/save: save, then ask for a pod that goes on from it (75).
+on_order() {
+    caught=yes
+    if [ -z "$broker$starting" ]; then
+        rm -f -- "$run/save"
+    elif [ -n "$broker" ] && [ -z "$leaving" ]; then
+        ordered=yes
+        if ! leave; then
+            refused
+            [ -z "$signal" ] || on_signal "$signal"
+            return
+        fi
+        # A program that ended meanwhile ends the instance by itself.
+        [ -s "$run/exit-code" ] || kill -TERM "$broker" 2>/dev/null
+    fi
+}
+
+# What was ordered cannot be done, and the broker runs on.
+refused() {
+    warn "nothing was saved to $archive, what it held is kept; the instance goes on"
+    saving fail "nothing was saved to $archive: see the lead's log"
+    flux queue start --all >/dev/null || warn "cannot start the queues"
+    rm -f -- "$run/save"
+    ordered='' leaving=''
 }
 
 # Real Flux finds the lead's door by modprobe, which wants directories; a mounted ConfigMap has none. (The embedded
@@ -211,10 +275,16 @@ modules() {
 }
 
 lead() {
-    rm -f -- "$run/exit-code" "$run/main-started"
+    rm -f -- "$run/save" "$run/saving" "$run/settled" "$run/kept" "$run/restarted"
     modules
+    embedded || [ -r "$config/flux_modules.zip" ] ||
+        die "cannot read $config/flux_modules.zip, which saves real Flux's jobs: the MiniCluster's ConfigMap must hold it"
     restore=${MINICLUSTER_RESTORE-}
     MINICLUSTER_RESTORED=
+    if [ -e "$state/restoring" ]; then
+        say "an earlier start did not come to the end of its restore: it is begun anew"
+        rm -rf -- "$state"/*
+    fi
     if [ -n "$restore" ]; then
         [ -r "$restore" ] || die "cannot read $restore, which is to be restored"
     elif [ -n "$(ls -A -- "$state" 2>/dev/null)" ]; then
@@ -224,25 +294,24 @@ lead() {
     fi
     { mkdir -p -- "$state" && chmod 700 "$state"; } 2>/dev/null ||
         die "cannot make the state directory $state private to uid $(id -u): its volume must be writable by this user"
-    set --
     if [ -n "$restore" ]; then
-        if [ "$(head -c 15 -- "$restore")" = "SQLite format 3" ] && ! grep -q minicluster.embedded "$(command -v flux)"; then
-            die "$restore was written by the embedded instance, and flux-core is on PATH here: it cannot read it. Restore it where no Flux is installed"
-        fi
+        restorable
         say "restoring from $restore"
         MINICLUSTER_RESTORED=yes
-        set -- "$@" "-Scontent.restore=$restore"
     fi
     dump=$(dirname -- "$archive")/.saving.$(basename -- "$archive")
     mkdir -p -- "$(dirname -- "$archive")" || die "cannot make the directory of $archive (archive.path): its volume must be writable"
-    rm -f -- "$dump"
-    set -- "$@" "-Scontent.dump=$dump"
-    export MINICLUSTER_RESTORED
-    run_broker "$@" sh "$config/start.sh" main
-    keep_dump
+    live
+    if [ -e "$state/restoring" ] && [ -z "$signal$ordered" ] && [ "$code" -gt 0 ] && [ "$code" -lt 128 ]; then
+        die "cannot restore from $restore: the broker ended with $code, see its messages above (has the volume of $state room enough?)"
+    fi
+    while ! keep_dump; do
+        [ -n "$ordered" ] && [ -z "$signal" ] && [ ! -s "$run/exit-code" ] || break
+        go_on
+    done
     if [ -s "$run/exit-code" ]; then
         read -r code <"$run/exit-code"
-        signal=''
+        signal='' saved=''
     elif [ -n "$signal" ]; then
         code=$((128 + signal))
     elif [ "$code" -gt 128 ] && [ -e "${uri#local://}" ]; then
@@ -252,34 +321,81 @@ lead() {
     exit "$code"
 }
 
+# One life of the lead's broker.
+live() {
+    rm -f -- "$run/exit-code" "$run/main-started"
+    set --
+    [ -z "$restore" ] || set -- "$@" "-Scontent.restore=$restore"
+    rm -f -- "$dump"
+    set -- "$@" "-Scontent.dump=$dump"
+    export MINICLUSTER_RESTORED
+    starter=''
+    if [ -n "$MINICLUSTER_RESTORED" ]; then
+        restored &
+        starter=$!
+    fi
+    run_broker "$@" sh "$config/start.sh" main
+    [ -z "$starter" ] || kill "$starter" 2>/dev/null
+}
+
+# Beside a broker that takes up jobs, until it has.
+restored() {
+    trap - EXIT TERM INT HUP USR1
+    export FLUX_URI="$uri"
+    until flux queue status >/dev/null 2>&1; do sleep 1; done
+    rm -f -- "$state/restoring"
+}
+
+start_queues() {
+    saving resume || warn "cannot look for jobs that do not fit into this cluster: they may fail"
+    flux queue start --all >/dev/null || warn "cannot start the queues"
+}
+
+# A dump that cannot be restored must not be overwritten by the next one: so the instance does not start without it.
+restorable() {
+    refusal=$(saving check "$restore" "$state") || exit 1
+    # What was restored in part must not be taken for the instance's own state.
+    [ -n "$(ls -A -- "$state" 2>/dev/null)" ] || : >"$state/restoring"
+}
+
+# The dump that was ordered failed: the state directory still has every job, and the broker goes on from there.
+go_on() {
+    delay=1
+    while :; do
+        warn "the instance goes on from $state"
+        ordered='' leaving='' caught='' MINICLUSTER_RESTORED=yes
+        rm -f -- "$run/save"
+        if [ -e "$state/restoring" ]; then
+            rm -rf -- "$state"/*
+            : >"$state/restoring"
+        else
+            restore=''
+        fi
+        live
+        # One that ran before it ended, or was told to end, has ended as any other.
+        [ -z "$signal" ] && [ ! -e "$run/main-started" ] && [ "$code" -ne 0 ] || return 0
+        warn "the broker ended with $code before the instance ran; it is started again in $delay s"
+        pause "$delay"
+        delay=$((delay * 2))
+        [ "$delay" -le 15 ] || delay=15
+    done
+}
+
 # Flux ends with the command's code even where it could not write the dump: the older one is kept until a whole
 # one is there.
 keep_dump() {
-    if whole_dump; then
-        mv -f -- "$dump" "$archive" && say "saved to $archive"
+    starting=yes told='' # a signal waits for the end of this
+    # What is restored in part would be saved in part.
+    [ -e "$state/restoring" ] ||
+        told=$(saving keep "$dump" "$archive" )
+    starting=''
+    if [ -n "$told" ]; then
+        say "saved to $archive"
+        saved=$told
     else
         warn "nothing was saved to $archive, what it held is kept: see the broker's messages above"
         rm -f -- "$dump"
-    fi
-}
-
-# A dump that was cut short lacks its compressor's check sum, or tar's two last blocks of zeros. The embedded instance gives
-# a dump its name only when it is whole.
-whole_dump() {
-    [ -s "$dump" ] || return
-    [ "$(head -c 15 -- "$dump")" != "SQLite format 3" ] || return 0
-    case $archive in
-        *.tar) [ -z "$(tail -c 1024 -- "$dump" | tr -d '\000')" ]; return ;;
-        *gz) tester=gzip ;;
-        *.bz2) tester=bzip2 ;;
-        *.xz) tester=xz ;;
-        *.zst) tester=zstd ;;
-        *) tester='' ;;
-    esac
-    if [ -n "$tester" ] && command -v "$tester" >/dev/null; then
-        "$tester" -t <"$dump" >/dev/null 2>&1
-    else
-        warn "nobody here can tell whether the dump is whole: ${tester:-a name ending in .tar, gz, bz2, xz or zst} would be needed"
+        return 1
     fi
 }
 
@@ -302,26 +418,39 @@ follower() {
 }
 
 # The main job carries an attribute, so that a restored instance knows it: then it is not submitted again.
-# One that was started again carries it as well: the newest is meant.
-restored_job() {
-    for id in $(flux jobs -a -c 0 -n -o '{id.dec}' | sort -rn); do
-        if flux job info "$id" jobspec | grep -q '"minicluster": *{"main": *true'; then
-            printf '%s\n' "$id"
-            return
-        fi
+# One that was started again carries it as well: the newest is meant, but no copy that was given up.
+#   main_job .               the main job
+#   main_job '"restart_of"'  the main job, if it was started again
+main_job() {
+    given_up=''
+    for entry in $(flux jobs -a -c 0 -n -o '{id.dec}:{result}' | sort -rn); do
+        flux job info "${entry%%:*}" jobspec | grep '"minicluster": *{[^}]*"main": *true' | grep -q -e "$1" || continue
+        case $entry in
+            *:CANCELED) given_up=${given_up:-${entry%%:*}} ;;
+            *) printf '%s\n' "${entry%%:*}"; return ;;
+        esac
     done
+    [ -z "$given_up" ] || printf '%s\n' "$given_up"
 }
 
 main() {
     job=''
     if [ -n "${MINICLUSTER_RESTORED-}" ]; then
-        flux queue start --all >/dev/null
-        job=$(restored_job)
+        rm -f -- "$state/restoring"
+        start_queues
+        job=$(main_job .)
     fi
     # A local run shows from this file that the bring-up is over.
     : >"$run/main-started"
     program
     code=$?
+    # Before a save, or where its broker leaves, the main job may be started again, under a new id.
+    while [ "$code" -ne 0 ] && again=$(main_job '"restart_of"') && [ "${again:-0}" -gt "${job:-0}" ]; do
+        job=$again
+        say "the main job was started again: attaching to it"
+        flux job attach "$job"
+        code=$?
+    done
     printf '%s\n' "$code" >"$run/exit-code"
     settle
     exit "$code"
@@ -358,7 +487,7 @@ visit() {
         [ $# -gt 0 ] || set -- "$(command -v bash || command -v sh)"
         exec "$@"
     fi
-    if grep -q minicluster.embedded "$(command -v flux)"; then
+    if embedded; then
         exec flux minicluster-relay "$uri"
     fi
     exec flux python -c 'import sys
@@ -374,6 +503,7 @@ trap 'finish "$?"' EXIT
 trap 'on_signal 15' TERM
 trap 'on_signal 2' INT
 trap 'on_signal 1' HUP
+[ "$role" != lead ] || trap on_order USR1
 MINICLUSTER_CONFIG=$config MINICLUSTER_RUN=$run
 export MINICLUSTER_CONFIG MINICLUSTER_RUN
 PATH=$PATH:/mnt/flux/view/bin:/mnt/flux/bin

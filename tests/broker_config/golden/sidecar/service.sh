@@ -13,6 +13,7 @@ warn() {
 
 die() {
     warn "$@"
+    fatal=$*
     exit 1
 }
 

@@ -1,0 +1,118 @@
+"""Orders that move jobs: save the instance, restart what runs on some ranks."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+from typing import TYPE_CHECKING
+
+from broker_config import idset
+from broker_config.errors import IdsetError
+from minicluster.flux_modules.door.errors import BadRequest, BrokerGone, Refused
+from minicluster.flux_modules.door.link import Accepted
+from minicluster.flux_modules.saving import restarts
+from minicluster.flux_modules.saving.errors import NotAnswering
+from minicluster.flux_modules.saving.link_jobs import RUNNING, LinkJobs
+from minicluster.flux_modules.saving.settling import described
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from minicluster.flux_modules.door.board import Board
+    from minicluster.flux_modules.door.link import JSON, Link
+    from minicluster.flux_modules.saving.notes import Notes
+
+LONGEST = 86400.0
+PATIENCE = 1.5
+"""Seconds that an answer waits for the ends of restarted jobs: its client waits for 5."""
+REASON = "its broker leaves"
+
+
+class SavingOrders:
+    """What the start script does, and what is done here."""
+
+    def __init__(self, board: Board, connect: Callable[[], Link], notes: Notes, archive: str) -> None:
+        self._board = board
+        self._connect = connect
+        self._notes = notes
+        self._archive = archive
+
+    def save(self, body: JSON) -> Accepted:
+        """Have the start script save the instance and end; an order that is repeated begins nothing anew."""
+        timeout = body.get("timeout", 0)
+        if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not 0 <= timeout <= LONGEST:
+            raise BadRequest(f"timeout: seconds from 0 to {LONGEST:g} are right")
+        if not self._archive:
+            raise BadRequest("archive.path is not set: there is no place to save to")
+        try:
+            if self._notes.order(timeout):
+                self._signal()
+        except OSError as error:
+            raise Refused(error.errno or errno.EIO, f"cannot pass the order on: {error.strerror}") from error
+        finally:
+            self._board.look()
+        return Accepted()
+
+    def _signal(self) -> None:
+        try:
+            os.kill(self._notes.start_script(), signal.SIGUSR1)
+        except ProcessLookupError:
+            self._notes.withdraw()
+            raise BrokerGone("the start script, which would save, is gone") from None
+
+    def restart(self, body: JSON) -> JSON:
+        """Restart every job that runs on these ranks; one that has a copy already gets no other."""
+        ranks = set(idset.decode(ranks_of(body)))
+        link = self._connect()
+        try:
+            with self._notes.alone(PATIENCE):
+                jobs = LinkJobs(link, PATIENCE)
+                there = {int(job["id"]): job for job in jobs.listed(RUNNING) if ranks & _ranks(job)}
+                outcome = restarts.restart(jobs, there, REASON)
+                answer = described(outcome)
+                answer["restarted"] = self._with_earlier(answer["restarted"], idset.encode(ranks))
+        except NotAnswering as error:
+            raise Refused(errno.EBUSY, str(error)) from error
+        finally:
+            link.close()
+            self._board.look()
+        return dict(answer)
+
+    def _with_earlier(self, restarted: list[list[str]], ranks: str) -> list[list[str]]:
+        """Name what was restarted before as well: whoever ordered that may not have heard the answer."""
+        earlier = self._notes.restarted()
+        known = {each["old"] for each in earlier}
+        new = [{"ranks": ranks, "old": old, "new": copy} for old, copy in restarted if old not in known]
+        if new:
+            self._notes.remember(earlier + new)
+        wanted = set(idset.decode(ranks))
+        return [
+            [each["old"], each["new"]] for each in earlier + new if wanted & set(idset.decode(each["ranks"]))
+        ]
+
+    def stay(self, ranks: str) -> None:
+        """Jobs again for these ranks: what was restarted because of them is history."""
+        staying = set(idset.decode(ranks))
+        known = self._notes.restarted()
+        left = [each for each in known if not staying & set(idset.decode(each["ranks"]))]
+        if left != known:
+            self._notes.remember(left)
+
+
+def _ranks(job: JSON) -> set[int]:
+    return set(idset.decode(str(job["ranks"]).strip("[]"))) if job.get("ranks") else set()
+
+
+def ranks_of(body: JSON) -> str:
+    """Return the ranks that an order names, as an idset. Raises BadRequest."""
+    text = body.get("ranks")
+    if not isinstance(text, str):
+        raise BadRequest('ranks: an idset such as "2-3" is right')
+    try:
+        ids = idset.decode(text)
+    except IdsetError as error:
+        raise BadRequest(f"ranks: {error}") from error
+    if not ids:
+        raise BadRequest("ranks: the idset is empty")
+    return idset.encode(ids)

@@ -1,0 +1,149 @@
+"""An instance's jobs over a link to its lead: the same topics for both engines."""
+
+from __future__ import annotations
+
+import base64
+import errno
+import json
+import time
+from typing import TYPE_CHECKING
+
+from minicluster.flux_modules.door.errors import Refused
+from minicluster.flux_modules.saving.errors import JobRefused
+from minicluster.flux_modules.saving.restarts import Waiting
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from minicluster.flux_modules.door.link import Link
+
+    JSON = dict[str, Any]
+
+DEPEND, PENDING, RUN, RUNNING = 2, 14, 16, 48
+"""Flux's bits of job states (RFC 21)."""
+TIMEOUT = 20.0
+"""Seconds that the broker has for one answer."""
+_POLL = 0.05
+_OVER = (errno.ENOENT, errno.EINVAL)  # what Flux says of a job that is inactive
+
+
+class LinkJobs:
+    """See `restarts.Jobs`; jobs that were cancelled are waited for no longer than `patience` seconds."""
+
+    def __init__(self, link: Link, patience: float) -> None:
+        self._link = link
+        self._patience = patience
+
+    def listed(self, states: int) -> list[JSON]:
+        """Return the jobs in these states, as job-list has them."""
+        wanted = {
+            "max_entries": 0,
+            "attrs": ["all"],
+            "since": 0.0,
+            "constraint": {"states": [states]},
+        }
+        answers = streamed(self._link, "job-list.list", wanted)
+        return [job for answer in answers for job in answer["jobs"]]
+
+    def counts(self) -> JSON:
+        """Return how many jobs are in which state."""
+        counted: JSON = self._link.rpc("job-list.job-stats", {}, TIMEOUT)["job_states"]
+        return counted
+
+    def idle(self, timeout: float) -> int | None:
+        """Return how many jobs wait, as soon as none runs; None after `timeout` seconds."""
+        try:
+            return int(self._link.rpc("job-manager.idle", {}, timeout)["pending"])
+        except Refused as error:
+            if error.errnum != errno.ETIMEDOUT:
+                raise
+            return None
+
+    def lookup(self, jobid: int, key: str) -> str:
+        """Return something that is stored of a job."""
+        answer = self._link.rpc("job-info.lookup", {"id": jobid, "keys": [key], "flags": 0}, TIMEOUT)
+        return str(answer[key])
+
+    # -- for restarts ----------------------------------------------------------------------------------
+
+    def urgency(self, jobid: int) -> int | None:
+        """Return the urgency of a job whose tasks run; None where they do not (any more)."""
+        job = self._listed(jobid)
+        return int(job["urgency"]) if job.get("state") == RUN else None
+
+    def pends(self, jobid: int) -> bool:
+        """Tell whether the job has not begun."""
+        return bool(int(self._listed(jobid)["state"]) & PENDING)
+
+    def waiting(self) -> list[Waiting]:
+        """Return the jobs with dependencies that are not satisfied."""
+        return [Waiting(int(job["id"]), int(job["urgency"])) for job in self.listed(DEPEND)]
+
+    def jobspec(self, jobid: int) -> JSON:
+        """Return the jobspec as it was submitted: the key `jobspec` has no environment."""
+        signed = self.lookup(jobid, "J")
+        spec: JSON = json.loads(base64.b64decode(signed.split(".")[1]))
+        return spec
+
+    def submit(self, jobspec: JSON, urgency: int) -> int:
+        """Submit a jobspec as it is."""
+        try:
+            return self._link.submit(jobspec, urgency)
+        except Refused as error:
+            raise JobRefused(error.text) from error
+
+    def cancel(self, jobid: int, reason: str) -> None:
+        """Cancel a job; one that is inactive stays as it is."""
+        request = {"id": jobid, "severity": 0, "type": "cancel", "note": reason}
+        try:
+            self._link.rpc("job-manager.raise", request, TIMEOUT)
+        except Refused as error:
+            if error.errnum not in _OVER:
+                raise
+
+    def await_ends(self, jobids: Iterable[int]) -> None:
+        """Wait until these jobs are inactive."""
+        end = time.monotonic() + self._patience
+        for jobid in jobids:
+            while self._listed(jobid).get("result") is None and time.monotonic() < end:
+                time.sleep(_POLL)
+
+    def finished(self, jobid: int) -> bool:
+        """Tell whether the job's tasks ended by themselves, before anybody cancelled it."""
+        for line in self.lookup(jobid, "eventlog").splitlines():
+            event = json.loads(line)
+            if event["name"] == "finish":
+                return True
+            if event["name"] == "exception" and event["context"]["severity"] == 0:
+                return False
+        return False
+
+    def _listed(self, jobid: int) -> JSON:
+        answer = self._link.rpc("job-list.list-id", {"id": jobid, "attrs": ["all"]}, TIMEOUT)
+        job: JSON = answer["job"]
+        return job
+
+
+def streamed(link: Link, topic: str, payload: JSON) -> list[JSON]:
+    """Return all answers of a stream that ends. Raises Refused."""
+    answers: list[JSON] = []
+    ended: list[Refused] = []
+
+    def take(answer: JSON | None, refusal: Refused | None) -> None:
+        if answer is not None:
+            answers.append(answer)
+        if refusal is not None:
+            ended.append(refusal)
+
+    number = link.call(topic, payload, take)
+    end = time.monotonic() + TIMEOUT
+    while not ended:
+        left = end - time.monotonic()
+        if left <= 0:
+            link.cancel(number)
+            raise Refused(errno.ETIMEDOUT)
+        link.dispatch(left)
+    if ended[0].errnum != errno.ENODATA:
+        raise ended[0]
+    return answers

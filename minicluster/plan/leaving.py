@@ -1,0 +1,35 @@
+"""What is done about a MiniCluster that is on its way out, or not ours: it is saved, and let go. Pure.
+
+No object is applied: with `--cascade=foreground`, or with its namespace, its objects are going already.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minicluster.plan import dumps, events, saving, status
+from minicluster.plan.constants import FINALIZER, ConditionType
+from minicluster.plan.records import Plan
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from minicluster.plan.records import Observed, Site
+    from minicluster.spec import MiniCluster
+
+
+def plan(cluster: MiniCluster, observed: Observed, site: Site, now: datetime) -> Plan:
+    """Return what goes before our finalizer; nothing where that is not there."""
+    stored = cluster.status
+    if FINALIZER not in cluster.metadata.finalizers:
+        return Plan(objects=(), status=status.kept(stored))
+    save = saving.decide(cluster, observed, site, now)
+    found = {ConditionType.SUSPENDED: save.finding} if save.finding else {}
+    return Plan(
+        objects=(),
+        status=status.leaving(cluster, observed, save.finding, now),
+        events=(*dumps.events(observed.dump, stored), *events.of_changes(found, stored.conditions)),
+        orders=save.orders,
+        again=save.again,
+        finalizer=save.pending,
+    )
