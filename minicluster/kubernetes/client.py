@@ -133,8 +133,11 @@ class Client:
             async with self._http.get(self._server + url, headers=headers, timeout=limits) as answer:
                 if answer.status >= 400:
                     raise refusal(answer, await answer.read())
-                async for line in _lines(answer.content):
-                    yield _event(json.loads(line))
+                try:
+                    async for line in _lines(answer.content):
+                        yield _event(json.loads(line))
+                finally:
+                    hang_up(answer)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise UnreachableError(f"the watch of {selection.resource.plural} broke off: {error}") from error
 
@@ -281,6 +284,12 @@ def _retry_after(answer: aiohttp.ClientResponse, said: Object) -> float:
         return max(float(told), 0.0)
     except ValueError:
         return 0.0
+
+
+def hang_up(answer: aiohttp.ClientResponse) -> None:
+    """End a stream's connection at once: TLS would wait for a farewell, longer than a loop may live."""
+    if answer.connection is not None and answer.connection.transport is not None:
+        answer.connection.transport.abort()
 
 
 def _event(said: Object) -> WatchEvent:

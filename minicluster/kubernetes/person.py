@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 import aiohttp
 import yarl
 
-from minicluster.kubernetes.client import APPLY, REQUEST_SECONDS, Client, refusal
+from minicluster.kubernetes.client import APPLY, REQUEST_SECONDS, Client, hang_up, refusal
 from minicluster.kubernetes.errors import ApiError, KubernetesError, UnreachableError
 from minicluster.kubernetes.exec_stream import FAREWELL_SECONDS, PROTOCOL, ExecStream, kept_alive
 from minicluster.kubernetes.resources import PODS, RESOURCES
@@ -71,8 +71,11 @@ class Person(Client):
             async with self._http.get(url, timeout=limits) as answer:
                 if answer.status >= 400:
                     raise refusal(answer, await answer.read())
-                async for chunk in answer.content.iter_any():
-                    yield chunk
+                try:
+                    async for chunk in answer.content.iter_any():
+                        yield chunk
+                finally:
+                    hang_up(answer)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise UnreachableError(f"the log of {pod} broke off: {error}") from error
 
