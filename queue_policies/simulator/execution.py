@@ -12,6 +12,7 @@ from queue_policies.queue import IndexedQueue
 from queue_policies.records import Change, Elastic, Happened, QueuedJob, RunningJob
 from queue_policies.running import RunningJobs
 from queue_policies.simulator.calendar import Calendar, Event, Kind
+from queue_policies.simulator.errors import SimulationError
 from queue_policies.simulator.failure import Fate
 from queue_policies.simulator.outcome import End, JobOutcome
 
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from queue_policies.simulator.circumstances import Circumstances
     from queue_policies.simulator.job import Job
     from queue_policies.simulator.workload import Workload
+
+MOST_RESTARTS = 1000
+"""A job that failed so often will never end."""
 
 
 @dataclass(slots=True)
@@ -371,9 +375,15 @@ class Execution:
         run.left = min(1.0, run.left_at(now) + lost / run.per) if failures.checkpoint and run.per else 1.0
         run.idle += lost
         run.restarts += 1
+        if run.restarts > MOST_RESTARTS:
+            raise SimulationError(
+                f"job {job} was started again {MOST_RESTARTS} times after failures and does not end: it needs"
+                f" {run.per:g} s on {run.size} units, of which each fails every {failures.mtbf:g} s; save its"
+                " work more often (checkpoint), or let units fail less often"
+            )
         run.version += 1
-        run.size = 0
         self._leave(run, now)
+        run.size = 0
         self._failed[job] = run
         return [*changes, Change(Happened.ENDED, job), self.arrive(run.job)]
 

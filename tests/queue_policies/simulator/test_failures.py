@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from queue_policies.fcfs import Fcfs
+from queue_policies.plugins import load
 from queue_policies.simulator.circumstances import Circumstances
+from queue_policies.simulator.cost import PerUnit
 from queue_policies.simulator.errors import SimulationError
 from queue_policies.simulator.failure import Failures, Fate
 from queue_policies.simulator.loop import simulate
@@ -43,9 +45,6 @@ def test_a_failed_unit_is_not_used_until_it_is_repaired(kit: Any) -> None:
 
 
 def test_jobs_that_start_after_others_shrank_and_those_that_resize_survive_failures(kit: Any) -> None:
-    from queue_policies.plugins import load  # noqa: PLC0415
-    from queue_policies.simulator.cost import PerUnit  # noqa: PLC0415
-
     jobs = [kit.malleable(n, 1, 8, 300, 10.0 * n) for n in range(1, 12)]
     workload = kit.workload(*jobs, cost=PerUnit(grow=5, shrink=5, release=2))
     for seed in range(10):
@@ -78,3 +77,20 @@ def test_impossible_failures_are_refused(settings: dict[str, float], message: st
 def test_a_share_of_refusals_is_a_share() -> None:
     with pytest.raises(SimulationError, match=r"refusals are 1; needed is a share from 0 to below 1"):
         Circumstances(refusals=1)
+
+
+def test_a_scheduler_that_a_shrink_blocks_goes_on_where_the_shrinking_job_fails(kit: Any) -> None:
+    jobs = [kit.malleable(n, 1, 8, 300, 10.0 * n) for n in range(1, 12)]
+    workload = kit.workload(*jobs, cost=PerUnit(grow=5, shrink=20, release=2, blocking=True))
+    for seed in range(10):
+        failures = Circumstances(failures=Failures(400, repair=30, checkpoint=10), seed=seed)
+        outcome = simulate(workload, load("min-agreement"), failures)
+        assert {job.end for job in outcome.jobs} == {"completed"}
+
+
+def test_a_job_that_fails_for_ever_is_told_of(kit: Any) -> None:
+    workload = kit.workload(kit.rigid(1, 8, 1000))
+    with pytest.raises(
+        SimulationError, match=r"^job 1 was started again 1000 times after failures and does not"
+    ):
+        simulate(workload, Fcfs(), Circumstances(failures=Failures(mtbf=10, repair=1)))
