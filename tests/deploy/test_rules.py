@@ -18,7 +18,7 @@ APPLIED = {"get", "list", "watch", "create", "patch"}
 OWN_SECRETS = ([SECRET], [METRICS_SECRET], [SERVING_SECRET])
 ADAPTER = "minicluster-operator-adapter"
 EXPECTED = {
-    "flux-framework.org/miniclusters": {"get", "list", "watch", "delete"},
+    "flux-framework.org/miniclusters": {"get", "list", "watch", "patch", "delete"},  # patch: the finalizer
     "flux-framework.org/miniclusters/status": {"patch"},
     "flux-framework.org/miniclusters/finalizers": {"update"},
     "batch/jobs": APPLIED,

@@ -49,9 +49,11 @@ def link(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     flux: Any = ModuleType("flux")
     flux.constants = ModuleType("flux.constants")
     flux.constants.FLUX_RPC_STREAMING = 1
+    flux.job = ModuleType("flux.job")
     flux.Flux = Handle
     monkeypatch.setitem(sys.modules, "flux", flux)
     monkeypatch.setitem(sys.modules, "flux.constants", flux.constants)
+    monkeypatch.setitem(sys.modules, "flux.job", flux.job)
     monkeypatch.delitem(sys.modules, NAME, raising=False)
     made = importlib.import_module(NAME).FluxLink("local:///nowhere")
     yield made

@@ -231,7 +231,6 @@ def test_an_admission_policy_is_quoted(
 WRONG = [
     pytest.param(("up", "FILE", "--engine", "embedded"), "--engine", "--on local", id="engine"),
     pytest.param(("up", "FILE", "--restore", "x"), "--restore", "--on local", id="restore"),
-    pytest.param(("down", "mc", "--dump", "x"), "--dump", "--on local", id="dump"),
 ]
 
 

@@ -147,7 +147,7 @@ JANE = {
     [
         ("watch", MINICLUSTERS, ("",), True),
         ("patch", f"{MINICLUSTERS}/status", ("anywhere",), True),
-        ("patch", MINICLUSTERS, ("anywhere",), False),
+        ("update", MINICLUSTERS, ("anywhere",), False),
         ("create", "batch/jobs", ("anywhere",), True),
         ("delete", "batch/jobs", ("anywhere",), False),
         ("create", "/secrets", ("anywhere",), True),
