@@ -51,7 +51,7 @@ LATE_SCHEDULES = st.lists(st.one_of(DOINGS, EVENTS, LATE, LATE, SECONDS), max_si
 
 
 @pytest.mark.timeout(900)
-@settings(max_examples=400)
+@settings(max_examples=100)
 @given(SCHEDULES)
 @example([("suspend", True), SECOND, SECOND, ("restart",), SECOND, SECOND, SECOND])
 @example([("suspend", True), SECOND, SECOND, ("delete",), SECOND, SECOND, SECOND])
@@ -63,7 +63,7 @@ def test_no_pod_goes_before_it_is_saved(schedule: list[Step]) -> None:
 
 
 @pytest.mark.timeout(900)
-@settings(max_examples=400)
+@settings(max_examples=100)
 @given(LATE_SCHEDULES)
 def test_nothing_stays_for_ever_however_late_the_news(schedule: list[Step]) -> None:
     run(play(schedule, watched=False))

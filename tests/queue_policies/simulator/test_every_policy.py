@@ -54,7 +54,7 @@ def circumstances(draw: st.DrawFn) -> Circumstances:
 
 
 @pytest.mark.parametrize("name", POLICIES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(jobs=jobs(), cost=COSTS, tick=st.sampled_from([0.0, 5.0]), circumstances=circumstances())
 def test_every_job_ends_within_capacity_although_units_fail(
     name: str, jobs: tuple[Job, ...], cost: Cost, tick: float, circumstances: Circumstances
@@ -90,7 +90,7 @@ def _check_capacity(outcome: Any) -> None:
         assert held <= TOTAL
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(jobs=jobs())
 def test_the_work_that_is_done_is_the_work_there_is(jobs: tuple[Job, ...]) -> None:
     """Without costs, the time at each size over the time that all would take there adds up to one job."""
