@@ -49,11 +49,12 @@ def link(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     flux: Any = ModuleType("flux")
     flux.constants = ModuleType("flux.constants")
     flux.constants.FLUX_RPC_STREAMING = 1
-    flux.job = ModuleType("flux.job")
+    flux.job, flux.kvs = ModuleType("flux.job"), ModuleType("flux.kvs")
     flux.Flux = Handle
     monkeypatch.setitem(sys.modules, "flux", flux)
     monkeypatch.setitem(sys.modules, "flux.constants", flux.constants)
     monkeypatch.setitem(sys.modules, "flux.job", flux.job)
+    monkeypatch.setitem(sys.modules, "flux.kvs", flux.kvs)
     monkeypatch.delitem(sys.modules, NAME, raising=False)
     made = importlib.import_module(NAME).FluxLink("local:///nowhere")
     yield made
