@@ -16,7 +16,9 @@ from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from cryptography.x509.oid import NameOID
+
+from minicluster.kubernetes import certificates
 
 if TYPE_CHECKING:
     import ssl
@@ -80,8 +82,7 @@ class Authority:
         name = f"minicluster-metrics-adapter {x509.random_serial_number():x}"[:64]
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         builder = _begin(subject, subject, key, (now - SKEW, now + lives.authority))
-        builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        builder = builder.add_extension(_usage(signs=True), critical=True)
+        builder = certificates.for_authority(builder)
         pem = former.certificate.public_bytes(_PEM).decode() if former is not None else ""
         return cls(builder.sign(key, hashes.SHA256()), key, pem)
 
@@ -108,10 +109,9 @@ class Authority:
 
     def files(self) -> dict[str, str]:
         """Return what is stored: secret."""
-        key = self.key.private_bytes(_PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
         return {
             AUTHORITY_FILE: self.certificate.public_bytes(_PEM).decode(),
-            KEY_FILE: key.decode(),
+            KEY_FILE: certificates.private_text(self.key),
             FORMER_FILE: self.former,
         }
 
@@ -131,14 +131,9 @@ class Authority:
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "minicluster-metrics-adapter")])
         end = min(now + lives.serving, self.certificate.not_valid_after_utc)
         builder = _begin(subject, self.certificate.subject, key, (now - SKEW, end))
-        usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
-        alternatives = x509.SubjectAlternativeName([x509.DNSName(name) for name in names])
-        builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        builder = builder.add_extension(_usage(signs=False), critical=True)
-        builder = builder.add_extension(usage, critical=False).add_extension(alternatives, critical=False)
-        certificate = builder.sign(self.key, hashes.SHA256())
-        private = key.private_bytes(_PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-        return Serving(certificate.public_bytes(_PEM).decode(), private.decode(), now, end)
+        certificate = certificates.for_server(builder, names).sign(self.key, hashes.SHA256())
+        private = certificates.private_text(key)
+        return Serving(certificate.public_bytes(_PEM).decode(), private, now, end)
 
 
 def _is_due(begin: datetime, end: datetime, now: datetime) -> bool:
@@ -159,18 +154,4 @@ def _begin(
         .serial_number(x509.random_serial_number())
         .not_valid_before(life[0].astimezone(UTC))
         .not_valid_after(life[1].astimezone(UTC))
-    )
-
-
-def _usage(*, signs: bool) -> x509.KeyUsage:
-    return x509.KeyUsage(
-        digital_signature=not signs,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        key_cert_sign=signs,
-        crl_sign=signs,
-        encipher_only=False,
-        decipher_only=False,
     )

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-import ssl
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Self
 
@@ -18,13 +17,15 @@ from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from cryptography.x509.oid import NameOID
 
+from minicluster.kubernetes import certificates
 from minicluster.kubernetes.errors import DoorKeysError
 from minicluster.kubernetes.metrics_keys import MetricsKeys
 from minicluster.plan import DoorKeys, door_name
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Mapping
 
 AUTHORITY_FILE = "ca.crt"
@@ -59,8 +60,7 @@ class Authority:
         now = now or datetime.now(UTC)
         key = ec.generate_private_key(ec.SECP256R1())
         builder = _certificate(_NAME, key, now - SKEW, now + LIFE)
-        builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        builder = builder.add_extension(_usage(signs=True), critical=True)
+        builder = certificates.for_authority(builder)
         return cls(builder.sign(key, hashes.SHA256()), key, secrets.token_bytes(TOKEN_KEY_BYTES))
 
     @classmethod
@@ -85,7 +85,7 @@ class Authority:
         """Return what is stored: secret."""
         return {
             AUTHORITY_FILE: self._certificate.public_bytes(_PEM).decode(),
-            AUTHORITY_KEY_FILE: _private(self._key),
+            AUTHORITY_KEY_FILE: certificates.private_text(self._key),
             TOKEN_KEY_FILE: self._token_key.hex(),
         }
 
@@ -95,14 +95,9 @@ class Authority:
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "minicluster-door")])
         begin, end = self._certificate.not_valid_before_utc, self._certificate.not_valid_after_utc
         builder = _certificate(subject, key, begin, end, self._key)
-        names = x509.SubjectAlternativeName([x509.DNSName(door_name(uid))])
-        usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
-        builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        builder = builder.add_extension(_usage(signs=False), critical=True)
-        builder = builder.add_extension(usage, critical=False).add_extension(names, critical=False)
-        certificate = builder.sign(self._key, hashes.SHA256())
+        certificate = certificates.for_server(builder, [door_name(uid)]).sign(self._key, hashes.SHA256())
         tokens = self.token(uid), self.metrics().token(uid)
-        return DoorKeys(certificate.public_bytes(_PEM).decode(), _private(key), *tokens)
+        return DoorKeys(certificate.public_bytes(_PEM).decode(), certificates.private_text(key), *tokens)
 
     def token(self, uid: str) -> str:
         """Return the token that the door of this MiniCluster asks for."""
@@ -114,10 +109,7 @@ class Authority:
 
     def trust(self) -> ssl.SSLContext:
         """Return what trusts in the doors of this operator's MiniClusters, and in nobody else."""
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.minimum_version = ssl.TLSVersion.TLSv1_2
-        context.load_verify_locations(cadata=self._certificate.public_bytes(_PEM).decode())
-        return context
+        return self.metrics().trust()
 
 
 def _certificate(
@@ -142,21 +134,3 @@ def _certificate(
         .add_extension(identifier, critical=False)
         .add_extension(issuer, critical=False)
     )
-
-
-def _usage(*, signs: bool) -> x509.KeyUsage:
-    return x509.KeyUsage(
-        digital_signature=not signs,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        key_cert_sign=signs,
-        crl_sign=signs,
-        encipher_only=False,
-        decipher_only=False,
-    )
-
-
-def _private(key: ec.EllipticCurvePrivateKey) -> str:
-    return key.private_bytes(_PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()).decode()
