@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class Movable:
-    """The running jobs that can be resized now. The others' gaps, where they matter, are when to wake."""
+    """The running jobs that can be resized now, and those that are `blocked` by their gap, which ends."""
 
     def __init__(self, state: State, draft: Draft, now: float, gap: float) -> None:
         self._draft = draft
         self._gap = gap
         heeding = [job for job in state.running.by_order() if malleable(job)]
         self.open = [job for job in heeding if now >= job.acted + gap]
-        self._blocked = [job for job in heeding if now < job.acted + gap]
+        self.blocked = [job for job in heeding if now < job.acted + gap]
 
     def surplus(self, job: RunningJob) -> int:
         """How much the job can give up."""
@@ -64,6 +64,13 @@ class Movable:
     def wake(self, waiting: bool) -> None:
         """Decide again when the gap of one ends that could then give to those waiting, or take free units."""
         idle = self._draft.idle > 0
-        for job in self._blocked:
-            if (waiting and self.surplus(job) > 0) or (idle and self.room(job) > 0):
-                self._draft.wake(job.acted + self._gap)
+        self.wake_for(
+            job
+            for job in self.blocked
+            if (waiting and self.surplus(job) > 0) or (idle and self.room(job) > 0)
+        )
+
+    def wake_for(self, jobs: Iterable[RunningJob]) -> None:
+        """Decide again when the gap of one of these is over."""
+        for job in jobs:
+            self._draft.wake(job.acted + self._gap)

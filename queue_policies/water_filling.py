@@ -22,11 +22,12 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from queue_policies.draft import Draft
 from queue_policies.gain import left, run_time, steps
 from queue_policies.records import Action, QueuedJob, RunningJob, RunTime, State
+from queue_policies.resizing import Movable
 from queue_policies.settings import gap, setting
-from queue_policies.walk import Walk, malleable
+from queue_policies.walk import Walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
 OBJECTIVES = ("weighted", "mean", "makespan", "order")
 DONORS = ("any", "behind")
@@ -79,9 +80,8 @@ class _Turn:
         self._policy = policy
         self._state = state
         self._now = now
-        running = [job for job in state.running.by_order() if malleable(job)]
-        self._blocked = [job for job in running if now < job.acted + policy.gap]
-        self._open = {job.id: job for job in running if now >= job.acted + policy.gap}
+        self._movable = Movable(state, self.draft, now, policy.gap)
+        self._open = {job.id: job for job in self._movable.open}
         self._vessels = {job.id: self._vessel(job, job.end - job.started) for job in self._open.values()}
         self._started: list[QueuedJob] = []
 
@@ -102,7 +102,8 @@ class _Turn:
     def admit(self) -> None:
         """Start queued jobs, in order, at their least sizes, on free units and on others' surplus."""
         draft = self.draft
-        surplus = sum(self._surplus(job) for job in self._open.values())
+        movable = self._movable
+        surplus = sum(movable.surplus(job) for job in movable.open)
         walk = Walk(self._state.queue.classes(draft.free + surplus if self._policy.overtake else math.inf))
         while walk:
             job = walk.job
@@ -117,10 +118,7 @@ class _Turn:
                 break
             walk.drop()
         if len(self._state.queue) > draft.started:
-            self._wake_for(job for job in self._blocked if self._surplus(job) > 0)
-
-    def _surplus(self, job: RunningJob) -> int:
-        return self.draft.size(job) - job.elastic.min if job.elastic else 0
+            movable.wake_for(job for job in movable.blocked if movable.surplus(job) > 0)
 
     def _take(self, starter: QueuedJob, missing: int) -> bool:
         """Have running jobs give up so many units, first where one is missed least."""
@@ -129,7 +127,7 @@ class _Turn:
         donors = list(self._open.values())
         if self._policy.donors == "behind":
             donors = [job for job in donors if job.order > starter.order]
-        if sum(self._surplus(job) for job in donors) < missing:
+        if sum(self._movable.surplus(job) for job in donors) < missing:
             return False
         heap = [each for job in donors if (each := self._loss(job, missing))]
         heapq.heapify(heap)
@@ -149,7 +147,8 @@ class _Turn:
         vessel, size = self._vessels[job.id], self.draft.size(job)
         cost = 0.0 if self.draft.resized(job.id) else self._policy.overhead
         losses = (
-            (vessel.gain(size - n, n, -cost), job.id, n) for n in steps(min(missing, self._surplus(job)))
+            (vessel.gain(size - n, n, -cost), job.id, n)
+            for n in steps(min(missing, self._movable.surplus(job)))
         )
         return min(losses, default=None)
 
@@ -158,7 +157,8 @@ class _Turn:
         free = self.draft.idle
         if free <= 0:
             return
-        self._wake_for(job for job in self._blocked if job.elastic and job.size < job.elastic.max)
+        movable = self._movable
+        movable.wake_for(job for job in movable.blocked if movable.room(job) > 0)
         levels: dict[int, int] = {}
         heap = [each for vessel in self._receivers() if (each := self._gain(vessel, levels, free))]
         heapq.heapify(heap)
@@ -204,8 +204,3 @@ class _Turn:
                 self.draft.grow(job, size)
             else:
                 self.draft.enlarge(job, size)
-
-    def _wake_for(self, jobs: Iterable[RunningJob]) -> None:
-        """Decide again when the gap of one of these is over."""
-        for job in jobs:
-            self.draft.wake(job.acted + self._policy.gap)
