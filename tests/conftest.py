@@ -1,5 +1,6 @@
 """Options and settings of the whole test run."""
 
+import collections
 import os
 import re
 import signal
@@ -38,6 +39,19 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
             return "nodes" if ON_NODES.fullmatch(f"/{file}") else file
 
     return Files(config, log)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Count what was skipped by its reason: a line a test would leave no room for what failed."""
+    reasons = collections.Counter(
+        str(report.longrepr[2]).removeprefix("Skipped: ")
+        for report in terminalreporter.stats.get("skipped", ())
+        if isinstance(report.longrepr, tuple)
+    )
+    if reasons:
+        terminalreporter.section("skipped, by reason")
+    for reason, count in reasons.most_common():
+        terminalreporter.line(f"{count:6} {reason}")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

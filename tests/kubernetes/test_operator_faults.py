@@ -106,7 +106,9 @@ def test_killed_after_each_single_write(
     """The process dies before it hears the answer; the next one goes on from what there is."""
     with killed_after_each_write(proxy, tmp_path / "log") as lives:
         live(api, namespace, PATIENCE)
-    assert len(lives) > 10
+    # Each object is created and the Job patched twice; how many patches the status takes is a matter of time.
+    objects = sum(len(found) for kind, found in undisturbed.items() if kind != "conditions")
+    assert len(lives) > objects + 2
     assert outcome(api, namespace) == undisturbed
 
 

@@ -1,5 +1,6 @@
 """Every example runs on real nodes as it is, but for its image; LAMMPS as MPI ranks in four pods."""
 
+import contextlib
 import re
 import threading
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 import yaml
 
 from tests.kubernetes.command_line import CommandLine
-from tests.kubernetes.harness import ControlPlane, node_images, until
+from tests.kubernetes.harness import ComponentError, ControlPlane, node_images, until
 from tests.kubernetes.harness.nodes import Node
 from tests.kubernetes.live import BROKER_PORT, SECONDS, Live
 from tests.kubernetes.operators import Operator
@@ -90,8 +91,9 @@ def watch(nodes: list[Node], seen: set[tuple[str, str]], stop: threading.Event) 
     """Note which addresses have TCP connections that are not the brokers' own."""
     while not stop.wait(0.05):
         for node in nodes:
-            for container in node.pods():
-                seen.update(connections(container.pid))
+            with contextlib.suppress(OSError, ComponentError):  # one look of many
+                for container in node.pods():
+                    seen.update(connections(container.pid))
 
 
 def connections(pid: int) -> set[tuple[str, str]]:
@@ -124,10 +126,15 @@ def test_lammps_that_fails_ends_with_its_code_everywhere(
     ended = live.pods()[0]["status"]["containerStatuses"][0]["state"]["terminated"]
     assert ended["message"].strip() == str(code)
     assert ended["exitCode"] == (1 if code in LOST else code)
-    job = nodes.api.get(f"/apis/batch/v1/namespaces/{space}/jobs/{live.name}")
-    assert any(each["type"] == "Failed" and each["status"] == "True" for each in job["status"]["conditions"])
+    until(lambda: ("Failed", "True") in conditions(nodes, space, live.name), "the Job to fail", SECONDS)
     waited = CommandLine(nodes.kubeconfig, space)("up", tmp_path / "minicluster.yaml", "--wait")
     assert waited.returncode == code, waited.stderr
+
+
+def conditions(nodes: ControlPlane, space: str, name: str) -> set[tuple[str, str]]:
+    """Return a Job's conditions; the last ones come when all its pods have ended."""
+    job = nodes.api.get(f"/apis/batch/v1/namespaces/{space}/jobs/{name}")
+    return {(each["type"], each["status"]) for each in job["status"].get("conditions", ())}
 
 
 def test_the_interactive_example_takes_work(
