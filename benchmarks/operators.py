@@ -101,9 +101,9 @@ def chosen(args: argparse.Namespace) -> list[Operator]:
 
 
 @contextlib.contextmanager
-def fresh_plane(definition: dict[str, Any]) -> Iterator[ControlPlane]:
-    """Have a new control plane, with a namespace to work in and one to warm up in."""
-    with cluster(Options(crds=[definition], audit=True)) as plane:
+def fresh_plane(definition: dict[str, Any], nodes: int = 0) -> Iterator[ControlPlane]:
+    """Have a new control plane, with a namespace to work in and one to warm up in, and perhaps real nodes."""
+    with cluster(Options(crds=[definition], audit=True, nodes=nodes)) as plane:
         for name in (NAMESPACE, WARM_UP):
             plane.api.create(NAMESPACES, {"metadata": {"name": name}})
             must(
@@ -144,8 +144,8 @@ class Running:
 
 
 @contextlib.contextmanager
-def running(operator: Operator, plane: ControlPlane) -> Iterator[Running]:
-    """Run an operator, warm: it is ready, and has served one MiniCluster in a namespace of its own."""
+def running(operator: Operator, plane: ControlPlane, warm: bool = True) -> Iterator[Running]:
+    """Run an operator; warm: it is ready, and has served one MiniCluster in a namespace of its own."""
     log = plane.directory / "logs" / f"{operator.name}.log"
     port, metrics = free_ports(2)
     command = [word.format(port=port, metrics=metrics) for word in operator.command]
@@ -161,7 +161,8 @@ def running(operator: Operator, plane: ControlPlane) -> Iterator[Running]:
     started = Running(operator, process, log)
     try:
         must(lambda: started.lives() and is_ready(port), f"{operator.name} is not ready")
-        warm_up(started, plane.api)
+        if warm:
+            warm_up(started, plane.api)
         yield started
         started.lives()
     finally:

@@ -1,13 +1,14 @@
 """How a MiniCluster on real nodes ends: with true exit codes."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from tests.kubernetes.command_line import CommandLine
-from tests.kubernetes.harness import ControlPlane
-from tests.kubernetes.live import DOCUMENT, Live
+from tests.kubernetes.harness import ControlPlane, until
+from tests.kubernetes.live import DOCUMENT, SECONDS, Live
 from tests.kubernetes.operators import Operator
 
 
@@ -20,9 +21,16 @@ def test_the_commands_exit_code_is_the_clusters(live: Live, code: int) -> None:
 
 
 def test_followers_end_well_with_the_instance(live: Live) -> None:
-    """Their pods have succeeded, whatever the command's own end was."""
+    """Their pods succeed, whatever the command's own end was. The Job counts them, and then deletes them."""
     live.create({"command": "sh -c 'exit 3'"}).ended()
-    assert live.pods()[1]["status"]["phase"] == "Succeeded"
+
+    def counted() -> dict[str, Any]:
+        status = live.api.get(f"/apis/batch/v1/namespaces/{live.namespace}/jobs/{live.name}")["status"]
+        ended = any(each["type"] == "Failed" for each in status.get("conditions", ()))
+        return dict(status) if ended else {}
+
+    status = until(counted, "the Job to fail", SECONDS)
+    assert (status.get("succeeded", 0), status["failed"]) == (1, 1)
 
 
 def test_whoever_waits_gets_the_exit_code(
