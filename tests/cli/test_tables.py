@@ -20,7 +20,7 @@ COLUMNS = ("name", "max_size", "drained", "document")
 def _shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], width: int) -> str:
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: bool(width), raising=False)
-    monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((width, 24)))
+    monkeypatch.setattr("shutil.get_terminal_size", lambda fallback=(0, 0): os.terminal_size((width, 24)))
     tables.show(ROWS, COLUMNS, "table")
     return capsys.readouterr().out
 
