@@ -1,0 +1,120 @@
+"""What a session tells the instance, and the step that carries it together with what is to be sent.
+
+An order ends with exactly one of Resized, Refused and Expired.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import TypeAlias
+
+Connection = Hashable
+"""Whatever the instance calls a connection by."""
+
+
+@dataclass(frozen=True)
+class Registered:
+    """The job's program heeds orders from now on."""
+
+    job: str
+
+
+@dataclass(frozen=True)
+class Deregistered:
+    """It does not any more: it said so, or its connection was lost."""
+
+    job: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """An order to grow is accepted: start these tasks, with the order's number in their environment."""
+
+    job: str
+    order: int
+    workers: Mapping[int, str]
+
+
+@dataclass(frozen=True)
+class Joined:
+    """All of them have called; the program takes them on now."""
+
+    job: str
+    order: int
+
+
+@dataclass(frozen=True)
+class Released:
+    """An order to shrink: end these tasks and tell the session of each end."""
+
+    job: str
+    order: int
+    workers: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Resized:
+    """The order is over, the job has this size; what `lost` held is free."""
+
+    job: str
+    order: int
+    size: int
+    gained: Mapping[int, str]
+    lost: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Refused:
+    """The order is over at the old size; nothing was started for it."""
+
+    job: str
+    order: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Expired:
+    """The order is over at the old size; `workers` were started for it and are to be ended."""
+
+    job: str
+    order: int
+    reason: str
+    workers: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The share of the job's work that is done."""
+
+    job: str
+    share: float
+
+
+if TYPE_CHECKING:  # as Flux's own Python may be older than 3.10
+    Event: TypeAlias = (
+        Registered | Deregistered | Accepted | Joined | Released | Resized | Refused | Expired | Progress
+    )
+
+
+@dataclass(frozen=True)
+class Step:
+    """What follows from something: bytes to send, then connections to close; and what the instance learns."""
+
+    sends: tuple[tuple[Connection, bytes], ...] = ()
+    closes: tuple[Connection, ...] = ()
+    events: tuple[Event, ...] = ()
+
+    def __add__(self, other: Step) -> Step:
+        return Step(self.sends + other.sends, self.closes + other.closes, self.events + other.events)
+
+    def __bool__(self) -> bool:
+        return bool(self.sends or self.closes or self.events)
+
+
+NOTHING = Step()

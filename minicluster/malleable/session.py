@@ -1,0 +1,330 @@
+"""One job's program as its instance sees it: orders go out, answers come in. A state machine without I/O.
+
+The instance keeps the resources; the session keeps what the program was asked and what it answered. Whatever
+goes wrong with the program, each order ends with one event, and says which tasks were started for it.
+
+    grow    ASKED ──accept──► STARTING ──all joined──► TAKING_ON ──done──► Resized
+    shrink  ASKED ──accept──► MOVING ──release──► LEAVING ──all ended──► Resized
+                 (a release may come without accept)
+    any stage before LEAVING: refuse → Refused (Expired, once workers were started); limit over, or connection
+    lost → Expired. LEAVING needs the program no more.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from minicluster.malleable import events, messages
+from minicluster.malleable.credentials import proves
+from minicluster.malleable.errors import NotHeeding, ProtocolError
+from minicluster.malleable.events import NOTHING, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from minicluster.malleable.events import Connection, Event
+    from minicluster.malleable.messages import ToProgram
+
+FIRST = 0
+"""The first place: the task that speaks for the program, and never leaves."""
+_REGISTRATIONS = 2  # a program whose connection was lost may come back once
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Seconds: `answer` until an order is answered, `join` until the workers started for it have called,
+    `work` from then on (or from an accepted order to shrink) until the program has moved its data."""
+
+    answer: float = 60.0
+    join: float = 60.0
+    work: float = 600.0
+
+
+class Stage(enum.Enum):
+    """How far an order is."""
+
+    ASKED = "asked"
+    STARTING = "starting"
+    TAKING_ON = "taking on"
+    MOVING = "moving"
+    LEAVING = "leaving"
+
+
+@dataclass
+class Order:
+    """The order under way. `hosts` are for a growth; `count` is how many workers it is about."""
+
+    id: int
+    hosts: tuple[str, ...]
+    count: int
+    stage: Stage = Stage.ASKED
+    deadline: float | None = None
+    workers: dict[int, str] = field(default_factory=dict)
+    joined: dict[int, messages.Member] = field(default_factory=dict)
+    leaving: set[int] = field(default_factory=set)
+    lost: tuple[int, ...] = ()
+
+    @property
+    def grows(self) -> bool:
+        """Whether it is to grow."""
+        return bool(self.hosts)
+
+
+class Session:
+    """The instance's side for one job. Sizes are numbers of workers; times are the caller's clock's."""
+
+    def __init__(
+        self,
+        job: str,
+        token: str,
+        least: int,
+        most: int,
+        workers: Mapping[int, str],
+        limits: Limits | None = None,
+    ) -> None:
+        self.job = job
+        self.token = token
+        self.least = least
+        self.most = most
+        self.workers = dict(workers)
+        self.order: Order | None = None
+        self.limits = limits or Limits()
+        self.connection: Connection | None = None
+        self._registrations = 0
+        self._rigid = False
+        self._orders = 0
+        self._next = max(workers, default=FIRST) + 1
+        self._ended: set[int] = set()
+
+    def __repr__(self) -> str:
+        return f"Session(job={self.job!r}, size={self.size})"  # the token stays out of tracebacks
+
+    @property
+    def size(self) -> int:
+        """How many workers the job has."""
+        return len(self.workers)
+
+    @property
+    def heeds(self) -> bool:
+        """Whether the program takes an order now."""
+        return self.connection is not None and not self._rigid and self.order is None
+
+    @property
+    def deadline(self) -> float | None:
+        """When `tick` has something to do."""
+        return None if self.order is None else self.order.deadline
+
+    # What the instance does.
+
+    def grow(self, hosts: Sequence[str], now: float) -> Step:
+        """Offer one worker on each of these hosts. Raises NotHeeding, ValueError."""
+        if not 0 < len(hosts) <= self.most - self.size:
+            raise ValueError(
+                f"{self.job} has {self.size} of at most {self.most} workers: not {len(hosts)} more"
+            )
+        order = self._new(tuple(hosts), len(hosts), now)
+        return self._tell(messages.Grow(order.id, order.hosts, self.size + order.count))
+
+    def shrink(self, count: int, now: float) -> Step:
+        """Ask for so many workers. Raises NotHeeding, ValueError."""
+        if not 0 < count <= self.size - self.least:
+            raise ValueError(
+                f"{self.job} has {self.size} of at least {self.least} workers: not {count} fewer"
+            )
+        order = self._new((), count, now)
+        return self._tell(messages.Shrink(order.id, count, self.size - count))
+
+    def ended(self, task: int, now: float) -> Step:
+        """Take note that a task of the job has ended, for whatever reason."""
+        del now  # as everything else that happens has it
+        self._ended.add(task)
+        order = self.order
+        if order is None:
+            return NOTHING
+        if task in order.workers:
+            return self._expire(f"worker {task} ended before it was taken on")
+        if task in order.leaving:
+            order.leaving.discard(task)
+            return self._check_left(order)
+        return NOTHING
+
+    def failed(self, reason: str, now: float) -> Step:
+        """Take note that the workers of the order under way cannot be started."""
+        del now
+        order = self.order
+        if order is None or order.stage is not Stage.STARTING:
+            return NOTHING
+        return self._expire(reason)
+
+    def tick(self, now: float) -> Step:
+        """End the order under way if its time is over."""
+        order = self.order
+        if order is None or order.deadline is None or now < order.deadline:
+            return NOTHING
+        if order.stage is Stage.STARTING:
+            late = sorted(set(order.workers) - set(order.joined))
+            return self._expire(f"workers {', '.join(map(str, late))} did not join in {self.limits.join:g} s")
+        seconds = self.limits.answer if order.stage is Stage.ASKED else self.limits.work
+        return self._expire(f"no answer in {seconds:g} s")
+
+    # What comes in, by way of the exchange.
+
+    def register(self, connection: Connection, nonce: str, message: messages.Register) -> Step:
+        """Take a program. Raises ProtocolError."""
+        if not proves(message.mac, self.token, nonce, "register", self.job):
+            raise ProtocolError("register: the proof is not one of this job")
+        if self._rigid:
+            raise ProtocolError("register: the program has deregistered, which is for good")
+        if self._registrations == _REGISTRATIONS:
+            raise ProtocolError("register: the program has come back once before")
+        step = NOTHING
+        if self.connection is not None:  # what is half open is given up for what speaks
+            step = Step(closes=(self.connection,)) + self.closed(self.connection)
+        self._registrations += 1
+        self.connection = connection
+        members = tuple(messages.Member(task, host) for task, host in self.workers.items())
+        answer = self._tell(messages.Registered(self.size, self.least, self.most, members))
+        return step + answer + self._events(events.Registered(self.job))
+
+    def join(self, connection: Connection, nonce: str, message: messages.Join, now: float) -> Step:
+        """Take a worker that was started for the order under way. Raises ProtocolError."""
+        claims = ("join", self.job, message.task, message.order, message.address)
+        if not proves(message.mac, self.token, nonce, *claims):
+            raise ProtocolError("join: the proof is not one of this job")
+        order = self.order
+        if order is None or order.id != message.order or order.stage is not Stage.STARTING:
+            late = messages.Expired(message.order, "this order is over")
+            return Step(sends=((connection, messages.encode(late)),), closes=(connection,))
+        if message.task not in order.workers or message.task in order.joined:
+            raise ProtocolError(f"join: task {message.task} is none that order {order.id} waits for")
+        order.joined[message.task] = messages.Member(
+            message.task, order.workers[message.task], message.address
+        )
+        step = Step(sends=((connection, messages.encode(messages.Joined())),), closes=(connection,))
+        if len(order.joined) < len(order.workers):
+            return step
+        order.stage, order.deadline = Stage.TAKING_ON, now + self.limits.work
+        workers = tuple(order.joined[task] for task in sorted(order.joined))
+        told = self._tell(messages.Joined(order.id, workers))
+        return step + told + self._events(events.Joined(self.job, order.id))
+
+    def receive(self, message: messages.ToInstance, now: float) -> Step:
+        """Take what the registered program says. Raises ProtocolError."""
+        if isinstance(message, messages.Progress):
+            return self._events(events.Progress(self.job, message.share))
+        if isinstance(message, messages.Deregister):
+            return self._leave("the program deregistered", for_good=True)
+        if isinstance(message, (messages.Register, messages.Join)):
+            raise ProtocolError(f"{message.type}: this connection has registered")
+        if not 0 < message.order <= self._orders:
+            raise ProtocolError(f"{message.type}: there was no order {message.order}")
+        order = self.order
+        if order is None or order.id != message.order:
+            return self._tell(messages.Expired(message.order, "this order is over"))
+        return self._answered(order, message, now)
+
+    def closed(self, connection: Connection) -> Step:
+        """Take note that a connection is gone."""
+        if connection != self.connection:
+            return NOTHING
+        self.connection = None
+        return self._leave("its connection was lost")
+
+    # What follows.
+
+    def _new(self, hosts: tuple[str, ...], count: int, now: float) -> Order:
+        if not self.heeds:
+            raise NotHeeding(f"the program of {self.job} takes no order now")
+        self._orders += 1
+        self.order = Order(self._orders, hosts, count, deadline=now + self.limits.answer)
+        return self.order
+
+    def _answered(
+        self,
+        order: Order,
+        message: messages.Accept | messages.Refuse | messages.Done | messages.Release,
+        now: float,
+    ) -> Step:
+        if isinstance(message, messages.Accept):
+            return self._accepted(order, now)
+        if isinstance(message, messages.Refuse):
+            return self._refused(order, message.reason)
+        if isinstance(message, messages.Done):
+            return self._done(order)
+        return self._released(order, message.workers)
+
+    def _accepted(self, order: Order, now: float) -> Step:
+        if order.stage is Stage.ASKED and order.grows:
+            order.workers = {self._next + place: host for place, host in enumerate(order.hosts)}
+            self._next += order.count
+            order.stage, order.deadline = Stage.STARTING, now + self.limits.join
+            return self._events(events.Accepted(self.job, order.id, dict(order.workers)))
+        if order.stage is Stage.ASKED:
+            order.stage = Stage.MOVING
+        if order.stage in (Stage.MOVING, Stage.TAKING_ON):
+            order.deadline = now + self.limits.work
+        return NOTHING
+
+    def _refused(self, order: Order, reason: str) -> Step:
+        if order.stage is Stage.LEAVING:
+            raise ProtocolError(f"refuse: order {order.id} is carried out")
+        if order.workers:
+            return self._expire(f"refused: {reason}")
+        self.order = None
+        return self._events(events.Refused(self.job, order.id, reason))
+
+    def _done(self, order: Order) -> Step:
+        if order.stage is not Stage.TAKING_ON:
+            raise ProtocolError(f"done: order {order.id} is not that far")
+        self.workers.update(order.workers)
+        self.order = None
+        return self._events(events.Resized(self.job, order.id, self.size, dict(order.workers), ()))
+
+    def _released(self, order: Order, workers: tuple[int, ...]) -> Step:
+        if order.grows or order.stage is Stage.LEAVING:
+            raise ProtocolError(f"release: order {order.id} does not wait for it")
+        if FIRST in workers:
+            raise ProtocolError(f"release: task {FIRST} is the first place, which never leaves")
+        strange = [task for task in workers if task not in self.workers]
+        if strange:
+            raise ProtocolError(f"release: task {strange[0]} is no worker of this job")
+        if len(set(workers)) != len(workers) or len(workers) != order.count:
+            raise ProtocolError(f"release: order {order.id} is for {order.count} different workers")
+        order.stage, order.deadline = Stage.LEAVING, None
+        order.lost, order.leaving = workers, set(workers) - self._ended
+        return self._events(events.Released(self.job, order.id, workers)) + self._check_left(order)
+
+    def _check_left(self, order: Order) -> Step:
+        if order.leaving:
+            return NOTHING
+        for task in order.lost:
+            del self.workers[task]
+        self.order = None
+        told = self._tell(messages.Released(order.id))
+        return told + self._events(events.Resized(self.job, order.id, self.size, {}, order.lost))
+
+    def _expire(self, reason: str) -> Step:
+        order, self.order = self.order, None
+        if order is None:
+            return NOTHING
+        told = self._tell(messages.Expired(order.id, reason))
+        return told + self._events(events.Expired(self.job, order.id, reason, tuple(order.workers)))
+
+    def _leave(self, reason: str, *, for_good: bool = False) -> Step:
+        if self._rigid:
+            return NOTHING
+        self._rigid = for_good
+        step = NOTHING
+        if self.order is not None and self.order.stage is not Stage.LEAVING:
+            step = self._expire(reason)
+        return step + self._events(events.Deregistered(self.job, reason))
+
+    def _tell(self, message: ToProgram) -> Step:
+        if self.connection is None:
+            return NOTHING
+        return Step(sends=((self.connection, messages.encode(message)),))
+
+    def _events(self, *learned: Event) -> Step:
+        return Step(events=learned)

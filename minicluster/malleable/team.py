@@ -1,0 +1,228 @@
+"""Channels between the tasks of a program whose number changes: frames over TCP, each task a listener.
+
+    team = Team.open()
+    team.send(1, "rows", body, first=10)
+    frame = team.receive(timeout=5)
+
+Tasks that start together find each other by PMI, as MPI does. A task that an order has started tells the
+instance its address; the first task hears of it (Hooks.after_grow), admits it, and tells the others. Who has
+been written to can answer. Only tasks that have the program's key get through: it comes from the job's token,
+or by PMI.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import hmac
+import os
+import queue
+import secrets
+import socket
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from minicluster.malleable import frames
+from minicluster.malleable.credentials import proof, proves
+from minicluster.malleable.errors import TeamError
+from minicluster.malleable.frames import Frame
+from minicluster.malleable.link import split_address
+from minicluster.malleable.pmi import Pmi
+from minicluster.malleable.worker import Worker
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+GONE = "gone"
+"""The kind of the frame (or two) that tells of a task whose connection ended without a farewell."""
+_BYE = "bye"
+_HELLO_LIMIT = 4096
+_TIMEOUT = 60.0
+
+
+class Team:
+    """The tasks that this one knows, by their numbers. Sending is for any thread, receiving for one."""
+
+    def __init__(self, number: int, key: str, host: str = "127.0.0.1") -> None:
+        self.number = number
+        self.joining = False  # started for an order: the first task will say how to begin
+        self.addresses: dict[int, str] = {}
+        self._key = key
+        self._inbox: queue.SimpleQueue[Frame] = queue.SimpleQueue()
+        self._out: dict[int, socket.socket] = {}
+        self._in: set[socket.socket] = set()
+        self._sending = threading.Lock()
+        self._closed = False
+        self._listener = socket.create_server((host, 0))
+        self.address = f"{host}:{self._listener.getsockname()[1]}"
+        self._start(self._accept, "accept")
+
+    @classmethod
+    def open(cls, environment: Mapping[str, str] | None = None) -> Team:
+        """Make the team of this job's tasks, or join it. Raises MalleableError, OSError."""
+        environment = os.environ if environment is None else environment
+        worker = Worker.from_environment(environment)
+        host = _own_host(worker)
+        if worker.joining and worker.credentials is not None:
+            team = cls(worker.number, _key(worker.credentials.token), host)
+            team.joining = True
+            worker.join(team.address)
+            return team
+        pmi = Pmi(environment)
+        fresh = secrets.token_hex(32) if worker.credentials is None else ""
+        offers = pmi.exchange(fresh)  # the first task's counts
+        team = cls(worker.number, _key(worker.credentials.token if worker.credentials else offers[0]), host)
+        team.addresses = dict(enumerate(pmi.exchange(team.address)))
+        pmi.close()
+        return team
+
+    @property
+    def others(self) -> list[int]:
+        """The numbers of the tasks known besides this one."""
+        return sorted(set(self.addresses) - {self.number})
+
+    def admit(self, addresses: Mapping[int, str]) -> None:
+        """From now on these tasks can be sent to."""
+        self.addresses.update(addresses)
+
+    def dismiss(self, *numbers: int) -> None:
+        """These tasks leave: what was sent to them still arrives."""
+        for number in numbers:
+            self.addresses.pop(number, None)
+            connection = self._out.pop(number, None)
+            if connection is not None:
+                self._farewell(connection)  # the thread that watches it closes it
+
+    def send(self, to: int, kind: str, body: Any = b"", **fields: Any) -> None:
+        """Send to a task; `body` is anything that holds contiguous bytes. Raises TeamError."""
+        frame = Frame(self.number, kind, fields, memoryview(body).cast("B") if len(body) else b"")  # type: ignore[arg-type]
+        if to == self.number:
+            self._inbox.put(replace(frame, body=bytes(frame.body)))
+            return
+        try:
+            with self._sending:
+                frames.send(self._connection(to), frame)
+        except OSError as error:
+            raise TeamError(f"task {to} at {self.addresses.get(to)} cannot be reached: {error}") from None
+
+    def receive(self, timeout: float | None = None) -> Frame | None:
+        """Return the next frame of any task; None after `timeout` seconds (None: wait for ever).
+
+        Frames of one task come in the order in which it sent them.
+        """
+        try:
+            return self._inbox.get(block=timeout != 0, timeout=timeout or None)
+        except queue.Empty:
+            return None
+
+    def close(self) -> None:
+        """Say farewell to all, and stop listening."""
+        self._closed = True
+        self.dismiss(*tuple(self._out))
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)  # wakes the thread, which closes it
+        for connection in tuple(self._in):
+            self._farewell(connection)
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RD)
+
+    def __enter__(self) -> Team:  # noqa: PYI034 - Self is newer than Flux's own Python may be
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # Outgoing: a thread for each notices when the task at the other end is gone.
+
+    def _connection(self, to: int) -> socket.socket:
+        if to not in self._out:
+            if to not in self.addresses:
+                raise TeamError(f"there is no task {to}; known are {sorted(self.addresses)}")
+            connection = socket.create_connection(split_address(self.addresses[to]), timeout=_TIMEOUT)
+            try:
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                nonce = frames.receive(connection, _HELLO_LIMIT).kind
+                mac = proof(self._key, nonce, "team", self.number, self.address)
+                frames.send(connection, Frame(self.number, mac, {"address": self.address}))
+            except BaseException:
+                connection.close()
+                raise
+            connection.settimeout(None)
+            self._out[to] = connection
+            self._start(self._watch, "watch", connection, to)
+        return self._out[to]
+
+    def _farewell(self, connection: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            frames.send(connection, Frame(self.number, _BYE))
+            connection.shutdown(socket.SHUT_WR)
+
+    def _watch(self, connection: socket.socket, to: int) -> None:
+        said = False
+        with contextlib.suppress(OSError, TeamError), connection:
+            said = frames.receive(connection, _HELLO_LIMIT).kind == _BYE
+        if not said and self._out.get(to) is connection:
+            self._inbox.put(Frame(to, GONE))
+
+    # Incoming: a thread for the listener, and one for each task that sends.
+
+    def _start(self, target: Any, name: str, *arguments: object) -> None:
+        threading.Thread(target=target, args=arguments, name=f"team-{name}", daemon=True).start()
+
+    def _accept(self) -> None:
+        with self._listener:
+            while not self._closed:
+                try:
+                    connection, _ = self._listener.accept()
+                except OSError:
+                    return
+                self._in.add(connection)
+                self._start(self._read, "read", connection)
+
+    def _read(self, connection: socket.socket) -> None:
+        sender = None
+        with contextlib.suppress(OSError, TeamError), connection:
+            sender = self._proved(connection)
+            while sender is not None:
+                frame = frames.receive(connection)
+                if frame.kind == _BYE:
+                    sender = None
+                else:
+                    self._inbox.put(replace(frame, sender=sender))
+        self._in.discard(connection)
+        if sender is not None and not self._closed:
+            self._inbox.put(Frame(sender, GONE))
+
+    def _proved(self, connection: socket.socket) -> int | None:
+        """Return who has connected, and keep where it listens; None for a stranger."""
+        nonce = secrets.token_hex(16)
+        connection.settimeout(_TIMEOUT)
+        frames.send(connection, Frame(self.number, nonce))
+        first = frames.receive(connection, _HELLO_LIMIT)
+        connection.settimeout(None)
+        address = first.fields.get("address")
+        if not proves(str(first.kind), self._key, nonce, "team", first.sender, str(address)):
+            return None
+        self.addresses.setdefault(first.sender, str(address))
+        return first.sender
+
+
+def _key(token: str) -> str:
+    return hmac.new(token.encode(), b"team", hashlib.sha256).hexdigest()
+
+
+def _own_host(worker: Worker) -> str:
+    """The address at which other tasks reach this one: what faces the instance, else what the name says."""
+    if worker.credentials is not None:
+        target = split_address(worker.credentials.address)
+        family = socket.AF_INET6 if ":" in target[0] else socket.AF_INET
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:  # connecting one of these sends nothing
+            probe.connect(target)
+            return str(probe.getsockname()[0])
+    try:
+        host = socket.gethostbyname(socket.gethostname())
+        socket.create_server((host, 0)).close()  # the name may be of another machine
+    except OSError:
+        return "127.0.0.1"
+    return host

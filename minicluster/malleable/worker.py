@@ -1,0 +1,71 @@
+"""What a task knows of itself, and how one that an order has started says that it is there."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from minicluster.malleable import credentials as files
+from minicluster.malleable import messages
+from minicluster.malleable.errors import CredentialsError, Rejected
+from minicluster.malleable.link import Link
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from minicluster.malleable.credentials import Credentials
+
+_TIMEOUT = 60.0
+
+
+@dataclass(frozen=True)
+class Worker:
+    """One task of the job. `number` is unique for the job's life; `order` is the one that started it, 0 for
+    the tasks that were there from the start; without `credentials` the job is a rigid one."""
+
+    number: int
+    order: int = 0
+    credentials: Credentials | None = None
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] | None = None) -> Worker:
+        """Read who this task is: FLUX_TASK_RANK and what the instance set. Raises CredentialsError."""
+        environment = os.environ if environment is None else environment
+        credentials = files.from_environment(environment)
+        rank = _whole(environment, "FLUX_TASK_RANK")
+        if credentials is None:
+            return cls(rank)
+        return cls(credentials.offset + rank, _whole(environment, files.ORDER_VARIABLE), credentials)
+
+    @property
+    def joining(self) -> bool:
+        """Whether an order to grow has started this task, and its program waits for it."""
+        return self.order > 0
+
+    def join(self, address: str, timeout: float = _TIMEOUT) -> None:
+        """Tell the instance, which tells the program, at what address this worker takes data.
+
+        Raises OSError where the instance cannot be reached, Rejected where the order is over meanwhile.
+        """
+        if self.credentials is None or not self.joining:
+            raise Rejected("only a worker that an order has started can join")
+        link = Link(self.credentials, timeout)
+        try:
+            link.join(self.number, self.order, address)
+            answer = link.receive(timeout)
+        finally:
+            link.close()
+        if isinstance(answer, (messages.Expired, messages.Error)):
+            raise Rejected(answer.reason)
+        if not isinstance(answer, messages.Joined):
+            raise Rejected(
+                f"the instance answered a join with {'nothing' if answer is None else answer.type}"
+            )
+
+
+def _whole(environment: Mapping[str, str], name: str) -> int:
+    text = environment.get(name, "0")
+    if not text.isdecimal():
+        raise CredentialsError(f"{name}: expected a number, found {text[:40]!r}")
+    return int(text)

@@ -1,0 +1,461 @@
+"""A session: each order ends once, and whatever a program does, its workers stay accounted for."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from minicluster.malleable import events
+from minicluster.malleable.credentials import proof
+from minicluster.malleable.errors import NotHeeding
+from minicluster.malleable.exchange import STRANGERS, Exchange
+from minicluster.malleable.session import Limits, Session
+
+if TYPE_CHECKING:
+    from minicluster.malleable.events import Event
+
+TOKEN = "token"
+JOB = "ƒjob"
+ENDS = (events.Resized, events.Refused, events.Expired)
+
+
+class Desk:
+    """A session with its exchange, and what both have said so far."""
+
+    def __init__(self, size: int = 2, least: int = 1, most: int = 4) -> None:
+        self.session = Session(
+            JOB, TOKEN, least, most, {n: f"h{n}" for n in range(size)}, Limits(60, 50, 600)
+        )
+        self.exchange = Exchange(nonce=lambda: "nonce")
+        self.exchange.add(self.session)
+        self.now = 0.0
+        self.events: list[Event] = []
+        self.lines: dict[object, list[dict[str, Any]]] = {}
+        self.closed: set[object] = set()
+
+    def take(self, step: events.Step) -> list[Event]:
+        for connection, data in step.sends:
+            self.lines.setdefault(connection, []).extend(map(json.loads, data.splitlines()))
+        self.closed.update(step.closes)
+        self.events += step.events
+        return list(step.events)
+
+    def say(self, connection: object, **message: object) -> list[Event]:
+        return self.take(self.exchange.received(connection, json.dumps(message).encode() + b"\n", self.now))
+
+    def register(self, connection: object = "p") -> list[Event]:
+        self.take(self.exchange.opened(connection))
+        mac = proof(TOKEN, "nonce", "register", JOB)
+        return self.say(connection, type="register", version=1, job=JOB, mac=mac)
+
+    def join(self, task: int, order: int, connection: object = None) -> list[Event]:
+        connection = connection or f"w{task}"
+        self.take(self.exchange.opened(connection))
+        mac = proof(TOKEN, "nonce", "join", JOB, task, order, "a:1")
+        message = {"job": JOB, "mac": mac, "task": task, "order": order, "address": "a:1"}
+        return self.say(connection, type="join", version=1, **message)
+
+    def grow(self, *hosts: str) -> None:
+        self.take(self.session.grow(hosts, self.now))
+
+    def shrink(self, count: int) -> None:
+        self.take(self.session.shrink(count, self.now))
+
+    def tick(self, seconds: float) -> list[Event]:
+        self.now += seconds
+        return self.take(self.session.tick(self.now))
+
+    @property
+    def last(self) -> dict[str, Any]:
+        return self.lines["p"][-1]
+
+
+@pytest.fixture
+def desk() -> Desk:
+    """A job of two workers, h0 and h1, of one to four, whose program has registered."""
+    desk = Desk()
+    desk.register()
+    return desk
+
+
+def started(desk: Desk, *hosts: str) -> None:
+    desk.grow(*hosts)
+    desk.say("p", type="accept", order=1)
+
+
+def test_a_program_registers_and_hears_its_size() -> None:
+    desk = Desk()
+    assert desk.register() == [events.Registered(JOB)]
+    workers = [{"task": 0, "host": "h0"}, {"task": 1, "host": "h1"}]
+    assert desk.last == {"type": "registered", "size": 2, "min": 1, "max": 4, "workers": workers}
+    assert desk.session.heeds
+
+
+def test_growth(desk: Desk) -> None:
+    """Order, accept, start, join, done."""
+    desk.grow("h3", "h2")
+    assert desk.last == {"type": "grow", "order": 1, "hosts": ["h3", "h2"], "size": 4}
+    assert desk.say("p", type="accept", order=1) == [events.Accepted(JOB, 1, {2: "h3", 3: "h2"})]
+    assert desk.join(3, 1) == []
+    assert desk.lines["w3"][-1] == {"type": "joined", "order": 0, "workers": []}
+    assert "w3" in desk.closed
+    assert desk.join(2, 1) == [events.Joined(JOB, 1)]
+    assert [worker["task"] for worker in desk.last["workers"]] == [2, 3]
+    assert desk.last["workers"][0] == {"task": 2, "host": "h3", "address": "a:1"}
+    assert desk.say("p", type="done", order=1) == [events.Resized(JOB, 1, 4, {2: "h3", 3: "h2"}, ())]
+    assert (desk.session.size, desk.session.heeds) == (4, True)
+
+
+def test_a_shrink(desk: Desk) -> None:
+    """Order, release, the task's end, released."""
+    desk.shrink(1)
+    assert desk.last == {"type": "shrink", "order": 1, "count": 1, "size": 1}
+    assert desk.say("p", type="release", order=1, workers=[1]) == [events.Released(JOB, 1, (1,))]
+    assert desk.session.size == 2  # until it has ended
+    assert desk.take(desk.session.ended(1, 0.0)) == [events.Resized(JOB, 1, 1, {}, (1,))]
+    assert desk.last == {"type": "released", "order": 1}
+
+
+def test_a_worker_that_left_on_its_own_is_released_at_once(desk: Desk) -> None:
+    desk.take(desk.session.ended(1, 0.0))
+    desk.shrink(1)
+    released = desk.say("p", type="release", order=1, workers=[1])
+    assert released == [events.Released(JOB, 1, (1,)), events.Resized(JOB, 1, 1, {}, (1,))]
+
+
+def test_numbers_of_workers_are_never_used_again(desk: Desk) -> None:
+    started(desk, "h2")
+    desk.take(desk.session.ended(2, 0.0))
+    desk.grow("h2")
+    (accepted,) = desk.say("p", type="accept", order=2)
+    assert accepted == events.Accepted(JOB, 2, {3: "h2"})
+
+
+@pytest.mark.parametrize("kind", ["grow", "shrink"])
+def test_a_refusal_has_its_reason(desk: Desk, kind: str) -> None:
+    desk.grow("h2") if kind == "grow" else desk.shrink(1)
+    refused = desk.say("p", type="refuse", order=1, reason="little work left")
+    assert refused == [events.Refused(JOB, 1, "little work left")]
+    assert (desk.session.size, desk.session.heeds) == (2, True)
+
+
+def test_no_answer_in_time_and_a_late_one(desk: Desk) -> None:
+    desk.grow("h2")
+    assert desk.session.deadline == 60
+    assert desk.tick(59.9) == []
+    assert desk.tick(0.1) == [events.Expired(JOB, 1, "no answer in 60 s", ())]
+    assert desk.say("p", type="accept", order=1) == []
+    assert desk.last == {"type": "expired", "order": 1, "reason": "this order is over"}
+    assert desk.session.heeds
+
+
+def test_workers_that_do_not_join_in_time(desk: Desk) -> None:
+    started(desk, "h2", "h3")
+    desk.join(2, 1)
+    assert desk.tick(50) == [events.Expired(JOB, 1, "workers 3 did not join in 50 s", (2, 3))]
+    assert desk.last["type"] == "expired"
+    desk.join(3, 1)
+    assert desk.lines["w3"][-1]["type"] == "expired"
+
+
+def test_a_program_that_never_takes_its_workers_on(desk: Desk) -> None:
+    started(desk, "h2")
+    desk.join(2, 1)
+    assert desk.tick(600) == [events.Expired(JOB, 1, "no answer in 600 s", (2,))]
+
+
+def test_an_accept_once_more_renews_the_limit(desk: Desk) -> None:
+    desk.shrink(1)
+    assert desk.say("p", type="accept", order=1) == []
+    desk.tick(599)
+    desk.say("p", type="accept", order=1)
+    assert desk.tick(599) == []
+    assert desk.tick(1) == [events.Expired(JOB, 1, "no answer in 600 s", ())]
+
+
+@pytest.mark.parametrize("joined", [False, True], ids=["before it joined", "after"])
+def test_a_worker_that_dies_ends_the_order(desk: Desk, joined: bool) -> None:
+    started(desk, "h2")
+    if joined:
+        desk.join(2, 1)
+    expired = events.Expired(JOB, 1, "worker 2 ended before it was taken on", (2,))
+    assert desk.take(desk.session.ended(2, 0.0)) == [expired]
+    assert desk.session.size == 2
+
+
+def test_workers_that_cannot_be_started(desk: Desk) -> None:
+    started(desk, "h2")
+    assert desk.take(desk.session.failed("no room", 0.0)) == [events.Expired(JOB, 1, "no room", (2,))]
+    assert desk.take(desk.session.failed("no room", 0.0)) == []
+
+
+def test_a_refusal_after_workers_were_started_names_them(desk: Desk) -> None:
+    started(desk, "h2")
+    assert desk.say("p", type="refuse", order=1, reason="no") == [events.Expired(JOB, 1, "refused: no", (2,))]
+
+
+@pytest.mark.parametrize("stage", ["asked", "starting", "taking on", "moving"])
+def test_a_lost_program_amid_an_order(desk: Desk, stage: str) -> None:
+    if stage == "moving":
+        desk.shrink(1)
+        desk.say("p", type="accept", order=1)
+    else:
+        desk.grow("h2")
+    if stage in ("starting", "taking on"):
+        desk.say("p", type="accept", order=1)
+    if stage == "taking on":
+        desk.join(2, 1)
+    assert desk.session.order is not None
+    assert desk.session.order.stage.value == stage
+    expired, gone = desk.take(desk.exchange.closed("p", 0.0))
+    assert isinstance(expired, events.Expired)
+    assert expired.workers == ((2,) if stage in ("starting", "taking on") else ())
+    assert gone == events.Deregistered(JOB, "its connection was lost")
+    assert not desk.session.heeds
+
+
+def test_a_release_is_carried_out_without_its_program(desk: Desk) -> None:
+    desk.shrink(1)
+    desk.say("p", type="release", order=1, workers=[1])
+    assert desk.take(desk.exchange.closed("p", 0.0)) == [events.Deregistered(JOB, "its connection was lost")]
+    assert desk.take(desk.session.ended(1, 0.0)) == [events.Resized(JOB, 1, 1, {}, (1,))]
+
+
+def test_a_lost_program_comes_back_once(desk: Desk) -> None:
+    desk.take(desk.exchange.closed("p", 0.0))
+    assert desk.register("again") == [events.Registered(JOB)]
+    desk.take(desk.exchange.closed("again", 0.0))
+    assert desk.register("third") == []
+    assert "come back once before" in desk.lines["third"][-1]["reason"]
+
+
+def test_a_second_connection_takes_the_place_of_a_first(desk: Desk) -> None:
+    left = events.Deregistered(JOB, "its connection was lost")
+    assert desk.register("q") == [left, events.Registered(JOB)]
+    assert "p" in desk.closed
+    desk.grow("h2")
+    assert desk.lines["q"][-1]["type"] == "grow"
+
+
+def test_deregistration_is_for_good(desk: Desk) -> None:
+    gone = events.Deregistered(JOB, "the program deregistered")
+    assert desk.say("p", type="deregister") == [gone]
+    with pytest.raises(NotHeeding, match="takes no order now"):
+        desk.grow("h2")
+    assert desk.take(desk.exchange.closed("p", 0.0)) == []
+    assert desk.register("again") == []
+    assert "for good" in desk.lines["again"][-1]["reason"]
+
+
+def test_progress_is_passed_on(desk: Desk) -> None:
+    assert desk.say("p", type="progress", share=0.25) == [events.Progress(JOB, 0.25)]
+
+
+@pytest.mark.parametrize(("act", "more"), [("grow", 3), ("grow", 0), ("shrink", 2), ("shrink", 0)])
+def test_the_job_s_range_holds(desk: Desk, act: str, more: int) -> None:
+    with pytest.raises(ValueError, match="has 2 of at"):
+        desk.grow(*["h"] * more) if act == "grow" else desk.shrink(more)
+
+
+def test_one_order_at_a_time(desk: Desk) -> None:
+    desk.grow("h2")
+    with pytest.raises(NotHeeding):
+        desk.shrink(1)
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        ({"type": "release", "order": 1, "workers": [0]}, "task 0 is the first place"),
+        ({"type": "release", "order": 1, "workers": [9]}, "task 9 is no worker of this job"),
+        ({"type": "release", "order": 1, "workers": []}, "order 1 is for 1 different workers"),
+        ({"type": "release", "order": 1, "workers": [1, 1]}, "order 1 is for 1 different workers"),
+        ({"type": "release", "order": 2, "workers": [1]}, "there was no order 2"),
+        ({"type": "done", "order": 1}, "order 1 is not that far"),
+        ({"type": "register", "version": 1, "job": JOB, "mac": ""}, "this connection has registered"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_wrong_answer_changes_nothing(desk: Desk, message: dict[str, Any], reason: str) -> None:
+    desk.shrink(1)
+    assert desk.say("p", **message) == []
+    assert desk.last["type"] == "error"
+    assert reason in desk.last["reason"]
+    assert "p" not in desk.closed
+    (released,) = desk.say("p", type="release", order=1, workers=[1])
+    assert isinstance(released, events.Released)
+
+
+def test_a_release_for_a_growth_and_a_second_one_are_wrong(desk: Desk) -> None:
+    started(desk, "h2")
+    desk.say("p", type="release", order=1, workers=[1])
+    assert "does not wait for it" in desk.last["reason"]
+    desk.say("p", type="refuse", order=1)
+    desk.shrink(1)
+    desk.say("p", type="release", order=2, workers=[1])
+    desk.say("p", type="refuse", order=2)
+    assert "order 2 is carried out" in desk.last["reason"]
+
+
+def test_three_wrong_lines_and_it_is_hung_up_on(desk: Desk) -> None:
+    for _ in range(2):
+        assert desk.take(desk.exchange.received("p", b"nonsense\n", 0.0)) == []
+    (gone,) = desk.take(desk.exchange.received("p", b"nonsense\nnonsense\n", 0.0))
+    assert isinstance(gone, events.Deregistered)
+    assert "p" in desk.closed
+    assert desk.take(desk.exchange.received("p", b'{"type":"deregister"}\n', 0.0)) == []
+
+
+def test_a_join_that_is_not_waited_for(desk: Desk) -> None:
+    started(desk, "h2", "h3")
+    desk.join(9, 1)
+    assert "task 9 is none that order 1 waits for" in desk.lines["w9"][-1]["reason"]
+    desk.join(2, 1)
+    desk.join(2, 1, "once more")
+    assert "task 2 is none" in desk.lines["once more"][-1]["reason"]
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        ({"type": "register", "version": 1, "job": JOB, "mac": "00"}, "the proof is not one of this job"),
+        ({"type": "register", "version": 1, "job": "ƒ2", "mac": "00"}, "the proof is not one of this job"),
+        ({"type": "join", "version": 1, "job": JOB, "mac": "", "task": 2, "order": 1}, "the proof is not"),
+        ({"type": "progress", "share": 1}, "register or join comes first"),
+        ({"type": "register", "version": 3, "job": JOB, "mac": "00"}, "version 3 is not spoken here"),
+    ],
+    ids=["forged", "another job", "forged join", "no register", "version"],
+)
+def test_a_stranger_is_told_why_and_hung_up_on(message: dict[str, Any], reason: str) -> None:
+    desk = Desk()
+    desk.take(desk.exchange.opened("s"))
+    assert desk.lines["s"] == [{"type": "hello", "version": 1, "nonce": "nonce"}]
+    assert desk.say("s", **message) == []
+    assert reason in desk.lines["s"][-1]["reason"]
+    assert desk.closed == {"s"}
+
+
+def test_of_too_many_silent_strangers_the_oldest_goes(desk: Desk) -> None:
+    for number in range(STRANGERS + 1):
+        desk.take(desk.exchange.opened(number))
+    assert desk.closed == {0}
+    assert desk.session.heeds
+
+
+def test_when_the_job_has_ended_its_program_is_hung_up_on(desk: Desk) -> None:
+    assert desk.take(desk.exchange.remove(JOB)) == []
+    assert desk.closed == {"p"}
+    assert desk.register("late") == []
+
+
+def test_the_token_is_in_no_traceback(desk: Desk) -> None:
+    assert TOKEN not in repr(desk.session)
+
+
+class AnyProgram(RuleBasedStateMachine):
+    """An instance that keeps its own account, and a program and workers that do anything at any time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.desk = Desk(size=3, least=1, most=6)
+        self.reserved = 0  # for the growth under way
+        self.held = 3
+        self.alive = {0, 1, 2}
+        self.used = {0, 1, 2}
+        self.orders = 0
+        self.account(self.desk.register("c0"))
+        self.connection = "c0"
+
+    def account(self, learned: list[Event]) -> None:
+        for event in learned:
+            if isinstance(event, events.Accepted):
+                assert not self.used & set(event.workers)
+                self.used |= set(event.workers)
+                self.alive |= set(event.workers)
+            elif isinstance(event, events.Resized):
+                self.held += len(event.gained) - len(event.lost)
+                assert len(event.gained) == self.reserved
+                assert not self.alive & set(event.lost)
+                assert event.size == self.held
+                self.reserved = 0
+            elif isinstance(event, (events.Refused, events.Expired)):
+                self.reserved = 0
+                self.alive -= set(getattr(event, "workers", ()))
+
+    @precondition(lambda self: self.desk.session.heeds and self.desk.session.size < 6)
+    @rule(count=st.integers(1, 3))
+    def order_growth(self, count: int) -> None:
+        count = min(count, 6 - self.desk.session.size)
+        self.orders += 1
+        self.reserved = count
+        self.desk.grow(*["h"] * count)
+
+    @precondition(lambda self: self.desk.session.heeds and self.desk.session.size > 1)
+    @rule(count=st.integers(1, 3))
+    def order_shrink(self, count: int) -> None:
+        self.orders += 1
+        self.desk.shrink(min(count, self.desk.session.size - 1))
+
+    @rule(
+        kind=st.sampled_from(["accept", "refuse", "done", "release"]), back=st.integers(-1, 1), data=st.data()
+    )
+    def answer(self, kind: str, back: int, data: st.DataObject) -> None:
+        message: dict[str, Any] = {"type": kind, "order": max(0, self.orders - back)}
+        if kind == "release":
+            tasks = st.lists(st.sampled_from(sorted(self.used)), max_size=3)
+            order = self.desk.session.order
+            right = sorted(self.desk.session.workers)[-order.count :] if order is not None else []
+            message["workers"] = data.draw(st.one_of(st.just(right), tasks))
+        self.account(self.desk.say(self.connection, **message))
+
+    @precondition(lambda self: self.desk.session.order is not None and self.desk.session.order.workers)
+    @rule(data=st.data())
+    def join(self, data: st.DataObject) -> None:
+        order = self.desk.session.order
+        assert order is not None
+        task = data.draw(st.sampled_from(sorted(order.workers)))
+        self.account(self.desk.join(task, order.id))
+
+    @rule(data=st.data())
+    def a_task_ends(self, data: st.DataObject) -> None:
+        task = data.draw(st.sampled_from(sorted(self.alive)))
+        self.alive.discard(task)
+        self.account(self.desk.take(self.desk.session.ended(task, self.desk.now)))
+        self.alive.add(0)  # the job would be over
+
+    @rule(seconds=st.sampled_from([1.0, 55.0, 700.0]))
+    def time_passes(self, seconds: float) -> None:
+        self.account(self.desk.tick(seconds))
+
+    @rule(line=st.sampled_from([b"?\n", b'{"type":"progress","share":0.5}\n', b'{"type":"deregister"}\n']))
+    def say(self, line: bytes) -> None:
+        self.account(self.desk.take(self.desk.exchange.received(self.connection, line, self.desk.now)))
+
+    @rule()
+    def lose_the_connection(self) -> None:
+        self.account(self.desk.take(self.desk.exchange.closed(self.connection, self.desk.now)))
+
+    @rule()
+    def come_back(self) -> None:
+        self.connection = f"c{len(self.desk.lines)}"
+        self.account(self.desk.register(self.connection))
+
+    @invariant()
+    def everything_is_accounted_for(self) -> None:
+        session = self.desk.session
+        assert session.size == self.held
+        assert 1 <= session.size <= 6
+        assert 0 in session.workers
+        ended = sum(isinstance(event, ENDS) for event in self.desk.events)
+        assert ended == self.orders - (session.order is not None)
+        waits = session.order is not None and session.order.stage.value != "leaving"
+        assert waits == (session.deadline is not None)
+
+
+TestAnyProgram = AnyProgram.TestCase
+TestAnyProgram.settings = settings(max_examples=40, stateful_step_count=40)
