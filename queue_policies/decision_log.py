@@ -1,0 +1,194 @@
+"""Decisions as records: what a policy saw, when, and what it answered; written by an instance, decided again.
+
+Each is one JSON object. What a job asks for is recorded by its units alone, and of the cluster how many are
+free and who holds how many: where places do not matter (jobs that ask for slots of one core, or for whole
+alike nodes), a policy must answer the same again.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from queue_policies.counting import CountingCluster, Units
+from queue_policies.queue import IndexedQueue
+from queue_policies.records import (
+    Action,
+    Change,
+    Elastic,
+    Grow,
+    Happened,
+    QueuedJob,
+    Reserve,
+    RunningJob,
+    Shrink,
+    Start,
+    State,
+    WakeAt,
+)
+from queue_policies.running import RunningJobs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from queue_policies.policy import Policy
+    from queue_policies.records import RunTime, Sketch
+
+JSON = dict[str, Any]
+_ACTIONS = {each.__name__: each for each in (Start, Grow, Shrink, Reserve, WakeAt)}
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One decision as it was recorded."""
+
+    policy: str
+    state: State
+    now: float
+    actions: Sequence[Action]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A decision, counted from 1, to which the policy answers otherwise now."""
+
+    number: int
+    recorded: Sequence[Action]
+    answered: Sequence[Action]
+
+
+@dataclass(frozen=True, slots=True)
+class TimeTable:
+    """The run times that an estimate told, by size."""
+
+    by_size: dict[int, float]
+
+    def seconds(self, size: int) -> float:
+        """From start to end at this size, which the job can have."""
+        return self.by_size[size]
+
+
+def encode(policy: str, state: State, now: float, actions: Sequence[Action]) -> str:
+    """One line."""
+    sketch = state.cluster.sketch()
+    record = {
+        "policy": policy,
+        "now": now,
+        "total": state.cluster.total,
+        "free": state.cluster.free,
+        "changes": [[change.what.name, change.job] for change in state.changes],
+        "queue": [_queued(job) for job in state.queue],
+        "running": [_running(job) | {"held": _held(job.id, sketch)} for job in state.running.by_order()],
+        "actions": [{"do": type(action).__name__, **asdict(action)} for action in actions],
+    }
+    return json.dumps(_finite(record), separators=(",", ":"))
+
+
+def decode(line: str) -> Decision:
+    """The decision in a line. Raises ValueError, KeyError or TypeError where it is none."""
+    record = json.loads(line)
+    cluster = CountingCluster(record["total"])
+    for job in record["running"]:
+        cluster.hold(job["id"], job.pop("held"))
+    running = RunningJobs(_running_job(each) for each in record["running"])
+    cluster.free = record["free"]
+    state = State(
+        IndexedQueue(_queued_job(each) for each in record["queue"]),
+        running,
+        cluster,
+        [Change(Happened[what], job) for what, job in record["changes"]],
+    )
+    return Decision(record["policy"], state, record["now"], [_action(each) for each in record["actions"]])
+
+
+def differences(policy: Policy, lines: Iterable[str]) -> Iterator[Difference]:
+    """Have a policy decide again all that is recorded; yield where it answers otherwise."""
+    for number, line in enumerate(lines, 1):
+        decision = decode(line)
+        answered = policy.decide(decision.state, decision.now)
+        if list(answered) != list(decision.actions):
+            yield Difference(number, decision.actions, answered)
+
+
+def _finite(value: Any) -> Any:
+    """JSON knows no infinity: it is written as text."""
+    if isinstance(value, float) and math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    if isinstance(value, dict):
+        return {key: _finite(each) for key, each in value.items()}
+    return [_finite(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def _held(job: int, sketch: Sketch) -> int:
+    """What the job would give back: more than its size while it grows, less where ranks are down."""
+    free = sketch.free
+    sketch.give(job)
+    return sketch.free - free
+
+
+def _queued(job: QueuedJob) -> JSON:
+    return {
+        "id": job.id,
+        "priority": job.priority,
+        "size": job.request.size,
+        "submitted": job.submitted,
+        "limit": job.limit,
+        "user": job.user,
+        "elastic": None if job.elastic is None else asdict(job.elastic),
+        "estimate": _times(job.estimate, job.elastic),
+    }
+
+
+def _running(job: RunningJob) -> JSON:
+    return {
+        "id": job.id,
+        "size": job.size,
+        "started": job.started,
+        "end": job.end,
+        "elastic": None if job.elastic is None else asdict(job.elastic),
+        "priority": job.priority,
+        "submitted": job.submitted,
+        "user": job.user,
+        "acted": job.acted,
+        "heeds": job.heeds,
+        "remaining": job.remaining,
+        "measured": job.measured,
+        "estimate": _times(job.estimate, job.elastic),
+    }
+
+
+def _times(estimate: RunTime | None, elastic: Elastic | None) -> JSON | None:
+    if estimate is None or elastic is None:
+        return None
+    return {str(size): estimate.seconds(size) for size in range(elastic.min, elastic.max + 1)}
+
+
+def _queued_job(record: JSON) -> QueuedJob:
+    fields = {**_records(record), "limit": float(record["limit"])}
+    return QueuedJob(**fields)
+
+
+def _running_job(record: JSON) -> RunningJob:
+    fields = {**_records(record), "end": float(record["end"]), "acted": float(record["acted"])}
+    return RunningJob(**fields)
+
+
+def _records(record: JSON) -> JSON:
+    elastic, estimate = record["elastic"], record["estimate"]
+    return {
+        **{key: value for key, value in record.items() if key != "size"},
+        "request": Units(record["size"]),
+        "elastic": None if elastic is None else Elastic(**elastic),
+        "estimate": None if estimate is None else TimeTable({int(k): v for k, v in estimate.items()}),
+    }
+
+
+def _action(record: JSON) -> Action:
+    fields = dict(record)
+    kind = _ACTIONS[fields.pop("do")]
+    if "after" in fields:
+        fields["after"] = tuple(fields["after"])
+    action: Action = kind(**fields)
+    return action
