@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import broker_config.curve as curve_text
 from broker_config import hostlist, idset
 from broker_config.errors import BrokerConfigError
+from minicluster.embedded.durations import configured
 from minicluster.embedded.errors import ConfigurationError
 from minicluster.embedded.resource_set import described
 
@@ -92,6 +93,28 @@ def _endpoint(table: Mapping[str, Any], key: str, lead: str) -> str:
     if template is None:
         raise ConfigurationError(f"bootstrap: config: host {lead} needs {key} (or default_{key})")
     return str(template).replace("%h", lead).replace("%p", str(table.get("default_port", "")))
+
+
+def lead_host(config: JSON) -> str | None:
+    """Return by which name followers reach the lead; None where all are on its machine.
+
+    It is the host in the endpoint to which they connect.
+    """
+    table = config.get("bootstrap", {})
+    names = _names(table)
+    if len(names) < 2:
+        return None
+    host = _endpoint(table, "connect", names[0]).removeprefix("tcp://").rpartition(":")[0]
+    return None if host == "localhost" or host.startswith("127.") else host
+
+
+def order_timeout(config: JSON) -> float:
+    """Return the seconds that a malleable program has to answer, and a worker started for it to join."""
+    name = "broker.toml, [minicluster] order-timeout"
+    seconds = configured(config.get("minicluster", {}).get("order-timeout", "60s"), name)
+    if not seconds:
+        raise ConfigurationError(f"{name}: it must be more than 0 s, and not none")
+    return seconds
 
 
 def read_certificate(path: str | None) -> Certificate:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from minicluster.embedded import dump, log, ports
-from minicluster.embedded.errors import StorageFull
+from minicluster.embedded.configuration import order_timeout
+from minicluster.embedded.errors import ConfigurationError, StorageFull
 from minicluster.embedded.job import State
 from minicluster.embedded.job_control import JobControl
 from minicluster.embedded.job_info import JobInfo
@@ -23,7 +25,11 @@ from minicluster.embedded.scheduler import Scheduler, policy_of
 from minicluster.embedded.store import Store
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from minicluster.embedded.services import Handler, Registry
+    from queue_policies.records import Action
+    from queue_policies.records import State as SchedulerState
 
 DATABASE = "jobs.sqlite"
 
@@ -71,10 +77,14 @@ class LeadEngine:
 
     def close(self) -> None:
         """Write what waits and close the store."""
+        parts = self._manager.parts
+        for each in (parts.listener, parts.scheduler.recorder):
+            if each is not None:
+                each.close()
         try:
-            self._manager.parts.store.close()
+            parts.store.close()
         except StorageFull as lost:
-            self._manager.parts.log(log.ERR, str(lost))
+            parts.log(log.ERR, str(lost))
 
 
 def build_lead_services(context: ports.LeadContext, registry: Registry) -> LeadEngine:
@@ -101,7 +111,11 @@ def _parts(context: ports.LeadContext, store: Store, clock: ports.Clock) -> Part
     if epoch is None:
         epoch = repr(clock())
         store.set_meta("epoch", epoch)
+    order_timeout(context.config)  # refuses what it cannot read, before a malleable job needs it
     scheduler = Scheduler(Pool(context.R), policy_of(context.config), context.log)
+    decisions = context.config.get("minicluster", {}).get("decisions")
+    if decisions is not None:
+        scheduler.recorder = Recorder(str(decisions), scheduler.policy.name)
     return Parts(
         store=store,
         scheduler=scheduler,
@@ -112,7 +126,34 @@ def _parts(context: ports.LeadContext, store: Store, clock: ports.Clock) -> Part
         clock=clock,
         loop=context.loop or asyncio.get_running_loop(),
         log=context.log,
+        config=context.config,
+        listener=context.listener,
     )
+
+
+class Recorder:
+    """Appends each decision to a file: `[minicluster] decisions` of broker.toml."""
+
+    def __init__(self, path: str, policy: str) -> None:
+        from queue_policies.decision_log import encode  # noqa: PLC0415 - seldom needed
+
+        self._encode = encode
+        self._policy = policy
+        try:
+            self._file = Path(path).open("a", encoding="utf-8", buffering=1)  # noqa: SIM115 - see close
+        except OSError as error:
+            message = f"broker.toml, [minicluster] decisions = {path!r}: {error.strerror}"
+            raise ConfigurationError(message) from error
+
+    def __call__(self, state: SchedulerState, now: float, actions: Sequence[Action]) -> None:
+        """Record a decision; a full disk is no reason to stop."""
+        with suppress(OSError):
+            self._file.write(self._encode(self._policy, state, now, actions) + "\n")
+
+    def close(self) -> None:
+        """Close the file."""
+        with suppress(OSError):
+            self._file.close()
 
 
 def _register(registry: Registry, engine: LeadEngine, manager: JobManager, resources: ResourceStatus) -> None:

@@ -6,16 +6,18 @@ import asyncio
 import errno
 import os
 import signal
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from minicluster.embedded import jobid, taskmap
 from minicluster.embedded.durations import configured
 from minicluster.embedded.errors import ConfigurationError, LayoutError, RpcError
+from minicluster.embedded.run import Run, crew_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
+    from minicluster.embedded.elastic import Place
     from minicluster.embedded.job_manager import JobManager
     from minicluster.embedded.overlay import LeadOverlay
     from minicluster.embedded.ports import JSON, Launch
@@ -23,32 +25,6 @@ if TYPE_CHECKING:
 
 _SHELL_LEVELS = {"FATAL": 0, "ERROR": 3}  # as syslog(3)
 _EXIT_TIMEOUT = 30.0  # as Flux: the others may run on so long after the first task ended
-
-
-@dataclass(slots=True)
-class Run:
-    """A job whose processes live."""
-
-    id: int
-    nodes: Mapping[int, taskmap.Node]  # by broker rank
-    command: str
-    exit_timeout: float
-    starting: set[int]
-    running: set[int]
-    status: int = 0
-    ended_tasks: int = 0
-    started: bool = False
-    failed: bool = False  # a fatal exception was raised from here
-    barrier: set[int] = field(default_factory=set)
-    puts: dict[str, str] = field(default_factory=dict)
-    doom: asyncio.TimerHandle | None = None
-    waiting: int | None = None  # the rank that writes the others' output files and is done itself
-    status_known: bool = False  # the task whose end failed the job gives its status, not those killed for it
-
-    @property
-    def size(self) -> int:
-        """Return the number of tasks."""
-        return sum(len(node.tasks) for node in self.nodes.values())
 
 
 @dataclass(slots=True)
@@ -117,13 +93,12 @@ class Execution:
         self._runs[launch.id] = run
         self.events.exec_event(launch.id, "init")
         self.events.exec_event(launch.id, "starting")
-        for index, node in enumerate(nodes):
-            if node.tasks:
-                share = self._share(launch, nodes, index)
-                if not self._overlay.send(
-                    node.rank, {"type": "exec-start", "job": launch.id, "share": share}
-                ):
-                    self._loop.call_soon(self._lose, run, node.rank)
+        self._start(run, run.shares(launch))
+
+    def _start(self, run: Run, shares: Mapping[int, JSON]) -> None:
+        for rank, share in shares.items():
+            if not self._overlay.send(rank, {"type": "exec-start", "job": run.id, "share": share}):
+                self._loop.call_soon(self._lose, run, rank)
 
     def _run(self, launch: Launch, nodes: list[taskmap.Node]) -> Run:
         options = taskmap.shell_options(launch.jobspec)
@@ -136,29 +111,8 @@ class Execution:
             _EXIT_TIMEOUT if timeout is None else configured(timeout, "exit-timeout"),
             set(ranks),
             set(ranks),
+            crew=crew_of(launch, nodes),
         )
-
-    def _share(self, launch: Launch, nodes: list[taskmap.Node], index: int) -> JSON:
-        system = launch.jobspec.get("attributes", {}).get("system", {})
-        argv = launch.jobspec["tasks"][0]["command"]
-        node = nodes[index]
-        return {
-            "id": launch.id,
-            "f58": jobid.f58(launch.id),
-            "argv": argv,
-            "env": system.get("environment", {}),
-            "cwd": system.get("cwd", "/"),
-            "name": system.get("job", {}).get("name") or os.path.basename(argv[0]),  # noqa: PTH119 - as above
-            "size": sum(len(each.tasks) for each in nodes),
-            "nodes": len(nodes),
-            "node": index,
-            "tasks": node.tasks,
-            "cores": node.cores,
-            "gpus": node.gpus,
-            "options": taskmap.shell_options(launch.jobspec),
-            "files": system.get("files", {}),
-            "mapping": taskmap.process_mapping(nodes),
-        }
 
     def _stillborn(self, launch: Launch, reason: str) -> None:
         self.events.exception(launch.id, "exec", 0, reason)
@@ -172,6 +126,29 @@ class Execution:
     def kill(self, jobid: int, signum: int) -> None:
         """End the job: `signum` now, SIGKILL after the grace period."""
         self._tell(jobid, {"type": "exec-kill", "job": jobid, "signum": signum})
+
+    def extend(self, jobid: int, order: int, places: Mapping[int, Place], hosts: Mapping[int, str]) -> None:
+        """Start further tasks of a malleable job, each in its place; `hosts` names the ranks' hosts."""
+        run = self._runs.get(jobid)
+        if run is not None:
+            self._start(run, run.add(order, places, hosts))
+            return
+        for task in places:
+            self._loop.call_soon(self.events.task_ended, jobid, task)
+
+    def admit(self, jobid: int, tasks: Iterable[int]) -> None:
+        """Further tasks are the job's own from now on: how they end counts."""
+        if jobid in self._runs:
+            self._runs[jobid].admit(tasks)
+
+    def dismiss(self, jobid: int, places: Mapping[int, Place]) -> None:
+        """Tasks leave the job: how they end does not count any more."""
+        if jobid in self._runs:
+            self._runs[jobid].dismiss(places)
+
+    def end_tasks(self, jobid: int, tasks: Collection[int]) -> None:
+        """End some tasks: SIGTERM now, SIGKILL after the kill timeout."""
+        self._tell(jobid, {"type": "exec-end", "job": jobid, "tasks": list(tasks)})
 
     def _tell(self, jobid: int, message: JSON) -> None:
         run = self._runs.get(jobid)
@@ -245,6 +222,11 @@ class Execution:
             self.events.exception(run.id, "exec", 0, text)
 
     def _exit(self, run: Run, rank: int, message: JSON, _body: bytes) -> None:
+        if run.crew is not None:
+            self._loop.call_soon(self.events.task_ended, run.id, message["task"])
+            if run.drop(rank, message["task"]):
+                return
+            run.crew.ended[message["task"]] = _shell_status(message["status"])
         if not run.status_known:
             run.status = max(run.status, _shell_status(message["status"]))
         run.ended_tasks += 1
@@ -258,8 +240,10 @@ class Execution:
         run.status_known = True
         self._fail(run, rank, text, "task-exit: ")
 
-    def _done(self, run: Run, rank: int, _message: JSON, _body: bytes) -> None:
-        run.running.discard(rank)
+    def _done(self, run: Run, rank: int, message: JSON, _body: bytes) -> None:
+        if run.is_stale(rank, message["part"]):
+            return
+        run.leave(rank)
         self._rank_takes_no_input(run, rank)
         self._check_end(run)
 
@@ -288,14 +272,24 @@ class Execution:
                 self._lose(run, rank)
 
     def _lose(self, run: Run, rank: int) -> None:
-        run.running.discard(rank)
-        run.starting.discard(rank)
-        if not run.status:
-            run.status = _shell_status(signal.SIGKILL)
-        run.failed = True
-        self.events.exception(run.id, "exec", 0, f"node failure on {run.nodes[rank].host} (rank {rank})")
+        if rank not in run.running:
+            return
+        node = run.nodes[rank]
+        left = [task for task in node.tasks if not self._lose_task(run, rank, task)]
+        run.leave(rank)
+        if left or run.crew is None:
+            if not run.status:
+                run.status = _shell_status(signal.SIGKILL)
+            run.failed = True
+            self.events.exception(run.id, "exec", 0, f"node failure on {node.host} (rank {rank})")
         self._rank_takes_no_input(run, rank)
         self._check_end(run)
+
+    def _lose_task(self, run: Run, rank: int, task: int) -> bool:
+        """Tell of a task that is gone; whether that is no failure."""
+        if run.crew is not None:
+            self._loop.call_soon(self.events.task_ended, run.id, task)
+        return run.drop(rank, task)
 
     def _rank_takes_no_input(self, run: Run, rank: int) -> None:
         for piece in tuple(self._stdin.values()):
@@ -307,7 +301,7 @@ class Execution:
     def _pmi_barrier(self, run: Run, rank: int, message: JSON, _body: bytes) -> None:
         run.barrier.add(rank)
         run.puts.update(message["puts"])
-        if run.barrier >= {node.rank for node in run.nodes.values() if node.tasks}:
+        if run.at_barrier:
             puts, run.puts = run.puts, {}
             run.barrier.clear()
             self._tell(run.id, {"type": "pmi-release", "job": run.id, "puts": puts})

@@ -8,6 +8,7 @@ from sys import intern
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from minicluster.embedded.elastic import Sizes
     from minicluster.embedded.jobspec import Parsed, Resources
 
 URGENCY_EXPEDITE = 31
@@ -55,6 +56,7 @@ class Job:
     tasks_per: tuple[str, int] | None
     cwd: str | None
     queue: str | None
+    elastic: Sizes | None = None
     state: State = State.NEW
     priority: int | None = None
     t_submit: float = 0.0
@@ -79,7 +81,7 @@ class Job:
         """A new job."""
         cwd = intern(parsed.cwd) if parsed.cwd is not None else None
         asked = (parsed.resources, parsed.duration, intern(parsed.name), parsed.ntasks, parsed.tasks_per)
-        return cls(jobid, userid, urgency, flags, *asked, cwd, parsed.queue)
+        return cls(jobid, userid, urgency, flags, *asked, cwd, parsed.queue, parsed.elastic)
 
     @property
     def result(self) -> Result:

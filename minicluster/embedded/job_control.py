@@ -174,7 +174,7 @@ class JobControl:
         return {"pending": len(self._manager.active)}
 
     def _is_idle(self) -> bool:
-        return not self._parts.scheduler.queue and not self._manager.stats.count(State.RUNNING)
+        return self._parts.scheduler.idle and not self._manager.stats.count(State.RUNNING)
 
     async def _until(self, reached: Callable[[], bool]) -> None:
         if reached():

@@ -128,7 +128,7 @@ class JobInfo:
         item: JSON = {"id": jobid, "events": [entry]}
         if entry["name"] == "submit":
             item["jobspec"] = self._value(jobid, "jobspec", True)
-        elif entry["name"] == "alloc":
+        elif entry["name"] in ("alloc", "resource-update"):
             item["R"] = json.loads(self._store.resources(jobid) or "null")
         return item
 

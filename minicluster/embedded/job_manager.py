@@ -11,7 +11,8 @@ import signal
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from minicluster.embedded import eventlog, jobspec, log, resource_set
+from minicluster.embedded import eventlog, jobspec, log
+from minicluster.embedded.allocations import Allocations
 from minicluster.embedded.dependencies import Dependencies, Target
 from minicluster.embedded.errors import RpcError
 from minicluster.embedded.job import FLAGS, Job, State, priority_of
@@ -19,7 +20,6 @@ from minicluster.embedded.job_list import attributes
 from minicluster.embedded.job_stats import JobStats
 from minicluster.embedded.jobid import f58
 from minicluster.embedded.output_limit import OutputLimit
-from minicluster.embedded.ports import JSON, Executor, Launch
 from minicluster.embedded.turns import Turns
 from minicluster.embedded.watchers import Watchers
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from minicluster.embedded.jobid import IdMaker
+    from minicluster.embedded.ports import JSON, Executor, Listener
     from minicluster.embedded.queues import Queues
     from minicluster.embedded.scheduler import Scheduler
     from minicluster.embedded.store import Store
@@ -49,6 +50,8 @@ class Parts:
     clock: Callable[[], float]
     loop: asyncio.AbstractEventLoop
     log: Callable[[int, str], None]
+    config: JSON  # broker.toml, parsed
+    listener: Listener | None  # for the programs of malleable jobs
 
 
 class JobManager:
@@ -62,7 +65,7 @@ class JobManager:
         self.turns = Turns(parts.store, self.watchers, self)
         self.on_inactive: list[Callable[[Job], None]] = []
         self.ready = False  # scheduling begins when the broker says so
-        self._launches: list[Job] = []
+        self.allocations = parts.scheduler.orders = Allocations(self)
         self._wake: asyncio.TimerHandle | None = None
         self._limits: dict[int, OutputLimit] = {}
         self.dependencies = Dependencies(self._target, self._satisfied, self._impossible)
@@ -203,13 +206,18 @@ class JobManager:
             return
         self.parts.scheduler.dequeue(job.id)
         self.enter_cleanup(job)
-        if job in self._launches:
-            self._launches.remove(job)
+        if self.allocations.leaving(job):
             job.start_pending = False
         if job.start_pending:
             self.parts.executor.kill(job.id, signum)
         else:
             self._clean(job)
+
+    def enter_run(self, job: Job) -> None:
+        """The job has its resources; the executor will have to release them."""
+        self._enter(job, State.RUN)
+        job.start_pending = True
+        self.turns.soon()
 
     def enter_cleanup(self, job: Job) -> None:
         """The job runs no more, or never will."""
@@ -219,7 +227,7 @@ class JobManager:
     def _clean(self, job: Job) -> None:
         """CLEANUP → INACTIVE: return the resources, write what listings will show, forget the job."""
         if job.R is not None:
-            self.parts.scheduler.free(job.id)
+            self.parts.scheduler.free(job.id, self.parts.clock())
             self.append(job, "free")
         self.append(job, "clean")
         job.t_inactive = self.parts.clock()
@@ -254,44 +262,8 @@ class JobManager:
             entry = eventlog.event(self.parts.clock(), "annotations", {"annotations": annotations})
             self.turns.post(job.id, entry)
 
-    # -- starting --------------------------------------------------------------------------------------
-
-    def _start(self, jobid: int, holding: resource_set.Holding) -> None:
-        """The scheduler gave resources: SCHED → RUN."""
-        job = self.active[jobid]
-        now = self.parts.clock()
-        resources = self.parts.scheduler.pool.encode(
-            holding,
-            starttime=now,
-            expiration=now + job.duration if job.duration else 0.0,
-            nslots=job.resources.slots_in_all,
-        )
-        job.R, job.t_run = resources, now
-        self.parts.store.set_resources(jobid, json.dumps(resources, separators=(",", ":")))
-        annotations = {"sched": {"resource_summary": resource_set.summary(holding)}}
-        self.annotate(job, annotations)
-        self.append(job, "alloc", {"annotations": annotations})
-        self._enter(job, State.RUN)
-        job.start_pending = True
-        self._launches.append(job)
-        self.set_timer(job)
-
-    def _reserve(self, jobid: int, at: float) -> None:
-        """Tell when a waiting job is expected to start."""
-        self.annotate(self.active[jobid], {"sched": {"t_estimate": at}})
-
-    def set_timer(self, job: Job) -> None:
-        """End the job when its time limit is over."""
-        if job.timer is not None:
-            job.timer.cancel()
-        job.timer = self._call_at(job.expiration, lambda: self._expire(job)) if job.expiration else None
-
-    def _expire(self, job: Job) -> None:
-        job.timer = None
-        if job.state == State.RUN:
-            self.raise_exception(job, "timeout", 0, "resource allocation expired")
-
-    def _call_at(self, when: float, function: Callable[[], None]) -> asyncio.TimerHandle:
+    def call_at(self, when: float, function: Callable[[], None]) -> asyncio.TimerHandle:
+        """Call a function at a time of the clock."""
         return self.parts.loop.call_later(max(0.0, when - self.parts.clock()), function)
 
     # -- what the executor reports ---------------------------------------------------------------------
@@ -334,6 +306,10 @@ class JobManager:
         if (job := self.active.get(jobid)) is not None:
             self.raise_exception(job, kind, severity, note)
 
+    def task_ended(self, jobid: int, task: int) -> None:
+        """A task of a malleable job ended."""
+        self.allocations.task_ended(jobid, task)
+
     def output(self, jobid: int, task: int, stream: str, data: bytes) -> None:
         """Keep task output, up to the job's limit."""
         job = self.active.get(jobid)
@@ -371,10 +347,10 @@ class JobManager:
         """Have the scheduler start jobs."""
         if self.ready:
             scheduler = self.parts.scheduler
-            scheduler.decide(self.parts.clock(), self._start, self._reserve)
+            scheduler.decide(self.parts.clock())
             if self._wake is not None:
                 self._wake.cancel()
-            self._wake = None if scheduler.wake is None else self._call_at(scheduler.wake, self._woken)
+            self._wake = None if scheduler.wake is None else self.call_at(scheduler.wake, self._woken)
 
     def _woken(self) -> None:
         self.parts.scheduler.woken()
@@ -382,10 +358,7 @@ class JobManager:
 
     def launch(self) -> None:
         """Have the executor start what got resources, which is stored by now."""
-        launches, self._launches = self._launches, []
-        for job in launches:
-            spec = json.loads(self.parts.store.jobspec(job.id) or "{}")
-            self.parts.executor.start(Launch(job.id, spec, job.R or {}, job.userid))
+        self.allocations.launch()
 
     def output_lost(self, jobs: Iterable[int], reason: str) -> None:
         """Output of these jobs could not be stored."""

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import errno
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from broker_config import hostlist, idset
 from broker_config.errors import ParseError
+from minicluster.embedded.elastic import sizes_of
 from minicluster.embedded.errors import RpcError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from minicluster.embedded.elastic import Sizes
 
 _KEYS = ("resources", "tasks", "attributes", "version")
 _OPERATORS = ("properties", "hostlist", "ranks", "not", "or", "and")
@@ -41,6 +44,21 @@ class Resources:
         """Slots over all nodes."""
         return max(self.nodes, 1) * self.slots
 
+    def sized(self, size: int) -> Resources:
+        """The same for so many cores, rounded down to whole nodes, or slots where it asks for none."""
+        if self.nodes:
+            return replace(self, nodes=size // (self.slots * self.cores))
+        return replace(self, slots=size // self.cores)
+
+    @property
+    def workers(self) -> int:
+        """The workers of an elastic job, each of which has a node or a slot."""
+        return self.nodes or self.slots
+
+    def with_workers(self, count: int) -> Resources:
+        """The same for so many workers."""
+        return replace(self, nodes=count) if self.nodes else replace(self, slots=count)
+
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
@@ -54,6 +72,7 @@ class Parsed:
     cwd: str | None
     queue: str | None
     dependencies: tuple[tuple[str, str], ...]
+    elastic: Sizes | None = None  # then `resources` are those of its least size
 
 
 def parse(spec: Any) -> Parsed:
@@ -69,6 +88,9 @@ def parse(spec: Any) -> Parsed:
     system = _system(spec["attributes"])
     resources = _resources(spec["resources"], _constraint(system.get("constraints")))
     command, count = _task(spec["tasks"])
+    elastic = sizes_of(spec["attributes"], resources, count)
+    if elastic is not None:
+        resources = resources.with_workers(elastic.least)
     return Parsed(
         resources=resources,
         duration=_duration(system),
@@ -78,6 +100,7 @@ def parse(spec: Any) -> Parsed:
         cwd=_text(system, "cwd"),
         queue=_text(system, "queue"),
         dependencies=_dependencies(system.get("dependencies", [])),
+        elastic=elastic,
     )
 
 

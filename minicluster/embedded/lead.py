@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from minicluster.embedded.broker import Broker
+from minicluster.embedded.configuration import lead_host
 from minicluster.embedded.engine import LeadEngine, build_lead_services
 from minicluster.embedded.errors import BootError, ConfigurationError, DumpError
 from minicluster.embedded.execution import Execution
 from minicluster.embedded.forwarding import LeadSide
+from minicluster.embedded.listener import TcpListener
 from minicluster.embedded.log import ERR, INFO, WARNING
 from minicluster.embedded.membership import Membership
 from minicluster.embedded.modules import Modules
@@ -103,6 +105,7 @@ class Lead(Broker):
             owner=int(self.attributes.get("security.owner") or 0),
             restore=self.attributes.get("content.restore"),
             log=self.log,
+            listener=TcpListener(lead_host(self.config), self.log),
         )
 
     def _statedir(self) -> Path:

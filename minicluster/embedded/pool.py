@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from broker_config import hostlist, idset
+from minicluster.embedded import elastic
 from minicluster.embedded.jobspec import Constraint, Resources
 from minicluster.embedded.resource_set import Holding, Node, R, Share, encode, nodes_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Container, Iterable, Mapping
 
     from queue_policies.records import Request, Sketch
 
@@ -35,13 +36,14 @@ class Placing:
         """Whether `request` could be placed now."""
         return self.place(request) is not None
 
-    def place(self, request: Request) -> Holding | None:
-        """Where `request` would go, or None."""
+    def place(self, request: Request, beside: Container[int] = ()) -> Holding | None:
+        """Where `request` would go, not to the ranks `beside`, or None."""
         if not isinstance(request, Resources):
             raise TypeError(f"{request!r} is no request for nodes and cores")
         if request.size > self.free:
             return None
-        ranks = (rank for rank in self._matches.ranks(request.constraint) if self._usable(rank))
+        matching = self._matches.ranks(request.constraint)
+        ranks = (rank for rank in matching if self._usable(rank) and rank not in beside)
         if request.exclusive:
             return self._whole_nodes(request, ranks)
         if request.nodes:
@@ -153,6 +155,33 @@ class Pool(Placing):
         """Take the job's resources back."""
         self._vacate(self._holdings.pop(job, {}))
 
+    def extend(self, job: int, request: Resources) -> Holding | None:
+        """Give the job this much besides what it has, new nodes where it asks for nodes, or None."""
+        held = self._holdings.get(job, {})
+        more = self.place(request, held if request.nodes or request.exclusive else ())
+        if more is not None:
+            self.add(job, more)
+        return more
+
+    def add(self, job: int, more: Holding) -> None:
+        """The job has these, which are free, besides what it has."""
+        self._occupy(more)
+        held = dict(self._holdings.get(job, {}))
+        for rank, (cores, gpus) in more.items():
+            had = held.get(rank, (0, 0))
+            held[rank] = (had[0] | cores, had[1] | gpus)
+        self._holdings[job] = held
+
+    def reduce(self, job: int, part: Holding) -> None:
+        """Take back a part of what the job has."""
+        self._vacate(part)
+        held = dict(self._holdings.get(job, {}))
+        for rank, (cores, gpus) in part.items():
+            held[rank] = (held[rank][0] & ~cores, held[rank][1] & ~gpus)
+            if held[rank] == (0, 0):
+                del held[rank]
+        self._holdings[job] = held
+
     def holding(self, job: int) -> Holding:
         """What the job holds."""
         return self._holdings.get(job, {})
@@ -168,6 +197,12 @@ class Pool(Placing):
         """Why the request can never be satisfied, in Flux's words, or None."""
         nodes = [self.nodes[rank] for rank in self._matches.ranks(request.constraint)]
         return _infeasible(nodes, request)
+
+    def counted(self, request: Resources) -> Resources:
+        """An elastic job's request as it is counted, see `elastic.counted`."""
+        return elastic.counted(
+            request, (self.nodes[rank].cores.bit_count() for rank in self._matches.ranks(request.constraint))
+        )
 
     def encode(self, shares: Mapping[int, Share], **execution: Any) -> R:
         """An R with these resources."""

@@ -7,11 +7,14 @@ The broker side implements `Executor` (and has the topics' `services.Registry`);
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
+    from collections.abc import Collection, Iterable, Mapping
+
+    from minicluster.embedded.elastic import Place
 
 JSON = dict[str, Any]
 Clock = Callable[[], float]
@@ -25,6 +28,7 @@ class Launch:
     jobspec: JSON  # RFC 25, with attributes.system.environment
     R: JSON  # RFC 20
     userid: int
+    credentials: str | None = field(default=None, repr=False)  # of a malleable job: its program's file
 
 
 class Executor(Protocol):
@@ -38,6 +42,49 @@ class Executor(Protocol):
 
     def kill(self, jobid: int, signum: int) -> None:
         """End a job after a fatal exception: `signum` now, SIGKILL after the kill timeout."""
+
+    # Of malleable jobs, whose every task that ends comes back as `JobManager.task_ended`:
+
+    def extend(self, jobid: int, order: int, places: Mapping[int, Place], hosts: Mapping[int, str]) -> None:
+        """Start further tasks, by number, each in its place; their ends do not count. `hosts`: by rank."""
+
+    def admit(self, jobid: int, tasks: Iterable[int]) -> None:
+        """From now on the ends of these tasks count."""
+
+    def dismiss(self, jobid: int, places: Mapping[int, Place]) -> None:
+        """From now on the ends of these tasks do not count."""
+
+    def end_tasks(self, jobid: int, tasks: Collection[int]) -> None:
+        """End these tasks: SIGTERM now, SIGKILL after the kill timeout."""
+
+
+class Listener(Protocol):
+    """Where programs of malleable jobs connect. Connections are numbered."""
+
+    def open(self, callers: Callers) -> str:
+        """Begin to listen, if that is not so yet, and return the address, host:port. Raises OSError."""
+
+    def send(self, connection: int, data: bytes) -> None:
+        """Send; a connection that is gone is ignored."""
+
+    def hang_up(self, connection: int) -> None:
+        """Close a connection once all is sent."""
+
+    def close(self) -> None:
+        """Close everything."""
+
+
+class Callers(Protocol):
+    """Is told of the listener's connections."""
+
+    def opened(self, connection: int) -> None:
+        """Somebody connected."""
+
+    def received(self, connection: int, data: bytes) -> None:
+        """Somebody said something."""
+
+    def closed(self, connection: int) -> None:
+        """Somebody hung up, or is gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,3 +100,4 @@ class LeadContext:
     log: Callable[[int, str], None] = lambda _level, _text: None  # syslog level, text
     clock: Clock | None = None  # time.time
     loop: AbstractEventLoop | None = None  # the running one
+    listener: Listener | None = None  # None: no program of a malleable job can reach the instance

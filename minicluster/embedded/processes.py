@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
 MARKER = "MINICLUSTER_JOB"
 """Environment variable: path of instance and job ids, the outer instance's first."""
@@ -86,6 +86,13 @@ def belongs(pid: int, marker: str, sessions: Iterable[int]) -> bool:
         for entry in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
             if entry == wanted or entry.startswith(wanted + b"/"):
                 return True
+    return False
+
+
+def in_session(pid: int, leaders: Collection[int]) -> bool:
+    """Tell whether `pid` is in the session of one of these processes."""
+    with contextlib.suppress(OSError):
+        return os.getsid(pid) in leaders
     return False
 
 

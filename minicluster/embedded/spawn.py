@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     from minicluster.embedded.ports import JSON
 
+PATH_VARIABLE, ORDER_VARIABLE = "MINICLUSTER_MALLEABLE", "MINICLUSTER_MALLEABLE_ORDER"
+"""As `minicluster.malleable.credentials` has them, which followers need not load."""
+
 _TEMPLATE = re.compile(r"\{\{\s*([a-zA-Z0-9_.]+)\s*\}\}")
 
 
@@ -40,6 +43,10 @@ class Share:
     options: Mapping[str, Any]
     files: Mapping[str, Any]
     mapping: str
+    credentials: str | None = None  # of a malleable job: the file's name in the job's directory
+    order: int = 0  # by which these tasks are started
+    part: int = 0  # how often tasks were started here before
+    fresh: tuple[int, ...] | None = None  # of the tasks, those to start; None: all
 
     @classmethod
     def from_message(cls, message: JSON) -> Share:
@@ -47,6 +54,7 @@ class Share:
         raw = dict(message["share"])
         for key in ("argv", "tasks", "cores", "gpus"):
             raw[key] = tuple(raw[key])
+        raw["fresh"] = tuple(raw["fresh"]) if "fresh" in raw else None
         return cls(**raw)
 
     def expand(self, text: str, task: int | None, tmpdir: str) -> str:
@@ -172,6 +180,12 @@ def environment(share: Share, task: int, around: Surroundings, pmi: int | None) 
         FLUX_TASK_LOCAL_ID=str(share.tasks.index(task)),
     )
     env[MARKER] = marker(around, share)
+    for name in (PATH_VARIABLE, ORDER_VARIABLE):  # of a job around this instance
+        env.pop(name, None)
+    if share.credentials is not None:
+        env[PATH_VARIABLE] = str(jobtmp(around, share) / share.credentials)
+    if share.order:
+        env[ORDER_VARIABLE] = str(share.order)
     for name in ("PMI_FD", "PMI_RANK", "PMI_SIZE"):
         env.pop(name, None)
     if pmi is not None:

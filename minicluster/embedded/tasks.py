@@ -2,11 +2,13 @@
 
 Messages from the lead: exec-start {job, share}, exec-signal {job, signum}, exec-kill {job, signum},
 exec-stdin {job, task|null, eof, seq} + bytes, exec-ack {job, bytes},
-exec-file {job, task, stream, source} + bytes, exec-release {job}, pmi-release {job, puts}.
+exec-file {job, task, stream, source} + bytes, exec-release {job},
+exec-end {job, tasks}, pmi-release {job, puts}.
+An exec-start of a job that runs here has further tasks of it.
 To the lead: exec-started, exec-output {job, task, stream, file} + bytes, exec-eof {job, task, stream},
 exec-exit {job, task, status}, exec-log, exec-redirect {job, tasks, stream, path}, exec-exception,
 exec-stdin-done {job, seq}, exec-file-done,
-exec-waiting {job}, exec-done {job}, pmi-barrier {job, puts}, pmi-abort {job, text}.
+exec-waiting {job}, exec-done {job, part}, pmi-barrier {job, puts}, pmi-abort {job, text}.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ from typing import TYPE_CHECKING, Any
 
 from minicluster.embedded import pmi, spawn
 from minicluster.embedded.guard import Guard
-from minicluster.embedded.processes import Reaper, belongs, signal_family, signal_group
+from minicluster.embedded.output_files import OutputFiles
+from minicluster.embedded.processes import Reaper, belongs, in_session, signal_family, signal_group
 from minicluster.embedded.streams import InputFeed, OutputPump
 
 if TYPE_CHECKING:
@@ -32,8 +35,6 @@ if TYPE_CHECKING:
 
 WINDOW = 1 << 20
 """Bytes of output per job and rank that the lead may not have taken yet; then the tasks wait."""
-
-_OPEN_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC
 
 
 @dataclass(slots=True)
@@ -62,8 +63,9 @@ class RankJob:
         self._unacked = 0
         self._paused = False
         self._ending: asyncio.TimerHandle | None = None
-        self._files: dict[str, int] = {}
-        self._writes_for_others = share.node == 0 and share.nodes > 1 and bool(self._target("stdout"))
+        self._files = OutputFiles(share, spawn.jobtmp(around, share))
+        many = share.nodes > 1 or share.credentials is not None
+        self._writes_for_others = share.node == 0 and many and bool(self._files.target("stdout"))
         self._loop = asyncio.get_running_loop()
         self.pmi = pmi.PmiJob(
             share.f58,
@@ -87,19 +89,34 @@ class RankJob:
         except OSError as error:
             self._refuse(1, f"{error.filename}: {error.strerror}")
             return
-        for rank in share.tasks:
+        self._start_tasks()
+
+    def extend(self, share: spawn.Share) -> None:
+        """Start the fresh ones of these tasks."""
+        self.share = share
+        self._start_tasks()
+
+    def _start_tasks(self) -> None:
+        share = self.share
+        for rank in share.tasks if share.fresh is None else share.fresh:
             try:
-                self._adopt(rank, spawn.start(share, rank, self._around, cwd))
+                self._adopt(rank, spawn.start(share, rank, self._around, self._cwd))
             except OSError as error:
                 code = {FileNotFoundError: 127, PermissionError: 126}.get(type(error), 1)
                 missing = error.filename if error.filename is not None else share.argv[0]
-                self._refuse(
-                    code, f"task {rank} (host {self._all.host}): start failed: {missing}: {error.strerror}"
-                )
+                why = f"task {rank} (host {self._all.host}): start failed: {missing}: {error.strerror}"
+                self._refuse(code, why)
                 return
         self._send("exec-started")
 
     def _refuse(self, code: int, text: str) -> None:
+        if self.share.order:  # the job goes on without them
+            self._send("exec-log", level=3, text=text)
+            for rank in self.share.fresh or ():
+                if rank not in self._tasks:
+                    self._send("exec-exit", task=rank, status=code << 8)
+            self.check_end()
+            return
         self._send("exec-started")
         self._send("exec-exit", task=self.share.tasks[0], status=code << 8)
         self._send("exec-exception", text=text)
@@ -127,7 +144,7 @@ class RankJob:
 
     def _pump(self, task: Task, stream: str, descriptor: int) -> OutputPump:
         task.channels += 1
-        target = self._target(stream)
+        target = self._files.target(stream)
 
         def ended() -> None:
             if target is None:
@@ -138,16 +155,10 @@ class RankJob:
 
     # Output
 
-    def _target(self, stream: str) -> str | None:
-        """Return the file template of `stream`; stderr follows stdout where it has none of its own."""
-        output = self.share.options.get("output", {})
-        options = output.get(stream) or (output.get("stdout", {}) if stream == "stderr" else {})
-        return options.get("path") if options.get("type") == "file" else None
-
     def _output(self, task: int, stream: str, data: bytes) -> None:
-        target = self._target(stream)
+        target = self._files.target(stream)
         if target is not None and self.share.node == 0:
-            self.write_file(task, stream, data)
+            self._write_file(task, stream, data)
             return
         self._unacked += len(data)
         self._send("exec-output", data, task=task, stream=stream, file=target is not None)
@@ -171,47 +182,20 @@ class RankJob:
         """Make the output files empty: the job's first rank writes them, for all ranks."""
         self._cwd = cwd
         if self.share.node == 0:
-            self._tell_redirects()
-            for task in range(self.share.size):
-                for stream in ("stdout", "stderr"):
-                    path = self._path(task, stream)
-                    if path is not None and path not in self._files:
-                        self._files[path] = os.open(path, _OPEN_FLAGS, 0o666)
-
-    def _tell_redirects(self) -> None:
-        for stream in ("stdout", "stderr"):
-            target = self._target(stream)
-            if target is not None:
-                shown = self.share.expand(target, None, str(spawn.jobtmp(self._around, self.share)))
-                self._send("exec-redirect", tasks=self.share.size, stream=stream, path=shown)
-
-    def _path(self, task: int, stream: str) -> str | None:
-        target = self._target(stream)
-        if target is None:
-            return None
-        tmpdir = str(spawn.jobtmp(self._around, self.share))
-        return str(Path(self._cwd, self.share.expand(target, task, tmpdir)))
+            for stream, path in self._files.shown():
+                self._send("exec-redirect", tasks=self.share.size, stream=stream, path=path)
+            self._files.truncate(cwd)
 
     def take_file(self, message: JSON, body: bytes) -> None:
         """Write what another rank sent for this job's files."""
-        self.write_file(message["task"], message["stream"], body)
+        self._write_file(message["task"], message["stream"], body)
         self._send("exec-file-done", source=message["source"], bytes=len(body))
 
-    def write_file(self, task: int, stream: str, data: bytes) -> None:
+    def _write_file(self, task: int, stream: str, data: bytes) -> None:
         """Append to the stream's file; a full disk fails the job."""
-        path = self._path(task, stream)
-        descriptor = self._files.get(path or "")
-        if descriptor is None:
-            return
-        if self.share.options["output"].get(stream, {}).get("label"):
-            data = b"".join(b"%d: %s" % (task, line) for line in data.splitlines(keepends=True))
-        try:
-            while data:
-                data = data[os.write(descriptor, data) :]
-        except OSError as error:
-            self._files.pop(path or "", None)
-            os.close(descriptor)
-            self._send("exec-exception", text=f"output file {path}: {error.strerror}")
+        wrong = self._files.write(task, stream, data)
+        if wrong is not None:
+            self._send("exec-exception", text=wrong)
 
     # Input
 
@@ -248,6 +232,19 @@ class RankJob:
             self._kill_all()
         elif self._ending is None:
             self._ending = self._loop.call_later(self._all.grace, self._kill_all)
+
+    def end(self, ranks: list[int]) -> None:
+        """End some tasks, and after the grace period all that is left of them."""
+        tasks = [self._tasks[rank] for rank in ranks if rank in self._tasks]
+        for task in tasks:
+            if task.status is None:
+                signal_group(task.pid, signal.SIGTERM)
+        self._loop.call_later(self._all.grace, self._kill_tasks, tasks)
+
+    def _kill_tasks(self, tasks: list[Task]) -> None:
+        left = {task.pid for task in tasks if not task.reported}
+        signal_family([task.pid for task in tasks if task.status is None], signal.SIGKILL)
+        signal_family([pid for pid in self._all.reaper.orphans() if in_session(pid, left)], signal.SIGKILL)
 
     def _kill_all(self) -> None:
         self._ending = self._loop.call_later(1.0, self._kill_all)
@@ -300,12 +297,11 @@ class RankJob:
     def _finish(self) -> None:
         if self._ending is not None:
             self._ending.cancel()
-        for descriptor in self._files.values():
-            os.close(descriptor)
+        self._files.close()
         directory = spawn.jobtmp(self._around, self.share)
         shutil.rmtree(directory, ignore_errors=True)
         del self._all.jobs[self.share.id]
-        self._send("exec-done")
+        self._send("exec-done", part=self.share.part)
         self._all.check_idle()
 
 
@@ -334,6 +330,9 @@ class Tasks:
 
     def _start(self, _rank: int, message: JSON, _body: bytes) -> None:
         share = spawn.Share.from_message(message)
+        if share.id in self.jobs:
+            self.jobs[share.id].extend(share)
+            return
         self._guard.start()
         job = self.jobs[share.id] = RankJob(share, self, self._around)
         job.start()
@@ -373,6 +372,7 @@ _ACTIONS: dict[str, Callable[[RankJob, JSON, bytes], Any]] = {
     "exec-stdin": lambda job, message, body: job.stdin(message, body),
     "exec-ack": lambda job, message, _body: job.ack(message["bytes"]),
     "exec-release": lambda job, _message, _body: job.release(),
+    "exec-end": lambda job, message, _body: job.end(message["tasks"]),
     "exec-file": lambda job, message, body: job.take_file(message, body),
     "pmi-release": lambda job, message, _body: job.pmi.release(message["puts"]),
 }

@@ -15,7 +15,7 @@ from minicluster.embedded.ports import Launch, LeadContext
 from minicluster.embedded.services import Registry, Request
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
 JSON = dict[str, Any]
@@ -70,6 +70,7 @@ class Executor:
         self.launches: list[Launch] = []
         self.signals: list[tuple[int, int]] = []
         self.kills: list[tuple[int, int]] = []
+        self.tasks: list[tuple[str, int, list[int]]] = []  # of malleable jobs: what, job, which
 
     def start(self, launch: Launch) -> None:
         self.launches.append(launch)
@@ -79,6 +80,19 @@ class Executor:
 
     def kill(self, jobid: int, signum: int) -> None:
         self.kills.append((jobid, signum))
+
+    def extend(self, jobid: int, order: int, places: JSON, hosts: JSON) -> None:
+        assert {place.rank for place in places.values()} == set(hosts)
+        self.tasks.append(("start", jobid, list(places)))
+
+    def admit(self, jobid: int, tasks: Iterable[int]) -> None:
+        self.tasks.append(("admit", jobid, list(tasks)))
+
+    def dismiss(self, jobid: int, places: JSON) -> None:
+        self.tasks.append(("dismiss", jobid, list(places)))
+
+    def end_tasks(self, jobid: int, tasks: Iterable[int]) -> None:
+        self.tasks.append(("end", jobid, list(tasks)))
 
 
 def resources(nodes: int, cores: int, gpus: int = 0, properties: JSON | None = None) -> JSON:

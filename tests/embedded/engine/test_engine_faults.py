@@ -10,7 +10,7 @@ import pytest
 
 from minicluster.embedded import engine as engines
 from minicluster.embedded.errors import RpcError, SchedulerError
-from queue_policies.records import Action, Start, State, WakeAt
+from queue_policies.records import Action, Happened, Start, State, WakeAt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -252,7 +252,7 @@ def _raise(state: State, now: float) -> Sequence[Action]:
         ),
         pytest.param(
             lambda state, now: [Start(77)],
-            "queue policy scripted starts job 77, which is not in the queue",
+            "queue policy scripted starts job 77, which is not queued",
             id="a job that does not wait",
         ),
     ],
@@ -260,7 +260,8 @@ def _raise(state: State, now: float) -> Sequence[Action]:
 def test_a_policy_that_errs_is_named_and_the_queue_kept(scripted: Any, answer: Any, line: str) -> None:
     Scripted.answer = staticmethod(answer)
     job = scripted.submit()
-    assert (scripted.logged[-1], scripted.running()) == (line, [])
+    seen = f"; at {scripted.loop.now:g} with 1 queued ({job} for 1), 0 running, 4 of 4 units free"
+    assert (scripted.logged[-1], scripted.running()) == (line + seen, [])
     Scripted.answer = staticmethod(lambda state, now: [Start(job)])
     scripted.submit(urgency=0)
     scripted.call("resource.drain", targets="1")  # something happens: it is asked again
@@ -268,9 +269,29 @@ def test_a_policy_that_errs_is_named_and_the_queue_kept(scripted: Any, answer: A
 
 
 def test_a_start_for_which_there_is_no_room(scripted: Any) -> None:
-    jobs = [scripted.submit(slots=3), scripted.submit(slots=3)]
+    jobs = [scripted.submit(nodes=2), scripted.submit(cores=2)]  # two are free, on different nodes
     line = f"queue policy scripted starts job {jobs[1]}, for which there is no room"
     assert (scripted.running(), line in scripted.logged) == (jobs[:1], True)
+
+
+def test_a_policy_that_leaves_a_job_waiting_for_ever_is_named(scripted: Any) -> None:
+    Scripted.answer = staticmethod(lambda state, now: [])
+    scripted.submit()
+    assert "queue policy scripted starts none of the queued jobs, though nothing runs" in scripted.logged[-1]
+
+
+def test_after_a_defect_a_policy_is_told_that_something_happened(scripted: Any) -> None:
+    Scripted.answer = staticmethod(_raise)
+    first = scripted.submit()
+    seen: list[Happened] = []
+
+    def answer(state: State, now: float) -> Sequence[Action]:
+        seen.extend(change.what for change in state.changes)
+        return [Start(job.id) for job in state.queue]
+
+    Scripted.answer = staticmethod(answer)
+    second = scripted.submit()
+    assert (seen, scripted.running()) == ([Happened.CLUSTER, Happened.ARRIVED], [first, second])
 
 
 def test_a_policy_is_asked_again_when_it_wished(scripted: Any) -> None:
@@ -278,7 +299,7 @@ def test_a_policy_is_asked_again_when_it_wished(scripted: Any) -> None:
 
     def later(state: State, now: float) -> Sequence[Action]:
         if now < begin + 30:
-            return [WakeAt(begin + 60), WakeAt(begin + 30), WakeAt(begin - 1)]
+            return [WakeAt(begin + 60), WakeAt(begin + 30)]
         return [Start(job.id) for job in state.queue]
 
     Scripted.answer = staticmethod(later)

@@ -1,0 +1,75 @@
+"""A program that grows and shrinks, for tests: what its tasks are told and do is seen in a directory.
+
+Its workers wait until there is a file `leave-N` or `end`. By MODE joining workers end before they join
+("dies") or never join ("hangs"), or workers that leave ignore it ("stubborn"), or fail before they are
+released ("hasty").
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from minicluster.malleable import Hooks, Program, Worker
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from minicluster.malleable import Member, Shrink
+
+HERE = Path(sys.argv[1])
+MODE = os.environ.get("MODE", "")
+FILE = os.environ.get("MINICLUSTER_MALLEABLE", "")
+
+
+def wait(*names: str) -> None:
+    """Until one of these files is there."""
+    while not any((HERE / name).exists() for name in names):
+        time.sleep(0.01)
+
+
+class Mine(Hooks):
+    """Takes on whoever comes, and lets the newest go."""
+
+    def after_grow(self, workers: Sequence[Member]) -> None:
+        (HERE / "grown").write_text(json.dumps([worker.task for worker in workers]))
+
+    def before_shrink(self, order: Shrink) -> Sequence[int]:
+        given = sorted(program.workers)[-order.count :]
+        for task in given:
+            (HERE / f"leave-{task}").touch()
+        if MODE == "hasty":  # they are gone before anybody hears that they may
+            wait(*(f"gone-{task}" for task in given))
+            time.sleep(0.3)
+        return given
+
+
+me = Worker.from_environment()
+seen = {"pid": os.getpid(), "broker": os.getppid(), "mode": oct(Path(FILE).stat().st_mode) if FILE else ""}
+seen |= {"size": os.environ["FLUX_JOB_SIZE"], "order": me.order, "pmi": "PMI_FD" in os.environ}
+(HERE / f"task-{me.number}.new").write_text(json.dumps(seen))
+(HERE / f"task-{me.number}.new").rename(HERE / f"task-{me.number}")
+if me.number == 0:
+    with Program(Mine()) as program:
+        while not (HERE / "end").exists():
+            program.poll(0.01)
+else:
+    if me.joining and MODE == "dies":
+        sys.exit(3)
+    if me.joining and MODE == "hangs":
+        signal.pause()
+    if me.joining:
+        me.join("nowhere:1")
+    if MODE == "stubborn":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        wait("end")
+    wait("end", f"leave-{me.number}")
+    if MODE == "hasty" and not (HERE / "end").exists():
+        (HERE / f"gone-{me.number}").touch()
+        os._exit(9)
+print(f"task {me.number} ends", flush=True)

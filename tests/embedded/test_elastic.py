@@ -1,0 +1,180 @@
+"""`attributes.user.elastic`: what is refused, what is read, and which worker gets what."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from minicluster.embedded import elastic, jobspec, taskmap
+from minicluster.embedded.elastic import Place, Sizes
+from minicluster.embedded.errors import RpcError
+from minicluster.embedded.jobspec import Resources
+from minicluster.embedded.pool import Pool
+from minicluster.embedded.resource_set import encode, nodes_of
+from minicluster.embedded.spawn import ORDER_VARIABLE, PATH_VARIABLE
+from minicluster.malleable import credentials
+
+WHERE = "attributes.user.elastic"
+
+
+def spec(table: Any, slots: int = 1, nodes: int = 0, cores: int = 1, **count: int) -> dict[str, Any]:
+    slot: dict[str, Any] = {
+        "type": "slot", "count": slots, "with": [{"type": "core", "count": cores}], "label": "task"
+    }  # fmt: skip
+    return {
+        "resources": [{"type": "node", "count": nodes, "with": [slot]} if nodes else slot],
+        "tasks": [{"command": ["app"], "slot": "task", "count": count or {"per_slot": 1}}],
+        "attributes": {"system": {"duration": 0}, "user": {"elastic": table}},
+        "version": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (3, f"{WHERE} must be a mapping with min, max and perhaps malleable"),
+        ({"max": 2}, f"{WHERE}.min is missing: a least and a largest size are needed"),
+        ({"min": 2}, f"{WHERE}.max is missing: a least and a largest size are needed"),
+        ({"min": 0, "max": 2}, f"{WHERE}.min must be an integer > 0, not 0"),
+        ({"min": 1, "max": "2"}, f"{WHERE}.max must be an integer > 0, not '2'"),
+        ({"min": True, "max": 2}, f"{WHERE}.min must be an integer > 0, not True"),
+        ({"min": 3, "max": 2}, f"{WHERE}: min 3 is greater than max 2"),
+        ({"min": 1, "max": 2, "malleable": "yes"}, f"{WHERE}.malleable must be true or false, not 'yes'"),
+        ({"min": 1, "max": 2, "mal": 1}, f"{WHERE}: unknown key 'mal': min, max and malleable are known"),
+    ],
+)
+def test_refused_tables(table: Any, message: str) -> None:
+    with pytest.raises(RpcError) as error:
+        jobspec.parse(spec(table))
+    assert error.value.text == message
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        pytest.param({"total": 3}, id="a total number of tasks"),
+        pytest.param({"per_slot": 2}, id="two tasks a slot"),
+        pytest.param({"nodes": 2, "slots": 2}, id="two slots a node"),
+    ],
+)
+def test_tasks_are_one_a_slot_or_one_a_node(shape: dict[str, int]) -> None:
+    with pytest.raises(RpcError, match="an elastic job runs one task a slot"):
+        jobspec.parse(spec({"min": 1, "max": 2}, **shape))
+
+
+def test_tasks_a_node_by_a_shell_option_are_refused() -> None:
+    given = spec({"min": 1, "max": 2})
+    given["attributes"]["system"]["shell"] = {"options": {"per-resource": {"type": "core"}}}
+    with pytest.raises(RpcError, match="an elastic job runs one task a slot"):
+        jobspec.parse(given)
+
+
+@pytest.mark.parametrize("user", [None, [], {}, {"elastic": None}, {"other": 1}])
+def test_without_a_table_a_job_is_rigid(user: Any) -> None:
+    given = spec({})
+    given["attributes"]["user"] = user
+    assert jobspec.parse(given).elastic is None
+
+
+@pytest.mark.parametrize(
+    ("shape", "asked"),
+    [
+        pytest.param({"slots": 7, "cores": 2}, Resources(0, 2, 2, 0), id="slots"),
+        pytest.param({"nodes": 7}, Resources(2, 1, 1, 0), id="nodes"),
+    ],
+)
+def test_a_job_asks_for_its_least_size(shape: dict[str, int], asked: Resources) -> None:
+    """The number on the command line does not count."""
+    parsed = jobspec.parse(spec({"min": 2, "max": 5, "malleable": True}, **shape))
+    assert (parsed.elastic, parsed.resources, parsed.ntasks) == (Sizes(2, 5, malleable=True), asked, 2)
+
+
+@pytest.mark.parametrize(
+    ("request_", "size", "sized"),
+    [
+        (Resources(0, 1, 1, 0), 3, Resources(0, 3, 1, 0)),
+        (Resources(0, 1, 2, 1), 5, Resources(0, 2, 2, 1)),
+        (Resources(1, 1, 4, 0, exclusive=True), 11, Resources(2, 1, 4, 0, exclusive=True)),
+        (Resources(2, 3, 2, 0), 13, Resources(2, 3, 2, 0)),
+    ],
+)
+def test_sizes_round_down_to_what_the_job_counts(request_: Resources, size: int, sized: Resources) -> None:
+    assert request_.sized(size) == sized
+
+
+R = {
+    "execution": {
+        "R_lite": [
+            {"rank": "0-1", "children": {"core": "0-3", "gpu": "0-1"}},
+            {"rank": "2", "children": {"core": "0-5"}},
+        ],
+        "nodelist": ["n[0-2]"],
+    }
+}
+
+
+def _pool() -> Pool:
+    pool = Pool(R)
+    for rank in range(3):
+        pool.set_up(rank, True)
+    return pool
+
+
+@pytest.mark.parametrize(
+    ("asked", "counted"),
+    [
+        pytest.param(Resources(1, 1, 1, 0, exclusive=True), 4, id="of the smallest node"),
+        pytest.param(Resources(1, 1, 5, 0, exclusive=True), 6, id="of those that suit"),
+        pytest.param(Resources(1, 1, 1, 0, exclusive=True, constraint=("ranks", "2")), 6, id="that match"),
+        pytest.param(Resources(1, 1, 9, 0, exclusive=True), 9, id="none suits"),
+        pytest.param(Resources(1, 1, 1, 0), 1, id="cores of a node"),
+    ],
+)
+def test_whole_nodes_count_with_all_their_cores(asked: Resources, counted: int) -> None:
+    assert Pool(R).counted(asked).size == counted
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        pytest.param(Resources(0, 5, 2, 0), id="slots"),
+        pytest.param(Resources(0, 3, 1, 1), id="slots with a GPU"),
+        pytest.param(Resources(3, 1, 2, 0), id="nodes"),
+        pytest.param(Resources(2, 1, 4, 0, exclusive=True), id="whole nodes"),
+    ],
+)
+def test_each_worker_has_the_place_where_its_task_runs(asked: Resources) -> None:
+    holding = _pool().alloc(1, asked)
+    assert holding is not None
+    places = elastic.places(holding, asked)
+    given = encode(nodes_of(R), holding, nslots=asked.slots_in_all)
+    shape = {"slots": asked.slots, "cores": asked.cores} | ({"nodes": asked.nodes} if asked.nodes else {})
+    laid_out = taskmap.layout(spec(None, **shape), given)
+    assert [place.rank for place in places] == [node.rank for node in laid_out for _ in node.tasks]
+    assert elastic.holding(places) == holding
+
+
+def test_a_task_comes_and_goes() -> None:
+    node = taskmap.Node(1, "n1", (0,), (0, 1), (0,))
+    place = Place(1, (0b1100, 0b10))
+    more = elastic.with_task(node, 7, place)
+    assert more == taskmap.Node(1, "n1", (0, 7), (0, 1, 2, 3), (0, 1))
+    assert elastic.without_task(more, 7, place) == node
+
+
+def test_followers_know_the_variables_by_the_same_names() -> None:
+    assert (PATH_VARIABLE, ORDER_VARIABLE) == (credentials.PATH_VARIABLE, credentials.ORDER_VARIABLE)
+
+
+@pytest.mark.parametrize("held", [Resources(0, 2, 1, 0), Resources(2, 1, 1, 0)], ids=["slots", "nodes"])
+def test_a_pool_gives_more_and_takes_it_back(held: Resources) -> None:
+    pool = _pool()
+    before = pool.alloc(1, held)
+    more = pool.extend(1, held.with_workers(1))
+    assert more is not None
+    assert pool.free == 14 - 3
+    assert not (held.nodes and more.keys() & (before or {}).keys())  # a node more is another node
+    pool.reduce(1, more)
+    assert (pool.holding(1), pool.free) == (before, 12)
+    assert pool.extend(1, held.with_workers(13 if not held.nodes else 2)) is None
