@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 DATA_KINDS = ("ConfigMap", "Secret")
 """What may stand beside a MiniCluster and is applied before it: its containers refer to them."""
 
+AUTOSCALER = "kube-controller-manager"
+"""The field manager of whoever scales by a HorizontalPodAutoscaler."""
 CONFLICT = "FieldManagerConflict"
 _KEPT = ("name", "namespace", "labels", "annotations", "finalizers", "ownerReferences")
 _TYPED = re.compile(r"(?:^|: )\s*(\.\S+): (.+)$")
@@ -75,10 +77,15 @@ def read(text: str, source: str) -> tuple[list[Wanted], list[Problem]]:
     return found, [replace(each, source=source) for each in problems]
 
 
-def choose(found: list[Wanted], name: str = "", size: int | None = None) -> list[Wanted]:
+def choose(
+    found: list[Wanted],
+    name: str = "",
+    size: int | None = None,
+    policy: tuple[str, Mapping[str, Any]] | None = None,
+) -> list[Wanted]:
     """Return what to apply: with a name one MiniCluster only, with a size that many brokers.
 
-    The data beside them comes first. Raises RequestError, DocumentError.
+    A policy is a name with settings. The data beside them comes first. Raises RequestError, DocumentError.
     """
     clusters = [each for each in found if each.kind == KIND and (not name or each.name == name)]
     names = ", ".join(each.name for each in found if each.kind == KIND)
@@ -87,7 +94,9 @@ def choose(found: list[Wanted], name: str = "", size: int | None = None) -> list
     if size is not None:
         if len(clusters) > 1:
             raise RequestError(f"--size: {found[0].source} has several MiniClusters ({names}); add --name")
-        clusters = [_sized(clusters[0], size)]
+        clusters = [_changed(clusters[0], f"--size {size}", size=size)]
+    if policy is not None:
+        clusters = [_with_policy(each, *policy) for each in clusters]
     return [each for each in found if each.kind != KIND] + clusters
 
 
@@ -129,6 +138,23 @@ def conflicts(wanted: Wanted, error: ApiError, current: Object) -> list[Problem]
     return found
 
 
+def is_autoscaled(wanted: Wanted, error: ApiError) -> bool:
+    """Whether nothing is refused but a size, which the autoscaler has set for which the document asks."""
+    if not wanted.is_cluster or wanted.item["spec"].get("autoscaling") is None:
+        return False
+    return bool(error.causes) and all(
+        (cause.reason, cause.field) == (CONFLICT, ".spec.size")
+        and f'"{AUTOSCALER}" with subresource "scale"' in cause.message
+        for cause in error.causes
+    )
+
+
+def without_size(wanted: Wanted) -> Wanted:
+    """Return a MiniCluster's document that leaves its size as it is."""
+    spec = {key: value for key, value in wanted.item["spec"].items() if key != "size"}
+    return replace(wanted, item={**wanted.item, "spec": spec})
+
+
 def _members(documents: list[Located]) -> Iterator[Located]:
     for document in documents:
         items = document.value.get("items") if isinstance(document.value, dict) else None
@@ -146,13 +172,19 @@ def _written(value: Mapping[str, Any]) -> Object:
     return {**{key: part for key, part in value.items() if key != "status"}, "metadata": kept}
 
 
-def _sized(wanted: Wanted, size: int) -> Wanted:
-    item = {**wanted.item, "spec": {**wanted.item["spec"], "size": size}}
+def _with_policy(wanted: Wanted, name: str, settings: Mapping[str, Any]) -> Wanted:
+    flux = wanted.item["spec"].get("flux") or {}
+    scheduler = {**(flux.get("scheduler") or {}), "queuePolicy": name, "settings": dict(settings)}
+    return _changed(wanted, f"--policy {name}", flux={**flux, "scheduler": scheduler})
+
+
+def _changed(wanted: Wanted, option: str, **fields: Any) -> Wanted:
+    item = {**wanted.item, "spec": {**wanted.item["spec"], **fields}}
     try:
         validate(item)
     except DocumentError as error:
         said = "; ".join(each.message for each in error.problems)
-        raise RequestError(f"--size {size}: MiniCluster {wanted.name} does not allow it: {said}") from error
+        raise RequestError(f"{option}: MiniCluster {wanted.name} does not allow it: {said}") from error
     return replace(wanted, item=item)
 
 
@@ -202,7 +234,7 @@ def _holder(message: str) -> str:
     manager = quoted[0] if quoted else "somebody else"
     if 'subresource "scale"' in message:
         known = "minicluster scale" if manager == "minicluster-cli" else "scaling"
-        known = "the autoscaler" if manager == "kube-controller-manager" else known
+        known = "the autoscaler" if manager == AUTOSCALER else known
         return f'{known} (field manager "{manager}")'
     words = {"kubectl-edit": "kubectl edit", "kubectl-client-side-apply": "kubectl apply"}
     words |= {

@@ -67,9 +67,12 @@ def parse(text: str, place: str, name: str = "") -> Source:
     )
 
 
-def with_request(source: Source, *, size: int | None = None, command: Sequence[str] = ()) -> Source:
-    """Return the source with what was asked for on the command line. Raises SizeRefused."""
-    return replace(source, cluster=with_command(with_size(source.cluster, size), command))
+def with_request(
+    source: Source, *, size: int | None = None, command: Sequence[str] = (), policy: str = ""
+) -> Source:
+    """Return the source with what was asked for on the command line. Raises SizeRefused, UsageProblem."""
+    cluster = with_policy(with_size(source.cluster, size), policy)
+    return replace(source, cluster=with_command(cluster, command))
 
 
 def is_interactive(source: Source) -> bool:
@@ -90,6 +93,34 @@ def with_size(cluster: MiniCluster, size: int | None) -> MiniCluster:
         rule = f"at most spec.maxSize ({most})" if size > most else f"at least {least}"
         raise SizeRefused(f"--size {size}: MiniCluster {cluster.metadata.name} allows {rule}")
     return _changed(cluster, size=size)
+
+
+def with_policy(cluster: MiniCluster, word: str) -> MiniCluster:
+    """Return the cluster with another queue policy, written NAME[:SETTING=VALUE,…]. Raises UsageProblem."""
+    if not word:
+        return cluster
+    from minicluster.spec import formats
+
+    flux = cluster.spec.flux
+    name, settings = policy_of(word)
+    scheduler = flux.scheduler.model_copy(update={"queue_policy": name, "settings": settings})
+    changed = _changed(cluster, flux=flux.model_copy(update={"scheduler": scheduler}))
+    for _, message in formats.policy_problems(changed):
+        raise UsageProblem(f"--policy {word}: {message}")
+    return changed
+
+
+def policy_of(word: str) -> tuple[str, dict[str, Any]]:
+    """Return the name of a queue policy and the settings given with it. Raises UsageProblem."""
+    from queue_policies.errors import PolicyError
+    from queue_policies.simulator import selection
+
+    ours = "minicluster/" if word.startswith("minicluster/") else ""
+    try:
+        name, settings = selection.read(word.removeprefix(ours))
+    except PolicyError as error:
+        raise UsageProblem(f"--policy {word}: {error}") from None
+    return f"{ours}{name}", settings
 
 
 def with_command(cluster: MiniCluster, arguments: Sequence[str]) -> MiniCluster:

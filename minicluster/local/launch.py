@@ -30,12 +30,13 @@ def up(
     *,
     name: str = "",
     size: int | None = None,
+    policy: str = "",
     engine: str = "auto",
     restore: str = "",
 ) -> str:
     """Bring a persistent cluster up, and return its name. Raises LocalError."""
     source = documents.parse(document.text, document.place, name)
-    documents.with_request(source, size=size)
+    documents.with_request(source, size=size, policy=policy)
     if restore and not (Path(restore).is_file() and os.access(restore, os.R_OK)):
         raise UsageProblem(f"--restore {restore}: there is no such file, or it cannot be read")
     called = source.cluster.metadata.name
@@ -44,6 +45,7 @@ def up(
         "place": document.place,
         "name": name,
         "size": size,
+        "policy": policy,
         "engine": engine,
         "restore": str(Path(restore).resolve()) if restore else "",
         "working_directory": str(Path.cwd()),

@@ -32,6 +32,11 @@ class Described(NamedTuple):
 
 def policy_named(word: str) -> Policy:
     """Make the policy of this word. Raises UnknownPolicy and PolicySettings, with what is nearest."""
+    return plugins.load(*read(word))
+
+
+def read(word: str) -> tuple[str, dict[str, Any]]:
+    """The name and the settings in a word, checked no further. Raises PolicySettings."""
     name, _, given = word.partition(":")
     defaults = {each.name: each.default for each in _settings(plugins.policies().get(name))}
     values: dict[str, Any] = {}
@@ -40,7 +45,7 @@ def policy_named(word: str) -> Policy:
         if not equals:
             raise PolicySettings(f"queue policy {name}: {text!r}; a setting is written name=value")
         values[key] = _read(value, defaults.get(key.replace("-", "_")))
-    return plugins.load(name, values)
+    return name, values
 
 
 def choices() -> Iterator[Described]:

@@ -1,0 +1,111 @@
+"""Which queue policy decides: the document's, or that of `--policy`; and elastic jobs in a local cluster."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from local_machine import document, eventually
+
+from minicluster.kubernetes import documents as applied
+from minicluster.kubernetes.errors import RequestError
+from minicluster.local import documents
+from minicluster.local.errors import UsageProblem
+
+if TYPE_CHECKING:
+    from local_machine import Machine
+
+ROOT = Path(__file__).parents[2]
+APP = ROOT / "tests" / "embedded" / "malleable_app.py"
+TEXT = """\
+apiVersion: flux-framework.org/v1alpha2
+kind: MiniCluster
+metadata: {name: mc}
+spec:
+  size: 2
+  flux: {connectTimeout: 7s, scheduler: {queuePolicy: minicluster/easy, settings: {extra: false}}}
+  containers: [{image: test}]
+"""
+
+
+def _scheduler(word: str) -> tuple[str, dict[str, Any]]:
+    source = documents.with_request(documents.parse(TEXT, "x.yaml"), policy=word)
+    assert source.cluster.spec.flux.connect_timeout == "7s"
+    scheduler = source.cluster.spec.flux.scheduler
+    return scheduler.queue_policy, dict(scheduler.settings)
+
+
+def _applied(word: str) -> tuple[str, dict[str, Any]]:
+    found, _ = applied.read(TEXT, "x.yaml")
+    policy = documents.policy_of(word) if word else None
+    (wanted,) = applied.choose(found, policy=policy)
+    flux = wanted.item["spec"]["flux"]
+    assert flux["connectTimeout"] == "7s"
+    return flux["scheduler"]["queuePolicy"], flux["scheduler"]["settings"]
+
+
+@pytest.mark.parametrize("chosen", [_scheduler, _applied], ids=["here", "on Kubernetes"])
+@pytest.mark.parametrize(
+    ("word", "policy", "settings"),
+    [
+        pytest.param("", "minicluster/easy", {"extra": False}, id="the document's"),
+        pytest.param("fcfs", "fcfs", {}, id="a name"),
+        pytest.param("minicluster/malleable", "minicluster/malleable", {}, id="one of ours"),
+        pytest.param(
+            "water-filling:gap=5,overtake=false",
+            "water-filling",
+            {"gap": 5.0, "overtake": False},
+            id="settings",
+        ),
+        pytest.param(
+            "minicluster/easy:extra=true", "minicluster/easy", {"extra": True}, id="ours, with settings"
+        ),
+    ],
+)
+def test_the_policy_asked_for_replaces_the_documents(
+    chosen: Any, word: str, policy: str, settings: dict[str, Any]
+) -> None:
+    assert chosen(word) == (policy, settings)
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("esay", 'no policy is called "esay"; did you mean "easy"?'),
+        ("malleable:gpa=3", "queue policy malleable: unknown setting 'gpa'; did you mean 'gap'?"),
+        ("easy:extra", "queue policy easy: 'extra'; a setting is written name=value"),
+    ],
+)
+def test_a_policy_that_does_not_exist_is_refused(word: str, message: str) -> None:
+    with pytest.raises(UsageProblem) as error:
+        _scheduler(word)
+    assert str(error.value) == f"--policy {word}: {message}"
+
+
+def test_on_kubernetes_too() -> None:
+    with pytest.raises(RequestError, match=r'--policy esay: MiniCluster mc .*did you mean "easy"'):
+        _applied("esay")
+
+
+def _events(machine: Machine, job: str) -> list[str]:
+    lines = machine.good("shell", "mc", "--", "flux", "job", "eventlog", job).stdout.splitlines()
+    return [line.split()[1] for line in lines]
+
+
+def test_up_with_a_policy_resizes_jobs(embedded: Machine, tmp_path: Path) -> None:
+    """The document's own policy would not; status says which one decides."""
+    path = document(tmp_path, spec={"interactive": True}, resources={"limits": {"cpu": "2"}})
+    assert embedded.up(path, "--policy", "priority-elastic:gap=0").returncode == 0
+    (status,) = embedded.rows("status", "mc")
+    assert status["queue_policy"] == "minicluster/priority-elastic"
+    elastic = [f"--setattr=user.elastic.{each}" for each in ("min=1", "max=4", "malleable=true")]
+    words = [*elastic, f"--env=PYTHONPATH={ROOT}", sys.executable, str(APP), str(tmp_path)]
+    shell = ("shell", "mc", "--", "flux")
+    job = embedded.good(*shell, "submit", *words).stdout.strip()
+    eventually((tmp_path / "task-3").exists, "four workers")
+    embedded.good(*shell, "run", "-n2", "--urgency=20", "true")
+    eventually(lambda: _events(embedded, job).count("resource-update") == 2, "a shrink and a growth")
+    (tmp_path / "end").touch()
+    assert embedded.good("attach", "mc", job).stdout.count(" ends\n") == 6
