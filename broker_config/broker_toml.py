@@ -52,6 +52,10 @@ def tables(settings: BrokerSettings) -> dict[str, Mapping[str, Value]]:
     if scheduler.simple:
         result["modules"] = {"alternatives": {"sched": "sched-simple", "feasibility": "sched-simple"}}
     result["minicluster"] = {"queue-policy": scheduler.bare_policy}
+    if scheduler.in_flux:
+        # Modprobe loads ours where this key is; what can never start is refused at submission.
+        result["ingest.validator"] = {"plugins": ["jobspec", "feasibility"]}
+        result["minicluster"] = {"queue-policy": scheduler.bare_policy, "flux-scheduler": scheduler.in_flux}
     if scheduler.settings:
         result["minicluster.scheduler-settings"] = {
             key: _value(key, it) for key, it in scheduler.settings.items()
@@ -67,6 +71,8 @@ def _modules(settings: BrokerSettings) -> dict[str, Mapping[str, Value]]:
     door = settings.door
     table: dict[str, Value] = {"port": door.port, "directory": door.directory, "main-job": marks}
     table["min-size"] = door.min_size
+    if door.metrics_tls:
+        table["metrics-tls"] = door.metrics_tls
     if settings.archive.path:
         table["archive"] = settings.archive.path
     return {"minicluster.modules.door": table}

@@ -89,6 +89,16 @@ class Scheduler:
         """The policy's name without `minicluster/`."""
         return self.policy.removeprefix("minicluster/")
 
+    @property
+    def in_flux(self) -> str:
+        """When real Flux loads our scheduler: `always`, `without-fluxion`, or empty: never.
+
+        Strict order needs none of ours: it is what Flux's own scheduler keeps.
+        """
+        if self.simple or self.policy in ("", "fcfs", "hybrid"):
+            return ""
+        return "without-fluxion" if self.policy in FLUXION_POLICIES else "always"
+
 
 @dataclass(frozen=True, slots=True)
 class LeadBroker:
@@ -184,11 +194,13 @@ class DoorSettings:
     """The lead broker's HTTPS door: its port, and where its files are.
 
     `min_size` is the least size to which the MiniCluster may be scaled: the metrics ask for no less.
+    In the directory `metrics_tls` is the certificate that the document has for those who read metrics.
     """
 
     port: int = 8443
     directory: str = "/etc/minicluster-curve"
     min_size: int = 1
+    metrics_tls: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,7 @@ def render(settings: BrokerSettings) -> str:
         disable_socket=settings.disable_socket,
         complete_workers=settings.complete_workers,
         door=settings.door is not None,
+        scheduler=bool(settings.scheduler.in_flux) and not settings.broker_toml,
         interactive=mode is RunMode.INTERACTIVE,
         launcher=mode is RunMode.LAUNCHER,
         marks=mode in (RunMode.PLAIN, RunMode.BATCH),

@@ -1,7 +1,8 @@
-"""What real Flux's lead needs of this package, as the plan puts it into a ConfigMap: one zip and a few texts.
+"""What real Flux's lead needs of this package, as the plan puts it into a ConfigMap: zips and a few texts.
 
-The texts are keys of `data`, the zip of `binaryData`; a ConfigMap's files lie flat in one directory, so the
-start script links the ones that Flux wants in directories of their own.
+The texts are keys of `data`, the zips of `binaryData`; a ConfigMap's files lie flat in one directory, so the
+start script links the ones that Flux wants in directories of their own. The scheduler has a zip of its own:
+only a MiniCluster that names one of our policies carries it.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ _FILES = (
     "minicluster/flux_modules/saving/*.py",
     "minicluster/instance/__init__.py",
     "minicluster/instance/flux_helper.py",
+    "minicluster/within/*.py",
 )
 _NOT = {"embedded_command.py", "embedded_link.py", "process.py", "stub.py"}
 EXTENSIONS = f"minicluster/flux_modules/door/{extensions.LIST}"
@@ -51,6 +53,69 @@ def setup(context):
 """
 
 
+SCHEDULER_ZIP = "flux_scheduler.zip"
+_SCHEDULER_STUB = Path(__file__).with_name("scheduler") / "stub.py"
+_SCHEDULER_FILES = (
+    "broker_config/__init__.py",
+    "broker_config/errors.py",
+    "broker_config/hostlist.py",
+    "broker_config/idset.py",
+    "minicluster/__init__.py",
+    "minicluster/embedded/__init__.py",
+    "minicluster/embedded/elastic.py",
+    "minicluster/embedded/errors.py",
+    "minicluster/embedded/jobid.py",
+    "minicluster/embedded/jobspec.py",
+    "minicluster/embedded/pool.py",
+    "minicluster/embedded/resource_set.py",
+    "minicluster/flux_modules/__init__.py",
+    "minicluster/flux_modules/scheduler/*.py",
+    "queue_policies/*.py",
+)
+_SCHEDULER_MODPROBE = """\
+# Behind all others, so that a Flux instance that a job starts has Flux's own: see minicluster-sched-rc1.py.
+[[modules]]
+name = "minicluster-sched"
+provides = ["sched", "feasibility"]
+after = ["job-manager", "resource"]
+requires = ["job-manager", "resource"]
+ranks = "0"
+priority = 10
+needs-config = ["minicluster.flux-scheduler"]
+"""
+_SCHEDULER_RC1 = """\
+# Before Flux's own schedulers where broker.toml says so, and before Fluxion where it says `always`.
+def setup(context):
+    when = context.conf_get("minicluster.flux-scheduler")
+    fluxion = "sched-fluxion-qmanager" in context.modprobe.taskdb
+    if when == "always" or (when and not fluxion):
+        context.set_alternative("sched", "minicluster-sched")
+"""
+
+
+def scheduler_files() -> dict[str, str]:
+    """Return the texts beside the scheduler's zip, by the names that the start script expects."""
+    return {
+        "minicluster-sched.py": _SCHEDULER_STUB.read_text(encoding="utf-8"),
+        "minicluster-sched-modprobe.toml": _SCHEDULER_MODPROBE,
+        "minicluster-sched-rc1.py": _SCHEDULER_RC1,
+    }
+
+
+@cache
+def pack_scheduler() -> bytes:
+    """Return the scheduler's zip. pluggy, by which policies are found, comes from this environment."""
+    pluggy = Path(import_module("pluggy").__file__ or "").parent
+    found = {f"pluggy/{path.name}": path for path in pluggy.glob("*.py")}
+    return _zipped(dict(sorted({**found, **{_name(path): path for path in scheduler_paths()}}.items())), {})
+
+
+def scheduler_paths() -> list[Path]:
+    """Return our own files in the scheduler's zip."""
+    found = {path for pattern in _SCHEDULER_FILES for path in _ROOT.glob(pattern)}
+    return sorted(path for path in found if path != _SCHEDULER_STUB)
+
+
 def module_files() -> dict[str, str]:
     """Return the texts by the names that the start script expects beside the zip."""
     return {
@@ -68,11 +133,21 @@ def _stub() -> str:
 @cache
 def pack() -> bytes:
     """Return the zip: the same bytes for the same sources."""
+    listed = "".join(f"{name}\n" for name in extensions.named())
+    return _zipped({_name(path): path for path in packed_paths()}, {EXTENSIONS: listed})
+
+
+def _name(path: Path) -> str:
+    return path.relative_to(_ROOT).as_posix()
+
+
+def _zipped(files: dict[str, Path], texts: dict[str, str]) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        for path in packed_paths():
-            archive.writestr(_entry(path.relative_to(_ROOT).as_posix()), path.read_bytes())
-        archive.writestr(_entry(EXTENSIONS), "".join(f"{name}\n" for name in extensions.named()))
+        for name, path in files.items():
+            archive.writestr(_entry(name), path.read_bytes())
+        for name, text in texts.items():
+            archive.writestr(_entry(name), text)
     return packed.getvalue()
 
 

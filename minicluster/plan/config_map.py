@@ -15,6 +15,7 @@ from minicluster.plan.labels import metadata
 from minicluster.plan.settings import broker_settings, service_settings
 
 if TYPE_CHECKING:
+    from broker_config.settings import BrokerSettings
     from minicluster.plan.fields import Object
     from minicluster.plan.records import Site
     from minicluster.spec import MiniCluster
@@ -27,8 +28,23 @@ def build(cluster: MiniCluster, site: Site) -> Object:
         "kind": "ConfigMap",
         "metadata": metadata(cluster, site, names.config_map(cluster), Component.CONFIGURATION),
         "data": {**_broker_files(cluster, site), **_sidecar_scripts(cluster), **_service_scripts(cluster)},
-        **({"binaryData": {packing.ZIP: _modules()}} if site.door or cluster.spec.archive.path else {}),
+        **_zips(cluster, site),
     }
+
+
+def _zips(cluster: MiniCluster, site: Site) -> Object:
+    """What real Flux's lead imports of ours, in base64: each where something of it is asked for."""
+    zips = {
+        packing.ZIP: _modules if site.door or cluster.spec.archive.path else None,
+        packing.SCHEDULER_ZIP: _scheduler if _schedules(broker_settings(cluster, site)) else None,
+    }
+    packed = {name: zipped() for name, zipped in zips.items() if zipped is not None}
+    return {"binaryData": packed} if packed else {}
+
+
+def _schedules(settings: BrokerSettings) -> bool:
+    """Whether real Flux may load our scheduler; a user's own broker.toml has the last word there."""
+    return bool(settings.scheduler.in_flux) and not settings.broker_toml
 
 
 def _broker_files(cluster: MiniCluster, site: Site) -> dict[str, str]:
@@ -39,12 +55,18 @@ def _broker_files(cluster: MiniCluster, site: Site) -> dict[str, str]:
         START_SCRIPT: start_script.render(settings),
         **start_script.companion_files(settings),
         **(packing.module_files() if site.door else {}),
+        **(packing.scheduler_files() if _schedules(settings) else {}),
     }
 
 
 @cache
 def _modules() -> str:
     return b64encode(packing.pack()).decode()
+
+
+@cache
+def _scheduler() -> str:
+    return b64encode(packing.pack_scheduler()).decode()
 
 
 def _sidecar_scripts(cluster: MiniCluster) -> dict[str, str]:

@@ -145,6 +145,27 @@ def test_policy(policy, fluxion, ours):
     assert document["minicluster"]["queue-policy"] == ours
 
 
+@pytest.mark.parametrize(
+    ("scheduler", "when"),
+    [
+        pytest.param(Scheduler("minicluster/easy"), "always", id="ours, by its full name"),
+        pytest.param(Scheduler("minicluster/fcfs"), "always", id="strict order, by its full name"),
+        pytest.param(Scheduler("priority-elastic"), "always", id="a name that only we have"),
+        pytest.param(Scheduler("easy"), "without-fluxion", id="a name that Fluxion has as well"),
+        pytest.param(Scheduler("fcfs"), None, id="strict order: Flux's own has it"),
+        pytest.param(Scheduler("hybrid"), None, id="a name that only Fluxion has"),
+        pytest.param(Scheduler(""), None, id="no name"),
+        pytest.param(Scheduler("minicluster/easy", simple=True), None, id="Flux's simple one instead"),
+    ],
+)
+def test_when_real_flux_loads_our_scheduler(scheduler, when):
+    """Then it also refuses at submission what can never run."""
+    document = rendered(scheduler=scheduler)
+    assert document["minicluster"].get("flux-scheduler") == when
+    validator = {"validator": {"plugins": ["jobspec", "feasibility"]}} if when else None
+    assert document.get("ingest") == validator
+
+
 def test_simple_scheduler_is_chosen_over_fluxion():
     """flux.scheduler.simple."""
     assert rendered(scheduler=Scheduler(simple=True))["modules"]["alternatives"]["sched"] == "sched-simple"

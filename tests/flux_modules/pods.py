@@ -67,10 +67,13 @@ class Pods:
             "start.sh": start_script.render(self.settings),
             **start_script.companion_files(self.settings),
             **packing.module_files(),
+            **(packing.scheduler_files() if self.settings.scheduler.in_flux else {}),
         }
         for name, text in texts.items():
             (self.config / name).write_text(text)
         (self.config / packing.ZIP).write_bytes(packing.pack())
+        if self.settings.scheduler.in_flux:
+            (self.config / packing.SCHEDULER_ZIP).write_bytes(packing.pack_scheduler())
         self.certificate()
 
     def certificate(self, name: str = "curve.cert") -> Path:
@@ -114,17 +117,21 @@ class Pods:
 
     def run(self, *words: str) -> str:
         """Run a flux command against the lead; its output."""
+        done = self.ran(*words)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    def ran(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run a flux command against the lead, which may fail."""
         environment = {
             "PATH": f"{self.flux}:/usr/local/bin:/usr/bin:/bin",
             "HOME": str(self.directory),
             "LANG": "C.UTF-8",
             "FLUX_URI": f"local://{self.directory}/0/local",
         }
-        done = subprocess.run(
+        return subprocess.run(
             ["flux", *words], env=environment, capture_output=True, text=True, timeout=DEADLINE, check=False
         )
-        assert done.returncode == 0, done.stderr
-        return done.stdout.strip()
 
     def door_process(self) -> int:
         """The process id of the door."""

@@ -111,3 +111,74 @@ def test_texts_are_what_the_start_script_links() -> None:
     """By these names."""
     template = (ROOT / "broker_config/templates/start.sh.j2").read_text()
     assert all(f"{name}" in template for name in (*packing.module_files(), packing.ZIP))
+
+
+@pytest.fixture
+def packed() -> zipfile.ZipFile:
+    """The scheduler's zip."""
+    return zipfile.ZipFile(io.BytesIO(packing.pack_scheduler()))
+
+
+class TestScheduler:
+    """What a lead gets that is to have one of our queue policies."""
+
+    def test_zip_is_small(self) -> None:
+        """A ConfigMap holds 1 MiB, and it is there besides the other zip."""
+        assert len(packing.pack_scheduler()) < 150_000
+
+    def test_every_policy_is_there(self, packed: zipfile.ZipFile) -> None:
+        sources = {path.name for path in (ROOT / "queue_policies").glob("*.py")}
+        assert {f"queue_policies/{name}" for name in sources} <= set(packed.namelist())
+
+    def test_the_simulator_is_not(self, packed: zipfile.ZipFile) -> None:
+        assert not [name for name in packed.namelist() if "simulator" in name]
+
+    def test_files_are_plain_python(self, packed: zipfile.ZipFile) -> None:
+        """The scheduler says that it needs 3.10."""
+        for name in packed.namelist():
+            ast.parse(packed.read(name), name, feature_version=(3, 10))
+
+    def test_files_import_what_is_there(self, packed: zipfile.ZipFile) -> None:
+        """The standard library, flux, pluggy, and other packed files."""
+        names = [str(path.relative_to(ROOT)) for path in packing.scheduler_paths()]
+        names.remove("minicluster/__init__.py")  # it imports what is for programs in jobs, when they ask
+        there = {name.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for name in names}
+        ours = ("minicluster.", "broker_config", "queue_policies", "metrics_api")
+        for name in names:
+            imported = _imported(name)
+            mine = {each for each in imported if each.startswith(ours)}
+            others = {each.partition(".")[0] for each in imported - mine}
+            assert others - {"minicluster"} <= sys.stdlib_module_names | {"flux", "pluggy"}, name
+            assert {each for each in mine if (ROOT / f"{each.replace('.', '/')}.py").exists()} <= there, name
+
+    def test_policies_load_from_the_zip_alone(self, tmp_path: Path) -> None:
+        """In a Python that has no other path."""
+        (tmp_path / packing.SCHEDULER_ZIP).write_bytes(packing.pack_scheduler())
+        program = (
+            f"import sys; sys.path.insert(0, {str(tmp_path / packing.SCHEDULER_ZIP)!r})\n"
+            "from queue_policies.plugins import load, policies\n"
+            "import minicluster.flux_modules.scheduler.answers as answers\n"
+            "print(*(load(name).name for name in policies()), answers.__file__)"
+        )
+        shown = subprocess.check_output([sys.executable, "-I", "-S", "-c", program], text=True).split()
+        assert {"easy", "priority-elastic", "water-filling"} < set(shown)
+        assert shown[-1].startswith(str(tmp_path / packing.SCHEDULER_ZIP))
+
+    def test_texts_are_what_the_start_script_links(self) -> None:
+        """By these names."""
+        template = (ROOT / "broker_config/templates/start.sh.j2").read_text()
+        assert all(name in template for name in (*packing.scheduler_files(), packing.SCHEDULER_ZIP))
+
+    def test_stub_says_what_it_needs(self) -> None:
+        """Where Flux, or its Python, is too old; it comes before the zip."""
+        text = packing.scheduler_files()["minicluster-sched.py"]
+        ast.parse(text, feature_version=(3, 8))
+        namespace: dict[str, object] = {"__file__": "/nowhere/minicluster-sched.py", "__name__": "stub"}
+        exec(compile(text, "minicluster-sched.py", "exec"), namespace)
+        main = namespace["mod_main"]
+        assert callable(main)
+        with pytest.raises(RuntimeError, match=r"needs flux.scheduler, which this Flux does not have: 0.88"):
+            main(None)
+        namespace["OLDEST"] = (99, 0)
+        with pytest.raises(RuntimeError, match=r"needs Python 99.0 or newer: Flux has 3"):
+            main(None)

@@ -159,6 +159,8 @@ class FluxLink:
             table = self.rpc("config.get", {}, 10.0).get("sched-fluxion-qmanager", {})
             return f"fluxion/{table.get('queue-policy', 'fcfs')}"
         loaded = next((str(each["name"]) for each in modules if "sched" in each["services"]), "")
+        if loaded == "minicluster-sched":
+            return f"minicluster/{self.rpc('minicluster-sched.stats-get', {}, 10.0)['policy']}"
         return _FIRST_COME.get(loaded, loaded)
 
     def turned_away(self) -> Sequence[str]:

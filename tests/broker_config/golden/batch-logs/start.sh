@@ -376,8 +376,8 @@ trap 'finish "$?"' EXIT
 trap 'on_signal 15' TERM
 trap 'on_signal 2' INT
 trap 'on_signal 1' HUP
-MINICLUSTER_CONFIG=$config MINICLUSTER_RUN=$run
-export MINICLUSTER_CONFIG MINICLUSTER_RUN
+MINICLUSTER_NAME=mc MINICLUSTER_CONFIG=$config MINICLUSTER_RUN=$run
+export MINICLUSTER_NAME MINICLUSTER_CONFIG MINICLUSTER_RUN
 PATH=$PATH:/mnt/flux/view/bin:/mnt/flux/bin
 export PATH
 find_flux

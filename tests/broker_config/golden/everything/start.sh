@@ -495,8 +495,8 @@ trap 'on_signal 15' TERM
 trap 'on_signal 2' INT
 trap 'on_signal 1' HUP
 [ "$role" != lead ] || trap on_order USR1
-MINICLUSTER_CONFIG=$config MINICLUSTER_RUN=$run
-export MINICLUSTER_CONFIG MINICLUSTER_RUN
+MINICLUSTER_NAME=mc MINICLUSTER_CONFIG=$config MINICLUSTER_RUN=$run
+export MINICLUSTER_NAME MINICLUSTER_CONFIG MINICLUSTER_RUN
 hook commands.init 'echo init'
 PATH=$PATH:/mnt/flux/view/bin:/mnt/flux/bin
 export PATH
