@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -99,6 +100,8 @@ def _write_files(objects: tuple[Object, ...], directory: ClusterDirectory) -> No
         if item["kind"] == "ConfigMap":
             for name, text in pods.files(item).items():
                 (directory.config / name).write_text(text)
+            for name, encoded in item.get("binaryData", {}).items():
+                (directory.config / name).write_bytes(base64.b64decode(encoded))
         elif item["kind"] == "Secret":
             (certificate,) = pods.files(item).values()
             descriptor = os.open(directory.curve, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o400)

@@ -1,0 +1,40 @@
+"""A cluster's files on this machine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minicluster.flux_modules import packing
+from minicluster.local import documents
+from minicluster.local.preparation import prepare
+from minicluster.local.site import Engine
+from minicluster.local.state_directory import ClusterDirectory
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DOCUMENT = """\
+apiVersion: flux-framework.org/v1alpha2
+kind: MiniCluster
+metadata: {name: mc}
+spec:
+  size: 2
+  flux: {scheduler: {queuePolicy: minicluster/easy}}
+  archive: {path: /tmp/archive}
+  containers: [{image: x}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "packed"),
+    [(packing.ZIP, packing.pack), (packing.SCHEDULER_ZIP, packing.pack_scheduler)],
+    ids=["what saves its jobs", "what schedules them"],
+)
+def test_real_flux_finds_what_it_imports_of_ours(tmp_path: Path, name, packed) -> None:
+    """Beside broker.toml and the other texts, as in a pod."""
+    directory = ClusterDirectory(tmp_path)
+    directory.config.mkdir()
+    prepare(documents.parse(DOCUMENT, "x.yaml"), directory, Engine("flux", "/x/flux"), tmp_path, print)
+    assert (directory.config / name).read_bytes() == packed()
