@@ -1,4 +1,4 @@
-"""Clusters that stay: up, list, status, scale, logs, down."""
+"""Clusters that stay: up, list, status, top, scale, logs, down."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from minicluster.cli import kubernetes
+from minicluster.cli import kubernetes, tables
 from minicluster.cli.kubernetes import Waiting, refuse, say, target
 from minicluster.cli.options import (
     ClusterName,
@@ -26,7 +26,7 @@ from minicluster.cli.options import (
     UpWait,
     Wait,
 )
-from minicluster.cli.tables import Output, age, cell, show
+from minicluster.cli.tables import Output, age, show
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     from minicluster.local.records import ClusterState
 
 app = typer.Typer()
+SELF = "self"
+"""The cluster that this process runs in."""
+POLICY_ATTRIBUTE = "minicluster.queue-policy"
+"""A broker attribute: the policy of ours that decides, where one does."""
 ANY_FILE = "-"
 """What --dump without a file means: wherever the document says."""
 
@@ -44,6 +48,13 @@ def up(  # noqa: PLR0913, PLR0917 - an option each
     document: Document,
     on: On = "local",
     size: Size = None,
+    policy: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME[:SETTING=VALUE,...]",
+            help="Queue policy, in place of spec.flux.scheduler's; see `minicluster policies`.",
+        ),
+    ] = "",
     engine: EngineOption = "auto",
     restore: Annotated[
         str, typer.Option(metavar="DUMP", help="Begin with the jobs that `down --dump` saved.")
@@ -67,6 +78,8 @@ def up(  # noqa: PLR0913, PLR0917 - an option each
 
       minicluster up cluster.yaml --size 3 --restore saved.dump
 
+      minicluster up cluster.yaml --policy priority-elastic:gap=60
+
       minicluster up cluster.yaml --on kubernetes -n research --wait --timeout 600
     """
     from minicluster.local import documents
@@ -76,7 +89,7 @@ def up(  # noqa: PLR0913, PLR0917 - an option each
         refuse({"--engine": engine if engine != "auto" else "", "--restore": restore}, "--on local")
         text = documents.read(document)
         waiting = Waiting(wait is not False, timeout, to_the_end=wait is True)
-        kubernetes.up(where, text, name, size, force, waiting)
+        kubernetes.up(where, text, name, size, policy, force, waiting)
         return
     from minicluster.cli.reporting import reporter
     from minicluster.local import launch
@@ -85,7 +98,7 @@ def up(  # noqa: PLR0913, PLR0917 - an option each
     refuse(given, "--on kubernetes")
     text = documents.read(document)
     with reporter() as told:
-        called = launch.up(text, told, name=name, size=size, engine=engine, restore=restore)
+        called = launch.up(text, told, name=name, size=size, policy=policy, engine=engine, restore=restore)
     typer.echo(f"cluster {called} is up: minicluster submit {called} -- COMMAND, minicluster down {called}")
 
 
@@ -126,7 +139,10 @@ def status(
     context: Context = "",
     kubeconfig: Kubeconfig = "",
 ) -> None:
-    """Show how a cluster is: brokers and jobs, on Kubernetes its conditions and latest Events.
+    """Show how a cluster is: brokers, jobs, what waits and why, how many nodes all that demands.
+
+    On Kubernetes also its conditions, its autoscaler and the latest Events. What the queue says is asked of
+    its lead broker with your own rights (pods/exec); without them the rest is shown.
 
     minicluster status mc --output json
 
@@ -136,29 +152,64 @@ def status(
     if where is not None:
         kubernetes.status(where, name, output)
         return
+    from minicluster.cli import queue_view
     from minicluster.local import connection, state_file
 
     _, state = state_file.need(name)
     with connection.of(name) as instance:
         brokers = [dataclasses.asdict(broker) for broker in instance.brokers()]
         stats, resources = instance.stats(), instance.resources()
+        policy = instance.attributes().get(POLICY_ATTRIBUTE)
+        queue = queue_view.once(instance, state.min_size)
     row = _row(state)
     row |= {
+        "queue_policy": f"minicluster/{policy}" if policy else None,
         "brokers_online": resources.all.nodes - resources.offline.nodes,
+        "nodes_demanded": queue.row["nodes_demanded"],
         "cores": resources.all.cores,
         "cores_free": resources.free.cores,
         "jobs_pending": stats.pending,
         "jobs_running": stats.running,
         "jobs_ended": stats.inactive,
+        "oldest_wait": queue.row["oldest_wait"],
     }
     if output == "json":
-        show([{**row, "brokers": _with_drain(brokers, resources)}], (), output)
+        waiting = list(queue.waiting)
+        show([{**row, "brokers": _with_drain(brokers, resources), "waiting": waiting}], (), output)
         return
-    for key, value in row.items():
-        if key != "created":  # the age says it
-            typer.echo(f"{key.replace('_', ' ') + ':':<16} {cell(value)}".rstrip())
+    tables.show_fields({key: value for key, value in row.items() if key != "created"})  # the age says it
     typer.echo("")
     show(_with_drain(brokers, resources), ("rank", "state", "drained", "host"), output)
+    queue_view.show_waiting(queue)
+
+
+@app.command()
+def top(  # noqa: PLR0913, PLR0917 - an option each
+    name: ClusterName,
+    output: Output = "table",
+    once: Annotated[bool, typer.Option("--once", help="Print it once, and end.")] = False,
+    interval: Annotated[float, typer.Option(min=0.2, metavar="SECONDS", help="How often to look.")] = 2.0,
+    on: On = "local",
+    namespace: Namespace = "",
+    context: Context = "",
+    kubeconfig: Kubeconfig = "",
+) -> None:
+    """Show a cluster's queue as it changes, until Ctrl-C: size, demand, jobs, what waits and why.
+
+    On Kubernetes also what its autoscaler asks for. With --output json a line of JSON for each look.
+
+      minicluster top mc
+
+      minicluster top mc --on kubernetes -n research --once --output json
+    """
+    from minicluster.cli import top as view
+
+    how = view.How(output, once, interval)
+    where = target(on, namespace, context, kubeconfig)
+    if where is not None:
+        view.on_kubernetes(where, name, how)
+    else:
+        view.here(name, how)
 
 
 @app.command()
@@ -181,7 +232,18 @@ def scale(  # noqa: PLR0913, PLR0917 - an option each
       minicluster scale mc 2
 
       minicluster scale mc 8 --on kubernetes --timeout 300
+
+    Inside of a MiniCluster `self` is that one: it is asked for, with the rights of the pod's service account.
+
+      minicluster submit mc -- minicluster scale self 4
     """
+    from minicluster import within
+
+    if name == SELF and within.is_inside():
+        refuse({"--namespace": namespace, "--context": context, "--kubeconfig": kubeconfig}, "another NAME")
+        within.scale(size)
+        typer.echo(f"cluster: {size} {'broker' if size == 1 else 'brokers'} asked for")
+        return
     where = target(on, namespace, context, kubeconfig)
     if where is not None:
         kubernetes.scale(where, name, size, Waiting(wait, timeout))

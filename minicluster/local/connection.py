@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from minicluster.local import state_file
+from minicluster.within import place
 
 if TYPE_CHECKING:
     from minicluster.instance.port import Instance
@@ -29,4 +30,4 @@ def environment(name: str) -> dict[str, str]:
     kept = {key: value for key, value in os.environ.items() if not key.startswith(INNER)}
     first = [str(cluster.programs)] if state.engine == "embedded" else []
     path = os.pathsep.join([*first, kept.get("PATH", os.defpath), str(own_programs())])
-    return {**kept, "PATH": path, "FLUX_URI": cluster.uri}
+    return {**kept, "PATH": path, "FLUX_URI": cluster.uri, place.CONTROL: str(cluster.control)}

@@ -1,6 +1,6 @@
 """Orders to a cluster's supervisor: one JSON line there, JSON lines back.
 
-    → {"order": "scale", "size": 2}
+    → {"order": "scale", "size": 2}        with "wait": false it is only begun
     ← {"notice": "draining ranks 2-3"}     any number
     ← {"done": {…}} or {"error": "…", "exit_code": 2}
 

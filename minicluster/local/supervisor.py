@@ -50,6 +50,7 @@ class Supervisor:
         self._cluster = LocalCluster(prepared, self._log, Streams(), replace_lead=True)
         self._brokers = Brokers(self._directory.uri, state.engine)
         self._busy = asyncio.Lock()
+        self._begun: set[asyncio.Task[Message]] = set()
         self._over = asyncio.Event()
 
     async def live(self) -> None:
@@ -154,6 +155,8 @@ class Supervisor:
 
     async def _obey(self, order: Message, notice: Notice) -> Message:
         """Carry an order out, one at a time, and return the answer."""
+        if order.get("order") == "scale" and not order.pop("wait", True):
+            return self._begin_scaling(order)
         orders = {"scale": self._scale, "down": self._down}
         act = orders.get(str(order.get("order")))
         if act is None:
@@ -180,6 +183,17 @@ class Supervisor:
             await grow(self._brokers, self._cluster, range(before, size), notice)
         self._set(size=size)
         return {"size": size, "before": before}
+
+    def _begin_scaling(self, order: Message) -> Message:
+        """Answer before it is done: who asks may be a job that scaling waits for."""
+        try:
+            self._check_size(int(order["size"]))
+        except UsageProblem as error:
+            return {"error": str(error), "exit_code": error.exit_code}
+        task = asyncio.ensure_future(self._obey(order, self._log))
+        self._begun.add(task)
+        task.add_done_callback(self._begun.discard)
+        return {"done": {"size": int(order["size"]), "before": self._state.size}}
 
     def _check_size(self, size: int) -> None:
         name, least = self._state.name, self._prepared.cluster.spec.min_size or 1
@@ -237,7 +251,7 @@ def _prepared(directory: ClusterDirectory, task: Message, notice: Notice) -> tup
             "the document's command is not run: this cluster stays up for jobs sent with minicluster submit"
         )
     source = dataclasses.replace(source, cluster=documents.kept_up(source.cluster))
-    source = documents.with_request(source, size=task["size"])
+    source = documents.with_request(source, size=task["size"], policy=task["policy"])
     prepared = preparation.prepare(
         source, directory, engine(task["engine"]), Path(task["working_directory"]), notice, task["restore"]
     )
@@ -249,6 +263,7 @@ def _prepared(directory: ClusterDirectory, task: Message, notice: Notice) -> tup
         start_time=start,
         engine=prepared.engine.name,
         size=spec.size,
+        min_size=spec.min_size or 1,
         max_size=max(spec.max_size, spec.size),
         phase=Phase.STARTING,
         document=task["place"],
