@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import logging
 import signal
 import ssl
@@ -17,11 +16,12 @@ from metrics_api.adapter.errors import AdapterError, ConfigurationError
 from metrics_api.adapter.evaluation import Evaluation
 from metrics_api.adapter.front_proxy import FrontProxy
 from metrics_api.adapter.leads import Leads
+from metrics_api.adapter.measurements import Measurements
 from metrics_api.adapter.objects import Objects
 from metrics_api.adapter.registration import Registration
 from metrics_api.adapter.server import Server
 from metrics_api.adapter.single import Single
-from minicluster.kubernetes import logs, open_files
+from minicluster.kubernetes import service_process
 from minicluster.kubernetes.api import Selection
 from minicluster.kubernetes.client import Client
 from minicluster.kubernetes.errors import (
@@ -55,7 +55,6 @@ PAUSE = 2.0
 CHECK = 60.0
 """Seconds between two looks at the Secrets. A new authority is shown by the second look only: by then the API
 server trusts it, and by the first look of every replica."""
-GARBAGE = 10_000
 
 _PASSING = (ApiError, UnreachableError, AccessError)
 
@@ -64,10 +63,7 @@ log = logging.getLogger(__name__)
 
 def run(settings: Settings) -> int:
     """Run an adapter until SIGTERM or Ctrl-C; return the exit code: 0, or 1 where it could not go on."""
-    logs.setup(settings.log_format, settings.log_level)
-    gc.freeze()
-    gc.set_threshold(GARBAGE)
-    open_files.allow_many()
+    service_process.prepare(settings.log_format, settings.log_level)
     try:
         asyncio.run(_Adapter(settings).serve())
     except (AdapterError, KubernetesError) as error:
@@ -84,13 +80,16 @@ class _Adapter:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._client = Client(settings.access, identity=settings.identity)
+        self._objects = Objects()
+        self._measurements = Measurements(lambda: len(self._objects.clusters))
+        self._client = Client(
+            settings.access, observe=self._measurements.requested, identity=settings.identity
+        )
         self._stop = asyncio.Event()
         self._refused = asyncio.Event()  # a lead did not take the keys
         self._registering = asyncio.Event()  # something about the APIServices is to be looked at
         self._trusting = asyncio.Event()  # the front proxy is, or may be, another one
-        self._objects = Objects()
-        self._leads = Leads(settings.door_port, self._refused.set)
+        self._leads = Leads(settings.door_port, self._refused.set, observe=self._measurements.asked)
         self._proxy = Single(self._trusting.set)
         self._services = {name: Single(self._registering.set) for name in registration.NAMES}
         self._watches: dict[str, Watch] = {}
@@ -100,7 +99,7 @@ class _Adapter:
         self._serving: Serving | None = None
         evaluation = Evaluation(self._objects, self._leads)
         authorization = Authorization(self._client)
-        self._server = Server(evaluation, authorization, self._context, self._not_ready)
+        self._server = Server(evaluation, authorization, self._context, self._not_ready, self._measurements)
 
     async def serve(self) -> None:
         """Follow, serve, and stop in good order."""
@@ -242,7 +241,9 @@ class _Adapter:
         watches = (*self._watches.values(), *self._service_watches.values())
         for each in watches:
             await each.listed.wait()
-        kept = Registration(self._client, self._settings.place, await self._owner())
+        place, identity = self._settings.place, self._settings.identity
+        kept = Registration(self._client, place, await self._owner(), identity)
+        self._measurements.foreign = lambda: len(kept.foreign)
         while True:
             await self._registering.wait()
             self._registering.clear()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from minicluster.cli.options import Context, Kubeconfig  # noqa: TC001  # typer reads annotations
+from minicluster.cli.service_options import LogFormat, LogLevel, address, is_port
 
 if TYPE_CHECKING:
     from metrics_api.adapter.registration import Place
@@ -39,12 +40,8 @@ def metrics_adapter(  # noqa: PLR0913, PLR0917 - an option each
         str, typer.Option(metavar="ADDRESS:PORT", help="Where metrics, /healthz and /readyz are served.")
     ] = LISTEN,
     door_port: Annotated[int, typer.Option(hidden=True)] = 0,
-    log_format: Annotated[
-        Literal["text", "json"], typer.Option(help="One line, or one object, a fact.")
-    ] = "text",
-    log_level: Annotated[
-        Literal["debug", "info", "warning", "error"], typer.Option(help="What is worth a line.")
-    ] = "info",
+    log_format: LogFormat = "text",
+    log_level: LogLevel = "info",
 ) -> None:
     """Serve the queues of MiniClusters as custom and external metrics, until Ctrl-C or SIGTERM.
 
@@ -53,26 +50,23 @@ def metrics_adapter(  # noqa: PLR0913, PLR0917 - an option each
 
       minicluster metrics-adapter --listen :6443 --service minicluster-system/minicluster-operator-adapter
     """
-    address, place = _address(listen), _place(service)
+    where, place = address(listen, LISTEN), _place(service)
 
-    import os  # noqa: PLC0415 - the help comes without all this
-    import secrets  # noqa: PLC0415
-    import socket  # noqa: PLC0415
-
-    from metrics_api.adapter import adapter  # noqa: PLC0415
+    from metrics_api.adapter import adapter  # noqa: PLC0415 - the help comes without all this
     from metrics_api.adapter.settings import Settings  # noqa: PLC0415
     from minicluster.kubernetes.access import Access  # noqa: PLC0415
+    from minicluster.kubernetes.service_process import identity  # noqa: PLC0415
     from minicluster.plan.constants import DOOR_PORT  # noqa: PLC0415
 
     settings = Settings(
         access=Access(kubeconfig, context),
         namespaces=tuple(dict.fromkeys(namespaces or ())),
         place=place,
-        listen=address,
+        listen=where,
         owner=owner,
         log_format=log_format,
         log_level=log_level,
-        identity=f"{os.environ.get('POD_NAME') or socket.gethostname()}_{secrets.token_hex(4)}",
+        identity=identity(),
         door_port=door_port or DOOR_PORT,
     )
     raise typer.Exit(adapter.run(settings))
@@ -83,20 +77,7 @@ def _place(text: str) -> Place:
 
     whole, colon, port = text.partition(":")
     namespace, _, name = whole.partition("/")
-    if not namespace or not name or "/" in name or (colon and not _is_port(port)):
+    if not namespace or not name or "/" in name or (colon and not is_port(port)):
         message = f"{text}: needed is NAMESPACE/NAME or NAMESPACE/NAME:PORT, such as {SERVICE}"
         raise typer.BadParameter(message, param_hint="--service")
     return Place(namespace, name, int(port) if colon else 443)
-
-
-def _address(text: str) -> tuple[str, int]:
-    """Return address and port of a text such as `127.0.0.1:6443`, `:6443` or `[::1]:6443`."""
-    address, colon, port = text.rpartition(":")
-    if not colon or not _is_port(port, least=0) or (":" in address and "[" not in address):
-        message = f"{text}: needed is ADDRESS:PORT, such as {LISTEN}; :6443 means every address"
-        raise typer.BadParameter(message, param_hint="--listen")
-    return address.strip("[]"), int(port)
-
-
-def _is_port(text: str, least: int = 1) -> bool:
-    return text.isdecimal() and least <= int(text) <= 65535

@@ -19,15 +19,18 @@ from metrics_api.lead.sampled import Sampled
 from metrics_api.numbers.records import Snapshot
 from metrics_api.numbers.samples import samples
 from minicluster.flux_modules.door.errors import BrokerGone, Refused
+from minicluster.flux_modules.door.link_loop import LinkLoop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from metrics_api.lead.look import Seen
-    from minicluster.flux_modules.door.link import JSON, Link
+    from minicluster.flux_modules.door.link import JSON, Asking, Link
 
 PERIOD = 1.0
 """Seconds between two samples."""
+CHANGED = 0.5
+"""Seconds between two where jobs change: an autoscaler is to hear of that at its next look."""
 LIMIT = 5.0
 """Seconds after which a sample is too old."""
 INTEREST = 60.0
@@ -42,7 +45,6 @@ REST = 4
 """Times as long as a sample took it rests at least: it never takes more than a fifth of a core."""
 DRIFT = 5
 """Samples in a row that disagree with the instance's own counts in the same way: then the ledger is wrong."""
-FIRST_PAUSE, LONGEST_PAUSE = 0.5, 15.0
 _FIRST_BACKLOG = 120.0
 _RUN = 5  # Flux's number of the state in which the initial program runs
 _IDLE = 60.0
@@ -63,14 +65,10 @@ class Sampler(threading.Thread):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(name="door-sampler", daemon=True)
-        self._connect = connect
-        self._broke = broke
+        self._loop = LinkLoop(connect, broke)
         self._minimum = minimum
         self._clock = clock
         self._condition = threading.Condition()
-        self._ending = threading.Event()
-        self._wanted = threading.Event()
-        self._link: Link | None = None
         self._newest: Sampled | None = None
         self._asked = float("-inf")  # when somebody last did
         self._watchers = 0
@@ -83,11 +81,9 @@ class Sampler(threading.Thread):
         self._asked = self._clock()
         newest = self._newest
         if newest is None or newest.age(self._clock()) > 2 * PERIOD:
-            self._wake()
+            self._loop.wake()
             with self._condition:
-                self._condition.wait_for(
-                    lambda: self._ending.is_set() or self._newest is not newest, PATIENCE
-                )
+                self._condition.wait_for(lambda: self._loop.closed or self._newest is not newest, PATIENCE)
         return self._fresh()
 
     def _fresh(self) -> Sampled:
@@ -109,7 +105,7 @@ class Sampler(threading.Thread):
     def _changes(self, sampled: Sampled) -> Iterator[Sampled]:
         with self._condition:
             self._watchers += 1
-        self._wake()
+        self._loop.wake()
         try:
             while True:
                 yield sampled
@@ -117,8 +113,8 @@ class Sampler(threading.Thread):
                 while sampled.steady == known.steady and self._clock() < until:
                     with self._condition:
                         seen = sampled
-                        self._condition.wait_for(lambda: self._over or self._newest is not seen, LIMIT)  # noqa: B023
-                    if self._over:
+                        self._condition.wait_for(lambda: self._loop.closed or self._newest is not seen, LIMIT)  # noqa: B023
+                    if self._loop.closed:
                         return
                     try:
                         sampled = self._fresh()
@@ -128,20 +124,9 @@ class Sampler(threading.Thread):
             with self._condition:
                 self._watchers -= 1
 
-    @property
-    def _over(self) -> bool:
-        return self._ending.is_set()
-
-    def _wake(self) -> None:
-        self._wanted.set()
-        link = self._link
-        if link is not None:
-            link.wake()
-
     def close(self) -> None:
         """End soon, and every watch."""
-        self._ending.set()
-        self._wake()
+        self._loop.close()
         with self._condition:
             self._condition.notify_all()
 
@@ -149,38 +134,26 @@ class Sampler(threading.Thread):
 
     def run(self) -> None:
         """Follow from the first reader until `close`; a link that breaks is made anew."""
-        self._wanted.wait()
-        pause = FIRST_PAUSE
-        while not self._over:
-            began = time.monotonic()
-            try:
-                link = self._link = self._connect()
-                try:
-                    self._follow(link)
-                finally:
-                    self._link = None
-                    link.close()
-            except InstanceEndsError:
-                self._why = "the instance ends"
-                self._ending.wait()
-            except Exception as error:  # noqa: BLE001 - whatever the broker answers, the door stays
-                self._why = str(error) or type(error).__name__
-                pause = FIRST_PAUSE if time.monotonic() - began > LONGEST_PAUSE else pause
-                if not self._over:
-                    self._broke(error)
-                    self._ending.wait(pause)
-                pause = min(2 * pause, LONGEST_PAUSE)
+        self._loop.wanted.wait()
+        self._loop.run(self._follow, self._lost)
+
+    def _lost(self, error: Exception) -> None:
+        if isinstance(error, InstanceEndsError):
+            self._why = "the instance ends"
+            self._loop.until_closed()
+        else:
+            self._why = str(error) or type(error).__name__
 
     def _follow(self, link: Link) -> None:
         """Make samples from a journal's beginning, until it breaks or turns out to be wrong."""
         follower = Following(link, Ledger(group_of))
-        follower.catch_up(lambda: self._over)
-        while not self._over:
+        follower.catch_up(lambda: self._loop.closed)
+        while not self._loop.closed:
             began = time.monotonic()
-            self._wanted.clear()
+            self._loop.wanted.clear()
             self._publish(follower.sample(self._minimum, self._clock))
             cost = time.monotonic() - began
-            self._rest(follower, began, max(PERIOD, REST * cost), max(SPACING, REST * cost))
+            self._rest(follower, began, cost)
 
     def _publish(self, sampled: Sampled) -> None:
         with self._condition:
@@ -188,23 +161,30 @@ class Sampler(threading.Thread):
             self._why = "the instance does not answer"
             self._condition.notify_all()
 
-    def _rest(self, following: Following, began: float, pause: float, spacing: float) -> None:
+    def _rest(self, following: Following, began: float, cost: float) -> None:
         """Take in events until the next sample is due: the time came, or it is wanted earlier."""
         known = following.ledger.changes
-        while not self._over:
+        while not self._loop.closed:
             now = time.monotonic()
-            read_lately = self._watchers or self._clock() - self._asked < INTEREST
-            early = self._wanted.is_set() or (self._watchers and following.ledger.changes != known)
-            due = began + (spacing if early else pause if read_lately else _IDLE)
+            pause = self._pause(changed=following.ledger.changes != known)
+            due = began + max(pause, REST * cost)
             if now >= due:
                 return
             following.dispatch(due - now)
+
+    def _pause(self, *, changed: bool) -> float:
+        """Return how long after a sample the next one is due."""
+        if self._loop.wanted.is_set() or (self._watchers and changed):
+            return SPACING
+        if not self._watchers and self._clock() - self._asked >= INTEREST:
+            return _IDLE
+        return CHANGED if changed else PERIOD
 
 
 class Following:
     """The journal on one link, and the ledger that it keeps."""
 
-    def __init__(self, link: Link, ledger: Ledger) -> None:
+    def __init__(self, link: Asking, ledger: Ledger) -> None:
         self.ledger = ledger
         self._link = link
         self._looker = Looker(link)

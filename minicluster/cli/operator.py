@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from minicluster.cli.options import Context, Kubeconfig
+from minicluster.cli.service_options import LogFormat, LogLevel, address
 
 if TYPE_CHECKING:
     from minicluster.kubernetes.access import Access
@@ -40,12 +41,8 @@ def operator(  # noqa: PLR0913, PLR0917 - an option each
     listen: Annotated[
         str, typer.Option(metavar="ADDRESS:PORT", help="Where /healthz, /readyz and /metrics are served.")
     ] = LISTEN,
-    log_format: Annotated[
-        Literal["text", "json"], typer.Option(help="One line, or one object, a fact.")
-    ] = "text",
-    log_level: Annotated[
-        Literal["debug", "info", "warning", "error"], typer.Option(help="What is worth a line.")
-    ] = "info",
+    log_format: LogFormat = "text",
+    log_level: LogLevel = "info",
 ) -> None:
     """Run the operator: make what MiniClusters in a Kubernetes cluster need, until Ctrl-C or SIGTERM.
 
@@ -60,13 +57,14 @@ def operator(  # noqa: PLR0913, PLR0917 - an option each
     """
     _refuse_both("--namespace", namespaces, "--all-namespaces", all_namespaces)
     _refuse_both("--lease", lease, "--no-leader-election", no_leader_election)
-    address = _address(listen)
+    where = address(listen, LISTEN)
     named = _lease(lease) if lease else None
 
     import os
 
     from minicluster.kubernetes import operator as running
     from minicluster.kubernetes.access import Access
+    from minicluster.kubernetes.service_process import identity
     from minicluster.kubernetes.settings import LEASE, Settings
 
     access = Access(kubeconfig, context)
@@ -75,7 +73,7 @@ def operator(  # noqa: PLR0913, PLR0917 - an option each
         own_lease = (watched[0] if watched else _own_namespace(access), LEASE)
         named = running.installed_lease(access) or own_lease
     own = os.environ.get("POD_NAMESPACE", "")
-    settings = Settings(access, watched, named, address, log_format, log_level, _identity(), own)
+    settings = Settings(access, watched, named, where, log_format, log_level, identity(), own)
     raise typer.Exit(running.run(settings))
 
 
@@ -89,24 +87,6 @@ def _own_namespace(access: Access) -> str:
     import os
 
     return os.environ.get("POD_NAMESPACE") or access.namespace()
-
-
-def _identity() -> str:
-    """Return what tells this process from every other operator, also from one in the same pod before it."""
-    import os
-    import secrets
-    import socket
-
-    return f"{os.environ.get('POD_NAME') or socket.gethostname()}_{secrets.token_hex(4)}"
-
-
-def _address(text: str) -> tuple[str, int]:
-    """Return address and port of a text such as `127.0.0.1:8080`, `:8080` or `[::1]:8080`."""
-    address, colon, port = text.rpartition(":")
-    if not colon or not port.isdecimal() or int(port) > 65535 or (":" in address and "[" not in address):
-        message = f"{text}: needed is ADDRESS:PORT, such as {LISTEN}; :8080 means every address"
-        raise typer.BadParameter(message, param_hint="--listen")
-    return address.strip("[]"), int(port)
 
 
 def _lease(text: str) -> tuple[str, str]:

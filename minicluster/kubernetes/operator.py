@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import signal
 import time
@@ -16,9 +15,8 @@ from minicluster.kubernetes import (
     door_key_store,
     handlers,
     health,
-    logs,
     metrics_key_store,
-    open_files,
+    service_process,
     watching,
 )
 from minicluster.kubernetes.cache import Cache
@@ -36,7 +34,7 @@ from minicluster.kubernetes.resources import LEASES, MINICLUSTERS
 from minicluster.kubernetes.session import NO_CRD
 from minicluster.kubernetes.settings import INSTALLED, LEASE
 from minicluster.kubernetes.site import site
-from minicluster.plan import FreshKeys
+from minicluster.plan import FreshKeys, lead_hosts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable
@@ -44,9 +42,8 @@ if TYPE_CHECKING:
     from minicluster.kubernetes.access import Access
     from minicluster.kubernetes.cache import Name
     from minicluster.kubernetes.settings import Settings
+    from minicluster.spec import MiniCluster
 
-GARBAGE = 10_000
-"""Objects between two looks for garbage: a reconcile makes thousands, hardly one of them in a cycle."""
 LAST_SECONDS = 0.5
 CRD_PAUSE = 2.0
 """Seconds between two looks whether the API server knows MiniClusters."""
@@ -59,10 +56,7 @@ def run(settings: Settings) -> int:
 
     It also ends when it does not lead any more: whoever started it starts it again, and it stands by.
     """
-    logs.setup(settings.log_format, settings.log_level)
-    gc.freeze()  # what was imported stays: it need not be looked through again and again
-    gc.set_threshold(GARBAGE)
-    open_files.allow_many()
+    service_process.prepare(settings.log_format, settings.log_level)
     code = 0
     try:
         asyncio.run(_Operator(settings).serve())
@@ -188,8 +182,9 @@ class _Operator:
         def changed(name: Name) -> None:
             controller.changed(name)
 
-        def fresh_keys(uid: str) -> FreshKeys:
-            return FreshKeys(curve.generate(), authority.issue(uid))
+        def fresh_keys(cluster: MiniCluster) -> FreshKeys:
+            door = authority.issue(cluster.metadata.uid, lead_hosts(cluster))
+            return FreshKeys(curve.generate(), door)
 
         doors = Doors(self._cache, authority, changed, place.door_port)
         complaints = Complaints(client, self._cache, changed)

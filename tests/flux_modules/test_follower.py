@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
-from minicluster.flux_modules.door import board, follower, status
+from minicluster.flux_modules.door import board, link_loop, status
 from minicluster.flux_modules.door.board import Board
 from minicluster.flux_modules.door.errors import BrokerGone, Refused
 from minicluster.flux_modules.door.follower import Follower
@@ -143,7 +143,7 @@ class Following:
 
 @pytest.fixture
 def following(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Following]:
-    monkeypatch.setattr(follower, "FIRST_PAUSE", 0.02)
+    monkeypatch.setattr(link_loop, "FIRST_PAUSE", 0.02)
     made = Following(tmp_path)
     made.follower.start()
     yield made
@@ -279,9 +279,9 @@ def test_only_the_main_job_is_a_reason_to_look(event: dict[str, Any], wanted: bo
     """There may be thousands of others."""
     follower = Following(tmp_path).follower
     follower._take_jobs({"id": 6, "jobspec": MAIN}, None)
-    follower._wanted.clear()
+    follower._loop.wanted.clear()
     follower._take_jobs(event, None)
-    assert follower._wanted.is_set() is wanted
+    assert follower._loop.wanted.is_set() is wanted
 
 
 @pytest.mark.parametrize("topic", ["resource.status", "sched.resource-status", "overlay.health"])

@@ -16,6 +16,7 @@ from broker_config import hostlist
 from minicluster.embedded.jobid import f58plain
 from minicluster.flux_modules.door import status
 from minicluster.flux_modules.door.errors import Refused
+from minicluster.flux_modules.door.link_loop import LinkLoop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,8 +31,6 @@ EAGER_POLL = 0.2
 """The same while a drain takes effect or a drained rank is busy: somebody waits for that."""
 TIMEOUT = 10.0
 """Seconds that the broker has for one answer."""
-FIRST_PAUSE, LONGEST_PAUSE = 0.5, 15.0
-"""Seconds before a broken link is made anew."""
 _IDLE = 60.0
 _RUN = 5  # Flux's number of the state in which the initial program runs
 
@@ -50,13 +49,9 @@ class Follower(threading.Thread):
     ) -> None:
         super().__init__(name="door-follower", daemon=True)
         self._board = board
-        self._connect = connect
-        self._broke = broke
+        self._loop = LinkLoop(connect, broke)
         self._notes = notes
         self._main_job = main_job
-        self._link: Link | None = None
-        self._wanted = threading.Event()
-        self._ending = threading.Event()
         self._online = ""
         self._running = False
         self._over = False  # the instance is about to end
@@ -69,41 +64,17 @@ class Follower(threading.Thread):
         self._eager = False
         self._hosts: list[str] = []
 
-    @property
-    def _closed(self) -> bool:
-        return self._ending.is_set()
-
     def wake(self) -> None:
         """Somebody wants a newer status."""
-        self._wanted.set()
-        link = self._link
-        if link is not None:
-            link.wake()
+        self._loop.wake()
 
     def close(self) -> None:
         """End soon."""
-        self._ending.set()
-        self.wake()
+        self._loop.close()
 
     def run(self) -> None:
         """Follow until `close`; a link that breaks is made anew, and there is no status meanwhile."""
-        pause = FIRST_PAUSE
-        while not self._closed:
-            began = time.monotonic()
-            try:
-                link = self._link = self._connect()
-                try:
-                    self._follow(link)
-                finally:
-                    self._link = None
-                    link.close()
-            except Exception as error:  # noqa: BLE001 - whatever the broker answers, the door stays
-                self._board.clear()
-                pause = FIRST_PAUSE if time.monotonic() - began > LONGEST_PAUSE else pause
-                if not self._closed:
-                    self._broke(error)
-                    self._ending.wait(pause)
-                pause = min(2 * pause, LONGEST_PAUSE)
+        self._loop.run(self._follow, lambda _: self._board.clear())
 
     def _follow(self, link: Link) -> None:
         self._forget()
@@ -111,9 +82,9 @@ class Follower(threading.Thread):
         link.call("state-machine.monitor", {}, self._take_state)
         static = _static(link)
         self._hosts = hostlist.decode(_attribute(link, "hostlist"))
-        while not self._closed:
+        while not self._loop.closed:
             began = time.monotonic()
-            self._wanted.clear()
+            self._loop.wanted.clear()
             self._board.begin()
             try:
                 self._board.publish({**static, **self._look(link)})
@@ -134,8 +105,8 @@ class Follower(threading.Thread):
         """Hand out what comes until the next look is due: it is wanted, or the time came."""
         ended = time.monotonic()
         rested = ended + (ended - began)  # never busy for more than half of the time
-        while not self._closed:
-            due = rested if self._wanted.is_set() else began + pause
+        while not self._loop.closed:
+            due = rested if self._loop.wanted.is_set() else began + pause
             left = due - time.monotonic()
             if left <= 0:
                 return
@@ -188,14 +159,14 @@ class Follower(threading.Thread):
         if answer is not None:
             # Brokers that leave with the instance are not lost.
             self._online = self._online if self._over else answer["members"]
-            self._wanted.set()
+            self._loop.wanted.set()
 
     def _take_state(self, answer: JSON | None, _refusal: Refused | None) -> None:
         if answer is not None:
             self._running = self._running or answer["state"] >= _RUN
             self._over = answer["state"] > _RUN
             self._policy_known = False
-            self._wanted.set()
+            self._loop.wanted.set()
 
     def _take_jobs(self, answer: JSON | None, _refusal: Refused | None) -> None:
         if answer is None:
@@ -206,7 +177,7 @@ class Follower(threading.Thread):
             self._main = answer["id"]  # of several, in a restored instance, the newest is meant
         else:
             return  # thousands of other jobs are no reason to look
-        self._wanted.set()
+        self._loop.wanted.set()
 
 
 def _static(link: Link) -> JSON:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import queue
 import threading
 from typing import TYPE_CHECKING, Any
@@ -12,8 +13,10 @@ from metrics_api import names
 from metrics_api.lead import sampler as module
 from metrics_api.lead.routes import QueueRoutes
 from metrics_api.lead.sampler import Sampler
+from minicluster.flux_modules.door import link_loop
 from minicluster.flux_modules.door.errors import BadRequest, BrokerGone, Refused
 from tests.flux_modules.client import until
+from tests.kubernetes.harness import until as patiently
 from tests.metrics_api.lead.test_ledger import allocated, jobspec
 
 if TYPE_CHECKING:
@@ -143,8 +146,9 @@ def made(
     broker: Broker, clock: Clock, broken: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[..., Sampler]]:
     """Make samplers that have no need for pauses."""
-    for name, seconds in {"PERIOD": 0.05, "SPACING": 0.01, "FIRST_PAUSE": 0.01}.items():
+    for name, seconds in {"PERIOD": 0.05, "CHANGED": 0.02, "SPACING": 0.01}.items():
         monkeypatch.setattr(module, name, seconds)
+    monkeypatch.setattr(link_loop, "FIRST_PAUSE", 0.01)
     samplers = []
 
     def make(minimum: int = 1) -> Sampler:
@@ -185,6 +189,17 @@ def test_journal_changes_the_next_sample(made: Callable[..., Sampler], broker: B
     until(lambda: demanded(sampler) == 2, "two nodes demanded")
 
 
+def test_change_is_not_waited_for_as_long_as_none(
+    made: Callable[..., Sampler], broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where somebody reads now and then."""
+    sampler = made()
+    monkeypatch.setattr(module, "PERIOD", 1000.0)
+    assert demanded(sampler) == 1
+    broker.submit(1, 2)
+    until(lambda: demanded(sampler) == 2, "two nodes demanded")
+
+
 def test_least_size(made: Callable[..., Sampler]) -> None:
     """Never more than there are hosts."""
     assert demanded(made(minimum=2)) == 2
@@ -216,6 +231,46 @@ def test_old_sample_is_given_to_nobody(
     assert (health.code, health.body[:10]) == (503, "the newest")  # type: ignore[union-attr]
     broker.answers.set()
     until(lambda: demanded(sampler) == 1, "a sample again")
+
+
+def test_clock_that_is_set_makes_no_sample_older_or_newer(
+    made: Callable[..., Sampler], clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ages are told by a clock that nobody sets; what was the time is the lead's own word."""
+    sampler = made()
+    routes = QueueRoutes(sampler, clock).routes
+    sampler.read()
+    monkeypatch.setattr(module.time, "time", lambda: 4102444800.0)  # the year 2100
+
+    def told() -> dict[str, Any]:
+        answer = routes["/v1/queue"]["GET"]({}, {})
+        return json.loads(answer.body)  # type: ignore[no-any-return,union-attr]
+
+    found = until(lambda: (now := told())["sampled"].startswith("2100-") and now, "a sample of that time")
+    assert found["age"] == 0.0
+    monkeypatch.setattr(module.time, "time", lambda: 0.0)
+    found = until(lambda: (now := told())["sampled"].startswith("1970-") and now, "a sample of that time")
+    assert found["age"] == 0.0
+
+
+@pytest.mark.timeout(300)
+def test_a_hundred_thousand_pending_jobs(made: Callable[..., Sampler], broker: Broker) -> None:
+    """They are read once, and counted together; until then there is no number rather than a part of it."""
+    broker.jobs = dict.fromkeys(range(100_000), 2)
+    sampler = made()
+    seen = set()
+
+    def counted() -> bool:
+        try:
+            found = {each.name: each.value for each in sampler.read().samples if not each.labels}
+        except BrokerGone:
+            return False
+        seen.add((found[names.JOBS_PENDING], found[names.NODES_DEMANDED]))
+        return True
+
+    patiently(counted, "the history to be read", 240.0)  # it takes seconds; on a busy machine more
+    assert seen == {(100_000, 4)}
+    assert len(broker.links) == 1
 
 
 def test_no_sample_at_all_says_why(

@@ -1,0 +1,28 @@
+"""Options that services have in common, the operator and the metrics adapter, and how they are read."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+LogFormat = Annotated[Literal["text", "json"], typer.Option(help="One line, or one object, a fact.")]
+LogLevel = Annotated[Literal["debug", "info", "warning", "error"], typer.Option(help="What is worth a line.")]
+
+
+def address(text: str, usual: str, option: str = "--listen") -> tuple[str, int]:
+    """Return address and port of a text such as `127.0.0.1:8080`, `:8080` or `[::1]:8080`; port 0 is any.
+
+    Raises BadParameter, with the `usual` one as an example.
+    """
+    name, colon, port = text.rpartition(":")
+    if not colon or not is_port(port, least=0) or (":" in name and "[" not in name):
+        every = f":{usual.rpartition(':')[2]}"
+        message = f"{text}: needed is ADDRESS:PORT, such as {usual}; {every} means every address"
+        raise typer.BadParameter(message, param_hint=option)
+    return name.strip("[]"), int(port)
+
+
+def is_port(text: str, least: int = 1) -> bool:
+    """Whether a text is the number of a port."""
+    return text.isdecimal() and least <= int(text) <= 65535
