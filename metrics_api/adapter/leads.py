@@ -65,19 +65,24 @@ class _Keys(NamedTuple):
 
 
 class Leads:
-    """The leads of all MiniClusters. `refused` is told where a door does not know the keys."""
+    """The leads of all MiniClusters. `refused` is told where a door does not know the keys.
+
+    `observe` is told of every question: "ok" or "error", and how many seconds it took.
+    """
 
     def __init__(
         self,
         port: int,
         refused: Callable[[], None] = lambda: None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        observe: Callable[[str, float], None] = lambda _result, _seconds: None,
     ) -> None:
         self._keys: MetricsKeys | None = None
         self._trust: ssl.SSLContext | None = None
         self._port = port
         self._refused = refused
         self._now = now
+        self._observe = observe
         self._kept: dict[Lead, _Kept] = {}
         self._told: dict[Lead, Told] = {}
         self._asking: dict[Lead, asyncio.Task[Told]] = {}
@@ -135,10 +140,14 @@ class Leads:
     async def _ask(self, name: Name, lead: Lead) -> Told:
         if self._keys is None or self._trust is None:
             raise UnavailableError("the adapter has no keys for the doors of lead brokers yet")
+        begin, result = _clock(), "error"
         try:
             reading = await self._reading(lead, _Keys(self._trust, self._keys.token(lead.uid)))
+            result = "ok"
         except DoorError as error:
             raise UnavailableError(f"MiniCluster {name}: {error}") from error
+        finally:
+            self._observe(result, _clock() - begin)
         return Told(reading, moment(self._now(), reading.age), _clock() + FRESH)
 
     async def _reading(self, lead: Lead, keys: _Keys) -> Reading:

@@ -11,11 +11,14 @@ import logging
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Protocol
 
 from metrics_api.adapter.queries import APIS
-from minicluster.kubernetes.errors import ApiError
+from minicluster.kubernetes import recording
+from minicluster.kubernetes.errors import ApiError, UnreachableError
+from minicluster.kubernetes.recording import Reporter
 from minicluster.kubernetes.resources import API_SERVICES, CLUSTER_ROLES
 from minicluster.plan.constants import LABEL_MANAGED_BY, LABEL_NAME, MANAGER, METRICS_APPLICATION
 
@@ -26,6 +29,9 @@ if TYPE_CHECKING:
     from minicluster.plan.fields import Object
 
 GROUP_PRIORITY = 100
+REPORTER = "flux-framework.org/minicluster-metrics-adapter"
+LEFT_ALONE = "LeftAlone"
+"""The reason of the Event about an APIService that is somebody else's."""
 # Compared by what they mean: the API server leaves out what is false.
 _BY_MEANING = {"caBundle", "insecureSkipTLSVerify"}
 
@@ -54,6 +60,10 @@ class Applying(Protocol):
 
     async def apply(self, item: Object, *, new: bool = False) -> Object:
         """Server-side apply an object."""
+        ...
+
+    async def create(self, item: Object) -> Object:
+        """Create an object."""
         ...
 
 
@@ -116,12 +126,18 @@ def is_right(item: Object, right: Object) -> bool:
 
 
 class Registration:
-    """Keeps the APIServices as they must be. `foreign` says of those that are others' whose they are."""
+    """Keeps the APIServices as they must be. `foreign` says of those that are others' whose they are.
 
-    def __init__(self, api: Applying, place: Place, owner: Object | None = None) -> None:
+    An Event about such a one says so as well, from the process `identity`.
+    """
+
+    def __init__(
+        self, api: Applying, place: Place, owner: Object | None = None, identity: str = "adapter"
+    ) -> None:
         self._api = api
         self._place = place
         self._owner = owner
+        self._reporter = Reporter(REPORTER, identity, "Register")
         self.foreign: dict[str, str] = {}
 
     async def keep(self, service: str, item: Object | None, bundle: str) -> None:
@@ -131,7 +147,8 @@ class Registration:
         """
         right = wanted(NAMES[service], self._place, bundle, self._owner)
         other = holder(item, self._place) if item is not None else ""
-        self._report(service, other)
+        if self._report(service, other) and item is not None:
+            await self._tell(service, item, other)
         if other or (item is not None and is_right(item, right)):
             return
         if item is not None:
@@ -145,20 +162,34 @@ class Registration:
             return  # somebody was faster: the watch tells of it
         log.info("APIService %s %s", service, "made" if item is None else "put right")
 
-    def _report(self, service: str, other: str) -> None:
+    def _report(self, service: str, other: str) -> bool:
+        """Report whose an APIService is; return whether it has come to be somebody else's."""
         if self.foreign.get(service, "") == other:
-            return
+            return False
         if other:
             self.foreign[service] = other
-            log.warning(
-                "APIService %s belongs to %s and is left alone: this adapter does not serve that API;"
-                " Prometheus or KEDA's metrics-api scaler can ask lead brokers themselves",
-                service,
-                other,
-            )
+            log.warning("APIService %s", _left_alone(service, other))
         else:
             del self.foreign[service]
             log.info("APIService %s is nobody else's any more", service)
+        return bool(other)
+
+    async def _tell(self, service: str, item: Object, other: str) -> None:
+        """Tell by an Event what was reported: where it cannot be written, the log has it."""
+        about = {"apiVersion": API_SERVICES.version, "kind": API_SERVICES.kind, "metadata": item["metadata"]}
+        why = LEFT_ALONE, _left_alone(service, other)
+        told = recording.event_about(about, "Warning", why, self._reporter, datetime.now(UTC))
+        try:
+            await self._api.create(told)
+        except (ApiError, UnreachableError) as error:
+            log.warning("no Event tells of APIService %s: %s", service, error)
+
+
+def _left_alone(service: str, other: str) -> str:
+    return (
+        f"{service} belongs to {other} and is left alone: this adapter does not serve that API;"
+        " Prometheus or KEDA's metrics-api scaler can ask lead brokers themselves"
+    )
 
 
 def _decoded(text: str) -> bytes:

@@ -6,6 +6,7 @@ import json
 import logging
 import socket
 import ssl
+import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -29,9 +30,11 @@ if TYPE_CHECKING:
     from metrics_api.adapter.authorization import Authorization
     from metrics_api.adapter.evaluation import Evaluation
     from metrics_api.adapter.front_proxy import FrontProxy
+    from metrics_api.adapter.measurements import Measurements
 
 LIVE = "/healthz"
 READY = "/readyz"
+OWN_METRICS = "/metrics"
 EVERY_GROUP = DocumentQuery()
 BACKLOG = 1024
 LAST_ANSWERS_SECONDS = 5.0
@@ -49,11 +52,13 @@ class Server:
         authorization: Authorization,
         context: Callable[[], ssl.SSLContext],
         ready: Callable[[], str],
+        measurements: Measurements,
     ) -> None:
         self._evaluation = evaluation
         self._authorization = authorization
         self._context = context
         self._ready = ready
+        self._measurements = measurements
         self._proxy: FrontProxy | None = None
         self._current: ssl.SSLContext | None = None
 
@@ -109,6 +114,15 @@ class Server:
         if request.path in {LIVE, READY}:
             trouble = self._ready() if request.path == READY else ""
             return web.Response(text=f"{trouble or 'ok'}\n", status=503 if trouble else 200)
+        if request.path == OWN_METRICS:
+            body, content_type = self._measurements.scrape(request.headers.get("Accept", ""))
+            return web.Response(body=body, headers={"Content-Type": content_type})
+        begin = time.perf_counter()
+        answer = await self._answered(request)
+        self._measurements.answered(request.path, answer.status, time.perf_counter() - begin)
+        return answer
+
+    async def _answered(self, request: web.Request) -> web.Response:
         try:
             body, code = await self._answer(request), 200
         except StatusError as error:

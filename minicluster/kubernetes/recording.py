@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 from datetime import UTC
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from minicluster.plan.fields import Object
 
 REPORTER = "flux-framework.org/minicluster-operator"
+NO_NAMESPACE = "default"  # where the API server wants Events about what has none
 NOTE_BYTES = 1024  # the API server takes no longer one
 
 
@@ -27,31 +29,54 @@ def status_patch(item: Object, status: Object) -> Object:
     return {"metadata": precondition, "status": {**changed, **gone}}
 
 
+@dataclass(frozen=True, slots=True)
+class Reporter:
+    """Who tells of something: the controller, which process of it, and what it was doing."""
+
+    controller: str
+    instance: str
+    action: str
+
+
 def event(item: Object, told: Event, instance: str, now: datetime) -> Object:
     """Return an Event (events.k8s.io/v1) about a MiniCluster."""
-    metadata = item["metadata"]
+    about = {"apiVersion": API_VERSION, "kind": KIND, "metadata": item["metadata"]}
+    return event_about(about, told.type, (str(told.reason), told.message), _operator(instance), now)
+
+
+def event_about(item: Object, type_: str, why: tuple[str, str], reporter: Reporter, now: datetime) -> Object:
+    """Return an Event about any object, with reason and message; about one without a namespace in default."""
+    metadata, (reason, message) = item["metadata"], why
     moment = now.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
-    unique = hashlib.sha256(f"{metadata['uid']} {told.reason} {moment}".encode()).hexdigest()[:16]
+    unique = hashlib.sha256(f"{metadata['uid']} {reason} {moment}".encode()).hexdigest()[:16]
     return {
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
-        "metadata": {"name": f"{metadata['name']}.{unique}", "namespace": metadata["namespace"]},
+        "metadata": {
+            "name": f"{metadata['name']}.{unique}",
+            "namespace": metadata.get("namespace", NO_NAMESPACE),
+        },
         "eventTime": moment,
-        "type": told.type,
-        "reason": str(told.reason),
-        "note": _cut(told.message),
-        "action": "Reconcile",
-        "reportingController": REPORTER,
-        "reportingInstance": instance[:128],
+        "type": type_,
+        "reason": reason,
+        "note": _cut(message),
+        "action": reporter.action,
+        "reportingController": reporter.controller,
+        "reportingInstance": reporter.instance[:128],
         "regarding": {
-            "apiVersion": API_VERSION,
-            "kind": KIND,
-            "namespace": metadata["namespace"],
-            "name": metadata["name"],
-            "uid": metadata["uid"],
-            "resourceVersion": metadata["resourceVersion"],
+            "apiVersion": item["apiVersion"],
+            "kind": item["kind"],
+            **{
+                key: metadata[key]
+                for key in ("namespace", "name", "uid", "resourceVersion")
+                if key in metadata
+            },
         },
     }
+
+
+def _operator(instance: str) -> Reporter:
+    return Reporter(REPORTER, instance, "Reconcile")
 
 
 def _cut(text: str) -> str:

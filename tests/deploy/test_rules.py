@@ -7,6 +7,7 @@ import pytest
 
 from metrics_api.adapter.authority_store import SECRET as SERVING_SECRET
 from metrics_api.adapter.registration import NAMES
+from metrics_api.names import METRICS
 from minicluster.kubernetes.door_key_store import SECRET
 from minicluster.kubernetes.metrics_keys import SECRET as METRICS_SECRET
 from tests.deploy.files import INSTALL, NAMESPACED, Object, objects, of_kind, the
@@ -28,6 +29,7 @@ EXPECTED = {
     "/secrets": {"create"},
     "networking.k8s.io/networkpolicies": APPLIED,
     "policy/poddisruptionbudgets": APPLIED,
+    "autoscaling/horizontalpodautoscalers": APPLIED | {"delete"},
     "/events": {"list"},
     "events.k8s.io/events": {"create"},
 }
@@ -67,6 +69,29 @@ def test_the_adapter_follows_and_asks_and_writes_only_its_api_services() -> None
     }
     [named] = [names for resource, verbs, names in granted if "patch" in verbs]
     assert set(named or ()) == set(NAMES)
+
+
+def test_the_adapter_tells_of_api_services_by_events_in_default() -> None:
+    role = the(objects(INSTALL.read_text()), "Role", f"{ADAPTER}-events")
+    assert (role["metadata"]["namespace"], list(grants([role]))) == (
+        "default",
+        [("events.k8s.io/events", {"create"}, None)],
+    )
+
+
+def test_whoever_may_view_a_namespace_sees_the_metrics_that_are_served_and_no_others() -> None:
+    """In these APIs there may be metrics of other servers as well."""
+    role = the(objects(INSTALL.read_text()), "ClusterRole", f"{OPERATOR}-minicluster-metrics-view")
+    assert role["metadata"]["labels"]["rbac.authorization.k8s.io/aggregate-to-view"] == "true"
+    served = {metric.name for metric in METRICS}
+    granted = list(grants([role]))
+    custom = {each.removeprefix("custom.metrics.k8s.io/") for each, verbs, _ in granted if verbs == {"get"}}
+    kinds = ("miniclusters.flux-framework.org", "services", "pods")
+    assert custom == {"metrics", *(f"{kind}/{name}" for kind in kinds for name in served)}
+    external = {each for each, verbs, _ in granted if verbs == {"list"}}
+    assert external == {f"external.metrics.k8s.io/{name}" for name in served}
+    [named] = [names for each, _, names in granted if each.endswith("/metrics")]
+    assert set(named or ()) == served
 
 
 def test_the_adapter_reads_the_keys_for_metrics_and_never_the_operators() -> None:

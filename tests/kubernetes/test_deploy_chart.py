@@ -73,7 +73,7 @@ def test_roles_grant_the_same_in_one_namespace_as_in_all(helm: Path) -> None:
     [
         ("crd.install=false", "CustomResourceDefinition", 0),
         ("userRoles=false", "ClusterRole", 2),
-        ("userRoles=true", "ClusterRole", 4),
+        ("userRoles=true", "ClusterRole", 5),
         ("metrics.service=false", "Service", 1),
         ("metricsAdapter.enabled=false", "Service", 1),
         ("metricsAdapter.enabled=false", "Deployment", 1),

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from metrics_api.adapter.registration import LEFT_ALONE
 from minicluster.spec import crd
 from tests.kubernetes import adapters, operators
 from tests.kubernetes.adapters import ACCOUNT, API_SERVICES, APIS, NAME, V2
@@ -32,7 +33,8 @@ def free_port() -> int:
 def granted() -> set[Right]:
     """Return the adapter's rights in the shipped manifest."""
     items = [each for each in yaml.safe_load_all((MANIFESTS / "install.yaml").read_text()) if each]
-    roles = [each for each in items if each["kind"].endswith("Role") and each["metadata"]["name"] == NAME]
+    names = {NAME, f"{NAME}-events"}
+    roles = [each for each in items if each["kind"].endswith("Role") and each["metadata"]["name"] in names]
     rules = [rule for role in roles for rule in role["rules"]]
     return {
         right
@@ -55,6 +57,7 @@ def test_the_rights_that_are_granted_are_those_that_are_used(programs: None, tmp
             someone_asks(plane)
             plane.api.delete(f"{API_SERVICES}/{APIS[0]}")
             adapters.wait_available(plane.api, APIS[0])
+            taken_by_another(plane)
         requests = [each for each in plane.requests() if each.user == ACCOUNT and each.resource]
         assert [each for each in requests if each.code == 403] == []
         used = {
@@ -79,6 +82,25 @@ def someone_asks(plane: ControlPlane) -> None:
     path = f"{V2}/namespaces/default/services/mc/flux_nodes_demanded"
     until(lambda: jane.exists(path), "jane to be answered", operators.SECONDS)
     jane.hang_up()
+
+
+def taken_by_another(plane: ControlPlane) -> None:
+    """Have somebody else serve one of the APIs: `kubectl describe apiservice` tells of it."""
+    service = {"namespace": "keda", "name": "keda-metrics"}
+    plane.api.merge(f"{API_SERVICES}/{APIS[2]}", {"spec": {"service": service}})
+    events = "/apis/events.k8s.io/v1/namespaces/default/events"
+    until(
+        lambda: (
+            [
+                each["note"].partition(" and ")[0]
+                for each in plane.api.items(events)
+                if (each["reason"], each["regarding"]["name"]) == (LEFT_ALONE, APIS[2])
+            ]
+            == [f"{APIS[2]} belongs to Service keda/keda-metrics"]
+        ),
+        "an Event to tell of it",
+        operators.SECONDS,
+    )
 
 
 # With certificates that live for seconds.

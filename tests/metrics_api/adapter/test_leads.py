@@ -72,6 +72,18 @@ def test_one_connection_serves_many_requests(playing: played.Leads, lead: Lead, 
     assert (lead.connections, lead.requests) == (1, 5)
 
 
+@pytest.mark.parametrize("year", [b"1970", b"2100"], ids=["behind", "ahead"])
+def test_a_leads_clock_may_be_wrong(playing: played.Leads, lead: Lead, year: bytes) -> None:
+    """The time of a value is that of this machine, less the age, which is told by no clock that is set."""
+    lead.answer = lead.answer.replace(b"2026", year, 1)
+
+    async def work(leads: Leads) -> None:
+        told = await leads.ask(NAME, place(lead))
+        assert (NOW - told.time).total_seconds() == 0.25
+
+    using(playing, work)
+
+
 def test_who_asks_at_the_same_time_or_soon_after_shares_an_answer(playing: played.Leads, lead: Lead) -> None:
     async def work(leads: Leads) -> None:
         await asyncio.gather(*[leads.ask(NAME, place(lead)) for _ in range(50)])

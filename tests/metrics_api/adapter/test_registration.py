@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from metrics_api.adapter.registration import NAMES, Place, Registration, wanted
+from metrics_api.adapter.registration import LEFT_ALONE, NAMES, Place, Registration, wanted
 from minicluster.kubernetes.errors import ApiError
 
 PLACE = Place("system", "adapter")
@@ -21,7 +21,14 @@ class Api:
 
     def __init__(self, refusal: ApiError | None = None) -> None:
         self.applied: list[tuple[dict[str, Any], bool]] = []
+        self.created: list[dict[str, Any]] = []
         self.refusal = refusal
+
+    async def create(self, item: dict[str, Any]) -> dict[str, Any]:
+        if self.refusal is not None:
+            raise self.refusal
+        self.created.append(item)
+        return item
 
     async def apply(self, item: dict[str, Any], *, new: bool = False) -> dict[str, Any]:
         if self.refusal is not None:
@@ -116,6 +123,24 @@ def test_one_of_somebody_else_is_left_alone_and_reported_once(
     assert [
         record.getMessage().startswith(f"APIService {NAME} belongs to {whose}") for record in caplog.records
     ] == [True]
+    [event] = api.created
+    assert (event["reason"], event["type"]) == (LEFT_ALONE, "Warning")
+    assert event["note"].startswith(f"{NAME} belongs to {whose}")
+    assert event["metadata"]["namespace"] == "default"
+    assert event["regarding"] == {
+        "apiVersion": "apiregistration.k8s.io/v1",
+        "kind": "APIService",
+        "name": NAME,
+        "uid": "uid-1",
+    }
+
+
+def test_where_no_event_can_be_written_the_log_says_it(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        keep(right(service=None), Api(ApiError(403, "Forbidden", "no")))
+    assert [record.getMessage().split(":")[0][-70:] for record in caplog.records][1:] == [
+        f"no Event tells of APIService {NAME}"
+    ]
 
 
 def test_once_it_is_gone_ours_takes_its_place() -> None:

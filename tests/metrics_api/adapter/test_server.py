@@ -18,6 +18,7 @@ from metrics_api.adapter.certificates import Authority, Serving
 from metrics_api.adapter.errors import ConfigurationError
 from metrics_api.adapter.evaluation import Evaluation
 from metrics_api.adapter.front_proxy import FrontProxy
+from metrics_api.adapter.measurements import Measurements
 from metrics_api.adapter.server import Server
 from tests.kubernetes.harness import certificates
 from tests.kubernetes.harness.certificates import Pair
@@ -106,7 +107,7 @@ def with_server(folder: Path, work: Work, evaluation: Any = None) -> None:
             return found
 
         evaluated = evaluation or Evaluation(scene.objects, scene.leads)
-        server = Server(evaluated, Authorization(Reviews()), context, lambda: running.trouble)
+        server = Server(evaluated, Authorization(Reviews()), context, lambda: running.trouble, Measurements())
         running = Running(server, authority, 0, folder)
         async with server.serving(("127.0.0.1", 0)) as (_, running.port):
             await work(running)
@@ -322,10 +323,28 @@ def test_a_former_front_proxy_is_not_believed_any_more(tmp_path: Path) -> None:
     with_server(tmp_path, work)
 
 
+def test_its_own_metrics_need_no_credentials(tmp_path: Path) -> None:
+    """They show no secrets, and no name of anybody's."""
+
+    async def work(here: Running) -> None:
+        proxy, pair = here.proxy()
+        here.server.trust(proxy)
+        async with here.client(pair) as client:
+            await client.get()
+        async with here.client() as client:
+            url = f"https://127.0.0.1:{here.port}/metrics"
+            async with client.session.get(url, server_hostname=HOST) as answer:
+                text = await answer.text()
+        assert 'minicluster_adapter_requests_total{code="200",group="custom.metrics.k8s.io"} 1.0' in text
+        assert "team" not in text
+
+    with_server(tmp_path, work)
+
+
 def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
     async def work(here: Running) -> None:
         nothing = cast(Any, None)
-        other = Server(nothing, nothing, lambda: ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), str)
+        other = Server(nothing, nothing, lambda: ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), str, nothing)
         with pytest.raises(ConfigurationError, match=rf"cannot listen on 127.0.0.1:{here.port}: .*--listen"):
             async with other.serving(("127.0.0.1", here.port)):
                 pass

@@ -43,6 +43,10 @@ audit log.
 - apiGroups: [policy]
   resources: [poddisruptionbudgets]
   verbs: [get, list, watch, create, patch]
+# The autoscaler of a document that asks for one, deleted when it does not any more, or is suspended.
+- apiGroups: [autoscaling]
+  resources: [horizontalpodautoscalers]
+  verbs: [get, list, watch, create, patch, delete]
 # Why a pod does not come up: kubelets say so in Events alone. Listed for a pod that stays in ContainerCreating.
 - apiGroups: [""]
   resources: [events]
@@ -61,4 +65,43 @@ audit log.
 - apiGroups: [""]
   resources: [pods, services]
   verbs: [list, watch]
+{{- end -}}
+
+{{- /* The names of all metrics that are served, as docs/metrics.md lists them: a test compares. */ -}}
+{{- define "adapter.metricNames" -}}
+- flux_nodes_demanded
+- flux_nodes_demanded_floor
+- flux_nodes_demanded_ceiling
+- flux_nodes_expected
+- flux_nodes_up
+- flux_nodes_free
+- flux_nodes_allocated
+- flux_nodes_drained
+- flux_cores_expected
+- flux_cores_up
+- flux_cores_free
+- flux_cores_allocated
+- flux_cores_drained
+- flux_jobs
+- flux_jobs_pending
+- flux_jobs_running
+- flux_jobs_held
+- flux_jobs_unsatisfiable
+- flux_oldest_wait_seconds
+- flux_demand_core_seconds
+- flux_min_size
+- flux_max_size
+- flux_queue_nodes_demanded
+- flux_queue_jobs
+- flux_queue_jobs_pending
+- flux_queue_jobs_running
+- flux_queue_jobs_held
+- flux_queue_jobs_unsatisfiable
+- flux_queue_oldest_wait_seconds
+- flux_queue_demand_core_seconds
+- flux_group_nodes_allocated
+- flux_group_jobs_pending
+- flux_group_jobs_running
+- flux_group_oldest_wait_seconds
+- flux_group_demand_core_seconds
 {{- end -}}

@@ -1,0 +1,98 @@
+"""What an adapter counts and measures of its own work, for Prometheus; what leads tell is elsewhere."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+)
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.exposition import choose_encoder
+
+from metrics_api.adapter.queries import APIS
+from minicluster.kubernetes.metrics import API_REQUESTS, NO_ANSWER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+REQUESTS = "minicluster_adapter_requests_total"
+DURATION = "minicluster_adapter_request_duration_seconds"
+LEAD_REQUESTS = "minicluster_adapter_lead_requests_total"
+LEAD_DURATION = "minicluster_adapter_lead_request_duration_seconds"
+CLUSTERS = "minicluster_adapter_clusters"
+FOREIGN = "minicluster_adapter_foreign_apis"
+NAMES = (REQUESTS, DURATION, LEAD_REQUESTS, LEAD_DURATION, CLUSTERS, FOREIGN, API_REQUESTS)
+
+GROUPS = (*dict.fromkeys(api.group for api in APIS), "other")
+"""What requests are for: a group of the API, or anything else (discovery of all)."""
+RESULTS = ("ok", "error")
+
+# A lead answers in some milliseconds; the API server waits for a minute.
+BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+
+
+class Measurements:
+    """The metrics of one adapter, in a registry of their own.
+
+    `clusters` and `foreign` tell how many MiniClusters are known, and how many of the APIs are others'.
+    """
+
+    def __init__(self, clusters: Callable[[], int] = lambda: 0) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # a series more each, for nobody
+        self.foreign: Callable[[], int] = lambda: 0
+        self.registry = CollectorRegistry()
+        self._clusters = clusters
+        self._requests = self._counter(REQUESTS, "Requests of the API server, by answer", "group", "code")
+        self._duration = self._histogram(DURATION, "Seconds until a request was answered", "group")
+        self._leads = self._counter(LEAD_REQUESTS, "Questions to lead brokers", "result")
+        self._lead_duration = self._histogram(LEAD_DURATION, "Seconds that a lead broker took")
+        self._api = self._counter(API_REQUESTS, "Requests to the API server", "verb", "code")
+        for group in GROUPS:  # a rate over a series that appears misses its first step
+            self._requests.labels(group, "200")
+            self._duration.labels(group)
+        for result in RESULTS:
+            self._leads.labels(result)
+        self.registry.register(self)
+        ProcessCollector(registry=self.registry)
+
+    def answered(self, path: str, code: int, seconds: float) -> None:
+        """Count a request of the API server by its path, and its answer."""
+        group = _group(path)
+        self._requests.labels(group, str(code)).inc()
+        self._duration.labels(group).observe(seconds)
+
+    def asked(self, result: str, seconds: float) -> None:
+        """Count a question to a lead broker, by its result, one of RESULTS."""
+        self._leads.labels(result).inc()
+        self._lead_duration.observe(seconds)
+
+    def requested(self, verb: str, code: int | None) -> None:
+        """Count a request to the API server and its answer's status code; None: there was no answer."""
+        self._api.labels(verb, str(code or NO_ANSWER)).inc()
+
+    def scrape(self, accept: str = "") -> tuple[bytes, str]:
+        """Return all metrics as text, and its content type, in a form that the Accept header allows."""
+        encode, content_type = choose_encoder(accept)
+        return encode(self.registry), content_type
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Yield what is true at this moment; the registry calls it."""
+        yield GaugeMetricFamily(CLUSTERS, "MiniClusters that are known", self._clusters())
+        yield GaugeMetricFamily(FOREIGN, "Metrics APIs that another server holds", self.foreign())
+
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        return Counter(name, text, labels, registry=self.registry)
+
+    def _histogram(self, name: str, text: str, *labels: str) -> Histogram:
+        return Histogram(name, text, labels, buckets=BUCKETS, registry=self.registry)
+
+
+def _group(path: str) -> str:
+    _, _, rest = path.partition("/apis/")
+    group = rest.partition("/")[0]
+    return group if group in GROUPS else "other"
