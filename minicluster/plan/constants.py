@@ -40,6 +40,7 @@ RUN_DIR = f"{RUN_VOLUME}/broker"
 STATE_DIR = f"{STATE_VOLUME}/state"
 SHARED_MEMORY = "/dev/shm"  # noqa: S108  # a mount point, not a temporary file
 MUNGE_DIR = "/etc/munge"
+METRICS_TLS_DIR = "/etc/minicluster-metrics-tls"
 CURVE_FILE = "curve.cert"
 # Beside the certificate, where the lead broker has a door.
 DOOR_CERTIFICATE = "door.crt"
@@ -87,6 +88,8 @@ class ConditionType(StrEnum):
     FAILED = "Failed"
     SUSPENDED = "Suspended"
     RESIZING = "Resizing"
+    AUTOSCALING = "Autoscaling"
+    """Only where the document asks for an autoscaler."""
 
 
 class Reason(StrEnum):
@@ -142,6 +145,8 @@ class Reason(StrEnum):
     DRAIN_TIMED_OUT = "DrainTimedOut"
     JOBS_RESTARTED = "JobsRestarted"
     SHRINKING = "Shrinking"
+
+    FOLLOWING = "Following"
 
 
 class Phase(StrEnum):

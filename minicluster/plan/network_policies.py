@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def build(cluster: MiniCluster, site: Site) -> tuple[Object, ...]:
     """Return the policy of the broker pods, and that of the services pod where there is one."""
     brokers = [_among_own(cluster), _to_the_door(site)]
-    ports = _ports(cluster.spec.containers) | _burst_ports(cluster)
+    ports = _ports(cluster.spec.containers) | _burst_ports(cluster) | _metrics_ports(cluster, site)
     policies = [
         _policy(cluster, site, names.broker_policy(cluster), Component.BROKER, [*brokers, *_open(ports)])
     ]
@@ -78,6 +78,12 @@ def _open(ports: Iterable[int]) -> list[Object]:
 
 def _ports(containers: Iterable[Container]) -> set[int]:
     return {port for container in containers for port in container.ports}
+
+
+def _metrics_ports(cluster: MiniCluster, site: Site) -> set[int]:
+    """Whoever has a certificate may read metrics, wherever they are: a Prometheus, or the API server."""
+    scaling = cluster.spec.autoscaling
+    return {site.door_port} if scaling is not None and scaling.tls_secret else set()
 
 
 def _burst_ports(cluster: MiniCluster) -> set[int]:

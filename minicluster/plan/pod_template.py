@@ -131,7 +131,7 @@ def _shared_volumes(cluster: MiniCluster, site: Site) -> list[volumes.Mounted]:
 
 def _runner_volumes(cluster: MiniCluster, site: Site) -> list[volumes.Mounted]:
     """Return what the broker's container sees besides: the certificate, kept state, the munge key."""
-    optional = [volumes.state(cluster), volumes.munge(cluster)]
+    optional = [volumes.state(cluster), volumes.munge(cluster), volumes.metrics_tls(cluster, site)]
     return [
         *_shared_volumes(cluster, site),
         volumes.curve(cluster, site),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from broker_config import settings as to
 from minicluster import spec as document
 from minicluster.plan import labels, rank_resources
+from minicluster.plan.constants import METRICS_TLS_DIR
 
 if TYPE_CHECKING:
     from minicluster.plan.records import Site
@@ -58,8 +59,13 @@ def broker_settings(cluster: MiniCluster, site: Site) -> to.BrokerSettings:
         curve_path=site.curve_path,
         config_dir=site.config_dir,
         broker_toml=spec.flux.broker_config,
-        door=to.DoorSettings(site.door_port, site.curve_dir, document.min_size(spec)) if site.door else None,
+        door=_door(cluster, site) if site.door else None,
     )
+
+
+def _door(cluster: MiniCluster, site: Site) -> to.DoorSettings:
+    tls = METRICS_TLS_DIR if cluster.spec.autoscaling and cluster.spec.autoscaling.tls_secret else ""
+    return to.DoorSettings(site.door_port, site.curve_dir, document.min_size(cluster.spec), tls)
 
 
 def service_settings(

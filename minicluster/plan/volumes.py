@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from minicluster.plan import names
 from minicluster.plan.constants import (
     EXECUTABLE,
+    METRICS_TLS_DIR,
     MUNGE_DIR,
     READ_BY_OWNER,
     RUN_VOLUME,
@@ -71,6 +72,15 @@ def munge(cluster: MiniCluster) -> Mounted | None:
         return None
     source = {"secretName": secret, "defaultMode": READ_BY_OWNER}
     return _mounted("minicluster-munge", {"secret": source}, MUNGE_DIR, read_only=True)
+
+
+def metrics_tls(cluster: MiniCluster, site: Site) -> Mounted | None:
+    """Return the directory with the certificate for readers of metrics, where there are such, and a door."""
+    scaling = cluster.spec.autoscaling
+    if scaling is None or not scaling.tls_secret or not site.door:
+        return None
+    source = {"secretName": scaling.tls_secret, "defaultMode": READ_BY_OWNER}
+    return _mounted("minicluster-metrics-tls", {"secret": source}, METRICS_TLS_DIR, read_only=True)
 
 
 def of_document(container: Container) -> tuple[Mounted, ...]:

@@ -47,7 +47,9 @@ class Behavior(Record):
 class Autoscaling(Record):
     """Ask for an autoscaler on this MiniCluster, driven by its queue."""
 
-    min_size: Brokers = Field(1, description="The least number of brokers; at least 1.", ge=1)
+    min_size: Brokers = Field(
+        0, description="The least number of brokers; 0 or absent: `spec.minSize`, else 1."
+    )
     max_size: Brokers = Field(0, description="The greatest number of brokers; 0 or absent: `spec.maxSize`.")
     metric: Annotated[
         str,
@@ -56,7 +58,11 @@ class Autoscaling(Record):
         Shape(r"[a-z_][a-z0-9_]*", 'a metric\'s name: a-z, 0-9 and "_"'),
     ] = Field(DEFAULT_METRIC, description="Metric that the size follows.")
     target: Quantity = Field("1", description="Value of the metric that one broker stands for.")
-    behavior: Behavior | None = Field(None, description="How fast the size grows and shrinks.")
+    behavior: Behavior | None = Field(
+        None, description="How fast the size grows and shrinks; what it leaves out is as by default."
+    )
     tls_secret: OptionalObjectName = Field(
-        "", description="Secret with the certificate (tls.crt, tls.key, ca.crt) of the metrics door."
+        "",
+        description="Secret with the certificate (tls.crt, tls.key) that readers of metrics are shown, and"
+        " the authority (ca.crt) of theirs, which count as a token; mounted when pods start.",
     )

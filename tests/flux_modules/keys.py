@@ -48,6 +48,18 @@ class Authority:
             builder = builder.add_extension(extension, critical=False)
         return builder.sign(self.key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM).decode()
 
+    def issue(self, folder: Path, name: str) -> None:
+        """Write a certificate and its key, and whose it is, as a Secret for TLS has them."""
+        key = _key()
+        folder.mkdir(exist_ok=True)
+        names = x509.SubjectAlternativeName([x509.DNSName(name)])
+        private = key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+        (folder / "tls.crt").write_text(self._signed(name, key, names))
+        (folder / "tls.key").write_bytes(private)
+        (folder / "ca.crt").write_text(self.certificate)
+
     def write(self, directory: Path, name: str = NAME) -> str:
         """Write a door's files; the token is returned. That for metrics is another one."""
         key = _key()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from base64 import b64decode
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from broker_config import curve
 from minicluster.flux_modules import packing
-from minicluster.plan import DoorKeys, FreshKeys, KeysNeededError, Observed, Site, plan, render
+from minicluster.plan import DoorKeys, FreshKeys, KeysNeededError, Observed, Site, lead_hosts, plan, render
 
 SITE = Site(door=True)
 DOOR = DoorKeys("the certificate", "the key", "the token", "the metrics token")
@@ -32,6 +33,15 @@ def test_its_keys_are_in_the_secret(make, now):
     }
 
 
+@pytest.mark.parametrize(
+    ("wanted", "service"),
+    [({}, "hpc.science.svc"), ({"network": {"headlessName": "own"}}, "own.science.svc")],
+)
+def test_the_leads_pod_is_found_by_these_names(make, wanted, service):
+    """As DNS has them, short and whole."""
+    assert lead_hosts(make(wanted)) == (f"hpc-0.{service}", f"hpc-0.{service}.cluster.local")
+
+
 def test_only_the_owner_can_read_them(make, now):
     (volume,) = (
         each
@@ -51,6 +61,25 @@ def test_the_brokers_are_told_where_its_files_are(make, now):
     text = made(make, now, "ConfigMap", Site(door=True, door_port=9443))["data"]["broker.toml"]
     assert "9443" in text
     assert "/etc/minicluster-curve" in text
+
+
+READERS = {"autoscaling": {"tlsSecret": "tls"}}
+
+
+def test_the_documents_own_certificate_is_where_the_door_looks(make, now):
+    objects = {each["kind"]: each for each in plan(make(READERS), Observed(), SITE, KEYS, now).objects}
+    place = tomllib.loads(objects["ConfigMap"]["data"]["broker.toml"])["minicluster"]["modules"]["door"]
+    pod = objects["Job"]["spec"]["template"]["spec"]
+    mounts = {each["mountPath"]: each["name"] for each in pod["containers"][0]["volumeMounts"]}
+    name = mounts[place["metrics-tls"]]
+    (volume,) = (each for each in pod["volumes"] if each["name"] == name)
+    assert volume["secret"] == {"secretName": "tls", "defaultMode": 0o400}
+
+
+def test_where_there_is_no_door_it_is_not_needed(make):
+    """Such as on a laptop, where nobody has that Secret."""
+    (job,) = (each for each in render(make(READERS), Site()) if each["kind"] == "Job")
+    assert "tls" not in str(job["spec"]["template"]["spec"]["volumes"])
 
 
 @pytest.mark.parametrize("kind", ["Secret", "ConfigMap"])

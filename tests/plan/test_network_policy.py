@@ -107,6 +107,14 @@ def test_door_of_a_known_operator(make, namespace, expected):
     assert allowed(policies, Pod(OPERATOR, namespace), Pod(BROKER), DOOR) is expected
 
 
+@pytest.mark.parametrize(("port", "expected"), [(DOOR, True), (8050, False)], ids=["door", "brokers"])
+def test_readers_with_a_certificate_reach_the_door_from_anywhere(make, port, expected):
+    """The certificate is what admits them, to metrics alone."""
+    items = render(make({**SPEC, "autoscaling": {"tlsSecret": "tls"}}), Site())
+    policies = [item for item in items if item["kind"] == "NetworkPolicy"]
+    assert allowed(policies, Pod({}, "monitoring"), Pod(BROKER), port) is expected
+
+
 def test_remote_brokers_may_join(make):
     """With bursting, brokers come from outside of the cluster: the certificate admits them."""
     bursting = make({"flux": {"bursting": {"clusters": [{"name": "burst", "size": 2}]}}})

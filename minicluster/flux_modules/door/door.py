@@ -56,7 +56,7 @@ class Door:
     ) -> None:
         directory = str(settings.get("directory", DIRECTORY))
         self._port = int(settings.get("port", PORT))
-        self._credentials = Credentials(directory, log)
+        self._credentials = Credentials(directory, log, str(settings.get("metrics-tls", "")))
         self._log = log
         self._connect = connect
         self._ending = threading.Event()

@@ -12,8 +12,13 @@ from minicluster.flux_modules.door.errors import FilesUnusable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
 CERTIFICATE, KEY, TOKEN = "door.crt", "door.key", "door.token"
+DOMAIN = ".door.minicluster"
+"""The end of the name by which the operator asks for the door's own certificate."""
+READERS_CERTIFICATE, READERS_KEY, READERS_AUTHORITY = "tls.crt", "tls.key", "ca.crt"
+"""In another directory: the document's certificate for readers of metrics, and the authority of theirs."""
 METRICS_TOKEN = "metrics.token"  # noqa: S105 - a file's name
 PAUSE = 1.0
 """Seconds between two looks whether the files have changed."""
@@ -24,11 +29,17 @@ SHORTEST_TOKEN = 32
 class Credentials:
     """The TLS side and the tokens, read again when the files change; `log` hears of files that are no good.
 
-    Raises FilesUnusable where they are so from the beginning.
+    In the directory `readers` is the certificate that is shown to whoever asks for another name than the
+    door's own; without one everybody is shown the door's. Raises FilesUnusable where the door's files are no
+    good from the beginning.
     """
 
-    def __init__(self, directory: str, log: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(
+        self, directory: str, log: Callable[[str], None] = lambda _: None, readers: str = ""
+    ) -> None:
         self._directory = directory
+        self._readers = readers
+        self._for_readers: ssl.SSLContext | None = None
         self._log = log
         self._lock = threading.Lock()
         self._seen = self._signature()
@@ -39,7 +50,22 @@ class Credentials:
         made, read = context(self._directory), token(self._directory).encode()
         there = (Path(self._directory) / METRICS_TOKEN).exists()
         metrics = token(self._directory, METRICS_TOKEN).encode() if there else b""
+        if self._readers:
+            self._load_readers()
+            made.verify_mode = ssl.CERT_OPTIONAL  # of the first context, whichever takes its place
+            made.sni_callback = self._choose
         self.context, self.token, self.metrics_token = made, read, metrics
+
+    def _load_readers(self) -> None:
+        try:
+            self._for_readers = readers_context(self._readers)
+        except FilesUnusable as error:
+            instead = "that from before stays in use" if self._for_readers else "the door's own is shown"
+            self._log(f"the certificate for readers of metrics: {error}; {instead}")
+
+    def _choose(self, connection: Any, name: str | None, _context: ssl.SSLContext) -> None:
+        if self._for_readers is not None and not (name or "").endswith(DOMAIN):
+            connection.context = self._for_readers
 
     def refresh(self) -> None:
         """Read the files anew where they have changed; while they are no good, the old ones stay in use."""
@@ -58,7 +84,10 @@ class Credentials:
 
     def _signature(self) -> tuple[object, ...]:
         """Return what differs when a file was replaced, as Secrets' files are: by another one."""
-        paths = (Path(self._directory) / name for name in (CERTIFICATE, KEY, TOKEN, METRICS_TOKEN))
+        paths = [Path(self._directory) / name for name in (CERTIFICATE, KEY, TOKEN, METRICS_TOKEN)]
+        if self._readers:
+            names = (READERS_CERTIFICATE, READERS_KEY, READERS_AUTHORITY)
+            paths += [Path(self._readers) / name for name in names]
         return tuple(map(_mark, paths))
 
 
@@ -72,7 +101,26 @@ def _mark(path: Path) -> object:
 
 def context(directory: str) -> ssl.SSLContext:
     """Return the TLS side. Raises FilesUnusable, which names the file."""
-    certificate, key = (Path(directory) / name for name in (CERTIFICATE, KEY))
+    return _context(Path(directory, CERTIFICATE), Path(directory, KEY))
+
+
+def readers_context(directory: str) -> ssl.SSLContext:
+    """Return the TLS side for readers of metrics; clients may bring a certificate, where ca.crt is there.
+
+    Raises FilesUnusable, which names the file.
+    """
+    made = _context(Path(directory, READERS_CERTIFICATE), Path(directory, READERS_KEY))
+    authority = Path(directory, READERS_AUTHORITY)
+    if authority.exists():
+        try:
+            made.load_verify_locations(cadata=_read(authority))
+        except (ssl.SSLError, ValueError) as error:
+            raise FilesUnusable(f"{authority} is no certificate: {error}") from error
+    made.verify_mode = ssl.CERT_OPTIONAL
+    return made
+
+
+def _context(certificate: Path, key: Path) -> ssl.SSLContext:
     for path in (certificate, key):
         _read(path)
     made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import json
+import ssl
 from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlsplit
@@ -92,6 +93,7 @@ class Handler(BaseHTTPRequestHandler):
             return
         audience = self.server.audiences.get(urlsplit(self.path).path, Audience.DOOR)
         whole, metrics = self._shown()
+        metrics = metrics or self._is_certified()
         if whole or metrics:
             self._connection.stranger_since = None
         elif audience != Audience.ALL:
@@ -111,6 +113,11 @@ class Handler(BaseHTTPRequestHandler):
         whole, metrics = (hmac.compare_digest(shown, each) for each in (keys.token, keys.metrics_token))
         bearer = scheme.lower() == "bearer"
         return bearer and whole, bearer and metrics and bool(keys.metrics_token)
+
+    def _is_certified(self) -> bool:
+        """Tell whether the client has shown a certificate, which TLS has held against the authority."""
+        connection = self._connection.socket
+        return isinstance(connection, ssl.SSLSocket) and bool(connection.getpeercert())
 
     def _serve(self) -> None:
         try:
