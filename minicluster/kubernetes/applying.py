@@ -73,8 +73,10 @@ class Applier:
                 return False
         return True
 
-    async def revisit(self, name: Name) -> None:
-        """Look whether somebody else's objects are still in the way."""
+    async def revisit(self, name: Name, unwanted: Iterable[ObjectKey] = ()) -> None:
+        """Look whether somebody else's objects are still in the way; not those whose names nobody wants."""
+        for key in unwanted:
+            self._cache.lose_stranger(name, Place(key.kind, name.namespace, key.name))
         for place in list(self._cache.strangers.get(name, ())):
             try:
                 found = await self._api.read(RESOURCES[place.kind], place.namespace, place.name)

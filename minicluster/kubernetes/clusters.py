@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from minicluster.kubernetes import following, summary
 from minicluster.kubernetes.api import Selection
 from minicluster.kubernetes.errors import ApiError, FailedError, MissingError, RefusalError
-from minicluster.kubernetes.resources import EVENTS, MINICLUSTERS
-from minicluster.plan.constants import KIND, ConditionType, Phase
+from minicluster.kubernetes.resources import AUTOSCALERS, EVENTS, MINICLUSTERS
+from minicluster.plan.constants import API_VERSION, KIND, ConditionType, Phase
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine
 
     from minicluster.kubernetes.session import Session
-    from minicluster.kubernetes.summary import Summary, Told
+    from minicluster.kubernetes.summary import Scaler, Summary, Told
+    from minicluster.plan.fields import Object
 
 UNATTENDED = 5.0
 """Seconds without any word of an operator after which a person is told so."""
@@ -32,10 +33,14 @@ LATEST_EVENTS = 10
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A MiniCluster with the latest Events about it, oldest first; None: they may not be read."""
+    """A MiniCluster with the latest Events about it, oldest first, and its autoscalers.
+
+    None: they may not be read, or were not asked for.
+    """
 
     summary: Summary
     events: tuple[Told, ...] | None
+    scalers: tuple[Scaler, ...] | None = None
 
 
 class Resized(NamedTuple):
@@ -58,15 +63,40 @@ async def report(session: Session, name: str) -> Report:
     """Return how a MiniCluster is. Raises MissingError."""
     item = await session.cluster(name)
     chosen = f"regarding.kind={KIND},regarding.name={name},regarding.uid={item['metadata']['uid']}"
+    found = await _readable(session, Selection(EVENTS, session.namespace, fields=chosen), "Events")
+    events = None if found is None else sorted(map(summary.told, found), key=lambda each: each.last or 0.0)
+    latest = None if events is None else tuple(events[-LATEST_EVENTS:])
+    return Report(summary.of(item), latest, await scalers(session, name))
+
+
+async def state(session: Session, name: str) -> Report:
+    """Return how a MiniCluster is, without its Events. Raises MissingError."""
+    return Report(summary.of(await session.cluster(name)), None, await scalers(session, name))
+
+
+async def scalers(session: Session, name: str) -> tuple[Scaler, ...] | None:
+    """Return the autoscalers of a MiniCluster, whoever made them; None where they may not be read."""
+    found = await _readable(session, Selection(AUTOSCALERS, session.namespace), "autoscalers")
+    if found is None:
+        return None
+    targets = ((each["spec"]["scaleTargetRef"], each) for each in found)
+    return tuple(
+        summary.scaler(each)
+        for target, each in targets
+        if (target["kind"], target["name"]) == (KIND, name)
+        and target.get("apiVersion", "").startswith(f"{API_VERSION.partition('/')[0]}/")
+    )
+
+
+async def _readable(session: Session, selection: Selection, what: str) -> tuple[Object, ...] | None:
+    """Return what there is of something; None, and a notice, where that may not be read."""
     try:
-        found = await session.client.list(Selection(EVENTS, session.namespace, fields=chosen))
+        return (await session.client.list(selection)).items
     except ApiError as error:
         if error.status != 403:
             raise
-        session.notice(f"its Events cannot be shown: {error.message}")
-        return Report(summary.of(item), None)
-    events = sorted(map(summary.told, found.items), key=lambda each: each.last or 0.0)
-    return Report(summary.of(item), tuple(events[-LATEST_EVENTS:]))
+        session.notice(f"its {what} cannot be shown: {error.message}")
+        return None
 
 
 async def settled(session: Session, name: str, *, to_the_end: bool = False) -> Summary:

@@ -26,7 +26,7 @@ from minicluster.plan import DoorKeys, door_name
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 AUTHORITY_FILE = "ca.crt"
 AUTHORITY_KEY_FILE = "ca.key"
@@ -89,13 +89,15 @@ class Authority:
             TOKEN_KEY_FILE: self._token_key.hex(),
         }
 
-    def issue(self, uid: str) -> DoorKeys:
-        """Return fresh keys for the door of the MiniCluster with this UID."""
+    def issue(self, uid: str, hosts: Iterable[str] = ()) -> DoorKeys:
+        """Return fresh keys for the door of the MiniCluster with this UID, whose lead has these DNS names."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "minicluster-door")])
         begin, end = self._certificate.not_valid_before_utc, self._certificate.not_valid_after_utc
         builder = _certificate(subject, key, begin, end, self._key)
-        certificate = certificates.for_server(builder, [door_name(uid)]).sign(self._key, hashes.SHA256())
+        certificate = certificates.for_server(builder, [door_name(uid), *hosts]).sign(
+            self._key, hashes.SHA256()
+        )
         tokens = self.token(uid), self.metrics().token(uid)
         return DoorKeys(certificate.public_bytes(_PEM).decode(), certificates.private_text(key), *tokens)
 

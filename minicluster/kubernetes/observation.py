@@ -26,7 +26,13 @@ ANNOTATION_DIGEST = "minicluster.flux-framework.org/applied"
 # Of an object's metadata what says which it is: nobody holds that.
 _UNHELD = {"name", "namespace", "uid"}
 # Maps that count as one field, in the kinds that are applied.
-_ATOMIC = {"selector", "podSelector", "nodeSelector", "requiredDuringSchedulingIgnoredDuringExecution"}
+_ATOMIC = {
+    "selector",
+    "podSelector",
+    "nodeSelector",
+    "requiredDuringSchedulingIgnoredDuringExecution",
+    "scaleTargetRef",
+}
 
 
 @dataclass(frozen=True, slots=True)

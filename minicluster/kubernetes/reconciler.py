@@ -72,11 +72,11 @@ class Ended(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What is the same for every MiniCluster: the site, who reports Events, keys for a UID, the time."""
+    """What is the same for every MiniCluster: the site, who reports Events, fresh keys, the time."""
 
     site: Site
     reporter: str
-    fresh_keys: Callable[[str], FreshKeys]
+    fresh_keys: Callable[[MiniCluster], FreshKeys]
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
 
 
@@ -121,7 +121,7 @@ class Reconciler:
         self._untold.pop(name, None)
 
     async def _carry_out(self, name: Name, item: Object, cluster: MiniCluster, failures: int) -> Ended:
-        await self._applier.revisit(name)
+        await self._applier.revisit(name, planning.unwanted(cluster))
         observed = self._observe(name, cluster)
         is_known = bool(item["status"]) or name in self._stamps
         if observed.job is None and is_known and not await self._still_exists(name, item):
@@ -148,6 +148,7 @@ class Reconciler:
         await self._release(name, decided)
         if decided.orders:
             self._doors.order(name, decided.orders)
+        await self._delete(name, item, decided)
         return Ended(Result.SETTLED, decided.again)
 
     async def _mark(self, name: Name, item: Object, decided: Plan) -> Object:
@@ -208,7 +209,7 @@ class Reconciler:
     def _decide(self, cluster: MiniCluster, observed: Observed) -> Plan:
         with self._meter.step("decide"):
             made = observed.find(planning.secret_key(cluster))
-            keys = None if made else self._around.fresh_keys(cluster.metadata.uid)
+            keys = None if made else self._around.fresh_keys(cluster)
             site, now = self._around.site, self._around.now()
             return planning.plan(cluster, observed, site, keys, now, build=self._build)
 

@@ -37,6 +37,7 @@ CONFIG_MAPS = Resource("ConfigMap", "v1", "configmaps")
 SERVICES = Resource("Service", "v1", "services")
 NETWORK_POLICIES = Resource("NetworkPolicy", "networking.k8s.io/v1", "networkpolicies")
 DISRUPTION_BUDGETS = Resource("PodDisruptionBudget", "policy/v1", "poddisruptionbudgets")
+AUTOSCALERS = Resource("HorizontalPodAutoscaler", "autoscaling/v2", "horizontalpodautoscalers")
 EVENTS = Resource("Event", "events.k8s.io/v1", "events")
 # The same objects under their old name, by which alone they can be selected for what they are about.
 CORE_EVENTS = Resource("Event", "v1", "events")
@@ -57,6 +58,7 @@ RESOURCES: Mapping[str, Resource] = {
         SERVICES,
         NETWORK_POLICIES,
         DISRUPTION_BUDGETS,
+        AUTOSCALERS,
         EVENTS,
         LEASES,
         API_SERVICES,

@@ -9,6 +9,9 @@ from minicluster.plan import Site
 IMAGE_VOLUMES_SINCE = (1, 35)
 """The version from which images can be mounted as volumes without a feature gate (KEP-4639)."""
 
+SCALING_TOLERANCE_SINCE = (1, 35)
+"""The version from which an autoscaler's tolerance can be set without a feature gate (KEP-4951)."""
+
 
 class Versioned(Protocol):
     """An API server that says which version of Kubernetes it serves."""
@@ -24,9 +27,11 @@ async def site(client: Versioned, namespace: str = "default", *, operator_namesp
     `namespace` is that of documents which name none; with `operator_namespace` only the operator there may
     use the brokers' door. Raises ApiError, UnreachableError.
     """
+    version = await client.version()
     return Site(
         namespace=namespace,
-        image_volumes=await client.version() >= IMAGE_VOLUMES_SINCE,
+        image_volumes=version >= IMAGE_VOLUMES_SINCE,
+        scaling_tolerance=version >= SCALING_TOLERANCE_SINCE,
         operator_namespace=operator_namespace,
         door=True,
     )

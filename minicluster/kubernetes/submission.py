@@ -41,7 +41,7 @@ async def up(
     for each in wanted:
         try:
             # After a refusal nothing more is applied; what else would be refused is said as well.
-            await session.client.submit(each.item, force=force, dry_run=bool(refused))
+            await _submit(session, each, force=force, dry_run=bool(refused))
         except ApiError as error:
             refused += await _refusal(session, each, error)
     if refused:
@@ -85,6 +85,17 @@ def news(told: Iterable[Problem], known: Sequence[Problem]) -> list[Problem]:
         for each in told
         if not any(each.path == other.path or each.message in other.message for other in known)
     ]
+
+
+async def _submit(session: Session, wanted: Wanted, *, force: bool, dry_run: bool) -> None:
+    """Apply an object; a size that the autoscaler has set for which it asks stays. Raises ApiError."""
+    try:
+        await session.client.submit(wanted.item, force=force, dry_run=dry_run)
+    except ApiError as error:
+        if not documents.is_autoscaled(wanted, error):
+            raise
+        await session.client.submit(documents.without_size(wanted).item, dry_run=dry_run)
+        session.notice(f"{wanted.name}: spec.size stays as the autoscaler has set it (--force sets it)")
 
 
 async def _refusal(session: Session, wanted: Wanted, error: ApiError) -> list[str]:

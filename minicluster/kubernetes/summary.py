@@ -49,6 +49,30 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
+class Scaler:
+    """A HorizontalPodAutoscaler of a MiniCluster: sizes, what it asks for, and what it cannot do, and why.
+
+    `desired` is None before its first look.
+    """
+
+    name: str
+    least: int
+    most: int
+    desired: int | None
+    conditions: tuple[Condition, ...]
+
+    @property
+    def troubles(self) -> tuple[str, ...]:
+        """Return what keeps it from following its metric, in its own words."""
+        wanted = {"AbleToScale", "ScalingActive"}
+        return tuple(
+            f"{each.type} {each.status}, {each.reason}: {each.message}"
+            for each in self.conditions
+            if each.type in wanted and each.status != "True"
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Summary:
     """How a MiniCluster is. `phase` is empty until an operator has looked at it.
 
@@ -66,6 +90,9 @@ class Summary:
     queue_policy: str
     created: float
     conditions: tuple[Condition, ...]
+    min_size: int
+    last_dump: Object | None
+    """What `status.lastDump` says, with its keys."""
     is_seen: bool
     """Whether the status is about the document as it is now."""
 
@@ -109,7 +136,21 @@ def of(item: Object) -> Summary:
         queue_policy=status.get("queuePolicy", ""),
         created=seconds(metadata.get("creationTimestamp")) or 0.0,
         conditions=tuple(_condition(each) for each in status.get("conditions") or ()),
+        min_size=spec.get("minSize") or 1,
+        last_dump=status.get("lastDump"),
         is_seen=bool(status.get("phase")) and status.get("observedGeneration", 0) >= metadata["generation"],
+    )
+
+
+def scaler(item: Object) -> Scaler:
+    """Return what a HorizontalPodAutoscaler (autoscaling/v2) says."""
+    spec, status = item["spec"], item.get("status") or {}
+    return Scaler(
+        name=item["metadata"]["name"],
+        least=spec.get("minReplicas", 1),
+        most=spec["maxReplicas"],
+        desired=status.get("desiredReplicas") if status.get("conditions") else None,
+        conditions=tuple(_condition(each) for each in status.get("conditions") or ()),
     )
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from minicluster.kubernetes.api import Selection
 from minicluster.kubernetes.errors import AccessError, ApiError, UnreachableError
 from minicluster.kubernetes.resources import (
+    AUTOSCALERS,
     CONFIG_MAPS,
     DISRUPTION_BUDGETS,
     JOBS,
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
 OURS = f"{LABEL_MANAGED_BY}={MANAGER}"
 # Jobs and pods have a status that counts; Secrets are never read.
 _WHOLE = (JOBS, PODS)
-_BARE = (CONFIG_MAPS, SERVICES, NETWORK_POLICIES, DISRUPTION_BUDGETS)
+_BARE = (CONFIG_MAPS, SERVICES, NETWORK_POLICIES, DISRUPTION_BUDGETS, AUTOSCALERS)
 FIRST_PAUSE = 0.2
 LAST_PAUSE = 30.0
 # A stream that lasted so long was a good one: what ends it is no reason to wait longer than the last time.

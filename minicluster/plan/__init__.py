@@ -7,7 +7,8 @@ server: the operator and the local run fill an `Observed` and carry a `Plan` out
 from minicluster.plan.decision import plan, refuse
 from minicluster.plan.errors import KeysNeededError, PlanError
 from minicluster.plan.keys import DoorKeys, FreshKeys, door_name
-from minicluster.plan.objects import build, secret_key
+from minicluster.plan.names import lead_hosts
+from minicluster.plan.objects import build, secret_key, unwanted
 from minicluster.plan.records import (
     BrokerReport,
     Dump,
@@ -51,9 +52,11 @@ __all__ = [
     "broker_settings",
     "build",
     "door_name",
+    "lead_hosts",
     "plan",
     "refuse",
     "render",
     "secret_key",
     "to_yaml",
+    "unwanted",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minicluster import spec as document
-from minicluster.plan import joining, lead_loss, names, resizing
+from minicluster.plan import autoscaler, joining, lead_loss, names, resizing
 from minicluster.plan.constants import KIND, LABEL_KUEUE_QUEUE, ConditionType, Phase, Reason
 from minicluster.plan.finding import Finding
 from minicluster.plan.situation import Outcome, pod_name
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 def findings(situation: Situation) -> dict[ConditionType, Finding]:
     """Return what holds about every condition, in the order in which they are shown."""
-    return {type_: find(situation) for type_, find in _FINDERS.items()}
+    scaling = autoscaler.finding(situation)
+    only_then = {ConditionType.AUTOSCALING: scaling} if scaling else {}
+    return {type_: find(situation) for type_, find in _FINDERS.items()} | only_then
 
 
 def refused(problem: str, stored: Iterable[Condition]) -> dict[ConditionType, Finding]:
@@ -28,7 +30,11 @@ def refused(problem: str, stored: Iterable[Condition]) -> dict[ConditionType, Fi
     unknown = Finding("Unknown", Reason.NOT_CHECKED, "the document is not valid: nothing is done until it is")
     known = {each.type: Finding(each.status, each.reason, each.message) for each in stored}
     return {
-        **{type_: known.get(type_, unknown) for type_ in ConditionType},
+        **{
+            type_: known.get(type_, unknown)
+            for type_ in ConditionType
+            if type_ in known or type_ is not ConditionType.AUTOSCALING
+        },
         ConditionType.VALID: Finding("False", Reason.INVALID, problem),
     }
 
@@ -84,8 +90,9 @@ def _resources_created(situation: Situation) -> Finding:
         )
         advice = "rename this MiniCluster (or its network.headlessName), or delete the other object"
         return Finding("False", Reason.NAME_TAKEN, f"{taken}: {advice}")
-    if situation.observed.refusals:
-        refused = "; ".join(f"{each.key} was refused: {each.message}" for each in situation.observed.refusals)
+    refusals = autoscaler.refusals(situation.observed.refusals, of_autoscaler=False)
+    if refusals:
+        refused = "; ".join(f"{each.key} was refused: {each.message}" for each in refusals)
         return Finding("False", Reason.REFUSED, f"{refused} (it is tried again)")
     if situation.missing:
         return Finding("False", Reason.CREATING, f"{len(situation.wanted)} objects are being made")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from broker_config.errors import BrokerConfigError
 from minicluster.plan import (
+    autoscaler,
     conditions,
     curve_secret,
     dumps,
@@ -65,8 +66,12 @@ def plan(
         held = cluster.spec.suspend and not save.pending
         suspended = is_suspended(cluster, observed.job)
         built = build(cluster, site, suspended=suspended, pods=resize.pods, held=held)
-        secret = objects.secret_key(cluster)
-        situation = assess(cluster, observed, [secret, *map(objects.key_of, built)], resize, save)
+        secret, scaler = objects.secret_key(cluster), autoscaler.key(cluster)
+        # Brokers do without an autoscaler: one that is in its place, or refused, keeps nothing else back.
+        wanted = [each for each in map(objects.key_of, built) if each != scaler]
+        if observed.find(scaler) != autoscaler.own(cluster, observed):
+            built = tuple(each for each in built if objects.key_of(each) != scaler)
+        situation = assess(cluster, observed, [secret, *wanted], resize, save)
         if observed.find(secret) is None and _may_apply(situation):
             built = (_secret(cluster, site, fresh_keys), *built)
         return _decide(situation, built, site, now)
@@ -131,6 +136,9 @@ def _superfluous(situation: Situation) -> tuple[ObjectKey, ...]:
         # Only now: the stored status, and with it the Event, already tell the result.
         return (ObjectKey(KIND, cluster.metadata.name),)
     services = observed.find(objects.services_key(cluster))
-    if services is None or services.owner_uid != cluster.metadata.uid or not situation.suspended:
-        return ()
-    return (services.key,)
+    if services is not None and (services.owner_uid != cluster.metadata.uid or not situation.suspended):
+        services = None
+    scaler = autoscaler.own(cluster, observed)
+    if autoscaler.wanted_by(cluster, suspended=situation.suspended) and not situation.ended:
+        scaler = None
+    return tuple(each.key for each in (services, scaler) if each is not None)

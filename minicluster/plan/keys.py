@@ -33,5 +33,8 @@ class FreshKeys:
 
 
 def door_name(uid: str) -> str:
-    """Return the DNS name in the certificate of a MiniCluster's door. Nobody looks it up."""
+    """Return the DNS name in the certificate of a MiniCluster's door by which the operator knows it.
+
+    Nobody looks it up; who asks the door by its pod's name finds that in the certificate as well.
+    """
     return f"{uid}.{DOOR_DOMAIN}"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minicluster.plan import dumps, events, saving, status
+from minicluster.plan import autoscaler, dumps, events, saving, status
 from minicluster.plan.constants import FINALIZER, ConditionType
 from minicluster.plan.records import Plan
 
@@ -24,11 +24,13 @@ def plan(cluster: MiniCluster, observed: Observed, site: Site, now: datetime) ->
     if FINALIZER not in cluster.metadata.finalizers:
         return Plan(objects=(), status=status.kept(stored))
     save = saving.decide(cluster, observed, site, now)
+    scaler = autoscaler.own(cluster, observed)
     found = {ConditionType.SUSPENDED: save.finding} if save.finding else {}
     return Plan(
         objects=(),
         status=status.leaving(cluster, observed, save.finding, now),
         events=(*dumps.events(observed.dump, stored), *events.of_changes(found, stored.conditions)),
+        delete=(scaler.key,) if scaler else (),  # its queue is stopped: it would shrink what is being saved
         orders=save.orders,
         again=save.again,
         finalizer=save.pending,

@@ -8,6 +8,8 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
+from minicluster import spec as document
+
 if TYPE_CHECKING:
     from minicluster.spec import MiniCluster
 
@@ -51,6 +53,11 @@ def disruption_budget(cluster: MiniCluster) -> str:
     return f"{cluster.metadata.name}-lead"
 
 
+def autoscaler(cluster: MiniCluster) -> str:
+    """Return the HorizontalPodAutoscaler's name: that under which people look for one, and make their own."""
+    return cluster.metadata.name
+
+
 def broker_policy(cluster: MiniCluster) -> str:
     """Return the name of the broker pods' NetworkPolicy."""
     return f"{cluster.metadata.name}-brokers"
@@ -59,6 +66,14 @@ def broker_policy(cluster: MiniCluster) -> str:
 def services_policy(cluster: MiniCluster) -> str:
     """Return the name of the services pod's NetworkPolicy."""
     return f"{cluster.metadata.name}-services"
+
+
+def lead_hosts(cluster: MiniCluster) -> tuple[str, ...]:
+    """Return the DNS names under which the lead broker's pod is found in the cluster."""
+    service = f"{document.headless_name(cluster)}.{cluster.metadata.namespace}.svc"
+    return tuple(
+        f"{host(cluster, 0)}.{each}" for each in (service, f"{service}.{cluster.spec.network.domain}")
+    )
 
 
 def host(cluster: MiniCluster, rank: int) -> str:

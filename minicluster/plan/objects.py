@@ -1,4 +1,4 @@
-"""The objects of a MiniCluster in the order in which they are made: the Job, which needs them, last.
+"""The objects of a MiniCluster in the order in which they are made: the Job behind what it needs.
 
 The Secret, made once and never seen again, is not among them: see `curve_secret`.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minicluster.plan import (
+    autoscaler,
     broker_service,
     config_map,
     disruption_budget,
@@ -28,10 +29,11 @@ if TYPE_CHECKING:
 def build(
     cluster: MiniCluster, site: Site, *, suspended: bool, pods: int | None = None, held: bool | None = None
 ) -> tuple[Object, ...]:
-    """Return the objects, all but the Secret; while suspended without the services pod.
+    """Return the objects, all but the Secret; while suspended without the services pod and the autoscaler.
 
     The Job is for so many `pods`, and `held` back or not; None: as the document says.
     """
+    scaling = autoscaler.wanted_by(cluster, suspended=suspended)
     services = [services_pod.build(cluster, site)] if cluster.spec.services and not suspended else []
     return (
         config_map.build(cluster, site),
@@ -41,6 +43,7 @@ def build(
         disruption_budget.build(cluster, site),
         *services,
         job.build(cluster, site, pods, held=held),
+        *((autoscaler.build(cluster, site, scaling),) if scaling else ()),
     )
 
 
@@ -52,6 +55,12 @@ def secret_key(cluster: MiniCluster) -> ObjectKey:
 def services_key(cluster: MiniCluster) -> ObjectKey:
     """Return which object is the services pod."""
     return ObjectKey("Pod", names.services_pod(cluster))
+
+
+def unwanted(cluster: MiniCluster) -> tuple[ObjectKey, ...]:
+    """Return which objects the document does not ask for now: whoever has such a one is not in the way."""
+    wanted = autoscaler.wanted_by(cluster, suspended=False)
+    return () if wanted else (autoscaler.key(cluster),)
 
 
 def key_of(item: Object) -> ObjectKey:

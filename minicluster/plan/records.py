@@ -22,7 +22,8 @@ class Site:
     `cores` counts for a broker whose container asks for no CPU (None: what it may use, found when it starts);
     `endpoints` (a machine without DNS) stand in
     place of the Service's names; `image_volumes` says whether the cluster mounts images as volumes (on by
-    default from Kubernetes 1.35); with `door` an operator is there that asks the lead broker by its door, and
+    default from Kubernetes 1.35), `scaling_tolerance` whether its autoscalers may be told how exact to be (on
+    by default from 1.35); with `door` an operator is there that asks the lead broker by its door, and
     with `operator_namespace` only the one in that namespace may.
     With `label_output` each line of the main command's output carries its task's rank.
     Brokers find their settings in `config_dir`, the certificate in `curve_dir`, and keep their own copy of it
@@ -33,6 +34,7 @@ class Site:
     cores: int | None = None
     endpoints: tuple[Endpoint, ...] | None = None
     image_volumes: bool = False
+    scaling_tolerance: bool = False
     operator_namespace: str = ""
     door: bool = False
     door_port: int = DOOR_PORT

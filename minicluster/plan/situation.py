@@ -94,6 +94,11 @@ class Situation:
         return Outcome.SUCCEEDED if conditions & {"Complete", "SuccessCriteriaMet"} else Outcome.NONE
 
     @property
+    def ended(self) -> bool:
+        """Whether it has."""
+        return self.outcome is not Outcome.NONE
+
+    @property
     def job_conditions(self) -> tuple[JobCondition, ...]:
         """The Job's conditions that hold."""
         conditions = self.job.conditions if self.job else ()

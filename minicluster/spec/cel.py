@@ -50,6 +50,11 @@ _SOURCES = (
     _given("csiDriver"),
     _true("emptyDir"),
 )
+_GREATEST = (
+    "has(self.status) && has(self.status.maximumSize) && self.status.maximumSize > 0"
+    " ? self.status.maximumSize"
+    " : has(self.spec.maxSize) && self.spec.maxSize > 0 ? self.spec.maxSize : self.spec.size"
+)
 _STARTED = "has(oldSelf.status) && has(oldSelf.status.maximumSize) && oldSelf.status.maximumSize > 0"
 
 IMMUTABLE: dict[str, str] = {
@@ -183,18 +188,27 @@ RULES: tuple[CelRule, ...] = (
     ),
     CelRule(
         "spec",
-        "!has(self.autoscaling) || !has(self.minSize) || self.autoscaling.minSize >= self.minSize",
+        "!has(self.autoscaling) || !has(self.autoscaling.minSize) || self.autoscaling.minSize == 0"
+        " || !has(self.minSize) || self.autoscaling.minSize >= self.minSize",
         messages.AUTOSCALING_MIN,
+    ),
+    *(
+        CelRule(
+            "",
+            f"!has(self.spec.autoscaling) || !has(self.spec.autoscaling.{name})"
+            f" || ({_GREATEST}) == 0 || self.spec.autoscaling.{name} <= ({_GREATEST})",
+            message,
+        )
+        for name, message in (
+            ("minSize", messages.AUTOSCALING_BEYOND),
+            ("maxSize", messages.AUTOSCALING_MAX),
+        )
     ),
     CelRule(
         "spec",
-        "!has(self.autoscaling) || !has(self.autoscaling.maxSize) || self.autoscaling.maxSize <= "
-        "(has(self.maxSize) && self.maxSize > 0 ? self.maxSize : self.size)",
-        messages.AUTOSCALING_MAX,
-    ),
-    CelRule(
-        "spec.autoscaling",
-        "!has(self.maxSize) || self.maxSize == 0 || self.minSize <= self.maxSize",
+        "!has(self.autoscaling) || !has(self.autoscaling.maxSize) || self.autoscaling.maxSize == 0"
+        " || [has(self.autoscaling.minSize) ? self.autoscaling.minSize : 0,"
+        " has(self.minSize) ? self.minSize : 0].all(least, least <= self.autoscaling.maxSize)",
         messages.AUTOSCALING_ORDER,
     ),
     *(

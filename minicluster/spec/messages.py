@@ -25,6 +25,7 @@ SCRIPT_AND_COMMAND: Final = "command and commands.script exclude each other"
 LAUNCHER_AND_BATCH: Final = "launcher and batch exclude each other"
 AUTOSCALING_MIN: Final = "autoscaling.minSize must not be less than minSize"
 AUTOSCALING_MAX: Final = "autoscaling.maxSize must not be greater than maxSize"
+AUTOSCALING_BEYOND: Final = "autoscaling.minSize must not be greater than maxSize"
 AUTOSCALING_ORDER: Final = "autoscaling.minSize must not be greater than autoscaling.maxSize"
 SAME_PORT: Final = "a port is given twice"
 VOLUME_SOURCE: Final = (

@@ -96,25 +96,25 @@ def size_within_start(cluster: MiniCluster) -> Iterator[Broken]:
         yield (*SPEC, "size"), f"{messages.BEYOND_START}: {found}"
 
 
-@rule("autoscaling", "minSize", "maxSize", "size")
+@rule("autoscaling", "minSize", "maxSize", "size", "maximumSize")
 def autoscaling_within_sizes(cluster: MiniCluster) -> Iterator[Broken]:
     """The autoscaler moves the size between minSize and maxSize."""
     spec, place = cluster.spec, (*SPEC, "autoscaling")
     wanted = spec.autoscaling
     if wanted is None:
         return
-    greatest = spec.max_size or spec.size
-    if spec.min_size and wanted.min_size < spec.min_size:
-        yield (
-            (*place, "minSize"),
-            f"{messages.AUTOSCALING_MIN}: found {wanted.min_size}, minSize is {spec.min_size}",
-        )
-    if wanted.max_size > greatest:
-        yield (
-            (*place, "maxSize"),
-            f"{messages.AUTOSCALING_MAX}: found {wanted.max_size}, allowed: up to {greatest}",
-        )
-    if wanted.max_size and wanted.min_size > wanted.max_size:
+    # Without maxSize the size at start bounds growth, also after a shrink: not the size as it is now.
+    greatest = cluster.status.maximum_size or spec.max_size or spec.size
+    if 0 < wanted.min_size < spec.min_size:
+        found = f"found {wanted.min_size}, minSize is {spec.min_size}"
+        yield (*place, "minSize"), f"{messages.AUTOSCALING_MIN}: {found}"
+    for name, value, message in (
+        ("minSize", wanted.min_size, messages.AUTOSCALING_BEYOND),
+        ("maxSize", wanted.max_size, messages.AUTOSCALING_MAX),
+    ):
+        if 0 < greatest < value:
+            yield (*place, name), f"{message}: found {value}, allowed: up to {greatest}"
+    if wanted.max_size and max(wanted.min_size, spec.min_size) > wanted.max_size:
         yield (*place, "minSize"), messages.AUTOSCALING_ORDER
 
 

@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 import yaml
 
+from minicluster.kubernetes import door_key_store
+from minicluster.kubernetes.door_keys import Authority
 from tests.kubernetes.harness import Api, ApiError, ControlPlane, until
 
 MANIFESTS = Path(__file__).parents[2] / "deploy" / "manifests"
@@ -39,6 +41,7 @@ OWNED = (
     "/api/v1/namespaces/{}/services",
     "/apis/networking.k8s.io/v1/namespaces/{}/networkpolicies",
     "/apis/policy/v1/namespaces/{}/poddisruptionbudgets",
+    "/apis/autoscaling/v2/namespaces/{}/horizontalpodautoscalers",
 )
 DOCUMENT = {
     "apiVersion": "flux-framework.org/v1alpha2",
@@ -82,6 +85,11 @@ class Operator:
         """Return the value of a metric's series, 0 where there is none."""
         lines = self.get("/metrics")[1].splitlines()
         return next((float(line.split()[-1]) for line in lines if line.startswith(series + " ")), 0.0)
+
+    @property
+    def keys(self) -> Authority:
+        """Its own keys, for the doors of lead brokers."""
+        return door_key_store.of_file(self.log.parent / "minicluster" / door_key_store.FILE)
 
     def text(self) -> str:
         """Return what it has logged."""

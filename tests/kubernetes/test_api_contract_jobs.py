@@ -29,6 +29,7 @@ from tests.kubernetes.contract import (
 
 DOCUMENTS: dict[str, Object] = {
     "plain": {},
+    "autoscaled": {"autoscaling": {"behavior": {"scaleDown": {"stabilizationWindowSeconds": 20}}}},
     "services": {"services": [{"name": "database", "image": "db", "ports": [5432]}]},
     "sidecar": {
         "containers": [{"image": "app", "runFlux": True}, {"name": "side", "image": "side", "ports": [80]}]

@@ -164,6 +164,26 @@ HOLDERS = [
 ]
 
 
+AUTOSCALED = 'conflict with "kube-controller-manager" with subresource "scale" using v1'
+SIZE = Cause(".spec.size", AUTOSCALED, documents.CONFLICT)
+OTHERS = {
+    "its size": ((SIZE,), True),
+    "and something else": ((SIZE, Cause(".spec.tasks", AUTOSCALED, documents.CONFLICT)), False),
+    "a size that a person has set": ((Cause(".spec.size", HOLDERS[1][0], documents.CONFLICT),), False),
+    "nothing that is told": ((), False),
+}
+
+
+@pytest.mark.parametrize(("causes", "expected"), OTHERS.values(), ids=OTHERS)
+def test_a_size_that_the_autoscaler_has_set_is_known(causes: tuple[Cause, ...], expected: bool) -> None:
+    """Only where the document asks for one, only of the size, only where it has set it."""
+    error = ApiError(409, "Conflict", "", causes=causes)
+    assert not documents.is_autoscaled(wanted(), error)
+    asking = wanted(TEXT + "  autoscaling: {}\n")
+    assert documents.is_autoscaled(asking, error) is expected
+    assert "size" not in documents.without_size(asking).item["spec"]
+
+
 @pytest.mark.parametrize(("message", "holder"), HOLDERS, ids=["edit", "scale", "autoscaler", "unknown"])
 def test_who_holds_a_field_is_said_in_known_words(message: str, holder: str) -> None:
     error = ApiError(409, "Conflict", "", causes=(Cause(".spec.size", message, documents.CONFLICT),))

@@ -12,7 +12,7 @@ import yaml
 
 from minicluster.plan.constants import FINALIZER
 from minicluster.spec import crd
-from tests.kubernetes import operators
+from tests.kubernetes import autoscalers, operators
 from tests.kubernetes.harness import Api, ControlPlane, Options, cluster, end_pod, until
 from tests.kubernetes.harness.audit import Request
 from tests.kubernetes.operators import (
@@ -126,9 +126,10 @@ def lead_of(api: Api, namespace: str, name: str = "mc") -> str:
 
 
 def live(api: Api, namespace: str) -> None:
-    """Make a MiniCluster with a services pod, suspend and resume it, have it grow and shrink."""
-    create(api, namespace, services=SERVICES)
+    """Make a MiniCluster with a services pod and an autoscaler, suspend and resume it, resize it."""
+    create(api, namespace, services=SERVICES, autoscaling={})
     settled(api, namespace, ResourcesCreated=("True", "Created"), Running=("True", "PodsRunning"))
+    settled(api, namespace, Autoscaling=("True", "Following"))
     services = f"/api/v1/namespaces/{namespace}/pods/mc-services"
     api.merge(operators.path(namespace, "mc"), {"spec": {"suspend": True}})
     until(lambda: not api.exists(services), "the services pod to be deleted")
@@ -191,6 +192,7 @@ class TestRights:
             meet_strangers(api, namespace)
             end(api, namespace, "ending")
             archive(api, namespace)
+            autoscale(api, namespace)
         requests = asked_for(strict_plane, begin)
         assert [each for each in requests if each.code == 403] == []
         assert used(requests) == granted("install.yaml") - {FINALIZERS, COMPLAINTS}
@@ -239,6 +241,19 @@ def archive(api: Api, namespace: str) -> None:
     assert read(api, namespace, "kept")["metadata"]["finalizers"] == [FINALIZER]
     api.delete(operators.path(namespace, "kept"))
     until(lambda: not api.exists(operators.path(namespace, "kept")), "the MiniCluster to be deleted")
+
+
+def autoscale(api: Api, namespace: str) -> None:
+    """Have a MiniCluster whose autoscaler's name is taken at first, and that then wants none any more."""
+    theirs = autoscalers.hpa("Object")
+    api.create(autoscalers.HPAS.format(namespace), {**theirs, "metadata": {"name": "scaled"}})
+    create(api, namespace, "scaled", autoscaling={})
+    settled(api, namespace, "scaled", Autoscaling=("False", "NameTaken"))
+    place = f"{autoscalers.HPAS.format(namespace)}/scaled"
+    api.delete(place)
+    settled(api, namespace, "scaled", Autoscaling=("True", "Following"))
+    api.merge(operators.path(namespace, "scaled"), {"spec": {"autoscaling": None}})
+    until(lambda: not api.exists(place), "the autoscaler to be deleted")
 
 
 def documents() -> dict[str, dict[str, Any]]:

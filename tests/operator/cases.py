@@ -30,6 +30,8 @@ DOCUMENTS: dict[str, Object] = {
     "cleanup": {"cleanup": True},
     "queued": {"jobLabels": {"kueue.x-k8s.io/queue-name": "q"}},
     "minimal service": {"flux": {"minimalService": True}},
+    "autoscaled": {"autoscaling": {}},
+    "autoscaled and suspended": {"suspend": True, "autoscaling": {"maxSize": 3}},
     "invalid": {
         "containers": [{"image": "app", "volumes": {"a": {"storageClass": "x", "path": "relative"}}}]
     },
@@ -54,10 +56,13 @@ def document(**more: Any) -> Object:
 
 Step = tuple[Any, ...]
 
+# What a document may say of autoscaling, by names: steps are compared.
+AUTOSCALING: dict[str, Object | None] = {"no": None, "yes": {}, "little": {"maxSize": 3}}
 # What a person does; the undisturbed run has it as well.
 DOINGS = st.one_of(
     st.tuples(st.just("do"), st.just("size"), st.integers(2, 4)),
     st.tuples(st.just("do"), st.just("suspend"), st.booleans()),
+    st.tuples(st.just("do"), st.just("autoscaling"), st.sampled_from(list(AUTOSCALING))),
     st.tuples(st.just("do"), st.sampled_from(["delete", "create"])),
 )
 EDITS = ("change", "remove", "add", "label", "unlabel", "relabel", "digest", "delete", "usurp")
@@ -77,9 +82,10 @@ MISHAPS = st.one_of(
     st.tuples(st.just("garbage")),
 )
 NAMES = [("ConfigMap", "mc-config"), ("Service", "mc"), ("NetworkPolicy", "mc-brokers"), ("Job", "mc")]
+AUTOSCALER = ("HorizontalPodAutoscaler", "mc")
 INTRUSIONS = st.one_of(
     st.tuples(st.just("edit"), few, st.sampled_from(EDITS)),
-    st.tuples(st.just("occupy"), st.sampled_from(NAMES)),
+    st.tuples(st.just("occupy"), st.sampled_from([*NAMES, AUTOSCALER])),
     st.tuples(st.just("free")),
 )
 SCHEDULES = st.lists(st.one_of(DOINGS, MISHAPS, MISHAPS, INTRUSIONS), max_size=16)
@@ -90,6 +96,7 @@ CHANGED: dict[str, Object] = {
     "Service": {"spec": {"selector": {LABEL_INSTANCE: "theirs"}}},
     "NetworkPolicy": {"spec": {"ingress": []}},
     "PodDisruptionBudget": {"spec": {"minAvailable": 7}},
+    "HorizontalPodAutoscaler": {"spec": {"maxReplicas": 7}},
     "Job": {"spec": {"parallelism": 1, "completions": 1}},
     "Pod": {"metadata": {"labels": {LABEL_COMPONENT: "theirs"}}},
 }
@@ -98,6 +105,7 @@ REMOVED: dict[str, Object] = {
     "Service": {"spec": {"selector": {LABEL_INSTANCE: None}}},
     "NetworkPolicy": {"spec": {"ingress": None}},
     "PodDisruptionBudget": {"spec": {"minAvailable": None}},
+    "HorizontalPodAutoscaler": {"spec": {"minReplicas": None}},
     "Job": {"metadata": {"labels": {LABEL_COMPONENT: None}}},
     "Pod": {"metadata": {"labels": {LABEL_COMPONENT: None}}},
 }
@@ -132,7 +140,7 @@ async def do(here: World, written: Object, what: str, *how: Any) -> None:
     elif what == "delete" and exists:
         here.store.delete(PLACE)
     elif how and exists:
-        here.edit({what: how[0]})
+        here.edit({what: AUTOSCALING.get(how[0], how[0])})
 
 
 def tell_all(here: World) -> None:

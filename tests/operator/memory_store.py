@@ -24,7 +24,7 @@ from tests.operator.field_sets import (
     without,
 )
 
-HAVE_STATUS = {"MiniCluster", "Job", "Pod", "Service", "PodDisruptionBudget"}
+HAVE_STATUS = {"MiniCluster", "Job", "Pod", "Service", "PodDisruptionBudget", "HorizontalPodAutoscaler"}
 HAVE_GENERATION = {"MiniCluster", "Job", "Pod", "NetworkPolicy", "PodDisruptionBudget"}
 # What of a Job never changes; `completions` does, together with `parallelism`.
 FIXED_IN_JOBS = ("completionMode", "podFailurePolicy", "selector", "successPolicy", "template")

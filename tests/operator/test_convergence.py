@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from minicluster.plan.constants import KIND
 from tests.operator.cases import (
+    AUTOSCALER,
     DOCUMENTS,
     EDITS,
     MISHAPS,
@@ -36,7 +37,7 @@ CASES = st.fixed_dictionaries(
         "schedule": SCHEDULES,
         "mishaps": st.lists(MISHAPS, max_size=6),
         "code": st.sampled_from([0, 3]),
-        "occupied": st.lists(st.sampled_from(NAMES), max_size=2),
+        "occupied": st.lists(st.sampled_from([*NAMES, AUTOSCALER]), max_size=2),
     }
 )
 

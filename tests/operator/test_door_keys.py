@@ -40,6 +40,13 @@ class TestWhatTheyOpen:
         names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
         assert names.get_values_for_type(x509.DNSName) == [f"{UID}.door.minicluster"]
 
+    def test_the_certificate_is_also_for_the_names_of_the_leads_pod(self) -> None:
+        """Whoever asks by them, such as KEDA, cannot be told another name to look for."""
+        hosts = ["mc-0.mc.science.svc", "mc-0.mc.science.svc.cluster.local"]
+        found = x509.load_pem_x509_certificate(OURS.issue(UID, hosts).certificate.encode())
+        names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        assert names.get_values_for_type(x509.DNSName) == [f"{UID}.door.minicluster", *hosts]
+
     def test_the_strictest_reader_takes_the_certificates(self, tmp_path: Path) -> None:
         """RFC 5280 to the letter, as Python does from 3.13 on."""
         keys = OURS.issue(UID)

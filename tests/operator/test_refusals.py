@@ -7,7 +7,7 @@ import pytest
 from minicluster.kubernetes.errors import ApiError
 from minicluster.plan.constants import KIND
 from tests.operator import memory_jobs
-from tests.operator.cases import NAMES, document, rest, undisturbed
+from tests.operator.cases import AUTOSCALER, NAMES, document, rest, undisturbed
 from tests.operator.field_sets import Object
 from tests.operator.memory_api import Request
 from tests.operator.memory_store import Place
@@ -74,6 +74,79 @@ def test_somebody_elses_object_is_left_alone(place: tuple[str, str]) -> None:
     assert (status, reason) == ("False", "NameTaken")
     assert " ".join(place) in message
     assert state == undisturbed("plain", (), 0)[0]
+
+
+def test_somebody_elses_autoscaler_is_left_alone_and_keeps_nothing_back() -> None:
+    """Also the pods are there; when it is gone, the MiniCluster gets its own."""
+
+    async def work() -> tuple[tuple[str, str, str], tuple[str, str, str], Object]:
+        async with world() as here:
+            here.occupy(*AUTOSCALER)
+            await here.write(document(autoscaling={}))
+            await here.settle()
+            told, resources = condition(here, "Autoscaling"), condition(here)
+            return told, resources, await rest(here)
+
+    told, resources, state = run(work())
+    assert told[:2] == ("False", "NameTaken")
+    assert "HorizontalPodAutoscaler mc belongs to somebody else" in told[2]
+    assert resources[:2] == ("True", "Created")
+    assert state == undisturbed("autoscaled", (), 0)[0]
+
+
+def test_somebody_elses_autoscaler_is_no_concern_of_a_document_that_wants_none() -> None:
+    """Once `autoscaling` was taken out of it, nobody looks at that again."""
+
+    async def work() -> tuple[list[str], bool]:
+        async with world() as here:
+            here.occupy(*AUTOSCALER)
+            await here.write(document(autoscaling={}))
+            await here.settle()
+            here.edit({"autoscaling": None})
+            await here.settle()
+            before = len(here.api.requests)
+            await here.live(3600)
+            here.check_foreign()
+            return [str(each) for each in here.api.requests[before:]], here.foreign != {}
+
+    assert run(work()) == ([], True)
+
+
+def test_an_autoscaler_that_is_refused_keeps_nothing_back() -> None:
+    """By an admission webhook, for example."""
+
+    async def work() -> tuple[tuple[str, str, str], tuple[str, str, str], Object]:
+        async with world() as here:
+            here.api.refusals.append(refusing(AUTOSCALER[0], ERRORS["a webhook"]))
+            await here.write(document(autoscaling={}))
+            await here.settle()
+            told, resources = condition(here, "Autoscaling"), condition(here)
+            here.api.refusals.clear()
+            return told, resources, await rest(here)
+
+    told, resources, state = run(work())
+    assert told[:2] == ("False", "Refused")
+    assert ERRORS["a webhook"].message in told[2]
+    assert resources[:2] == ("True", "Created")
+    assert state == undisturbed("autoscaled", (), 0)[0]
+
+
+AFTERWARDS = {"taken out": {"autoscaling": None}, "suspended": {"suspend": True}}
+
+
+@pytest.mark.parametrize("change", AFTERWARDS.values(), ids=AFTERWARDS)
+def test_an_autoscaler_that_has_no_use_is_deleted_and_comes_again(change: Object) -> None:
+    async def work() -> list[bool]:
+        async with world() as here:
+            await here.write(document(autoscaling={}))
+            found = []
+            for spec in ({}, change, {"autoscaling": {}, "suspend": False}):
+                here.edit(spec)
+                await here.settle()
+                found.append(Place(AUTOSCALER[0], NAMESPACE, NAME) in here.store.objects)
+            return found
+
+    assert run(work()) == [True, False, True]
 
 
 def test_of_two_that_want_one_service_the_first_has_it() -> None:

@@ -63,6 +63,18 @@ BROKEN = {
         spec("size: 4", ONE, "autoscaling: {minSize: 4, maxSize: 3}"),
         f"spec.autoscaling.minSize: {messages.AUTOSCALING_ORDER}",
     ),
+    "autoscaling order by default": (
+        spec("size: 4", "minSize: 3", ONE, "autoscaling: {maxSize: 2}"),
+        f"spec.autoscaling.minSize: {messages.AUTOSCALING_ORDER}",
+    ),
+    "autoscaling beyond": (
+        spec("size: 2", ONE, "autoscaling: {minSize: 3}"),
+        f"spec.autoscaling.minSize: {messages.AUTOSCALING_BEYOND}: found 3, allowed: up to 2",
+    ),
+    "autoscaling above the start": (
+        spec("size: 1", ONE, "autoscaling: {maxSize: 5}") + "status: {maximumSize: 4}\n",
+        f"spec.autoscaling.maxSize: {messages.AUTOSCALING_MAX}: found 5, allowed: up to 4",
+    ),
     "name too long": (
         spec("size: 101", ONE, name="m" * 60),
         f"metadata.name: {messages.HOST_NAME_LENGTH}: found 60 characters, allowed: 59",
@@ -242,6 +254,12 @@ def test_minsize_above_maxsize_is_named_beside_the_size() -> None:
 
 
 FINE = {
+    "autoscaling without maxSize, shrunk": spec("size: 1", ONE, "autoscaling: {maxSize: 4}")
+    + "status: {maximumSize: 4}\n",
+    "autoscaling as small as minSize by default": spec("size: 3", "minSize: 2", ONE, "autoscaling: {}"),
+    "autoscaling of one that waits without a size": spec(
+        "size: 0", "suspend: true", ONE, "autoscaling: {minSize: 2, maxSize: 4}"
+    ),
     "suspended without brokers": spec("size: 0", "suspend: true", "minSize: 2", ONE),
     "one container of several runs Flux": spec(TWO),
     "a single container need not say so": spec(ONE),
