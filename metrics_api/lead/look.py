@@ -15,7 +15,7 @@ from metrics_api.numbers.records import Counts, Node
 if TYPE_CHECKING:
     from typing import Any
 
-    from minicluster.flux_modules.door.link import Link
+    from minicluster.flux_modules.door.link import Asking
 
     JSON = dict[str, Any]
 
@@ -36,7 +36,7 @@ class Seen(NamedTuple):
 class Looker:
     """Keeps what it has read of R, which seldom changes."""
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: Asking) -> None:
         self._link = link
         self._r: JSON = {}
         self._whole: tuple[Node, ...] = ()

@@ -41,6 +41,7 @@ class Commands(TyperGroup):
             "up",
             "list",
             "status",
+            "top",
             "submit",
             "jobs",
             "attach",

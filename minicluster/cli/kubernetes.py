@@ -9,17 +9,23 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from minicluster.cli.tables import Format, age, cell, show
+from minicluster.cli.tables import Format, age, show, show_fields
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from minicluster.cli.queue_view import QueueView
+    from minicluster.instance.port import Instance
     from minicluster.kubernetes.clusters import Report
     from minicluster.kubernetes.ending import Saved
     from minicluster.kubernetes.session import Target
-    from minicluster.kubernetes.summary import Condition, Summary, Told
+    from minicluster.kubernetes.summary import Condition, Scaler, Summary, Told
     from minicluster.local.documents import Text
     from minicluster.plan import Site
     from minicluster.spec import Problem
 
+QUEUE_SECONDS = 20.0
+"""Seconds that a MiniCluster's lead has for telling what waits, before `status` goes without that."""
 COLUMNS = ("name", "phase", "size", "max_size", "brokers_online", "exit_code", "age")
 
 
@@ -51,9 +57,12 @@ def refuse(given: dict[str, Any], needed: str) -> None:
             raise typer.BadParameter(f"has a meaning only with {needed}", param_hint=option)
 
 
-def up(where: Target, text: Text, name: str, size: int | None, force: bool, waiting: Waiting) -> None:
+def up(
+    where: Target, text: Text, name: str, size: int | None, policy: str, force: bool, waiting: Waiting
+) -> None:
     """Apply a file's documents, and wait until the MiniClusters run, or have ended."""
     from minicluster.kubernetes import documents, session, submission
+    from minicluster.local.documents import policy_of
     from minicluster.spec import loading
 
     for other in loading.parse(text.text, source=text.place).skipped:
@@ -61,7 +70,8 @@ def up(where: Target, text: Text, name: str, size: int | None, force: bool, wait
             say(f"{other} (kubectl apply -f takes it)")
     found, _ = documents.read(text.text, text.place)
     usual = where.namespace or where.access.namespace()
-    wanted = [documents.placed(each, where.namespace, usual) for each in documents.choose(found, name, size)]
+    chosen = documents.choose(found, name, size, policy_of(policy) if policy else None)
+    wanted = [documents.placed(each, where.namespace, usual) for each in chosen]
     how = {"force": force, "wait": waiting.wait, "to_the_end": waiting.to_the_end}
     settled = session.carry_out(
         where,
@@ -90,23 +100,74 @@ def list_(where: Target, output: Format, *, every_namespace: bool) -> None:
 
 def status(where: Target, name: str, output: Format) -> None:
     """Show how a MiniCluster is."""
+    from minicluster.cli import queue_view
     from minicluster.kubernetes import clusters, session
 
     found: Report = session.carry_out(where, lambda asked: clusters.report(asked, name), notice=say)
-    row = _row(found.summary)
+    queue = _queue(where, found.summary)
+    row = _row(found.summary) | (queue.row if queue else {})
     conditions = [_condition(each) for each in found.summary.conditions]
     events = [_event(each) for each in found.events or ()]
+    scalers = [scaler_row(each) for each in found.scalers or ()]
     if output == "json":
-        show([{**row, "conditions": conditions, "events": events}], (), output)
+        waiting = list(queue.waiting) if queue else None
+        more = {"conditions": conditions, "events": events, "autoscalers": scalers, "waiting": waiting}
+        show([{**row, "last_dump": found.summary.last_dump, **more}], (), output)
         return
-    for key, value in row.items():
-        if key != "created":  # the age says it
-            typer.echo(f"{key.replace('_', ' ') + ':':<16} {cell(value)}".rstrip())
+    told = {key: value for key, value in row.items() if key != "created"}  # the age says it
+    show_fields(told | scaler_fields(found.scalers or ()) | _dump_fields(found.summary))
     typer.echo("")
     show(conditions, ("type", "status", "reason", "age", "message"), output, clusters.NO_OPERATOR)
+    if queue:
+        queue_view.show_waiting(queue)
     if events:
         typer.echo("\nlatest Events:")
         show(events, ("age", "type", "reason", "count", "message"), output)
+
+
+def _queue(where: Target, found: Summary) -> QueueView | None:
+    """Return what waits, where there is a queue that may be asked; else say why not."""
+    from minicluster.cli import queue_view
+    from minicluster.instance.errors import InstanceError
+    from minicluster.kubernetes import instances, session
+    from minicluster.kubernetes.errors import KubernetesError
+
+    if found.phase not in {"Running", "Resizing"}:
+        return None
+
+    def work(instance: Instance) -> QueueView:
+        return queue_view.once(instance, found.min_size)
+
+    try:
+        return session.carry_out(
+            where, lambda asked: instances.ask(asked, found.name, work), timeout=QUEUE_SECONDS
+        )
+    except (KubernetesError, InstanceError) as error:
+        say(f"its queue cannot be shown: {error}")
+        return None
+
+
+def scaler_row(found: Scaler) -> dict[str, Any]:
+    """Return an autoscaler for programs."""
+    return {**dataclasses.asdict(found), "troubles": list(found.troubles)}
+
+
+def scaler_fields(found: Iterable[Scaler]) -> dict[str, str]:
+    """Return autoscalers for people: what they ask for, and what keeps them from it."""
+    lines = []
+    for each in found:
+        asks = "has not looked yet" if each.desired is None else f"asks for {each.desired}"
+        troubles = "".join(f"; {trouble}" for trouble in each.troubles)
+        lines.append(f"{each.name} {asks}, of {each.least} to {each.most}{troubles}")
+    return {"autoscaler": " | ".join(lines)} if lines else {}
+
+
+def _dump_fields(found: Summary) -> dict[str, str]:
+    dump = found.last_dump
+    if not dump:
+        return {}
+    jobs = dump.get("jobs", 0)
+    return {"last_dump": f"{dump['path']}, {dump.get('time', '')}, {jobs} {'job' if jobs == 1 else 'jobs'}"}
 
 
 def scale(where: Target, name: str, size: int, waiting: Waiting) -> None:

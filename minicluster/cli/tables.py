@@ -34,6 +34,14 @@ def show(rows: Sequence[Row], columns: Sequence[str], output: Format, empty: str
         typer.echo(empty)
 
 
+def show_fields(row: Row) -> None:
+    """Print one row, a line a field."""
+    titles = {key: key.replace("_", " ") + ":" for key in row}
+    margin = max(16, *map(len, titles.values()))
+    for key, value in row.items():
+        typer.echo(f"{titles[key]:<{margin}} {cell(value)}".rstrip())
+
+
 def cell(value: object) -> str:
     """Return a value as a person reads it; control characters, which could move the cursor, are spelt out."""
     if isinstance(value, bool):

@@ -62,6 +62,11 @@ class RpcInstance:
         """The broker's address."""
         return self._transport.uri
 
+    @property
+    def transport(self) -> Transport:
+        """The way to the broker, for what the port has no word for."""
+        return self._transport
+
     # Jobs
     def submit(self, request: JobRequest) -> int:
         """Submit a job."""

@@ -101,3 +101,4 @@ class ClusterState:
     created: float
     links: tuple[tuple[str, str], ...] = ()
     reason: str = ""
+    min_size: int = 1

@@ -108,6 +108,7 @@ def _prepare(
             start_time=start,
             engine=chosen.name,
             size=spec.size,
+            min_size=spec.min_size or 1,
             max_size=spec.max_size or spec.size,
             phase=Phase.RUNNING,
             document=request.source.place,

@@ -112,6 +112,29 @@ def submit(worker: CommandLine) -> Callable[..., str]:
     return submitted
 
 
+def test_status_and_top_show_what_waits(worker: CommandLine, submit: Callable[..., str]) -> None:
+    """By the right to execute in the lead's pod alone: its Events and autoscalers are not shown."""
+    held = submit("--urgency", 0, "--", "true")
+    for command in (["status", "mc"], ["top", "mc", "--once"]):
+        done = worker(*command, "--output", "json")
+        (row,) = json.loads(done.stdout)
+        assert (row["nodes_demanded"], row["jobs_pending"], row["jobs_held"]) == (1, 1, 1)
+        assert [(each["id"], each["why"]) for each in row["waiting"]] == [(held, "held: its urgency is 0")]
+        assert "its autoscalers cannot be shown: " in done.stderr
+    assert worker("cancel", "mc", held).returncode == 0
+
+
+def test_status_says_which_right_it_lacks_for_the_queue(nodes: ControlPlane, place: str) -> None:
+    """And shows the rest."""
+    looker = person(nodes, place, "onlooker", LOOK)
+    until(lambda: looker("status", "mc").returncode == 0, "the rights")
+    done = looker("status", "mc", "--output", "json")
+    (row,) = json.loads(done.stdout)
+    assert (row["phase"], row["waiting"]) == ("Running", None)
+    (said,) = (line for line in done.stderr.splitlines() if "its queue cannot be shown" in line)
+    assert "Needed are the verbs get and create on pods/exec" in said
+
+
 def test_a_jobs_output_and_exit_code_come_back(worker: CommandLine, submit: Callable[..., str]) -> None:
     done = worker("attach", "mc", submit("--", "sh", "-c", "echo out; echo err >&2; exit 3"))
     assert (done.returncode, done.stdout, done.stderr) == (3, "out\n", "err\n")

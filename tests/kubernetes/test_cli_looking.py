@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 
+from tests.kubernetes import autoscalers
 from tests.kubernetes.command_line import CommandLine, Operator
 from tests.kubernetes.harness import Api
 
@@ -105,6 +106,75 @@ def test_status_says_it_in_json(minicluster: CommandLine, operator: Operator) ->
 def test_status_without_any_operator_says_so(minicluster: CommandLine, operator: Operator) -> None:
     operator.make()
     assert "no operator has looked at it yet" in minicluster("status", "mc").stdout
+
+
+def scaler(operator: Operator, name: str, target: str, **status: object) -> None:
+    """Have an autoscaler of somebody's, and the autoscaler's word on it."""
+    place = f"/apis/autoscaling/v2/namespaces/{operator.namespace}/horizontalpodautoscalers"
+    operator.api.create(
+        place,
+        {**autoscalers.hpa("Object", 2, 7), "metadata": {"name": name}}
+        | {
+            "spec": {
+                **autoscalers.hpa("Object", 2, 7)["spec"],
+                "scaleTargetRef": {
+                    "apiVersion": "flux-framework.org/v1alpha2",
+                    "kind": "MiniCluster",
+                    "name": target,
+                },
+            }
+        },
+    )
+    operator.api.merge(f"{place}/{name}/status", {"status": status})
+
+
+def test_status_shows_what_the_autoscaler_says(minicluster: CommandLine, operator: Operator) -> None:
+    """Whoever made it, and whatever it is called; not that of another MiniCluster."""
+    operator.make()
+    operator.make("other")
+    operator.says("Running", "Running", "CommandRunning", "the main command runs", readyBrokers=2)
+    silent = {
+        "type": "ScalingActive",
+        "status": "False",
+        "reason": "FailedGetObjectMetric",
+        "message": "the lead's door does not answer",
+    }
+    scaler(operator, "theirs", "mc", desiredReplicas=3, currentReplicas=2, conditions=[silent])
+    scaler(operator, "others", "other", desiredReplicas=5, currentReplicas=2)
+    (row,) = json.loads(minicluster("status", "mc", "-o", "json").stdout)
+    (found,) = row["autoscalers"]
+    assert (found["name"], found["least"], found["most"], found["desired"]) == ("theirs", 2, 7, 3)
+    shown = minicluster("status", "mc").stdout
+    line = next(line for line in shown.splitlines() if line.startswith("autoscaler:"))
+    assert "theirs asks for 3, of 2 to 7; ScalingActive False, FailedGetObjectMetric: the lead's" in line
+
+
+def test_status_shows_the_last_save(minicluster: CommandLine, operator: Operator) -> None:
+    operator.make()
+    dump = {"path": "/a.tgz", "time": "2026-01-01T00:00:00Z", "jobs": 1}
+    operator.says("Suspended", "Suspended", "Suspended", "suspended", lastDump=dump)
+    assert json.loads(minicluster("status", "mc", "-o", "json").stdout)[0]["last_dump"]["jobs"] == 1
+    assert "last dump:       /a.tgz, 2026-01-01T00:00:00Z, 1 job" in minicluster("status", "mc").stdout
+
+
+def test_status_goes_without_a_queue_that_cannot_be_asked(
+    minicluster: CommandLine, operator: Operator
+) -> None:
+    """And says why."""
+    operator.make()
+    operator.says("Running", "Running", "CommandRunning", "the main command runs", readyBrokers=2)
+    done = minicluster("status", "mc", "-o", "json")
+    assert (done.returncode, json.loads(done.stdout)[0]["waiting"]) == (0, None)
+    assert done.stderr.startswith(
+        "minicluster: its queue cannot be shown: cluster mc: its lead broker has no pod"
+    )
+
+
+def test_top_of_one_whose_lead_is_away_says_so(minicluster: CommandLine, operator: Operator) -> None:
+    operator.make()
+    operator.says("Running", "Running", "CommandRunning", "the main command runs", readyBrokers=2)
+    done = minicluster("top", "mc", "--once")
+    assert (done.returncode, "its lead broker has no pod" in done.stderr) == (1, True)
 
 
 def test_the_environment_may_choose_kubernetes(

@@ -19,28 +19,32 @@ class Accepted:
     """The answer that what was asked for is going to be done."""
 
 
-class Link(Protocol):
-    """Every method but `wake` belongs to the thread that made the link; all raise BrokerGone."""
-
-    engine: str
+class Asking(Protocol):
+    """What is enough for following the instance; all methods raise BrokerGone."""
 
     def call(self, topic: str, payload: JSON, taker: Taker) -> int:
         """Ask for a stream of answers; `taker` is called within `dispatch` and `rpc`. Returns its number."""
 
-    def cancel(self, number: int) -> None:
-        """Ask for no more of a stream; its taker is not called any more."""
-
     def rpc(self, topic: str, payload: JSON, timeout: float) -> JSON:
         """Return the one answer. Raises Refused, with ETIMEDOUT after `timeout` seconds."""
+
+    def dispatch(self, timeout: float) -> None:
+        """Wait for answers of streams, for `wake`, or for `timeout` seconds; hand out what came."""
+
+
+class Link(Asking, Protocol):
+    """Every method but `wake` belongs to the thread that made the link; all raise BrokerGone."""
+
+    engine: str
+
+    def cancel(self, number: int) -> None:
+        """Ask for no more of a stream; its taker is not called any more."""
 
     def submit(self, jobspec: JSON, urgency: int) -> int:
         """Submit a jobspec as it is, and return the job's id. Raises Refused."""
 
     def sync(self) -> None:
         """Make durable what the instance holds, so that it outlives a lead that is killed. Raises Refused."""
-
-    def dispatch(self, timeout: float) -> None:
-        """Wait for answers of streams, for `wake`, or for `timeout` seconds; hand out what came."""
 
     def wake(self) -> None:
         """Have `dispatch` return: the one method for other threads."""
