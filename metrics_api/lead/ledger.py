@@ -6,6 +6,7 @@ them. Nothing here is listed or asked for; what the journal has not told is not 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from metrics_api import names
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 
     JSON = dict[str, Any]
 
-EVENTS = ("submit", "priority", "alloc", "free", "clean", "invalidate", "jobspec-update")
+RESIZED = "resource-update"
+EVENTS = ("submit", "priority", "alloc", RESIZED, "free", "clean", "invalidate", "jobspec-update")
 """The events that change anything here."""
 _UPDATES = "attributes.system."
 
@@ -114,6 +116,8 @@ class Ledger:
             self._running.pop(jobid, None)
         elif name == "alloc":
             self._start(jobid, message.get("R"))
+        elif name == RESIZED:
+            self._resize(jobid, message.get("R"))
         elif jobid not in self._pending:
             self.doubts += jobid not in self._running
         elif name == "priority":
@@ -182,6 +186,13 @@ class Ledger:
         holding = jobspecs.holding(resources)
         least, most = _range(likeness.request, len(holding))
         self._running[jobid] = Running(likeness.queue, likeness.group, holding, least, most)
+
+    def _resize(self, jobid: int, resources: Any) -> None:
+        """A malleable job has others now; of real Flux, which tells so of an expiration, it has the same."""
+        job = self._running.get(jobid)
+        self.doubts += job is None
+        if job is not None and resources is not None:
+            self._running[jobid] = replace(job, holding=jobspecs.holding(resources))
 
     def _forget(self, jobid: int) -> None:
         self._take_out(jobid)

@@ -89,6 +89,45 @@ def scaling(machine: Machine) -> None:
         assert machine.rows("status", "scaling")[0]["brokers_online"] == size
 
 
+def scaling_from_within(machine: Machine) -> None:
+    """A job makes it larger, and one that needs three nodes waits for that."""
+    machine.up(_path("scaling-from-within"))
+    asking = machine.good("submit", "growing", "--", "minicluster", "scale", "self", "3").stdout.strip()
+    assert machine.good("attach", "growing", asking).stdout == "cluster: 3 brokers asked for\n"
+    wide = machine.good("submit", "growing", "-N", "3", "--", "echo", "here").stdout.strip()
+    assert sorted(machine.good("attach", "growing", wide).stdout.splitlines()) == [
+        f"{rank}: here" for rank in range(3)
+    ]
+    assert machine.rows("status", "growing")[0]["brokers_online"] == 3
+
+
+def autoscaling(machine: Machine) -> None:
+    """Its queue demands a node for each job, and four at the most."""
+    machine.up(_path("autoscaling"))
+    for demanded in (1, 2, 3, 4, 4):
+        machine.good("submit", "autoscaled", "-N", "1", "--", "sleep", "600")
+        (seen,) = machine.rows("top", "autoscaled", "--once")
+        assert seen["nodes_demanded"] == demanded
+
+
+def jacobi(machine: Machine) -> None:
+    """Its result is right on whatever nodes it was, and the urgent job did not wait for its end."""
+    pytest.importorskip("numpy", reason="needs numpy: pip install 'minicluster[examples]'")
+    _elastic(machine, "jacobi", "checked: equal to the last bit")
+
+
+def queens(machine: Machine) -> None:
+    """All ways are found once."""
+    _elastic(machine, "queens", "checked: right")
+
+
+def _elastic(machine: Machine, name: str, answer: str) -> None:
+    """Both jobs of the document ran, and the answer is right."""
+    shown = _run(machine, name, timeout=110)
+    assert answer in shown
+    assert shown.count("the urgent job ran") == 2  # once a node
+
+
 def lammps_lj(machine: Machine) -> None:
     """LAMMPS ran over four brokers."""
     output = _lammps(machine, "lammps-lj")
@@ -122,6 +161,10 @@ CHECKS: dict[str, Callable[[Machine], None]] = {
     "services": services,
     "save-and-restore": save_and_restore,
     "scaling": scaling,
+    "scaling-from-within": scaling_from_within,
+    "autoscaling": autoscaling,
+    "jacobi": jacobi,
+    "queens": queens,
     "lammps-lj": lammps_lj,
     "lammps-reaxff": lammps_reaxff,
 }

@@ -12,6 +12,8 @@ from typing import Any
 
 import yaml
 
+from minicluster.kubernetes.door_keys import Authority
+from minicluster.plan.constants import DOOR_PORT
 from tests.kubernetes import operators
 from tests.kubernetes.harness import Api, ControlPlane, until
 from tests.kubernetes.operators import SYSTEM
@@ -31,7 +33,9 @@ EXTERNAL = "/apis/external.metrics.k8s.io/v1beta1"
 SPEC = {"schedulerName": "nobody", "containers": [{"name": "app", "image": "example.org/app:1"}]}
 Program = tuple[str, ...]
 PROGRAM: Program = ("-m", "minicluster.cli")
-MARKER = "metrics are served on 127.0.0.1:"
+HTTPS = 443
+LOOPBACK = "127.0.0.1"
+MARKER = "metrics are served on "
 
 
 @dataclass
@@ -51,7 +55,7 @@ class Adapter:
         if self.process.poll() is not None:
             raise AssertionError(f"the adapter has ended with {self.process.returncode}:\n{self.text()}")
         found = self.text().rpartition(MARKER)[2].split('"')[0].split() if MARKER in self.text() else []
-        self.port = int(found[0]) if found else 0
+        self.port = int(found[0].rpartition(":")[2]) if found else 0
         return self.port
 
     def kill(self) -> None:
@@ -66,11 +70,17 @@ class Adapter:
 
 
 def launch(
-    kubeconfig: Path, log: Path, door_port: int, service_port: int, port: int = 0, program: Program = PROGRAM
+    kubeconfig: Path,
+    log: Path,
+    door_port: int,
+    service_port: int,
+    port: int = 0,
+    program: Program = PROGRAM,
+    address: str = LOOPBACK,
 ) -> Adapter:
-    """Start an adapter on loopback, for a Service that leads to another port perhaps."""
+    """Start an adapter, for a Service that leads to another port perhaps."""
     command = [sys.executable, *program, "metrics-adapter", "--log-format", "json"]
-    command += ["--listen", f"127.0.0.1:{port}", "--door-port", str(door_port), "--owner", NAME]
+    command += ["--listen", f"{address}:{port}", "--door-port", str(door_port), "--owner", NAME]
     command += ["--service", f"{SYSTEM}/{NAME}:{service_port}"]
     env = {**os.environ, "KUBECONFIG": str(kubeconfig)}
     env.pop("KUBERNETES_SERVICE_HOST", None)
@@ -97,14 +107,30 @@ def account(plane: ControlPlane) -> Path:
 
 def expose(api: Api) -> None:
     """Make the Service behind which an adapter on this machine's loopback is found."""
-    spec = {"type": "ExternalName", "externalName": "127.0.0.1"}
+    spec = {"type": "ExternalName", "externalName": LOOPBACK}
     path = f"{SERVICES}/{NAME}"
     api.apply(path, {"apiVersion": "v1", "kind": "Service", "metadata": {"name": NAME}, "spec": spec})
 
 
-def leave_keys(api: Api, leads: Leads) -> None:
-    """Leave the keys for the played leads, as the operator does."""
-    item = leads.authority.metrics().secret(SYSTEM)
+def expose_at(api: Api, address: str, port: int) -> None:
+    """Make the Service behind which an adapter on this machine is found from a cluster with nodes."""
+    ports = [{"name": "https", "port": HTTPS, "targetPort": port}]
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": NAME}, "spec": {"ports": ports}}
+    api.apply(f"{SERVICES}/{NAME}", service)
+    leading = {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": {"name": NAME, "labels": {"kubernetes.io/service-name": NAME}},
+        "addressType": "IPv4",
+        "endpoints": [{"addresses": [address]}],
+        "ports": [{"name": "https", "port": port}],
+    }
+    api.apply(f"/apis/discovery.k8s.io/v1/namespaces/{SYSTEM}/endpointslices/{NAME}", leading)
+
+
+def leave_keys(api: Api, authority: Authority) -> None:
+    """Leave the keys for lead brokers, as an operator in the cluster does."""
+    item = authority.metrics().secret(SYSTEM)
     api.apply(f"/api/v1/namespaces/{SYSTEM}/secrets/{item['metadata']['name']}", item)
 
 
@@ -115,14 +141,35 @@ def running(
     """Have an adapter that the API server passes requests on to; no defect may show."""
     kubeconfig = account(plane)
     expose(plane.api)
-    leave_keys(plane.api, leads)
+    leave_keys(plane.api, leads.authority)
     adapter = launch(kubeconfig, log, leads.port, port, port, program)
+    with ending(plane.api, adapter):
+        yield adapter
+
+
+@contextlib.contextmanager
+def beside(plane: ControlPlane, operator: operators.Operator, log: Path) -> Iterator[Adapter]:
+    """Have an adapter for the MiniClusters of an operator on a cluster with nodes; no defect may show."""
+    assert plane.rack is not None
+    kubeconfig, address = account(plane), plane.rack.network.host
+    leave_keys(plane.api, operator.keys)
+    adapter = launch(kubeconfig, log, DOOR_PORT, HTTPS, address=address)
+    expose_at(plane.api, address, adapter.port)
+    try:
+        with ending(plane.api, adapter):
+            yield adapter
+    finally:
+        for name in APIS:  # an API that nobody serves keeps namespaces from being deleted
+            plane.api.delete(f"{API_SERVICES}/{name}")
+
+
+@contextlib.contextmanager
+def ending(api: Api, adapter: Adapter) -> Iterator[None]:
+    """Wait until the API server passes requests on to an adapter, and kill it at the end."""
     try:
         for name in APIS:
-            until(
-                lambda name=name: available(plane.api, name), f"{name}; {adapter.text()}", operators.SECONDS
-            )
-        yield adapter
+            until(lambda name=name: available(api, name), f"{name}; {adapter.text()}", operators.SECONDS)
+        yield
     finally:
         adapter.kill()
     assert "defect" not in adapter.text()

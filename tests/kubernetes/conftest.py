@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from minicluster.spec import crd
-from tests.kubernetes import operators
+from tests.kubernetes import autoscalers, operators
 from tests.kubernetes.harness import (
     Api,
     ContextError,
@@ -112,9 +112,14 @@ def own_plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane | None]:
 
 @pytest.fixture(scope="session")
 def nodes() -> Iterator[ControlPlane]:
-    """A control plane with four real nodes, the CRD, and the images of `node_images`; pods run on it."""
+    """A control plane with four real nodes, the CRD, and the images of `node_images`; pods run on it.
+
+    Its autoscaler looks every second.
+    """
     try:
-        started = start(Options(crds=[crd()], audit=True, nodes=NODES))
+        started = start(
+            Options(crds=[crd()], audit=True, nodes=NODES, controller_manager=autoscalers.EVERY_SECOND)
+        )
     except MissingProgramsError as error:
         unavailable(error)
     yield started

@@ -16,7 +16,10 @@ from tests.kubernetes.harness import ControlPlane, until
 from tests.kubernetes.live import Live
 
 SECONDS = 240.0  # all jobs take some 15 s, on a machine that does nothing else
-JOB = 'sleep "$1"; until test -e /ledger/released; do sleep 0.2; done; echo "$0" >>/ledger/done'
+JOB = (
+    'sleep "$1"; until test -e /ledger/released && ! test -e "/ledger/held-$0"; do sleep 0.2; done;'
+    ' echo "$0" >>/ledger/done'
+)
 DURATIONS = (2, 3, 2, 2, 2, 2, 6, 2, 3)  # where four brokers run one each, five wait
 WAITING = 5  # jobs, at least, when a fault comes
 
@@ -81,6 +84,12 @@ class Ledger:
     def release(self) -> None:
         """Let the jobs end once their time is over."""
         (self.folder / "released").touch()
+
+    def hold(self, job: str) -> Path:
+        """Keep a job from ending for as long as the file is there that is returned."""
+        held = self.folder / f"held-{self.ids.index(job)}"
+        held.touch()
+        return held
 
     def balance(self) -> dict[str, str]:
         """Let the jobs end; each has completed, once, or is said to have failed: return these, and why.

@@ -14,23 +14,19 @@ import pytest
 from minicluster.spec import crd
 from tests.kubernetes import adapters, operators
 from tests.kubernetes.adapters import API_SERVICES, APIS, EXTERNAL, V1, V2, Adapter
+from tests.kubernetes.autoscalers import EVERY_SECOND, FORMS, HPAS, active, hpa
 from tests.kubernetes.harness import Api, ApiError, ControlPlane, Options, cluster, until
 from tests.kubernetes.harness.certificates import authority
 from tests.kubernetes.operators import SYSTEM
 from tests.metrics_api.adapter.played import Leads, playing
 
-SYNC = {
-    "horizontal-pod-autoscaler-sync-period": "1s",
-    "horizontal-pod-autoscaler-downscale-stabilization": "1s",
-}
-HPAS = "/apis/autoscaling/v2/namespaces/{}/horizontalpodautoscalers"
 CLUSTERS = "miniclusters.flux-framework.org"
 
 
 @pytest.fixture(scope="module")
 def metrics_plane(programs: None) -> Iterator[ControlPlane]:
     """A control plane whose autoscaler looks every second."""
-    with cluster(Options(crds=[crd()], audit=True, controller_manager=SYNC)) as plane:
+    with cluster(Options(crds=[crd()], audit=True, controller_manager=EVERY_SECOND)) as plane:
         yield plane
 
 
@@ -232,7 +228,7 @@ def direct(
 
 class TestAutoscaler:
     @pytest.mark.timeout(300)
-    @pytest.mark.parametrize("kind", ["Object", "Service", "External", "Pods"])
+    @pytest.mark.parametrize("kind", FORMS)
     def test_it_follows_the_nodes_demanded(
         self, adapter: Adapter, api: Api, namespace: str, leads: Leads, kind: str
     ) -> None:
@@ -260,43 +256,6 @@ class TestAutoscaler:
         resized(api, namespace, 7)
 
 
-def hpa(kind: str) -> dict[str, Any]:
-    """Return an autoscaler of the MiniCluster `mc`, by one form of metric."""
-    target = {"type": "AverageValue", "averageValue": "1"}
-    name = {"name": "flux_nodes_demanded"}
-    objects = {
-        "Object": {"apiVersion": "flux-framework.org/v1alpha2", "kind": "MiniCluster", "name": "mc"},
-        "Service": {"apiVersion": "v1", "kind": "Service", "name": "mc"},
-    }
-    if kind in objects:
-        metric = {
-            "type": "Object",
-            "object": {"describedObject": objects[kind], "metric": name, "target": target},
-        }
-    elif kind == "Pods":
-        metric = {"type": "Pods", "pods": {"metric": name, "target": target}}
-    else:
-        selector = {"matchLabels": {"minicluster": "mc"}}
-        metric = {
-            "type": "External",
-            "external": {"metric": {**name, "selector": selector}, "target": target},
-        }
-    quick = {
-        "stabilizationWindowSeconds": 0,
-        "policies": [{"type": "Pods", "value": 100, "periodSeconds": 1}],
-    }
-    return {
-        "metadata": {"name": "mc"},
-        "spec": {
-            "scaleTargetRef": objects["Object"],
-            "minReplicas": 1,
-            "maxReplicas": 8,
-            "metrics": [metric],
-            "behavior": {"scaleUp": quick, "scaleDown": quick},
-        },
-    }
-
-
 def resized(api: Api, namespace: str, size: int) -> None:
     """Wait until the autoscaler asks for a size, and have the MiniCluster be of it."""
 
@@ -319,12 +278,6 @@ def resized(api: Api, namespace: str, size: int) -> None:
         adapters.place(api, namespace, f"mc-{index}", "127.7.255.1")
     for index in present - set(range(size)):
         api.delete(f"/api/v1/namespaces/{namespace}/pods/mc-{index}", gracePeriodSeconds="0")
-
-
-def active(api: Api, namespace: str) -> str:
-    """Return whether the autoscaler works, in its own word."""
-    found = api.get(f"{HPAS.format(namespace)}/mc").get("status", {}).get("conditions") or []
-    return next((str(each["status"]) for each in found if each["type"] == "ScalingActive"), "")
 
 
 class TestRegistration:

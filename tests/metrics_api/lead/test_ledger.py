@@ -83,6 +83,17 @@ def test_life_of_a_job() -> None:
     assert journal.ledger.doubts == 0
 
 
+def test_job_that_is_resized_has_what_the_journal_says_now() -> None:
+    journal = Journal()
+    journal.submit(1)
+    journal.run(1, "1-2", "0-3")
+    journal.say(1, "resource-update", {"R": allocated("1-3", "0-3")}, order=1, size=3)
+    assert [rank for rank, *_ in journal.ledger.running()[0].holding] == [1, 2, 3]
+    journal.say(1, "resource-update", expiration=5.0)
+    assert [rank for rank, *_ in journal.ledger.running()[0].holding] == [1, 2, 3]
+    assert journal.ledger.doubts == 0
+
+
 @pytest.mark.parametrize("end", ["clean", "invalidate"])
 def test_job_that_ends_while_it_waits(end: str) -> None:
     """Cancelled, or found to be wrong after it was submitted."""
