@@ -78,9 +78,9 @@ def plot(course: Course, path: Path) -> None:
     lower.set_ylabel("rank of the first task")
     lower.set_yticks(sorted({run.rank for run in course.runs}))
     lower.set_xlabel("seconds")
-    for axes in (upper, middle):
+    for axes, where in ((upper, "lower center"), (middle, "upper right")):
         axes.set_ylim(bottom=0)
-        axes.legend(loc="upper right")
+        axes.legend(loc=where)
         axes.grid(visible=True, alpha=0.3)
     figure.tight_layout()
     figure.savefig(path, dpi=110)
