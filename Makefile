@@ -19,7 +19,8 @@ demo: $(VENV)/.ready
 	@$(BIN)/minicluster run examples/lammps-reaxff/minicluster.yaml
 
 test: $(VENV)/.ready
-	@$(BIN)/python -m pytest -n auto --dist loadfile --cov --cov-report=term:skip-covered $(TESTS)
+	@$(BIN)/python -m pytest -n auto --dist loadfile --cov --cov-report=term:skip-covered \
+		--durations=30 --durations-min=10 $(TESTS)
 
 # eval "$$(make -s cluster)" points kubectl at it.
 cluster: $(VENV)/.ready

@@ -96,8 +96,9 @@ def jobs(
 def attach(
     name: ClusterName,
     job: Annotated[
-        str, typer.Argument(metavar="[JOB]", help="A job's id; without one, on Kubernetes: the main command.")
-    ] = "",
+        str | None,
+        typer.Argument(metavar="[JOB]", help="A job's id; without one, on Kubernetes: the main command."),
+    ] = None,
     on: On = "local",
     namespace: Namespace = "",
     context: Context = "",
@@ -112,12 +113,13 @@ def attach(
       minicluster attach mc --on kubernetes -n research
     """
     where = target(on, namespace, context, kubeconfig)
-    if where is not None and not job:
+    if job is None and where is not None:
         raise typer.Exit(kubernetes_jobs.attach_to_command(where, name))
+    if not job:
+        what = "needed" if job is None else "empty (did the command fail that was to tell it?)"
+        raise typer.BadParameter(f"is {what}; `minicluster jobs` lists them", param_hint="JOB")
     if where is not None:
         raise typer.Exit(kubernetes_jobs.attach_to_job(where, name, job))
-    if not job:
-        raise typer.BadParameter("is needed; `minicluster jobs` lists them", param_hint="JOB")
     whose = _whose(where, name)
 
     def follow(instance: Instance) -> int:

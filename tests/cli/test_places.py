@@ -55,6 +55,20 @@ def test_here_a_job_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     assert (end.value.code, said in capsys.readouterr().err) == (2, True)
 
 
+@pytest.mark.parametrize("place", [[], ["--on", "kubernetes"]], ids=["here", "kubernetes"])
+def test_an_empty_job_is_no_main_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], place: list[str]
+) -> None:
+    """`attach mc "$(minicluster submit …)"` where submit has failed would wait for ever."""
+    monkeypatch.delenv("MINICLUSTER_ON", raising=False)
+    monkeypatch.setenv("COLUMNS", "160")
+    monkeypatch.setattr(sys, "argv", ["minicluster", "attach", "mc", "", *place])
+    with pytest.raises(SystemExit) as end:
+        run()
+    said = "Invalid value for JOB: is empty (did the command fail that was to tell it?)"
+    assert (end.value.code, said in capsys.readouterr().err) == (2, True)
+
+
 @pytest.mark.parametrize("command", ["attach", "cancel"])
 def test_what_is_no_job_id_is_not_asked_for(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str
