@@ -298,6 +298,9 @@ class TestRestricted:
     ) -> None:
         document = copy.deepcopy(document)
         document["metadata"] = {"name": document["metadata"]["name"]}
+        if account := document["spec"].get("pod", {}).get("serviceAccountName"):
+            place = f"/api/v1/namespaces/{restricted}/serviceaccounts"
+            api.create(place, {"metadata": {"name": account}})
         api.create(operators.path(restricted), document)
         pods = document["spec"]["size"] + bool(document["spec"].get("services"))
 
