@@ -11,18 +11,17 @@ import stat
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import broker_config.curve as curve_text
-from broker_config import hostlist, idset
+from broker_config import idset
 from broker_config.errors import BrokerConfigError
 from minicluster.embedded.durations import configured
+from minicluster.embedded.endpoints import endpoint, names_of
 from minicluster.embedded.errors import ConfigurationError
 from minicluster.embedded.resource_set import described
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from minicluster.embedded.ports import JSON
 
 
@@ -65,7 +64,7 @@ def bootstrap(config: JSON, hostname: str) -> Bootstrap | None:
     table = config.get("bootstrap")
     if table is None:
         return None
-    names = _names(table)
+    names = names_of(table)
     if not names:
         return Bootstrap(0, (hostname,), None, None, None)
     if hostname not in names:
@@ -75,37 +74,9 @@ def bootstrap(config: JSON, hostname: str) -> Bootstrap | None:
     rank = names.index(hostname)
     if len(names) == 1:
         return Bootstrap(0, names, None, None, None)
-    bind, connect = (_endpoint(table, key, names[0]) for key in ("bind", "connect"))
+    bind, connect = (endpoint(table, key, names[0]) for key in ("bind", "connect"))
     certificate = read_certificate(table.get("curve_cert"))
     return Bootstrap(rank, names, None if rank else bind, connect if rank else None, certificate)
-
-
-def _names(table: Mapping[str, Any]) -> tuple[str, ...]:
-    try:
-        return tuple(name for entry in table.get("hosts", []) for name in hostlist.decode(entry["host"]))
-    except (BrokerConfigError, KeyError, TypeError, AttributeError) as error:
-        raise ConfigurationError(f"Config file error [bootstrap]: hosts: {error}") from error
-
-
-def _endpoint(table: Mapping[str, Any], key: str, lead: str) -> str:
-    """Where the lead binds or is connected to: of its own entry, which is the first, or the default."""
-    template = table["hosts"][0].get(key, table.get(f"default_{key}"))
-    if template is None:
-        raise ConfigurationError(f"bootstrap: config: host {lead} needs {key} (or default_{key})")
-    return str(template).replace("%h", lead).replace("%p", str(table.get("default_port", "")))
-
-
-def lead_host(config: JSON) -> str | None:
-    """Return by which name followers reach the lead; None where all are on its machine.
-
-    It is the host in the endpoint to which they connect.
-    """
-    table = config.get("bootstrap", {})
-    names = _names(table)
-    if len(names) < 2:
-        return None
-    host = _endpoint(table, "connect", names[0]).removeprefix("tcp://").rpartition(":")[0]
-    return None if host == "localhost" or host.startswith("127.") else host
 
 
 def order_timeout(config: JSON) -> float:

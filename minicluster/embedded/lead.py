@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from minicluster.embedded.broker import Broker
-from minicluster.embedded.configuration import lead_host
+from minicluster.embedded.endpoints import lead_host
 from minicluster.embedded.engine import LeadEngine, build_lead_services
 from minicluster.embedded.errors import BootError, ConfigurationError, DumpError
 from minicluster.embedded.execution import Execution

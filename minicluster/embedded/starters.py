@@ -38,7 +38,7 @@ class Starters:
     """Those that wait so, by id. `resizes` are the orders that their donors are amid."""
 
     def __init__(self, pool: Pool, resizes: dict[int, Resize]) -> None:
-        self._pool = pool
+        self.pool = pool
         self._resizes = resizes
         self._waiting: dict[int, Starter] = {}
 
@@ -59,13 +59,13 @@ class Starters:
             resize.promised[queued.id] = promised
             missing -= promised
         for workers in range(missing // (request.size // request.workers), 0, -1):
-            if self._pool.extend(queued.id, request.with_workers(workers)) is not None:
+            if self.pool.extend(queued.id, request.with_workers(workers)) is not None:
                 return
 
     def cancel(self, job: int) -> QueuedJob:
         """The start is off: what the job had or was promised is nobody's."""
         starter = self._waiting.pop(job)
-        self._pool.release(job)
+        self.pool.release(job)
         for donor in starter.donors:
             resize = self._resizes.get(donor)
             if resize is not None:
@@ -85,7 +85,7 @@ class Starters:
             while got < units and left:
                 place = left.pop(0)
                 got += place.share[0].bit_count()
-                self._pool.add(job, elastic.holding([place]))
+                self.pool.add(job, elastic.holding([place]))
             starter = self._waiting[job]
             starter.donors.discard(donor)
             if not starter.donors:
@@ -96,10 +96,10 @@ class Starters:
     def place(self, starter: Starter) -> tuple[Resources, Holding] | None:
         """What a job that has all gets: its size, or where the places do not suit that, a smaller one."""
         job, request = starter.queued.id, starter.request
-        self._pool.release(job)
+        self.pool.release(job)
         for workers in range(request.workers, starter.queued.request.workers - 1, -1):  # type: ignore[attr-defined]
             smaller = request.with_workers(workers)
-            holding = self._pool.alloc(job, smaller)
+            holding = self.pool.alloc(job, smaller)
             if holding is not None:
                 return smaller, holding
         return None

@@ -73,7 +73,10 @@ class Order:
 
 
 class Session:
-    """The instance's side for one job. Sizes are numbers of workers; times are the caller's clock's."""
+    """The instance's side for one job. Sizes are numbers of workers; times are the caller's clock's.
+
+    The first place never leaves, nor do others below the number `firm`.
+    """
 
     def __init__(
         self,
@@ -83,6 +86,7 @@ class Session:
         most: int,
         workers: Mapping[int, str],
         limits: Limits | None = None,
+        firm: int = 1,
     ) -> None:
         self.job = job
         self.token = token
@@ -91,6 +95,7 @@ class Session:
         self.workers = dict(workers)
         self.order: Order | None = None
         self.limits = limits or Limits()
+        self.firm = firm
         self.connection: Connection | None = None
         self._registrations = 0
         self._rigid = False
@@ -287,6 +292,9 @@ class Session:
             raise ProtocolError(f"release: order {order.id} does not wait for it")
         if FIRST in workers:
             raise ProtocolError(f"release: task {FIRST} is the first place, which never leaves")
+        staying = [task for task in workers if task < self.firm]
+        if staying:
+            raise ProtocolError(f"release: task {staying[0]} holds its place as long as the job runs")
         strange = [task for task in workers if task not in self.workers]
         if strange:
             raise ProtocolError(f"release: task {strange[0]} is no worker of this job")

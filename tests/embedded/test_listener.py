@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from minicluster.embedded import listener
-from minicluster.embedded.configuration import lead_host
+from minicluster.embedded.endpoints import lead_host
 from minicluster.embedded.listener import TcpListener
 
 SECONDS = 20.0
