@@ -55,6 +55,7 @@ def setup(context):
 
 SCHEDULER_ZIP = "flux_scheduler.zip"
 _SCHEDULER_STUB = Path(__file__).with_name("scheduler") / "stub.py"
+_SHELL_PLUGIN = Path(__file__).with_name("scheduler") / "malleable.lua"
 _SCHEDULER_FILES = (
     "broker_config/__init__.py",
     "broker_config/errors.py",
@@ -62,14 +63,25 @@ _SCHEDULER_FILES = (
     "broker_config/idset.py",
     "minicluster/__init__.py",
     "minicluster/embedded/__init__.py",
+    "minicluster/embedded/durations.py",
     "minicluster/embedded/elastic.py",
+    "minicluster/embedded/endpoints.py",
     "minicluster/embedded/errors.py",
     "minicluster/embedded/jobid.py",
     "minicluster/embedded/jobspec.py",
     "minicluster/embedded/pool.py",
     "minicluster/embedded/resource_set.py",
+    "minicluster/embedded/starters.py",
     "minicluster/flux_modules/__init__.py",
     "minicluster/flux_modules/scheduler/*.py",
+    "minicluster/malleable/__init__.py",
+    "minicluster/malleable/credentials.py",
+    "minicluster/malleable/errors.py",
+    "minicluster/malleable/events.py",
+    "minicluster/malleable/exchange.py",
+    "minicluster/malleable/lines.py",
+    "minicluster/malleable/messages.py",
+    "minicluster/malleable/session.py",
     "queue_policies/*.py",
 )
 _SCHEDULER_MODPROBE = """\
@@ -99,6 +111,7 @@ def scheduler_files() -> dict[str, str]:
         "minicluster-sched.py": _SCHEDULER_STUB.read_text(encoding="utf-8"),
         "minicluster-sched-modprobe.toml": _SCHEDULER_MODPROBE,
         "minicluster-sched-rc1.py": _SCHEDULER_RC1,
+        "minicluster-malleable.lua": _SHELL_PLUGIN.read_text(encoding="utf-8"),
     }
 
 

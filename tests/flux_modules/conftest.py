@@ -5,11 +5,11 @@ from __future__ import annotations
 import shutil
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from broker_config.settings import BrokerSettings
+from broker_config.settings import BrokerSettings, NodeResources, Scheduler
 from minicluster.embedded.launcher import write_bin
 from minicluster.instance.connection import real_flux
 from minicluster.instance.errors import NoEngine
@@ -75,3 +75,29 @@ def three(lay_out: Callable[..., Pods]) -> Pods:
     with pods.door.watch() as watch:
         watch.until(online="0-2", running=True)
     return pods
+
+
+@pytest.fixture(scope="module")
+def lay_out_flux() -> Iterator[Callable[..., Pods]]:
+    """Make pods of real Flux; they end with this file at the latest."""
+    try:
+        flux = Path(real_flux()).parent
+    except NoEngine as reason:
+        pytest.skip(str(reason))
+    made: list[Pods] = []
+
+    def make(policy: str, size: int = 1, **more: Any) -> Pods:
+        directory = Path(tempfile.mkdtemp(prefix="mc-"))
+        scheduler = Scheduler(policy, settings=more.pop("policy_settings", {}))
+        settings = BrokerSettings(
+            "mc",
+            size=size,
+            **{"quorum": 1, "node": NodeResources(more.pop("cores", 4)), "scheduler": scheduler, **more},
+        )
+        made.append(Pods(flux, directory, settings))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+        shutil.rmtree(each.directory, ignore_errors=True)

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import shutil
-import tempfile
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from broker_config.settings import BrokerSettings, Command, NodeResources, RunMode, Scheduler
-from minicluster.instance.connection import real_flux
-from minicluster.instance.errors import NoEngine
+from broker_config.settings import Command, RunMode
 from tests.flux_modules.client import until
-from tests.flux_modules.pods import Pods
+from tests.flux_modules.policies import Instance, elastic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tests.flux_modules.pods import Pods
 
 PLUGIN = """\
 from dataclasses import dataclass
@@ -39,70 +36,6 @@ class Failing:
 def minicluster_policies():
     return [Failing]
 """
-PENDING = "import flux, json; print(json.dumps(flux.Flux().rpc('minicluster-sched.pending').get()))"
-
-
-def elastic(least: int, most: int) -> tuple[str, str]:
-    return f"--setattr=user.elastic.min={least}", f"--setattr=user.elastic.max={most}"
-
-
-class Instance:
-    """A MiniCluster with a policy of ours, as its users see it."""
-
-    def __init__(self, pods: Pods) -> None:
-        self.pods = pods
-
-    def submit(self, *words: str) -> str:
-        return self.pods.run("submit", *words)
-
-    def resources_of(self, job: str) -> dict[str, Any]:
-        self.pods.run("job", "wait-event", "-t", "25", job, "alloc")
-        return dict(json.loads(self.pods.run("job", "info", job, "R"))["execution"])
-
-    def place(self, job: str) -> tuple[str, int]:
-        """The hosts of a job that started, and its slots."""
-        execution = self.resources_of(job)
-        return ",".join(execution["nodelist"]), execution["nslots"]
-
-    def state(self, job: str) -> str:
-        return self.pods.run("jobs", "-no", "{state}", job)
-
-    def annotation(self, job: str, name: str) -> str:
-        """Wait for it."""
-        form = f"{{annotations.sched.{name}}}"
-        return str(until(lambda: self.pods.run("jobs", "-no", form, job), f"{name} of {job}"))
-
-    def pending(self) -> dict[str, Any]:
-        return dict(json.loads(self.pods.run("python", "-c", PENDING)))
-
-    def clear(self) -> None:
-        """End every job."""
-        self.pods.ran("cancel", "--all")
-        self.pods.run("queue", "drain")
-
-
-@pytest.fixture(scope="module")
-def lay_out_flux() -> Iterator[Callable[..., Pods]]:
-    """Make pods of real Flux; they end with this file at the latest."""
-    try:
-        flux = Path(real_flux()).parent
-    except NoEngine as reason:
-        pytest.skip(str(reason))
-    made: list[Pods] = []
-
-    def make(policy: str, size: int = 1, **more: Any) -> Pods:
-        directory = Path(tempfile.mkdtemp(prefix="mc-"))
-        scheduler = Scheduler(policy, settings=more.pop("policy_settings", {}))
-        settings = BrokerSettings(
-            "mc", size=size, **{"quorum": 1, "node": NodeResources(4), "scheduler": scheduler, **more}
-        )
-        made.append(Pods(flux, directory, settings))
-        return made[-1]
-
-    yield make
-    for each in made:
-        each.close()
-        shutil.rmtree(each.directory, ignore_errors=True)
 
 
 @pytest.fixture(scope="module")

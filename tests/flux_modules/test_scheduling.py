@@ -12,7 +12,7 @@ from broker_config import idset
 from minicluster.embedded.errors import RpcError
 from minicluster.embedded.jobid import f58
 from minicluster.flux_modules.scheduler import answers
-from minicluster.flux_modules.scheduler.choice import chosen
+from minicluster.flux_modules.scheduler.choice import chosen, order_timeout
 from minicluster.flux_modules.scheduler.errors import NoRoom, WrongArgument
 from minicluster.flux_modules.scheduler.ranks import Ranks
 from minicluster.flux_modules.scheduler.reasons import Reasons
@@ -47,9 +47,9 @@ def jobspec(nodes: int = 0, slots: int = 1, *, limit: float = 0, exclusive: bool
     }
 
 
-def scheduling(policy: Any = None, ranks: str = "0-3") -> Scheduling:
+def scheduling(policy: Any = None, ranks: str = "0-3", owner: int | None = None) -> Scheduling:
     """Four nodes of four cores, all up."""
-    made = Scheduling(policy or Fcfs(), Ranks(resources(ranks)))
+    made = Scheduling(policy or Fcfs(), Ranks(resources(ranks)), owner)
     made.ranks.up |= made.ranks.named("all")
     made.follow_ranks()
     return made
@@ -97,12 +97,34 @@ class TestStarts:
         arrive(made, 2, jobspec(slots=8))
         assert started(made) == {1: ("0-1", 2), 2: ("2-3", 8)}
 
-    def test_malleable_jobs_are_moldable(self) -> None:
-        """Nobody could order them to shrink."""
+    def test_malleable_jobs_of_others_are_moldable(self) -> None:
+        """Their companions could not run as theirs."""
         made = scheduling()
         arrive(made, 1, jobspec(elastic={"min": 1, "max": 3, "malleable": True}))
         assert started(made) == {1: ("0", 3)}
         assert not made.running[1].elastic.malleable  # type: ignore[union-attr]
+
+    def test_malleable_jobs_start_at_their_least_size(self) -> None:
+        """What they get besides is held for companions."""
+        made = scheduling(owner=0)
+        arrive(made, 1, jobspec(nodes=1, elastic={"min": 1, "max": 9, "malleable": True}))
+        (begun,) = made.decide(100.0).starts
+        assert (idset.encode(begun.holding), begun.slots) == ("0", 1)
+        assert [place.rank for place in begun.more] == [1, 2, 3]
+        record = made.running[1]
+        assert (record.size, record.heeds, made.malleable) == (4, False, True)
+        made.free(1)
+        assert (made.pool.free, made.malleable) == (16, False)
+
+    def test_a_part_of_a_malleable_job_is_free_at_its_end(self) -> None:
+        """Companions of it may be on the same ranks."""
+        made = scheduling(owner=0)
+        arrive(made, 1, jobspec(slots=1, elastic={"min": 8, "max": 8, "malleable": True}))
+        made.decide(100.0)
+        made.free(1, [0])
+        assert made.pool.free == 8
+        made.free(1)
+        assert made.pool.free == 16
 
     def test_priority_comes_first(self) -> None:
         made = scheduling()
@@ -506,3 +528,18 @@ class TestChoice:
     def test_wrong(self, table: Any, arguments: list[str], said: str) -> None:
         with pytest.raises(WrongArgument, match=said):
             chosen(table, arguments)
+
+
+class TestOrderTimeout:
+    """How long malleable programs may take."""
+
+    @pytest.mark.parametrize(
+        ("table", "seconds"), [(None, 60.0), ({}, 60.0), ({"order-timeout": "1.5m"}, 90.0)]
+    )
+    def test_read(self, table: Any, seconds: float) -> None:
+        assert order_timeout(table) == seconds
+
+    @pytest.mark.parametrize("given", ["none", "0s", "soon", 0])
+    def test_wrong(self, given: Any) -> None:
+        with pytest.raises(WrongArgument, match=r"broker.toml, \[minicluster\] order-timeout: "):
+            order_timeout({"order-timeout": given})

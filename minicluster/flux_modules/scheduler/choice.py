@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from minicluster.embedded.durations import configured
+from minicluster.embedded.errors import ConfigurationError
 from minicluster.flux_modules.scheduler.errors import WrongArgument
 
 if TYPE_CHECKING:
@@ -40,6 +42,19 @@ def chosen(table: Any, arguments: Iterable[str]) -> Choice:
         return Choice(name, settings)
     configured = _configured(table)
     return Choice(configured.name, {**configured.settings, **settings})
+
+
+def order_timeout(table: Any) -> float:
+    """The seconds that a malleable program has to answer, and companions to join. Raises WrongArgument."""
+    name = "broker.toml, [minicluster] order-timeout"
+    given = table.get("order-timeout", "60s") if isinstance(table, dict) else "60s"
+    try:
+        seconds = configured(given, name)
+    except ConfigurationError as error:
+        raise WrongArgument(str(error)) from None
+    if not seconds:
+        raise WrongArgument(f"{name}: it must be more than 0 s, and not none")
+    return seconds
 
 
 def _configured(table: Any) -> Choice:

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from minicluster.embedded import elastic
 from minicluster.embedded.jobid import f58
 from minicluster.embedded.jobspec import Resources, parse
 from minicluster.embedded.pool import Pool
 from minicluster.embedded.resource_set import holding_of
 from minicluster.flux_modules.scheduler.errors import NoRoom
+from minicluster.flux_modules.scheduler.resizing import Resizing, record
 from queue_policies.decision import decide
 from queue_policies.errors import PolicyDefect
 from queue_policies.queue import IndexedQueue
 from queue_policies.records import (
     Change,
     Elastic,
+    Grow,
     Happened,
     QueuedJob,
     Reserve,
     RunningJob,
+    Shrink,
     Start,
     State,
     WakeAt,
@@ -30,6 +34,7 @@ from queue_policies.running import RunningJobs
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from minicluster.embedded.elastic import Place
     from minicluster.embedded.resource_set import Holding, R
     from minicluster.flux_modules.scheduler.ranks import Ranks
     from queue_policies.policy import Policy
@@ -38,11 +43,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A job that starts: what it gets, and the slots that this is."""
+    """A job that starts: what it gets, and the slots that this is.
+
+    A malleable job starts at its least size; `more` is held for companions, by which it grows at once.
+    """
 
     job: QueuedJob
     holding: Holding
     slots: int
+    more: tuple[Place, ...] = ()
 
 
 @dataclass(slots=True)
@@ -55,17 +64,29 @@ class Decided:
 
 
 class Scheduling:
-    """Jobs come by `arrive` and leave by `leave`, or by being started and then freed."""
+    """Jobs come by `arrive` and leave by `leave`, or by being started and then freed.
 
-    def __init__(self, policy: Policy, ranks: Ranks) -> None:
+    `owner` is the user whose jobs can be malleable, as companions run as this one's; None: no job can.
+    """
+
+    def __init__(self, policy: Policy, ranks: Ranks, owner: int | None = None) -> None:
         self.policy = policy
         self.ranks = ranks
+        self._owner = owner
         self.pool = Pool(ranks.filled())
         self.queue = IndexedQueue()
         self.running = RunningJobs()
         self.expected: dict[int, float] = {}  # when a job is expected to start, as far as the policy reserved
         self.defect = ""  # what is wrong with the policy, since its last decision
         self._changes: list[Change] = []
+        self._ready: list[Started] = []
+        self._malleable: set[int] = set()  # of the jobs that run
+        self.resizing = Resizing(self.pool, self.queue, self.running, self._changes.append, self._begin)
+
+    @property
+    def malleable(self) -> bool:
+        """Whether there is a job that can be resized."""
+        return bool(self._malleable)
 
     def allocated(self) -> Holding:
         """What is given out, to all jobs together."""
@@ -78,7 +99,7 @@ class Scheduling:
     def queued(self, job: int, priority: int, user: int, submitted: float, jobspec: Any) -> QueuedJob:
         """Return the job as the queue has it. Raises RpcError where the jobspec is wrong.
 
-        Elastic jobs have their size chosen when they start; malleable ones are taken to be moldable.
+        Elastic jobs have their size chosen when they start. Malleable are those of the owner.
         """
         parsed = parse(jobspec)
         limit = parsed.duration or math.inf
@@ -86,8 +107,12 @@ class Scheduling:
             return QueuedJob(job, priority, parsed.resources, submitted, limit, user)
         request = self.pool.counted(parsed.resources)
         unit = request.size // parsed.elastic.least
-        elastic = Elastic(request.size, parsed.elastic.most * unit)
-        return QueuedJob(job, priority, request, submitted, limit, user, elastic)
+        told = parsed.elastic.malleable and user == self._owner
+        most = parsed.elastic.most
+        if told:
+            most = min(most, max(self.pool.total // unit, parsed.elastic.least))
+        sizes = Elastic(request.size, most * unit, told)
+        return QueuedJob(job, priority, request, submitted, limit, user, sizes)
 
     def arrive(self, job: QueuedJob) -> None:
         """The job may start from now on."""
@@ -96,10 +121,16 @@ class Scheduling:
 
     def leave(self, job: int) -> None:
         """The job must not start any more."""
+        if any(started.job.id == job for started in self._ready):
+            self._ready = [started for started in self._ready if started.job.id != job]
+            self.free(job)
+            return
         if job in self.queue:
             self.queue.remove(job)
-            self.expected.pop(job, None)
-            self._changed(Happened.LEFT, job)
+        elif not self.resizing.cancel(job):
+            return
+        self.expected.pop(job, None)
+        self._changed(Happened.LEFT, job)
 
     def prioritize(self, job: int, priority: int) -> None:
         """The job takes another place in the queue."""
@@ -121,14 +152,29 @@ class Scheduling:
         if job not in self.running:
             return
         if ranks is None:
+            holding, ended = self.pool.holding(job), self.running[job]
             self.pool.release(job)
             self.running.pop(job)
+            self._malleable.discard(job)
+            self.resizing.ended(job, cast("Resources", ended.request), holding)
             self._changed(Happened.ENDED, job)
-        else:
+        elif job not in self._malleable:  # else its companions may be there: all is free at its end
             holding = self.pool.holding(job)
             self.pool.reduce(job, {rank: holding[rank] for rank in ranks if rank in holding})
-            self.running[job] = replace(self.running[job], request=asked_for(self.pool.holding(job)))
-            self._changed(Happened.CLUSTER, job)
+            self._stiffen(job, self.pool.holding(job))
+
+    def part(self, job: int, companion: int, place: Holding) -> None:
+        """The job ends, and its companion still has this place: it holds that as a job of its own."""
+        self.pool.reduce(job, place)
+        self.pool.hold(companion, place)
+        self.running[companion] = RunningJob(companion, asked_for(place), self.running[job].started)
+
+    def _stiffen(self, job: int, holding: Holding) -> None:
+        """What the job holds is not what was given to it: it keeps that until it ends."""
+        request = asked_for(holding)
+        self.running[job] = replace(self.running[job], request=request, elastic=None, heeds=False)
+        self._malleable.discard(job)
+        self._changed(Happened.CLUSTER, job)
 
     def limit(self, job: int, end: float) -> None:
         """The running job will be ended at another time."""
@@ -152,20 +198,23 @@ class Scheduling:
         """Ranks left: make a pool without them, in which every job has what it still holds."""
         held = {job: self.pool.holding(job) for job in self.running}
         self.pool = Pool(self.ranks.filled())
+        self.resizing.follow(self.pool)
         for job, holding in held.items():
             here = {rank: share for rank, share in holding.items() if rank in self.ranks.nodes}
             self.pool.hold(job, here)
-            self.running[job] = replace(self.running[job], request=asked_for(here))
+            if here != holding:
+                self._stiffen(job, here)
 
     def _changed(self, what: Happened, job: int | None = None) -> None:
         self._changes.append(Change(what, job))
 
     def decide(self, now: float) -> Decided:
         """Ask the policy. What is wrong with it comes to `defect`: jobs wait until the next change."""
-        changes, self._changes = tuple(self._changes), []
-        if not changes or not len(self.queue):
-            return Decided()
-        decided = Decided()
+        changes = tuple(self._changes)
+        self._changes.clear()
+        decided = Decided(self._begun(now))
+        if not changes or not (len(self.queue) or self._malleable):
+            return decided
         try:
             state = State(self.queue, self.running, self.pool, changes)
             self._carry_out(decide(self.policy, state, now), now, decided)
@@ -173,13 +222,41 @@ class Scheduling:
         except (PolicyDefect, NoRoom) as error:
             self.defect = str(error)
             # It has not looked at what changed: at the next change it has to look at everything.
-            self._changes = [Change(Happened.CLUSTER)]
+            self._changes.append(Change(Happened.CLUSTER))
         return decided
+
+    def _begun(self, now: float) -> list[Started]:
+        """Those for which others have shrunk meanwhile."""
+        ready, self._ready = self._ready, []
+        for started in ready:
+            job = started.job
+            self.expected.pop(job.id, None)
+            self.running[job.id] = record(job, cast("Resources", self.running[job.id].request), now)
+        return ready
+
+    def _begin(self, job: QueuedJob, request: Resources, holding: Holding) -> None:
+        self.running[job.id] = replace(self.running[job.id], request=request)
+        self._ready.append(self._started(job, request, holding))
+
+    def _started(self, job: QueuedJob, request: Resources, holding: Holding) -> Started:
+        if job.elastic is None or not job.elastic.malleable:
+            return Started(job, holding, request.slots_in_all)
+        self._malleable.add(job.id)
+        least = cast("Resources", job.request)
+        places = elastic.places(holding, request)
+        more = tuple(places[least.workers :])
+        if more:
+            self.resizing.begin(job.id)
+        return Started(job, elastic.holding(places[: least.workers]), least.slots_in_all, more)
 
     def _carry_out(self, actions: Sequence[Action], now: float, decided: Decided) -> None:
         for action in actions:
             if isinstance(action, Start):
-                decided.starts.append(self._start(action, now))
+                decided.starts += self._start(action, now)
+            elif isinstance(action, Grow):
+                self.resizing.grow(action)
+            elif isinstance(action, Shrink):
+                self.resizing.shrink(action)
             elif isinstance(action, Reserve) and action.job in self.queue:
                 decided.reserved[action.job] = action.at
             elif isinstance(action, WakeAt):
@@ -188,28 +265,21 @@ class Scheduling:
             self.expected.pop(started.job.id, None)
         self.expected.update(decided.reserved)
 
-    def _start(self, action: Start, now: float) -> Started:
+    def _start(self, action: Start, now: float) -> list[Started]:
+        """What starts now."""
         job = self.queue[action.job]
         request: Any = job.request
         if action.size is not None and action.size != request.size:
             request = request.sized(action.size)
+        if self.resizing.wait_for(job, request, action.after, now):
+            return []
         holding = self.pool.alloc(job.id, request)
         if holding is None:
             what = f"starts job {f58(job.id)} at {request.size} cores, for which there is no room"
             raise NoRoom(f"queue policy {self.policy.name} {what}")
         self.queue.remove(job.id)
-        self.running[job.id] = RunningJob(
-            job.id,
-            request,
-            now,
-            now + job.limit,
-            job.elastic,
-            job.priority,
-            job.submitted,
-            job.user,
-            acted=now,
-        )
-        return Started(job, holding, request.slots_in_all)
+        self.running[job.id] = record(job, request, now)
+        return [self._started(job, request, holding)]
 
 
 def asked_for(holding: Holding) -> Resources:
