@@ -295,3 +295,17 @@ def test_cut_off_anywhere_with_the_lead(steps: int) -> None:
     for job, name in ((1, "first"), (2, "second")):
         assert ledger[name] == (job in copied)
     assert max(ledger.values()) == 1
+
+
+def test_companions_are_not_started_again() -> None:
+    """They end with their base job; its copy gets companions of its own."""
+    instance = Instance()
+    base = instance.add(spec("base"))
+    companion = spec("companion")
+    companion["attributes"]["user"] = {"companion_of": "ƒ1", "task": 1}
+    beside = instance.add(companion)
+    for job in (base, beside):
+        instance.run(job)
+    outcome = restarts.restart(instance, [base, beside], "saved")
+    assert (outcome.restarted, outcome.lost) == ([(base, 3)], [])
+    assert instance.jobs[beside].state == RUN

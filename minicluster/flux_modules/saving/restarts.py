@@ -114,8 +114,8 @@ class _Restart:
         moved: dict[int, int] = {}
         for old in jobids:
             urgency = self._jobs.urgency(old)
-            if urgency is None:
-                continue  # it ended meanwhile
+            if urgency is None or _is_companion(self._spec(old)):
+                continue  # it ended meanwhile, or ends with its base job, whose copy gets others
             new = known.get(old)
             if new is None:
                 # What it waited for is over.
@@ -184,6 +184,11 @@ def original(spec: Mapping[str, Any]) -> int | None:
     ours = user.get("minicluster")
     old = ours.get(RESTART_OF) if isinstance(ours, dict) else None
     return old if isinstance(old, int) else None
+
+
+def _is_companion(spec: Mapping[str, Any]) -> bool:
+    """Tell whether the job is one more worker of a malleable job, see `flux_modules.scheduler.companions`."""
+    return "companion_of" in (spec.get("attributes", {}).get("user") or {})
 
 
 def without_dependencies(spec: Mapping[str, Any]) -> JSON:
