@@ -132,3 +132,4 @@ METRICS = (
     ),
 )
 BY_NAME = {metric.name: metric for metric in METRICS}
+ADDS = {metric.name: metric.adds for metric in METRICS}

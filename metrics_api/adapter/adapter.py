@@ -14,7 +14,6 @@ from metrics_api.adapter import authority_store, front_proxy, registration
 from metrics_api.adapter.authorization import Authorization
 from metrics_api.adapter.errors import AdapterError, ConfigurationError
 from metrics_api.adapter.evaluation import Evaluation
-from metrics_api.adapter.front_proxy import FrontProxy
 from metrics_api.adapter.leads import Leads
 from metrics_api.adapter.measurements import Measurements
 from metrics_api.adapter.objects import Objects
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
 
     from metrics_api.adapter.certificates import Authority, Serving
     from metrics_api.adapter.settings import Settings
+    from minicluster.flux_modules.door.front_proxy import FrontProxy
     from minicluster.plan.fields import Object
 
 PAUSE = 2.0
@@ -183,7 +183,7 @@ class _Adapter:
         where = f"ConfigMap {front_proxy.NAMESPACE}/{front_proxy.CONFIG_MAP}"
         try:
             if item is not None:
-                return FrontProxy.of_config_map(item)
+                return front_proxy.of_config_map(item)
             log.warning("%s is missing: nobody is answered", where)
         except ConfigurationError as error:
             log.warning("%s; nobody is answered", error)

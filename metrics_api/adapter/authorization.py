@@ -5,21 +5,20 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Protocol
 
-from metrics_api.adapter.errors import ForbiddenError, UnavailableError
-from metrics_api.adapter.queries import Attributes
+from metrics_api.answers.errors import ForbiddenError, UnavailableError
+from metrics_api.answers.queries import Attributes
+from minicluster.flux_modules.door.front_proxy import MASTERS
 from minicluster.kubernetes.errors import AccessError, ApiError, UnreachableError
 from minicluster.kubernetes.resources import ACCESS_REVIEWS
 
 if TYPE_CHECKING:
-    from metrics_api.adapter.front_proxy import Identity
+    from minicluster.flux_modules.door.front_proxy import Identity
     from minicluster.plan.fields import Object
 
 HOLDS = 10.0
 """Seconds for which an answer holds, as in the API servers' own libraries."""
 MOST = 10_000
 """Answers that are kept."""
-MASTERS = "system:masters"
-"""Who is in this group may do everything; the API server itself asks as one of them."""
 EVERYTHING = "*"
 
 

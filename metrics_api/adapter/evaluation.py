@@ -9,11 +9,12 @@ import asyncio
 from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol
 
-from metrics_api.adapter import answers, samples
-from metrics_api.adapter.answers import Body, Described, ExternalValue, Value
-from metrics_api.adapter.errors import NotFoundError, UnavailableError
-from metrics_api.adapter.queries import APIS, EVERY, DocumentQuery, ExternalQuery, NamespaceQuery
-from metrics_api.names import METRICS
+from metrics_api.adapter.samples import shares
+from metrics_api.answers import bodies, samples
+from metrics_api.answers.bodies import Body, Described, ExternalValue, Value
+from metrics_api.answers.errors import NotFoundError, UnavailableError
+from metrics_api.answers.queries import APIS, EVERY, DocumentQuery, ExternalQuery, NamespaceQuery
+from metrics_api.names import ADDS
 from minicluster.kubernetes.cache import Lead, Name
 from minicluster.kubernetes.resources import MINICLUSTERS, PODS, SERVICES
 
@@ -22,16 +23,15 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from metrics_api.adapter.objects import Cluster, Objects, Pod
-    from metrics_api.adapter.queries import ObjectQuery, Query
     from metrics_api.adapter.samples import Reading
-    from metrics_api.adapter.selectors import Selector
+    from metrics_api.answers.queries import ObjectQuery, Query
+    from metrics_api.answers.selectors import Selector
 
 CLUSTER_LABEL = "minicluster"
 """The label of an external metric that says whose it is; the others are those that its lead gives it."""
 CLUSTERS = f"{MINICLUSTERS.plural}.{MINICLUSTERS.version.partition('/')[0]}"
 OBJECTS = (CLUSTERS, SERVICES.plural, PODS.plural)
-ADDS = {metric.name: metric.unit != "seconds" for metric in METRICS}
-"""Of each metric whether its values add up; of a wait the longest counts."""
+DESCRIBED = (*OBJECTS, bodies.NAMESPACES)
 
 
 class Told(Protocol):
@@ -67,24 +67,16 @@ class Evaluation:
     async def answer(self, query: Query) -> Body:
         """Return the body of an answer. Raises NotFoundError, UnavailableError."""
         if isinstance(query, DocumentQuery):
-            return self._document(query)
+            return bodies.document(query, APIS, self._adds, DESCRIBED)
         if query.metric not in self._adds:
             raise NotFoundError(f"there is no metric {query.metric[:80]!r}")
         if isinstance(query, ExternalQuery):
-            return answers.external_values(query.metric, await self._external(query))
+            return bodies.external_values(query.metric, await self._external(query))
         if isinstance(query, NamespaceQuery):
             found: Sequence[Value] = [await self._namespace(query)]
         else:
             found = await self._of_objects(query)
-        return answers.values(query.api, query.metric, query.metric_labels, found)
-
-    def _document(self, query: DocumentQuery) -> Body:
-        for api in APIS:
-            if (api.group, api.version) == (query.group, query.version):
-                return answers.resources(api, self._adds, OBJECTS)
-        if query.aggregated:
-            return answers.aggregated(self._adds, OBJECTS)
-        return answers.group(query.group) if query.group else answers.group_list()
+        return bodies.values(query.api, query.metric, query.metric_labels, found)
 
     async def _of_objects(self, query: ObjectQuery) -> Sequence[Value]:
         if query.resource == CLUSTERS:
@@ -156,7 +148,7 @@ class Evaluation:
         whole = self._total(pod.cluster, told.reading, query.metric, query.metric_labels)
         if self._adds[query.metric]:
             brokers = [each.name for each in self._objects.brokers(pod.cluster)]
-            parts = samples.shares(whole, max(len(brokers), 1))
+            parts = shares(whole, max(len(brokers), 1))
             whole = parts[brokers.index(pod.name) if pod.name in brokers else 0]
         return Value(Described(PODS.version, PODS.kind, pod.name.name, pod.name.namespace), whole, told.time)
 

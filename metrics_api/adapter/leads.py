@@ -16,9 +16,9 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
 
 from metrics_api.adapter import samples
-from metrics_api.adapter.errors import UnavailableError
 from metrics_api.adapter.evaluation import moment
 from metrics_api.adapter.samples import Reading, ReadingError
+from metrics_api.answers.errors import UnavailableError
 from minicluster.kubernetes.door_connection import Address, DoorConnection, connected
 from minicluster.kubernetes.errors import DoorError
 from minicluster.plan.keys import door_name

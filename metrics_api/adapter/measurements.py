@@ -14,7 +14,7 @@ from prometheus_client import (
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.exposition import choose_encoder
 
-from metrics_api.adapter.queries import APIS
+from metrics_api.answers.queries import APIS
 from minicluster.kubernetes.metrics import API_REQUESTS, NO_ANSWER
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Protocol
 
-from metrics_api.adapter.queries import APIS
+from metrics_api.answers.queries import APIS
 from minicluster.kubernetes import recording
 from minicluster.kubernetes.errors import ApiError, UnreachableError
 from minicluster.kubernetes.recording import Reporter
@@ -25,7 +25,7 @@ from minicluster.plan.constants import LABEL_MANAGED_BY, LABEL_NAME, MANAGER, ME
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from metrics_api.adapter.queries import Api
+    from metrics_api.answers.queries import Api
     from minicluster.plan.fields import Object
 
 GROUP_PRIORITY = 100

@@ -1,20 +1,18 @@
-"""What a lead broker tells of its queue, and how its values are chosen, added up and shared. Pure.
-
-Values are whole thousandths: what is added up or shared among pods loses nothing.
-"""
+"""What a lead broker tells of its queue, and how its values are chosen and shared among pods. Pure."""
 
 from __future__ import annotations
 
 import json
 import math
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Decimal
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+from metrics_api.answers.samples import Sample, thousandths
 
-    from metrics_api.adapter.selectors import Selector
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from metrics_api.answers.selectors import Selector
 
 MOST_SAMPLES = 10_000
 LONGEST_LABEL = 1_000
@@ -26,15 +24,6 @@ STALE_SECONDS = 5.0
 
 class ReadingError(Exception):
     """A lead's answer is not as it should be; says what is wrong with it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """A value: its metric, its labels, and how many thousandths it is."""
-
-    name: str
-    labels: Mapping[str, str]
-    thousandths: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,22 +56,10 @@ def parse(text: bytes) -> Reading:
     return Reading(max(float(age), 0.0), tuple(_sample(each) for each in samples))
 
 
-def total(samples: Iterable[Sample], *, adds: bool) -> int:
-    """Return the sum of values that add up, else the largest."""
-    values = [each.thousandths for each in samples]
-    return sum(values) if adds else max(values)
-
-
 def shares(whole: int, parts: int) -> Sequence[int]:
     """Return a value in equal parts, as far as thousandths allow; together they are exactly the whole."""
     each, rest = divmod(whole, parts)
     return [each + (number < rest) for number in range(parts)]
-
-
-def quantity(thousandths: int) -> str:
-    """Return a value as a Kubernetes Quantity."""
-    whole, rest = divmod(thousandths, 1000)
-    return f"{thousandths}m" if rest else str(whole)
 
 
 def _sample(said: Any) -> Sample:
@@ -95,9 +72,7 @@ def _sample(said: Any) -> Sample:
         raise ReadingError("has a label that is no text, or too long a one")
     if not _is_number(value) or not 0 <= value <= LARGEST / 1000:
         raise ReadingError(f"has no number for {name[:80]!r}")
-    # Rounded up, as Kubernetes does: what is more than nothing stays so.
-    rounded = (Decimal(str(value)) * 1000).to_integral_value(ROUND_CEILING)
-    return Sample(name, labels, int(rounded))
+    return Sample(name, labels, thousandths(value))
 
 
 def _is_number(found: Any) -> TypeGuard[int | float]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import socket
 import ssl
@@ -12,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
-from metrics_api.adapter import answers, queries
-from metrics_api.adapter.errors import (
-    ConfigurationError,
+from metrics_api.adapter import front_proxy
+from metrics_api.adapter.errors import ConfigurationError
+from metrics_api.answers import bodies, queries
+from metrics_api.answers.errors import (
     DefectError,
     MethodError,
     NotFoundError,
@@ -22,20 +22,18 @@ from metrics_api.adapter.errors import (
     UnauthorizedError,
     UnavailableError,
 )
-from metrics_api.adapter.queries import DocumentQuery
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from metrics_api.adapter.authorization import Authorization
     from metrics_api.adapter.evaluation import Evaluation
-    from metrics_api.adapter.front_proxy import FrontProxy
     from metrics_api.adapter.measurements import Measurements
+    from minicluster.flux_modules.door.front_proxy import FrontProxy
 
 LIVE = "/healthz"
 READY = "/readyz"
 OWN_METRICS = "/metrics"
-EVERY_GROUP = DocumentQuery()
 BACKLOG = 1024
 LAST_ANSWERS_SECONDS = 5.0
 """How long answers that are under way are waited for when the adapter stops."""
@@ -126,27 +124,27 @@ class Server:
         try:
             body, code = await self._answer(request), 200
         except StatusError as error:
-            body, code = answers.status(error), error.code
+            body, code = bodies.status(error), error.code
         except Exception:
             log.exception("a defect of the adapter: %s cannot be answered", request.path)
             defect = DefectError("a defect of the adapter; its log says more")
-            body, code = answers.status(defect), defect.code
+            body, code = bodies.status(defect), defect.code
         answer = self._response(body, code)
         if not self._is_current(request):
             answer.force_close()  # the next one proves anew who it is
         return answer
 
-    def _response(self, body: answers.Body, code: int) -> web.Response:
-        text = json.dumps(body, separators=(",", ":")).encode() + b"\n"
+    def _response(self, body: bodies.Body, code: int) -> web.Response:
         headers = {"Cache-Control": "no-store"} | ({"Allow": "GET"} if code == MethodError.code else {})
-        is_aggregated = body["kind"] == answers.AGGREGATED_KIND
-        headers["Content-Type"] = answers.AGGREGATED if is_aggregated else "application/json"
-        return web.Response(body=text, status=code, headers=headers)
+        headers["Content-Type"] = bodies.content_type(body)
+        return web.Response(body=bodies.encoded(body).encode(), status=code, headers=headers)
 
-    async def _answer(self, request: web.Request) -> answers.Body:
+    async def _answer(self, request: web.Request) -> bodies.Body:
         if self._proxy is None:
             raise UnauthorizedError("the adapter does not know the API server's front proxy yet")
-        who = self._proxy.identity(self._certificate(request, self._proxy), request.headers.items())
+        who = front_proxy.identity(
+            self._proxy, self._certificate(request, self._proxy), request.headers.items()
+        )
         if request.method != "GET":
             raise MethodError(f"{request.method}: metrics are only read")
         path = request.rel_url.raw_path
@@ -156,14 +154,14 @@ class Server:
         if trouble := self._ready():
             raise UnavailableError(f"the adapter is not ready: {trouble}")
         query = queries.parse(path, request.query)
-        if query == EVERY_GROUP and answers.AGGREGATED_KIND in request.headers.get("Accept", ""):
-            query = DocumentQuery(aggregated=True)
-        return await self._evaluation.answer(query)
+        return await self._evaluation.answer(bodies.negotiated(query, request.headers.get("Accept", "")))
 
     def _certificate(self, request: web.Request, proxy: FrontProxy) -> dict[str, Any] | None:
         """Return the certificate that a connection was begun with, if it still counts."""
         found = _tls(request)
-        if found is None or not (self._is_current(request) or proxy.has_signed(found.getpeercert(True))):
+        if found is None or not (
+            self._is_current(request) or front_proxy.has_signed(proxy, found.getpeercert(True))
+        ):
             return None
         return found.getpeercert()
 

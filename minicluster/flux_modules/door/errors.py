@@ -3,6 +3,7 @@
 DoorError
 ├── FilesUnusable    the certificate, its key or the token cannot be used; names the file
 ├── BadRequest       what a client sent makes no sense: HTTP's status code, and words for the client
+├── Unproven         nobody vouches for who asks
 ├── Refused          the broker refused a request: Flux's error number, its words
 └── BrokerGone       the broker does not answer (any more)
 """
@@ -26,6 +27,10 @@ class BadRequest(DoorError):  # noqa: N818 - HTTP's name for it
     def __init__(self, text: str, code: int = 400) -> None:
         self.code = code
         super().__init__(text)
+
+
+class Unproven(DoorError):  # noqa: N818 - named for what is the case
+    """Nobody vouches for who asks."""
 
 
 class Refused(DoorError):  # noqa: N818 - named for what happened

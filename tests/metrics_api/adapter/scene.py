@@ -5,11 +5,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from metrics_api.adapter import answers, queries, samples
-from metrics_api.adapter.errors import StatusError, UnavailableError
-from metrics_api.adapter.evaluation import ADDS, Evaluation
+from metrics_api.adapter import samples
+from metrics_api.adapter.evaluation import Evaluation
 from metrics_api.adapter.leads import Told
 from metrics_api.adapter.objects import Objects
+from metrics_api.answers import bodies, queries
+from metrics_api.answers.errors import StatusError, UnavailableError
+from metrics_api.answers.samples import Sample
+from metrics_api.names import ADDS
 from minicluster.kubernetes.cache import Lead, Name
 
 Object = dict[str, Any]
@@ -118,8 +121,8 @@ class Scene:
             query = queries.parse(path, parameters)
             return 200, await Evaluation(self.objects, self.leads, SERVED).answer(query)
         except StatusError as error:
-            return error.code, answers.status(error)
+            return error.code, bodies.status(error)
 
 
-def _sample(name: str, labels: Mapping[str, str], value: float) -> samples.Sample:
-    return samples.Sample(name, dict(labels), round(value * 1000))
+def _sample(name: str, labels: Mapping[str, str], value: float) -> Sample:
+    return Sample(name, dict(labels), round(value * 1000))

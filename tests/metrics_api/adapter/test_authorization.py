@@ -9,9 +9,9 @@ import pytest
 
 from metrics_api.adapter import authorization
 from metrics_api.adapter.authorization import Authorization
-from metrics_api.adapter.errors import ForbiddenError, UnavailableError
-from metrics_api.adapter.front_proxy import Identity
-from metrics_api.adapter.queries import Attributes
+from metrics_api.answers.errors import ForbiddenError, UnavailableError
+from metrics_api.answers.queries import Attributes
+from minicluster.flux_modules.door.front_proxy import Identity
 from minicluster.kubernetes.errors import UnreachableError
 
 JANE = Identity("jane", ("a",), "42", (("acme.com/project", ("one",)),))

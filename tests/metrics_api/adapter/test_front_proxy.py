@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from metrics_api.adapter.errors import ConfigurationError, UnauthorizedError
-from metrics_api.adapter.front_proxy import FrontProxy, Identity
+from metrics_api.adapter.errors import ConfigurationError
+from metrics_api.adapter.front_proxy import identity, of_config_map
+from metrics_api.answers.errors import UnauthorizedError
+from minicluster.flux_modules.door.front_proxy import Identity
 from tests.kubernetes.harness.certificates import authority
 
 PROXY = {"subject": ((("organizationName", "x"),), (("commonName", "front-proxy-client"),))}
@@ -38,7 +40,7 @@ def test_who_asks_is_what_the_headers_say(tmp_path: Path) -> None:
         ("X-Remote-Extra-", "nothing"),
         ("Impersonate-User", "root"),
     ]
-    found = FrontProxy.of_config_map(config_map(tmp_path)).identity(PROXY, headers)
+    found = identity(of_config_map(config_map(tmp_path)), PROXY, headers)
     assert found == Identity("jane", ("a", "b"), "42", (("acme.com/project", ("one", "two")),))
 
 
@@ -54,14 +56,14 @@ def test_who_asks_is_what_the_headers_say(tmp_path: Path) -> None:
     ids=["no certificate", "empty", "another name", "name as organization", "nobody"],
 )
 def test_others_are_nobody(tmp_path: Path, certificate: dict[str, Any] | None, user: str) -> None:
-    proxy = FrontProxy.of_config_map(config_map(tmp_path))
+    proxy = of_config_map(config_map(tmp_path))
     with pytest.raises(UnauthorizedError):
-        proxy.identity(certificate, [("X-Remote-User", user)])
+        identity(proxy, certificate, [("X-Remote-User", user)])
 
 
 def test_without_names_every_certificate_of_the_authority_will_do(tmp_path: Path) -> None:
-    proxy = FrontProxy.of_config_map(config_map(tmp_path, requestheader_allowed_names="[]"))
-    assert proxy.identity({"subject": ((("commonName", "x"),),)}, [("X-Remote-User", "jane")]).user == "jane"
+    proxy = of_config_map(config_map(tmp_path, requestheader_allowed_names="[]"))
+    assert identity(proxy, {"subject": ((("commonName", "x"),),)}, [("X-Remote-User", "jane")]).user == "jane"
 
 
 @pytest.mark.parametrize(
@@ -78,4 +80,4 @@ def test_what_is_wrong_with_the_config_map_is_said(
     tmp_path: Path, changes: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(ConfigurationError, match=said):
-        FrontProxy.of_config_map(config_map(tmp_path, **changes))
+        of_config_map(config_map(tmp_path, **changes))

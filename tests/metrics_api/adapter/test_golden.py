@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from metrics_api.adapter.evaluation import ADDS, Evaluation
+from metrics_api.adapter.evaluation import Evaluation
 from metrics_api.adapter.objects import Objects
-from metrics_api.adapter.queries import DocumentQuery
-from metrics_api.names import BY_NAME
+from metrics_api.answers.queries import DocumentQuery
+from metrics_api.names import ADDS, BY_NAME
 from tests.metrics_api.adapter.scene import DEMAND, SERVED, Leads, Scene
 
 GOLDEN = Path(__file__).with_name("golden")

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from metrics_api.adapter import leads as asking
-from metrics_api.adapter.errors import UnavailableError
 from metrics_api.adapter.leads import Leads
+from metrics_api.answers.errors import UnavailableError
 from minicluster.kubernetes import cache
 from minicluster.kubernetes.door_keys import Authority
 from tests.metrics_api.adapter import played

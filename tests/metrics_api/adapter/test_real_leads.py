@@ -5,11 +5,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from metrics_api.adapter import queries
-from metrics_api.adapter.errors import UnavailableError
-from metrics_api.adapter.evaluation import ADDS, Evaluation
+from metrics_api.adapter.evaluation import Evaluation
 from metrics_api.adapter.leads import Leads
 from metrics_api.adapter.objects import Objects
+from metrics_api.answers import queries
+from metrics_api.answers.errors import UnavailableError
+from metrics_api.names import ADDS
 from minicluster.kubernetes.cache import Name
 from minicluster.kubernetes.door_keys import Authority
 from tests.flux_modules.conftest import engine, flux, lay_out, pods

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metrics_api.adapter import samples
-from metrics_api.adapter.samples import Reading, ReadingError, Sample, parse, quantity, shares, total
+from metrics_api.adapter.samples import Reading, ReadingError, parse, shares
+from metrics_api.answers.samples import Sample, quantity, total
 
 GOOD = {"name": "flux_jobs", "labels": {"state": "run"}, "value": 3}
 

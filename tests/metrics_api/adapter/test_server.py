@@ -12,14 +12,15 @@ from typing import Any, cast
 import aiohttp
 import pytest
 
-from metrics_api.adapter import queries
 from metrics_api.adapter.authorization import Authorization
 from metrics_api.adapter.certificates import Authority, Serving
 from metrics_api.adapter.errors import ConfigurationError
 from metrics_api.adapter.evaluation import Evaluation
-from metrics_api.adapter.front_proxy import FrontProxy
+from metrics_api.adapter.front_proxy import of_config_map
 from metrics_api.adapter.measurements import Measurements
 from metrics_api.adapter.server import Server
+from metrics_api.answers import queries
+from minicluster.flux_modules.door.front_proxy import FrontProxy
 from tests.kubernetes.harness import certificates
 from tests.kubernetes.harness.certificates import Pair
 from tests.metrics_api.adapter.scene import Scene
@@ -54,7 +55,7 @@ class Running:
         folder.mkdir()
         signer = certificates.authority(folder, f"proxy-ca-{folder.name}")
         item = config_map(folder, requestheader_client_ca_file=signer.file.read_text())
-        return FrontProxy.of_config_map(item), signer.issue("proxy", name)
+        return of_config_map(item), signer.issue("proxy", name)
 
     def trust(self, pair: Pair | None = None) -> ssl.SSLContext:
         """Return how a client connects."""

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Union
 from urllib.parse import unquote
 
-from metrics_api.adapter import selectors
-from metrics_api.adapter.errors import NotFoundError
+from metrics_api.answers import selectors
+from metrics_api.answers.errors import NotFoundError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from metrics_api.adapter.selectors import Selector
+    from metrics_api.answers.selectors import Selector
 
 EVERY: Final = "*"
 """In place of a name: all objects that the label selector matches."""
@@ -20,7 +20,7 @@ NAMESPACE_METRICS: Final = "metrics"
 """In place of a resource: the metrics of the namespace itself."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Api:
     """A version of a group of the API."""
 
@@ -43,10 +43,11 @@ class Api:
 CUSTOM_V1BETA1 = Api("custom.metrics.k8s.io", "v1beta1", 100)
 CUSTOM_V1BETA2 = Api("custom.metrics.k8s.io", "v1beta2", 200)
 EXTERNAL = Api("external.metrics.k8s.io", "v1beta1", 100)
-APIS = (CUSTOM_V1BETA2, CUSTOM_V1BETA1, EXTERNAL)
+CUSTOM = (CUSTOM_V1BETA2, CUSTOM_V1BETA1)
+APIS = (*CUSTOM, EXTERNAL)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Attributes:
     """What a request is to the API server's authorization; `resource` is empty for a mere path."""
 
@@ -60,7 +61,7 @@ class Attributes:
     subresource: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DocumentQuery:
     """What the APIs serve, told of a group, of one of its versions, or of all; then also `aggregated`."""
 
@@ -69,7 +70,7 @@ class DocumentQuery:
     aggregated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ObjectQuery:
     """A metric of an object, or of all those that `labels` match where the name is `*`."""
 
@@ -82,7 +83,7 @@ class ObjectQuery:
     metric_labels: Selector
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NamespaceQuery:
     """A metric of a namespace itself."""
 
@@ -92,7 +93,7 @@ class NamespaceQuery:
     metric_labels: Selector
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ExternalQuery:
     """A metric of no object: every value in the namespace whose labels match."""
 
@@ -102,7 +103,7 @@ class ExternalQuery:
     labels: Selector
 
 
-Query = DocumentQuery | ObjectQuery | NamespaceQuery | ExternalQuery
+Query = Union[DocumentQuery, ObjectQuery, NamespaceQuery, ExternalQuery]  # noqa: UP007 - Python 3.8
 
 
 def attributes(path: str) -> Attributes:
@@ -119,30 +120,31 @@ def attributes(path: str) -> Attributes:
     return Attributes(path, group, version, namespace, verb, resource, name, subresource)
 
 
-def parse(path: str, parameters: Mapping[str, str]) -> Query:
-    """Return what is asked for. Raises NotFoundError, BadRequestError."""
+def parse(path: str, parameters: Mapping[str, str], apis: Sequence[Api] = APIS) -> Query:
+    """Return what is asked for of the APIs that are served. Raises NotFoundError, BadRequestError."""
     parts = _parts(path)
-    served = next((api for api in APIS if parts[:3] == ["apis", api.group, api.version]), None)
+    served = next((api for api in apis if parts[:3] == ["apis", api.group, api.version]), None)
     if served is None or len(parts) == 3:
-        return _document(path, parts)
+        return _document(path, parts, apis)
     labels = selectors.parse(parameters.get("labelSelector", ""))
     metric_labels = selectors.parse(parameters.get("metricLabelSelector", ""), "metricLabelSelector")
-    match parts[3:]:
-        case ["namespaces", namespace, metric] if served is EXTERNAL:
-            return ExternalQuery(served, namespace, metric, labels)
-        case ["namespaces", namespace, "metrics", metric] if served is not EXTERNAL:
-            return NamespaceQuery(served, namespace, metric, metric_labels)
-        case ["namespaces", namespace, resource, name, metric] if served is not EXTERNAL:
-            return ObjectQuery(served, namespace, resource, name, metric, labels, metric_labels)
+    word, *rest = parts[3:]
+    if word == "namespaces" and served is EXTERNAL and len(rest) == 2:
+        return ExternalQuery(served, rest[0], rest[1], labels)
+    if word == "namespaces" and served is not EXTERNAL and len(rest) == 3 and rest[1] == NAMESPACE_METRICS:
+        return NamespaceQuery(served, rest[0], rest[2], metric_labels)
+    if word == "namespaces" and served is not EXTERNAL and len(rest) == 4:
+        namespace, resource, name, metric = rest
+        return ObjectQuery(served, namespace, resource, name, metric, labels, metric_labels)
     raise NotFoundError(f"there is nothing at {path}: {_FORMS[served is EXTERNAL].format(served.path)}")
 
 
-def _document(path: str, parts: list[str]) -> DocumentQuery:
-    known = {(), *(("apis", *rest) for api in APIS for rest in ((), (api.group,), (api.group, api.version)))}
+def _document(path: str, parts: list[str], apis: Sequence[Api]) -> DocumentQuery:
+    known = {(), *(("apis", *rest) for api in apis for rest in ((), (api.group,), (api.group, api.version)))}
     if parts and tuple(parts) in known:
         group, version = (*parts[1:], "", "")[:2]
         return DocumentQuery(group, version)
-    raise NotFoundError(f"there is nothing at {path}: served are {', '.join(api.path for api in APIS)}")
+    raise NotFoundError(f"there is nothing at {path}: served are {', '.join(api.path for api in apis)}")
 
 
 def _parts(path: str) -> list[str]:

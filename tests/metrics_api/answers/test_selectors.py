@@ -2,8 +2,8 @@
 
 import pytest
 
-from metrics_api.adapter.errors import BadRequestError
-from metrics_api.adapter.selectors import parse
+from metrics_api.answers.errors import BadRequestError
+from metrics_api.answers.selectors import parse
 
 MATCHES = [
     ("", {}, True),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from metrics_api.adapter.queries import Attributes, attributes
+from metrics_api.answers.queries import Attributes, attributes
 
 CUSTOM, EXTERNAL = "custom.metrics.k8s.io", "external.metrics.k8s.io"
 TABLE = {

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
-from datetime import UTC
-from typing import TYPE_CHECKING, Any
+from datetime import timezone
+from typing import TYPE_CHECKING, Any, Dict  # noqa: UP035 - Python 3.8
 
-from metrics_api.adapter import samples
-from metrics_api.adapter.queries import APIS, CUSTOM_V1BETA1, EXTERNAL, Api
+from metrics_api.answers import samples
+from metrics_api.answers.queries import CUSTOM_V1BETA1, EXTERNAL, DocumentQuery
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
-    from metrics_api.adapter.errors import StatusError
-    from metrics_api.adapter.selectors import Selector
+    from metrics_api.answers.errors import StatusError
+    from metrics_api.answers.queries import Api, Query
+    from metrics_api.answers.selectors import Selector
 
-Body = dict[str, Any]
+Body = Dict[str, Any]  # noqa: UP006 - Python 3.8
+NAMESPACES = "namespaces"
+"""Among the kinds of objects: a namespace itself, which is in none."""
 AGGREGATED_KIND = "APIGroupDiscoveryList"
 AGGREGATED = f"application/json;g=apidiscovery.k8s.io;v=v2;as={AGGREGATED_KIND}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Described:
     """The object that a value is about."""
 
@@ -36,7 +40,7 @@ class Described:
         return {"kind": self.kind, **place, "name": self.name, "apiVersion": self.version}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Value:
     """A value of an object, in thousandths, and when it was so."""
 
@@ -45,7 +49,7 @@ class Value:
     time: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ExternalValue:
     """A value that has labels in place of an object."""
 
@@ -61,11 +65,11 @@ def values(api: Api, metric: str, chosen: Selector, found: Iterable[Value]) -> B
     for each in found:
         item: Body = {"describedObject": each.about.reference()}
         if api is CUSTOM_V1BETA1:
-            item |= {"metricName": metric, "timestamp": timestamp(each.time), "window": 0}
-            item |= {"value": samples.quantity(each.thousandths), "selector": selector}
+            item.update({"metricName": metric, "timestamp": timestamp(each.time), "window": 0})
+            item.update({"value": samples.quantity(each.thousandths), "selector": selector})
         else:
-            item |= {"metric": {"name": metric, "selector": selector}, "timestamp": timestamp(each.time)}
-            item |= {"windowSeconds": 0, "value": samples.quantity(each.thousandths)}
+            item.update({"metric": {"name": metric, "selector": selector}, "timestamp": timestamp(each.time)})
+            item.update({"windowSeconds": 0, "value": samples.quantity(each.thousandths)})
         items.append(item)
     return {"kind": "MetricValueList", "apiVersion": api.name, "metadata": {}, "items": items}
 
@@ -85,9 +89,26 @@ def external_values(metric: str, found: Iterable[ExternalValue]) -> Body:
     return {"kind": "ExternalMetricValueList", "apiVersion": EXTERNAL.name, "metadata": {}, "items": items}
 
 
+def negotiated(query: Query, accept: str) -> Query:
+    """Return what is asked for, in the form that an Accept header wants of it."""
+    if query == DocumentQuery() and AGGREGATED_KIND in accept:
+        return DocumentQuery(aggregated=True)
+    return query
+
+
+def content_type(body: Body) -> str:
+    """Return the Content-Type of an answer."""
+    return AGGREGATED if body["kind"] == AGGREGATED_KIND else "application/json"
+
+
+def encoded(body: Body) -> str:
+    """Return an answer as it is sent."""
+    return json.dumps(body, separators=(",", ":")) + "\n"
+
+
 def timestamp(time: datetime) -> str:
     """Return a time as RFC 3339 in UTC, to the second."""
-    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return time.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")  # noqa: UP017 - 3.8
 
 
 def status(error: StatusError) -> Body:
@@ -103,31 +124,34 @@ def status(error: StatusError) -> Body:
     }
 
 
-def group_list() -> Body:
-    """Return all groups that are served."""
-    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": [_group(name) for name in _groups()]}
+def document(
+    query: DocumentQuery, apis: Sequence[Api], metrics: Iterable[str], objects: Iterable[str]
+) -> Body:
+    """Return what `apis` serve, as far as it is asked for: each metric of each kind of object."""
+    for api in apis:
+        if (api.group, api.version) == (query.group, query.version):
+            return _resources(api, metrics, objects)
+    if query.aggregated:
+        return _aggregated_list(apis, metrics, objects)
+    if query.group:
+        return {"kind": "APIGroup", "apiVersion": "v1", **_group(query.group, apis)}
+    groups = [_group(name, apis) for name in _groups(apis)]
+    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
 
 
-def group(name: str) -> Body:
-    """Return a group and its versions, the preferred one first."""
-    return {"kind": "APIGroup", "apiVersion": "v1", **_group(name)}
-
-
-def resources(api: Api, metrics: Iterable[str], objects: Iterable[str]) -> Body:
-    """Return what a version has: each metric of each kind of object, and of the namespace."""
+def _resources(api: Api, metrics: Iterable[str], objects: Iterable[str]) -> Body:
     if api is EXTERNAL:
         found = [_resource(metric, "ExternalMetricValueList") for metric in metrics]
     else:
-        names = [*objects, "namespaces"]
         found = [
-            _resource(f"{name}/{metric}", "MetricValueList", namespaced=name != "namespaces")
-            for name in names
+            _resource(f"{name}/{metric}", "MetricValueList", namespaced=name != NAMESPACES)
+            for name in objects
             for metric in metrics
         ]
     return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": api.name, "resources": found}
 
 
-def aggregated(metrics: Iterable[str], objects: Iterable[str]) -> Body:
+def _aggregated_list(apis: Sequence[Api], metrics: Iterable[str], objects: Iterable[str]) -> Body:
     """Return all that is served in one document (KEP-3352): so the API server learns it."""
     names = [*metrics]
     return {
@@ -137,9 +161,9 @@ def aggregated(metrics: Iterable[str], objects: Iterable[str]) -> Body:
         "items": [
             {
                 "metadata": {"name": name},
-                "versions": [_aggregated(api, names, objects) for api in _versions(name)],
+                "versions": [_aggregated(api, names, objects) for api in _versions(name, apis)],
             }
-            for name in _groups()
+            for name in _groups(apis)
         ],
     }
 
@@ -161,7 +185,7 @@ def _aggregated(api: Api, metrics: Iterable[str], objects: Iterable[str]) -> Bod
             {
                 "resource": name,
                 "responseKind": {"group": "", "version": "", "kind": ""},
-                "scope": "Cluster" if name == "namespaces" else "Namespaced",
+                "scope": "Cluster" if name == NAMESPACES else "Namespaced",
                 "singularResource": "",
                 "verbs": [],
                 "subresources": [
@@ -173,7 +197,7 @@ def _aggregated(api: Api, metrics: Iterable[str], objects: Iterable[str]) -> Bod
                     for metric in metrics
                 ],
             }
-            for name in (*objects, "namespaces")
+            for name in objects
         ]
     return {"version": api.version, "resources": found, "freshness": "Current"}
 
@@ -182,19 +206,19 @@ def _resource(name: str, kind: str, *, namespaced: bool = True) -> Body:
     return {"name": name, "singularName": "", "namespaced": namespaced, "kind": kind, "verbs": ["get"]}
 
 
-def _groups() -> list[str]:
-    return list(dict.fromkeys(api.group for api in APIS))
+def _groups(apis: Sequence[Api]) -> list[str]:
+    return list(dict.fromkeys(api.group for api in apis))
 
 
-def _versions(group: str) -> list[Api]:
+def _versions(group: str, apis: Sequence[Api]) -> list[Api]:
     """Return the versions of a group, the preferred one first."""
-    return sorted((api for api in APIS if api.group == group), key=lambda api: -api.priority)
+    return sorted((api for api in apis if api.group == group), key=lambda api: -api.priority)
 
 
 def _response_kind(api: Api, kind: str) -> Body:
     return {"group": api.group, "version": api.version, "kind": kind}
 
 
-def _group(name: str) -> Body:
-    served = [{"groupVersion": api.name, "version": api.version} for api in _versions(name)]
+def _group(name: str, apis: Sequence[Api]) -> Body:
+    served = [{"groupVersion": api.name, "version": api.version} for api in _versions(name, apis)]
     return {"name": name, "versions": served, "preferredVersion": served[0]}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from metrics_api.adapter.errors import BadRequestError
+from metrics_api.answers.errors import BadRequestError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -25,7 +25,7 @@ _SET = re.compile(rf"\s*{_KEY}\s+(?P<operator>in|notin)\s*\((?P<values>[^()]*)\)
 _PRESENCE = re.compile(rf"\s*(?P<operator>!?)\s*{_KEY}\s*(?P<values>)")
 
 
-class Operator(StrEnum):
+class Operator(Enum):
     """How a label is compared, in the words of a LabelSelector."""
 
     IN = "In"
@@ -45,7 +45,7 @@ _OPERATORS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Requirement:
     """What one label must be like."""
 
@@ -56,18 +56,14 @@ class Requirement:
     def holds(self, labels: Mapping[str, str]) -> bool:
         """Whether labels are so; one that is absent is in no set."""
         found = labels.get(self.key)
-        match self.operator:
-            case Operator.IN:
-                return found in self.values
-            case Operator.NOT_IN:
-                return found not in self.values
-            case Operator.EXISTS:
-                return found is not None
-            case Operator.ABSENT:
-                return found is None
+        if self.operator is Operator.IN:
+            return found in self.values
+        if self.operator is Operator.NOT_IN:
+            return found not in self.values
+        return (found is not None) == (self.operator is Operator.EXISTS)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Selector:
     """What labels must be like; without requirements anything matches."""
 
@@ -96,7 +92,7 @@ class Selector:
             values = {"values": list(each.values)} if each.values else {}
             others.append({"key": each.key, "operator": each.operator.value, **values})
         found: dict[str, Any] = {"matchLabels": equal} if equal else {}
-        return (found | ({"matchExpressions": others} if others else {})) or None
+        return {**found, **({"matchExpressions": others} if others else {})} or None
 
 
 EVERYTHING = Selector()
