@@ -73,6 +73,9 @@ def _modules(settings: BrokerSettings) -> dict[str, Mapping[str, Value]]:
     table["min-size"] = door.min_size
     if door.metrics_tls:
         table["metrics-tls"] = door.metrics_tls
+        # Whose metrics the API server may ask for there.
+        network = settings.network
+        table |= {"namespace": network.namespace, "name": settings.name, "service": network.service}
     if settings.archive.path:
         table["archive"] = settings.archive.path
     return {"minicluster.modules.door": table}

@@ -4,6 +4,8 @@ GET /v1/queue              the newest sample; 503 where it would be too old
 GET /v1/queue?watch=true   server-sent events: the sample now, and on each change
 GET /metrics               the same for Prometheus
 GET /healthz               whether there is one; without a token
+
+What the API server's front proxy passes on (`proxied`) is `custom_metrics`' business.
 """
 
 from __future__ import annotations
@@ -20,12 +22,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from metrics_api.lead.sampled import Sampled
+    from minicluster.flux_modules.door.aggregation import Passed
     from minicluster.flux_modules.door.extensions import Surroundings
     from minicluster.flux_modules.door.routes import Routes
 
 PACKED = (
     "metrics_api/__init__.py",
     "metrics_api/names.py",
+    "metrics_api/answers/*.py",
     "metrics_api/lead/*.py",
     "metrics_api/numbers/*.py",
 )
@@ -42,9 +46,15 @@ class QueueRoutes:
         HEALTH: Audience.ALL,
     }
 
-    def __init__(self, sampler: Sampler, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        sampler: Sampler,
+        clock: Callable[[], float] = time.monotonic,
+        proxied: Mapping[str, Passed] | None = None,
+    ) -> None:
         self._sampler = sampler
         self._clock = clock
+        self.proxied: Mapping[str, Passed] = proxied or {}
         self.routes: Routes = {
             QUEUE: {"GET": lambda query, _body: self._queue(query)},
             METRICS: {"GET": lambda _query, _body: Text(self._sampler.read().text(), CONTENT_TYPE)},
@@ -82,4 +92,12 @@ class QueueRoutes:
 def extension(surroundings: Surroundings) -> QueueRoutes:
     """Make it, for the door."""
     minimum = int(surroundings.settings.get("min-size", 1))
-    return QueueRoutes(Sampler(surroundings.connect, surroundings.broke, minimum))
+    sampler = Sampler(surroundings.connect, surroundings.broke, minimum)
+    if "metrics-tls" not in surroundings.settings:
+        return QueueRoutes(sampler)
+    from metrics_api.lead.custom_metrics import CustomMetrics, Own  # noqa: PLC0415 - few need it
+
+    own = Own(*(str(surroundings.settings.get(each, "")) for each in Own._fields))
+    custom = CustomMetrics(own, sampler.read)
+    # What else the API server asks of whoever serves an API (/openapi) is answered by a 404.
+    return QueueRoutes(sampler, proxied={"apis": custom, "openapi": custom})

@@ -14,17 +14,21 @@ import pytest
 import yaml
 
 from metrics_api import names
+from metrics_api.answers.queries import CUSTOM
 from metrics_api.lead.routes import QueueRoutes
 from metrics_api.lead.sampled import Sampled
 from metrics_api.numbers.records import Sample
 from minicluster import spec
+from minicluster.flux_modules.door import aggregation, files
 from minicluster.plan import lead_hosts, render
 from minicluster.plan.constants import DOOR_CERTIFICATE, DOOR_PORT, LABEL_SELECTOR, METRICS_TOKEN
+from minicluster.plan.labels import lead_pod
 from minicluster.plan.records import Site
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FOLDER = EXAMPLES / "autoscaling"
 KEDA = {each["kind"]: each for each in yaml.safe_load_all((FOLDER / "keda.yaml").read_text())}
+CUSTOM_METRICS = (FOLDER / "custom-metrics.yaml").read_text()
 PROMETHEUS = yaml.safe_load((FOLDER / "prometheus.yml").read_text())
 RULES = [
     rule
@@ -89,6 +93,38 @@ class TestKeda:
         labels = job["spec"]["template"]["metadata"]["labels"]
         assert policy["podSelector"]["matchLabels"] == {LABEL_SELECTOR: labels[LABEL_SELECTOR]}
         assert [each["port"] for rule in policy["ingress"] for each in rule["ports"]] == [DOOR_PORT]
+
+
+class TestCustomMetrics:
+    """The lead as a server of the API server's."""
+
+    service, *apis = yaml.safe_load_all(CUSTOM_METRICS)
+
+    def test_its_service_finds_the_door_of_the_leads_pod_alone(self) -> None:
+        (document,) = yaml.safe_load_all((FOLDER / "minicluster.yaml").read_text())
+        selector, [port] = self.service["spec"]["selector"], self.service["spec"]["ports"]
+        assert selector == lead_pod(spec.validate(document))
+        assert port["targetPort"] == DOOR_PORT
+
+    def test_it_is_registered_for_all_that_it_serves(self) -> None:
+        found = {(each["spec"]["group"], each["spec"]["version"]) for each in self.apis}
+        assert found == {(api.group, api.version) for api in CUSTOM}
+        place = {"namespace": "default", "name": self.service["metadata"]["name"], "port": 443}
+        assert [each["spec"]["service"] for each in self.apis] == [place] * len(CUSTOM)
+
+    def test_the_secret_has_what_the_door_reads(self) -> None:
+        """By the name of the Service, for which the certificate is, too."""
+        said = set(re.findall(r"--from-(?:file|literal)=([\w.-]+)", CUSTOM_METRICS))
+        assert said == {
+            files.READERS_CERTIFICATE,
+            files.READERS_KEY,
+            "requestheader-client-ca-file",
+            "requestheader-allowed-names",
+            "apis-host",
+        }
+        assert said <= {files.READERS_CERTIFICATE, files.READERS_KEY, *aggregation.FILES}
+        host = f"{self.service['metadata']['name']}.default.svc"
+        assert (f"apis-host={host}" in CUSTOM_METRICS, f"DNS:{host}" in CUSTOM_METRICS) == (True, True)
 
 
 class TestPrometheus:

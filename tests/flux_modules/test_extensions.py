@@ -36,6 +36,21 @@ def test_from_the_zip_by_its_list(tmp_path: Path) -> None:
     assert shown == "['/healthz', '/metrics', '/v1/queue']\n"
 
 
+def test_what_the_api_server_passes_on_is_answered_from_the_zip(tmp_path: Path) -> None:
+    (tmp_path / packing.ZIP).write_bytes(packing.pack())
+    program = (
+        f"import sys; sys.path.insert(0, {str(tmp_path / packing.ZIP)!r})\n"
+        "from minicluster.flux_modules.door import aggregation, extensions\n"
+        "settings = {'metrics-tls': '/tls', 'namespace': 'default', 'name': 'mc', 'service': 'mc'}\n"
+        "made = list(extensions.load(extensions.Surroundings(settings, None, None), print))\n"
+        "asked = ['GET', '/apis/custom.metrics.k8s.io', {}, '', aggregation.Identity('jane'), False]\n"
+        "answer = extensions.proxied(made)['apis'](aggregation.Proxied(*asked))\n"
+        "print(answer.code, answer.kind)"
+    )
+    shown = subprocess.check_output([sys.executable, "-I", "-S", "-c", program], text=True)
+    assert shown == "200 application/json\n"
+
+
 def test_one_that_fails_is_named_and_the_others_are_served(monkeypatch: pytest.MonkeyPatch) -> None:
     named = ["nowhere.at_all:extension", "io:no_such_function", "metrics_api.lead.routes:extension"]
     monkeypatch.setattr(extensions, "named", lambda: named)

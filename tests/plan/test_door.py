@@ -76,6 +76,16 @@ def test_the_documents_own_certificate_is_where_the_door_looks(make, now):
     assert volume["secret"] == {"secretName": "tls", "defaultMode": 0o400}
 
 
+def test_the_door_knows_whose_metrics_the_api_server_may_ask_for(make, now):
+    text = next(
+        each
+        for each in plan(make(READERS), Observed(), SITE, KEYS, now).objects
+        if each["kind"] == "ConfigMap"
+    )["data"]["broker.toml"]
+    door = tomllib.loads(text)["minicluster"]["modules"]["door"]
+    assert (door["namespace"], door["name"], door["service"]) == ("science", "hpc", "hpc")
+
+
 def test_where_there_is_no_door_it_is_not_needed(make):
     """Such as on a laptop, where nobody has that Secret."""
     (job,) = (each for each in render(make(READERS), Site()) if each["kind"] == "Job")

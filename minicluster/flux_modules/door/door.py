@@ -89,10 +89,11 @@ class Door:
         """Bind; a port that is taken may become free."""
         own = routes(self._board, self._connect, self._notes, self._archive)
         table, audiences = extensions.joined(own, self._extensions)
+        passed = extensions.proxied(self._extensions)
         pause = FIRST_PAUSE
         while not self._ending.is_set():
             try:
-                return Server(self._port, self._credentials, table, self._log, audiences)
+                return Server(self._port, self._credentials, table, self._log, audiences, passed)
             except OSError as error:
                 self._log(f"cannot listen on port {self._port}: {error.strerror}; tried again in {pause:g} s")
                 self._ending.wait(pause)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import Any
 
+    from minicluster.flux_modules.door.aggregation import Passed
     from minicluster.flux_modules.door.link import Link
     from minicluster.flux_modules.door.routes import Routes
 
@@ -32,7 +33,10 @@ class Surroundings(NamedTuple):
 
 
 class Extension(Protocol):
-    """Routes of somebody else's, and what keeps them going."""
+    """Routes of somebody else's, and what keeps them going.
+
+    It may have `proxied` as well: operations for what the API server passes on, by the first word of a path.
+    """
 
     routes: Routes
     audiences: Mapping[str, str]  # of its paths: see Audience
@@ -65,6 +69,11 @@ def joined(own: Routes, found: Iterable[Extension]) -> tuple[Routes, Mapping[str
         table.update(each.routes)
         audiences.update(each.audiences)
     return {**table, **own}, {path: who for path, who in audiences.items() if path not in own}
+
+
+def proxied(found: Iterable[Extension]) -> Mapping[str, Passed]:
+    """Return what extensions answer of what the API server passes on."""
+    return {word: passed for each in found for word, passed in getattr(each, "proxied", {}).items()}
 
 
 def load(surroundings: Surroundings, log: Callable[[str], None]) -> Iterator[Extension]:

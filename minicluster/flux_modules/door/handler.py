@@ -9,14 +9,16 @@ from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlsplit
 
+from minicluster.flux_modules.door.aggregation import Proxied, ProxyContext
 from minicluster.flux_modules.door.answers import Audience, Pieces, Text
-from minicluster.flux_modules.door.errors import BadRequest, BrokerGone, DoorError, Refused
+from minicluster.flux_modules.door.errors import BadRequest, BrokerGone, DoorError, Refused, Unproven
 from minicluster.flux_modules.door.link import Accepted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any, BinaryIO
 
+    from minicluster.flux_modules.door.aggregation import Aggregation, Passed
     from minicluster.flux_modules.door.connections import Connection
     from minicluster.flux_modules.door.link import JSON
     from minicluster.flux_modules.door.routes import Answer
@@ -91,7 +93,12 @@ class Handler(BaseHTTPRequestHandler):
         except BadRequest as error:
             self._reject(error.code)
             return
-        audience = self.server.audiences.get(urlsplit(self.path).path, Audience.DOOR)
+        path = urlsplit(self.path).path
+        passed, believed = self.server.proxied.get(path.strip("/").partition("/")[0]), self._believed()
+        if passed is not None and believed is not None:
+            self._pass_on(passed, believed)
+            return
+        audience = self.server.audiences.get(path, Audience.DOOR)
         whole, metrics = self._shown()
         metrics = metrics or self._is_certified()
         if whole or metrics:
@@ -115,9 +122,44 @@ class Handler(BaseHTTPRequestHandler):
         return bearer and whole, bearer and metrics and bool(keys.metrics_token)
 
     def _is_certified(self) -> bool:
-        """Tell whether the client has shown a certificate, which TLS has held against the authority."""
+        """Tell whether the client has shown a reader's certificate, which TLS has held against the authority.
+
+        That of the front proxy, whom others are believed in, is none.
+        """
+        return self._believed() is None and bool(self._certificate())
+
+    def _certificate(self) -> Mapping[str, Any] | None:
         connection = self._connection.socket
-        return isinstance(connection, ssl.SSLSocket) and bool(connection.getpeercert())
+        return connection.getpeercert() if isinstance(connection, ssl.SSLSocket) else None
+
+    def _believed(self) -> Aggregation | None:
+        """Return what the connection was begun with, if that was by the name for the API server."""
+        connection = self._connection.socket
+        context = connection.context if isinstance(connection, ssl.SSLSocket) else None
+        return context.aggregation if isinstance(context, ProxyContext) else None
+
+    def _pass_on(self, passed: Passed, believed: Aggregation) -> None:
+        """Have a request answered that the API server passes on, if it still is believed to be that."""
+        self.server.credentials.refresh()
+        if believed != self.server.credentials.aggregation:
+            self._reject(401)  # others were believed when the connection began
+            return
+        try:
+            who = believed.proxy.identity(self._certificate(), self.headers.items())
+        except Unproven:
+            self._reject(401)
+            return
+        self._connection.stranger_since = None
+        try:
+            self._body()
+        except BadRequest as error:
+            self._fail(error.code, error)
+            return
+        url, accept = urlsplit(self.path), self.headers.get("Accept", "")
+        query = dict(parse_qsl(url.query))
+        request = Proxied(self.command, url.path, query, accept, who, believed.may_read(who))
+        answer = passed(request)
+        self._write(answer.code, answer.body.encode(), answer.kind)
 
     def _serve(self) -> None:
         try:

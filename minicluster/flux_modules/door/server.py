@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
+    from minicluster.flux_modules.door.aggregation import Passed
     from minicluster.flux_modules.door.files import Credentials
     from minicluster.flux_modules.door.routes import Routes
 
@@ -25,7 +26,8 @@ SILENCE = 20.0
 class Server(socketserver.TCPServer):
     """Listens on every address at `port`; `log` gets a line where something is wrong with the door itself.
 
-    `audiences` names the paths that are for others, too.
+    `audiences` names the paths that are for others, too, `proxied` the first words of those that the API
+    server's front proxy alone may ask for.
     """
 
     allow_reuse_address = True
@@ -38,10 +40,12 @@ class Server(socketserver.TCPServer):
         routes: Routes,
         log: Callable[[str], None],
         audiences: Mapping[str, str] | None = None,
+        proxied: Mapping[str, Passed] | None = None,
     ) -> None:
         self.credentials = credentials
         self.routes = routes
         self.audiences = audiences or {}
+        self.proxied = proxied or {}
         self.log = log
         self.connections = Connections()
         self.address_family, address = _any_address()
