@@ -1,10 +1,12 @@
 """GETs through the API server and the metrics adapter: how long they take, and the adapter's memory.
 
-    python -m benchmarks.metrics_adapter [--miniclusters 1000] [--rate 100] [--seconds 30]
+    python -m benchmarks.metrics_adapter [--miniclusters 1000] [--rate 100] [--seconds 30] [--connections 8]
 
 A real control plane on this machine; the leads are played by another process, behind the same HTTPS that
-doors speak. Requests are sent at their times whether or not the former ones are answered, one MiniCluster
-after the other, so that hardly one finds an answer that somebody else has asked for.
+doors speak. Requests are due at their times whether or not the former ones are answered, one MiniCluster
+after the other, so that hardly one finds an answer that somebody else has asked for. They go over a few
+connections to the API server that are kept, as an autoscaler's; what waits for one of them counts as waiting.
+Each MiniCluster is asked for once before (the first GETs): then the adapter has a connection to each lead.
 """
 
 from __future__ import annotations
@@ -45,6 +47,7 @@ def main() -> None:
     parser.add_argument("--miniclusters", type=int, default=1000)
     parser.add_argument("--rate", type=float, default=100.0, help="GETs a second")
     parser.add_argument("--seconds", type=float, default=30.0)
+    parser.add_argument("--connections", type=int, default=8, help="to the API server")
     given = parser.parse_args()
     with cluster(Options(crds=[crd()])) as plane, tempfile.TemporaryDirectory() as folder:
         print(json.dumps(measure(plane, Path(folder), given)))
@@ -66,18 +69,31 @@ def measure(plane: ControlPlane, folder: Path, given: argparse.Namespace) -> dic
     with adapters.running(plane, leads, folder / "log", free_port()) as adapter:
         paths = [PATH.format(adapters.V2, number) for number in range(given.miniclusters)]
         until(lambda: plane.api.exists(paths[-1]), "the last lead to be known", 120.0)
-        first, _ = asyncio.run(load(plane, paths, given.rate, given.miniclusters / given.rate))
-        began = processor_seconds(adapter.process.pid)
-        times, errors = asyncio.run(load(plane, paths, given.rate, given.seconds))
-        worked = processor_seconds(adapter.process.pid) - began
-        memory = int(Path(f"/proc/{adapter.process.pid}/statm").read_text().split()[1]) * 4096
+        found = asyncio.run(asked(plane, paths, given, adapter.process.pid))
     ours.send("how many?")
-    asked = ours.recv()
+    leads_say = ours.recv()
     player.terminate()
     return {
         "benchmark": "metrics_adapter",
         "miniclusters": given.miniclusters,
         "gets_per_second": given.rate,
+        "connections": given.connections,
+        **found,
+        "lead_connections": leads_say["connections"],
+        "lead_requests": leads_say["requests"],
+    }
+
+
+async def asked(plane: ControlPlane, paths: list[str], given: argparse.Namespace, pid: int) -> dict[str, Any]:
+    """Ask for each MiniCluster once, then at the rate for as long as was said; return what was seen."""
+    connector = aiohttp.TCPConnector(ssl=plane.admin.tls(), limit=given.connections)
+    async with aiohttp.ClientSession(plane.url, connector=connector) as session:
+        idle = megabytes(pid)
+        first, _ = await load(session, paths, given.rate / 2, len(paths))
+        warm, began = megabytes(pid), processor_seconds(pid)
+        times, errors = await load(session, paths, given.rate, int(given.rate * given.seconds))
+        worked = processor_seconds(pid) - began
+    return {
         "gets": len(times),
         "errors": len(errors),
         "kinds_of_errors": sorted(set(errors))[:3],
@@ -86,10 +102,16 @@ def measure(plane: ControlPlane, folder: Path, given: argparse.Namespace) -> dic
         "max_ms": milliseconds(times, 100),
         "p99_ms_of_first_gets": milliseconds(first, 99),
         "adapter_cpu_ms_a_get": round(1000 * worked / len(times), 2),
-        "adapter_mb": round(memory / 1e6),
-        "lead_connections": asked["connections"],
-        "lead_requests": asked["requests"],
+        "adapter_mb_before": idle,
+        "adapter_mb_with_all_leads": warm,
+        "adapter_mb": megabytes(pid),
     }
+
+
+def megabytes(pid: int) -> float:
+    """Return how much memory a process has."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return round(pages * os.sysconf("SC_PAGE_SIZE") / 1e6, 1)
 
 
 def processor_seconds(pid: int) -> float:
@@ -105,26 +127,25 @@ def milliseconds(times: list[float], percent: int) -> float:
 
 
 async def load(
-    plane: ControlPlane, paths: list[str], rate: float, seconds: float
+    session: aiohttp.ClientSession, paths: list[str], rate: float, count: int
 ) -> tuple[list[float], list[str]]:
     """Send GETs at their times; return how long each took, and what was no value."""
-    connector = aiohttp.TCPConnector(ssl=plane.admin.tls(), limit=0)
     times: list[float] = []
     errors: list[str] = []
 
-    async def get(session: aiohttp.ClientSession, path: str, due: float) -> None:
-        async with session.get(plane.url + path) as answer:
+    async def get(path: str, due: float) -> None:
+        async with session.get(path) as answer:
             text = await answer.text()
         times.append(time.monotonic() - due)
         if answer.status != 200 or json.loads(text)["items"][0]["value"] != "7":
             errors.append(f"{answer.status}: {text[:200]}")
 
-    async with aiohttp.ClientSession(connector=connector) as session, asyncio.TaskGroup() as group:
+    async with asyncio.TaskGroup() as group:
         begin = time.monotonic()
-        for number in range(int(rate * seconds)):
+        for number in range(count):
             due = begin + number / rate
             await asyncio.sleep(max(0.0, due - time.monotonic()))
-            group.create_task(get(session, paths[number % len(paths)], due))
+            group.create_task(get(paths[number % len(paths)], due))
     return times, errors
 
 
