@@ -3,8 +3,10 @@
 What is said between an instance and a program is `minicluster.malleable`'s business; here is what follows
 from it: tasks start and end, resources move, the scheduler and the job's eventlog are told. The events are
 `resize-order {order, size}`, then `resource-update {order, size, R_lite, nodelist, nslots}`, or
-`resize-refused` or `resize-expired {order, reason}` at the old size. Resources held for a growth that came to
-nothing are free once every process that was started on them has ended.
+`resize-refused` or `resize-expired {order, reason}` at the old size. How far an order is, guest.exec.eventlog
+tells: `resize-accept {order}` (workers are started) and `resize-join` (all of them have called), or
+`resize-release` (those that leave hold no data any more). Resources held for a growth that came to nothing
+are free once every process that was started on them has ended.
 """
 
 from __future__ import annotations
@@ -82,6 +84,7 @@ class MalleableJobs:
         self._leave = configured(config.get("exec", {}).get("kill-timeout", LEAVE), "[exec] kill-timeout")
         self._happens: dict[type[Event], Callable[[Program, object], None]] = {
             events.Accepted: lambda program, event: self._accepted(program, cast("events.Accepted", event)),
+            events.Joined: lambda program, event: self._joined(program, cast("events.Joined", event)),
             events.Released: lambda program, event: self._released(program, cast("events.Released", event)),
             events.Resized: lambda program, event: self._resized(program, cast("events.Resized", event)),
             events.Refused: lambda program, event: self._refused(program, cast("events.Refused", event)),
@@ -230,6 +233,7 @@ class MalleableJobs:
         if program.job.state != State.RUN:
             self._take(program.session.failed("the job is ending", self._parts.clock()))
             return
+        self._stage(program, "resize-accept", event.order)
         left = dict(enumerate(zip(self._allocations.hosts(program.reserved), program.reserved, strict=True)))
         places = {}
         for task, host in event.workers.items():
@@ -240,8 +244,15 @@ class MalleableJobs:
         hosts = {place.rank: event.workers[task] for task, place in places.items()}
         self._parts.executor.extend(program.job.id, event.order, places, hosts)
 
+    def _stage(self, program: Program, name: str, order: int) -> None:
+        self._manager.exec_event(program.job.id, name, {"order": order})
+
+    def _joined(self, program: Program, event: events.Joined) -> None:
+        self._stage(program, "resize-join", event.order)
+
     def _released(self, program: Program, event: events.Released) -> None:
         """Let workers of a shrink end; who stays too long is ended."""
+        self._stage(program, "resize-release", event.order)
         self._parts.executor.dismiss(program.job.id, self._places(program, event.workers))
         self._parts.loop.call_later(self._leave, lambda: self._end(program, event.workers))
 
