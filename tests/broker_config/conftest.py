@@ -218,7 +218,7 @@ class Pod:
 def wait_for() -> Callable[[Callable[[], object]], None]:
     """Waits for a condition, with a deadline."""
 
-    def wait(condition: Callable[[], object], seconds: float = 20.0) -> None:
+    def wait(condition: Callable[[], object], seconds: float = 60.0) -> None:
         deadline = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < deadline, "it did not happen in time"

@@ -152,7 +152,8 @@ def test_the_interactive_example_takes_work(
     minicluster = CommandLine(nodes.kubeconfig, space)
     assert minicluster("up", file, "--wait").returncode == 0
     submitted = minicluster("submit", name, "-n", 2, "-N", 2, "--", "hostname")
-    assert submitted.returncode == 0, submitted.stderr
+    live = Live(nodes.api, space, name)
+    assert submitted.returncode == 0, f"{submitted.stderr}\n{live.status}\n{live.logs()}"
     job = submitted.stdout.strip()
     attached = minicluster("attach", name, job)
     assert (attached.returncode, sorted(attached.stdout.split())) == (
