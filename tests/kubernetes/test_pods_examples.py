@@ -151,8 +151,9 @@ def test_the_interactive_example_takes_work(
     file, name = written("interactive", tmp_path, engine)
     minicluster = CommandLine(nodes.kubeconfig, space)
     assert minicluster("up", file, "--wait").returncode == 0
-    submitted = minicluster("submit", name, "-n", 2, "-N", 2, "--", "hostname")
     live = Live(nodes.api, space, name)
+    live.joined()  # `up` is content with pods that run where the lead has not reported yet
+    submitted = minicluster("submit", name, "-n", 2, "-N", 2, "--", "hostname")
     assert submitted.returncode == 0, f"{submitted.stderr}\n{live.status}\n{live.logs()}"
     job = submitted.stdout.strip()
     attached = minicluster("attach", name, job)
