@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Allocations:
-    """Implements `scheduler.Orders`."""
+    """Implements `scheduler.Orders` and `resizing.Orders`."""
 
     def __init__(self, manager: JobManager) -> None:
         self._manager = manager

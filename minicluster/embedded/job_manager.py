@@ -66,6 +66,7 @@ class JobManager:
         self.on_inactive: list[Callable[[Job], None]] = []
         self.ready = False  # scheduling begins when the broker says so
         self.allocations = parts.scheduler.orders = Allocations(self)
+        parts.scheduler.resizing.orders = self.allocations
         self._wake: asyncio.TimerHandle | None = None
         self._limits: dict[int, OutputLimit] = {}
         self.dependencies = Dependencies(self._target, self._satisfied, self._impossible)

@@ -124,7 +124,7 @@ class MalleableJobs:
     def leaving(self, job: Job) -> None:
         """The job ends: it is given no more orders."""
         if job.id in self._programs:
-            self._scheduler.heeds(job.id, False)
+            self._scheduler.resizing.heeds(job.id, False)
 
     def ended(self, job: Job) -> None:
         """The job is over."""
@@ -209,7 +209,7 @@ class MalleableJobs:
         self._manager.turns.soon()
 
     def _tell_heeds(self, program: Program) -> None:
-        self._scheduler.heeds(program.job.id, program.heeds)
+        self._scheduler.resizing.heeds(program.job.id, program.heeds)
 
     def _arm(self, program: Program) -> None:
         """Look at the order under way when its time is over."""
@@ -297,8 +297,8 @@ class MalleableJobs:
         program.rests = True
         self._manager.call_at(self._parts.clock() + PAUSE, lambda: self._rested(program))
         if job.id in self._programs:
-            now = self._parts.clock()
-            self._scheduler.refused(job.id, elastic.holding(unused), now, heeds=program.heeds)
+            now, size = self._parts.clock(), program.session.size
+            self._scheduler.resizing.refused(job.id, size, elastic.holding(unused), now)
             self._manager.append(job, name, {"order": program.order, "reason": reason})
 
     def _rested(self, program: Program) -> None:

@@ -6,10 +6,9 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from minicluster.embedded import elastic
 from minicluster.embedded.errors import SchedulerError
 from minicluster.embedded.log import ERR
-from minicluster.embedded.starters import Resize, Starters
+from minicluster.embedded.resizing import Resizing, record
 from queue_policies.decision import decide, stuck
 from queue_policies.errors import PolicyDefect, PolicyError
 from queue_policies.learning import Learner
@@ -21,7 +20,6 @@ from queue_policies.records import (
     Happened,
     QueuedJob,
     Reserve,
-    RunningJob,
     Shrink,
     Start,
     State,
@@ -32,7 +30,7 @@ from queue_policies.running import RunningJobs
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from minicluster.embedded.elastic import Place
+    from minicluster.embedded.elastic import Place, Sizes
     from minicluster.embedded.job import Job
     from minicluster.embedded.jobspec import Resources
     from minicluster.embedded.pool import Pool
@@ -64,12 +62,6 @@ class Orders(Protocol):
     def reserve(self, job: int, at: float) -> None:
         """Tell when a waiting job is expected to start."""
 
-    def grow(self, job: int, more: Holding) -> None:
-        """Order a running job to grow into these resources, which are held for it."""
-
-    def shrink(self, job: int, workers: int) -> None:
-        """Order a running job to give up so many workers."""
-
 
 class Recorder(Protocol):
     """Keeps a record of decisions."""
@@ -96,8 +88,10 @@ class Scheduler:
         self._changes: list[Change] = []
         self._log = log
         self._infeasible: dict[Any, str | None] = {}
-        self._resizes: dict[int, Resize] = {}
-        self._starters = Starters(pool, self._resizes)
+        self._ready: list[tuple[QueuedJob, Resources, Holding]] = []  # others have shrunk for these
+        self.resizing = Resizing(
+            pool, self.queue, self.running, self._changes.append, lambda *ready: self._ready.append(ready)
+        )
         self._malleable = 0  # malleable jobs that run
         self._learner = Learner()
         self._names: dict[int, str] = {}  # of elastic jobs: what the learner knows them by
@@ -107,7 +101,7 @@ class Scheduler:
     @property
     def idle(self) -> bool:
         """Whether no job waits to be started."""
-        return not self.queue and not self._starters
+        return not self.queue and not self.resizing.waiting
 
     def infeasible(self, job: Job) -> str | None:
         """Why the job can never run here, or None."""
@@ -127,7 +121,7 @@ class Scheduler:
 
     def _elastic(self, queued: QueuedJob, job: Job) -> QueuedJob:
         """With the sizes, which in units of the cluster go up to all of it."""
-        sizes = cast("elastic.Sizes", job.elastic)
+        sizes = cast("Sizes", job.elastic)
         request = self.pool.counted(job.resources)
         unit = request.size // request.workers
         most = min(sizes.most, max(self.pool.total // unit, sizes.least))
@@ -141,30 +135,26 @@ class Scheduler:
 
     def dequeue(self, job: int) -> None:
         """The job must not start any more."""
-        if job in self._starters:
-            self._starters.cancel(job)
-            self.running.pop(job)
-        elif job in self.queue:
+        if job in self.queue:
             self.queue.remove(job)
-        else:
+        elif not self.resizing.cancel(job):
             return
         self._names.pop(job, None)
         self.changed(Happened.LEFT, job)
 
     def free(self, job: int, now: float) -> None:
         """The job's resources are free again."""
-        record = self.running.pop(job)
-        if record is None:
+        ended = self.running.pop(job)
+        if ended is None:
             return
         holding = self.pool.holding(job)
         self.pool.release(job)
-        if record.elastic is not None:
+        if ended.elastic is not None:
             self._names.pop(job, None)
             self._reports.pop(job, None)
-            self._malleable -= record.elastic.malleable
-            resize = self._resizes.pop(job, None)
-            if resize is not None:
-                self._give(job, resize, elastic.places(holding, cast("Resources", record.request)), now)
+            self._malleable -= ended.elastic.malleable
+            self.resizing.ended(job, cast("Resources", ended.request), holding)
+            self._begin_ready(now)
         self.changed(Happened.ENDED, job)
 
     def changed(self, what: Happened, job: int | None = None) -> None:
@@ -178,62 +168,33 @@ class Scheduler:
 
     # -- what becomes of elastic jobs ------------------------------------------------------------------
 
-    def heeds(self, job: int, heeds: bool) -> None:
-        """The job began or ceased to heed orders."""
-        if job in self.running and self.running[job].heeds != heeds:
-            self.running[job] = replace(self.running[job], heeds=heeds)
-            self.changed(Happened.REGISTERED, job)
-
     def progressed(self, job: int, share: float, now: float) -> None:
         """The job told which share of its work is done."""
-        record = self.running[job]
+        running = self.running[job]
         if job in self._reports:
             before, then = self._reports[job]
-            self._learner.observe(self._names[job], record.size, share - before, now - then)
-        if record.heeds:  # amid an order it computes at two sizes
+            self._learner.observe(self._names[job], running.size, share - before, now - then)
+        if running.heeds:  # amid an order it computes at two sizes
             self._reports[job] = (share, now)
-        self.running[job] = replace(record, remaining=1 - share, measured=now)
+        self.resizing.progressed(job, share, now)
 
     def resized(self, job: int, workers: int, lost: Sequence[Place], now: float, *, heeds: bool) -> None:
         """An order is done: the job has so many workers, and gave up these places."""
-        record = self.running[job]
-        request = cast("Resources", record.request).with_workers(workers)
-        self.pool.reduce(job, elastic.holding(lost))
         self._reports.pop(job, None)
-        left = None if record.remaining is None else record.left(now)
-        self.running[job] = replace(
-            record, request=request, acted=now, heeds=heeds, remaining=left, measured=now
-        )
-        self._give(job, self._resizes.pop(job), lost, now)
-        self.changed(Happened.RESIZED, job)
+        self.resizing.resized(job, workers, lost, now, heeds=heeds)
+        self._begin_ready(now)
 
-    def refused(self, job: int, unused: Holding, now: float, *, heeds: bool) -> None:
-        """An order came to nothing; `unused` was held for the job, which keeps its size."""
-        self.pool.reduce(job, unused)
-        self.running[job] = replace(self.running[job], acted=now, heeds=heeds)
-        for queued in self._starters.refused(self._resizes.pop(job)):
-            self._requeue(queued)
-        self.changed(Happened.REFUSED, job)
-
-    def _give(self, donor: int, resize: Resize, places: Sequence[Place], now: float) -> None:
-        """Start those who have all now."""
-        for starter in self._starters.given(donor, resize, places):
-            got = self._starters.place(starter)
-            if got is None:
-                self._requeue(starter.queued)
-                self.changed(Happened.REFUSED, donor)
-            else:
-                self._begin(starter.queued, *got, now)
-
-    def _requeue(self, queued: QueuedJob) -> None:
-        self.running.pop(queued.id)
-        self.queue.add(queued)
+    def _begin_ready(self, now: float) -> None:
+        ready, self._ready = self._ready, []
+        for queued, request, holding in ready:
+            self._begin(queued, request, holding, now)
 
     # -- decisions -------------------------------------------------------------------------------------
 
     def decide(self, now: float) -> None:
         """Ask the policy and have its actions carried out."""
-        changes, self._changes = tuple(self._changes), []
+        changes = tuple(self._changes)
+        self._changes.clear()
         if not changes or not (self.queue or self._malleable):
             return
         if self._said:  # it did not take in what it was told the last time
@@ -265,9 +226,9 @@ class Scheduler:
         if isinstance(action, Start):
             self._start(action, now)
         elif isinstance(action, Grow):
-            self._grow(action)
+            self.resizing.grow(action)
         elif isinstance(action, Shrink):
-            self._shrink(action)
+            self.resizing.shrink(action)
         elif isinstance(action, Reserve):
             if action.job in self.queue:
                 self.orders.reserve(action.job, action.at)
@@ -279,11 +240,7 @@ class Scheduler:
         request = cast("Resources", queued.request)
         if action.size is not None and action.size != request.size:
             request = request.sized(action.size)
-        donors = [donor for donor in action.after if donor in self._resizes]
-        if donors:
-            self.queue.remove(action.job)
-            self._starters.add(queued, request, donors)
-            self.running[action.job] = _running(queued, request, now)
+        if self.resizing.wait_for(queued, request, action.after, now):
             return
         holding = self.pool.alloc(action.job, request)
         if holding is None:
@@ -294,44 +251,6 @@ class Scheduler:
         self._begin(queued, request, holding, now)
 
     def _begin(self, queued: QueuedJob, request: Resources, holding: Holding, now: float) -> None:
-        self.running[queued.id] = _running(queued, request, now)
+        self.running[queued.id] = record(queued, request, now)
         self._malleable += queued.elastic is not None and queued.elastic.malleable
         self.orders.start(queued.id, request, holding)
-
-    def _grow(self, action: Grow) -> None:
-        """Order what can be had of it: free units may be where the job cannot use them."""
-        record = self.running[action.job]
-        request = cast("Resources", record.request)
-        for workers in range(request.sized(action.size).workers - request.workers, 0, -1):
-            more = self.pool.extend(action.job, request.with_workers(workers))
-            if more is not None:
-                self.running[action.job] = replace(record, heeds=False)
-                self._resizes[action.job] = Resize()
-                self.orders.grow(action.job, more)
-                return
-
-    def _shrink(self, action: Shrink) -> None:
-        record = self.running[action.job]
-        request = cast("Resources", record.request)
-        smaller = request.sized(action.size)
-        self.running[action.job] = replace(record, heeds=False)
-        self._resizes[action.job] = Resize(request.size - smaller.size)
-        self.orders.shrink(action.job, request.workers - smaller.workers)
-
-
-def _running(queued: QueuedJob, request: Resources, now: float) -> RunningJob:
-    return RunningJob(
-        queued.id,
-        request,
-        now,
-        now + queued.limit,
-        queued.elastic,
-        queued.priority,
-        queued.submitted,
-        queued.user,
-        now,
-        False,
-        None if queued.elastic is None else 1.0,
-        now,
-        queued.estimate,
-    )

@@ -70,6 +70,7 @@ _SCHEDULER_FILES = (
     "minicluster/embedded/jobid.py",
     "minicluster/embedded/jobspec.py",
     "minicluster/embedded/pool.py",
+    "minicluster/embedded/resizing.py",
     "minicluster/embedded/resource_set.py",
     "minicluster/embedded/starters.py",
     "minicluster/flux_modules/__init__.py",

@@ -10,9 +10,9 @@ from minicluster.embedded import elastic
 from minicluster.embedded.jobid import f58
 from minicluster.embedded.jobspec import Resources, parse
 from minicluster.embedded.pool import Pool
+from minicluster.embedded.resizing import Resizing, record
 from minicluster.embedded.resource_set import holding_of
 from minicluster.flux_modules.scheduler.errors import NoRoom
-from minicluster.flux_modules.scheduler.resizing import Resizing, record
 from queue_policies.decision import decide
 from queue_policies.errors import PolicyDefect
 from queue_policies.queue import IndexedQueue

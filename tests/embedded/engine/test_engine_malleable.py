@@ -552,7 +552,7 @@ class Chaos:
         for _ in range(100):
             self.finish(1.0)
             self.follow()
-        assert (self.scheduler.idle, self.cluster.free, self.scheduler._resizes) == (True, 4, {})
+        assert (self.scheduler.idle, self.cluster.free, len(self.scheduler.running)) == (True, 4, 0)
         assert not self.bench.engine._manager.active
         assert not any("policy" in line for line in self.bench.logged)
 

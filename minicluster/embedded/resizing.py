@@ -1,6 +1,7 @@
 """Malleable jobs as the scheduler has them: what is held for an order, and what one comes to.
 
-A job holds what its base job and its companions have, and what is kept for companions on their way.
+A job holds what its workers have, and what is kept for workers on their way: in this instance, and in our
+scheduler of real Flux, where the workers beyond the least size are companions, jobs of their own.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ class Orders(Protocol):
 class Resizing:
     """Orders under way, and jobs that start once others have shrunk."""
 
+    orders: Orders
+
     def __init__(
         self,
         pool: Pool,
@@ -45,7 +48,6 @@ class Resizing:
         changed: Callable[[Change], None],
         begin: Callable[[QueuedJob, Resources, Holding], None],
     ) -> None:
-        self.orders: Orders | None = None
         self._pool = pool
         self._queue = queue
         self._running = running
@@ -53,6 +55,11 @@ class Resizing:
         self._begin = begin
         self._resizes: dict[int, Resize] = {}
         self._starters = Starters(pool, self._resizes)
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a job waits for others to shrink."""
+        return bool(self._starters)
 
     def follow(self, pool: Pool) -> None:
         """The pool was made anew."""
@@ -69,18 +76,17 @@ class Resizing:
                 return
 
     def shrink(self, action: Shrink) -> None:
-        """Order it; what rounds to the present size is none."""
+        """Order it."""
         record = self._running[action.job]
         request = cast("Resources", record.request)
         smaller = request.sized(action.size)
-        if smaller.workers < request.workers:
-            orders = self._ordered(record, Resize(request.size - smaller.size))
-            orders.shrink(action.job, request.workers - smaller.workers)
+        orders = self._ordered(record, Resize(request.size - smaller.size))
+        orders.shrink(action.job, request.workers - smaller.workers)
 
     def _ordered(self, record: RunningJob, resize: Resize) -> Orders:
         self._running[record.id] = replace(record, heeds=False)
         self._resizes[record.id] = resize
-        return cast("Orders", self.orders)
+        return self.orders
 
     def wait_for(self, queued: QueuedJob, request: Resources, after: Iterable[int], now: float) -> bool:
         """Start the job when these have shrunk; False where none of them is amid an order."""
@@ -117,6 +123,7 @@ class Resizing:
     def resized(self, job: int, workers: int, lost: Sequence[Place], now: float, *, heeds: bool) -> None:
         """An order is done: the job has so many workers, and gave up these places."""
         self._reduce(job, elastic.holding(lost))
+        self._measure(job, now)
         self._running[job] = replace(self._sized(job, workers), acted=now, heeds=heeds)
         self._give(job, self._resizes.pop(job), lost)
         self._changed(Change(Happened.RESIZED, job))
@@ -134,6 +141,12 @@ class Resizing:
         resize = self._resizes.pop(job, None)
         if resize is not None:
             self._give(job, resize, elastic.places(freed, request))
+
+    def _measure(self, job: int, now: float) -> None:
+        """Bring what is left of its work to now: from now on it takes another time."""
+        running = self._running[job]
+        if running.estimate is not None:
+            self._running[job] = replace(running, remaining=running.left(now), measured=now)
 
     def _sized(self, job: int, workers: int) -> RunningJob:
         running = self._running[job]
@@ -161,8 +174,7 @@ class Resizing:
 
 
 def record(queued: QueuedJob, request: Resources, now: float) -> RunningJob:
-    """The job as it runs from now on; one that is malleable heeds orders when its program has registered."""
-    malleable = queued.elastic is not None and queued.elastic.malleable
+    """The job as it runs from now on; it heeds orders when its program has registered."""
     return RunningJob(
         queued.id,
         request,
@@ -173,5 +185,8 @@ def record(queued: QueuedJob, request: Resources, now: float) -> RunningJob:
         queued.submitted,
         queued.user,
         now,
-        not malleable,
+        False,
+        None if queued.estimate is None else 1.0,
+        now,
+        queued.estimate,
     )
