@@ -80,13 +80,17 @@ class Bag:
 
 @dataclass
 class Lead(Hooks):
-    """The first task. `hungry` have nothing to do; `asked` is by whom a bag was asked, and for whom."""
+    """The first task. `hungry` have nothing to do; `asked` is who was asked for boards, and for whom.
+
+    `leaving` were told to go and are no `workers` any more: boards sent to them would be lost.
+    """
 
     team: Team
     bag: Bag
     pause: float = 0.0
     hold: Path | None = None
     workers: set[int] = field(default_factory=set)
+    leaving: set[int] = field(default_factory=set)
     hungry: set[int] = field(default_factory=set)
     asked: dict[int, int] = field(default_factory=dict)
     poor: set[int] = field(default_factory=set)
@@ -145,9 +149,12 @@ class Lead(Hooks):
 
     def _collect(self, leaving: Sequence[int]) -> None:
         """Have these tasks leave, and wait until all that they had is here."""
+        for group in (self.workers, self.hungry, self.poor):
+            group.difference_update(leaving)
+        self.leaving.update(leaving)
         for task in leaving:
             self.team.send(task, "leave")
-        while self.workers & set(leaving):
+        while self.leaving:
             self._hear(60)
         self.team.dismiss(*leaving)
 
@@ -159,18 +166,16 @@ class Lead(Hooks):
 
     def _take(self, frame: Frame) -> None:
         task = frame.sender
-        if frame.kind == GONE and task in self.workers:
+        if frame.kind == GONE and task in self.workers | self.leaving:
             raise TeamError(f"task {task} is gone, and its boards with it")
         if "done" in frame.fields:
             self.shares[task] = frame.fields["done"]
-        if frame.kind == "idle":
+        if frame.kind == "idle" and task in self.workers:
             self.hungry.add(task)
         elif frame.kind == "boards":
             self._pass_on(self.asked.pop(task), task, frame.fields["boards"])
         elif frame.kind == "left":
-            self.workers.discard(task)
-            self.hungry.discard(task)
-            self.poor.discard(task)
+            self.leaving.discard(task)
             self.bag.merge(frame.fields["boards"], frame.fields["solutions"], frame.fields["seen"])
 
     def _pass_on(self, to: int, giver: int, boards: list[Board]) -> None:
@@ -181,7 +186,7 @@ class Lead(Hooks):
         elif to in self.workers:
             self.team.send(to, "work", boards=boards)
         else:
-            self.bag.merge(boards)  # it was asked for this task, or for one that left meanwhile
+            self.bag.merge(boards)  # asked for this task, or for one that leaves or has left
 
     def _share(self) -> None:
         """Have those who are hungry given half of somebody's bag."""

@@ -160,9 +160,13 @@ class Team:
 
     def _watch(self, connection: socket.socket, to: int) -> None:
         said = False
-        with contextlib.suppress(OSError, TeamError), connection:
+        with contextlib.suppress(OSError, TeamError):
             said = frames.receive(connection, _HELLO_LIMIT).kind == _BYE
-        if not said and self._out.get(to) is connection:
+        with self._sending, connection:
+            is_known = self._out.get(to) is connection
+            if is_known:
+                del self._out[to]
+        if is_known and not said:
             self._inbox.put(Frame(to, GONE))
 
     # Incoming: a thread for the listener, and one for each task that sends.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicluster.malleable import Team, events
+from minicluster.malleable import Shrink, Team, events
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -156,6 +157,29 @@ def test_queens_are_counted_once_wherever_their_bags_go(
     assert lead.sizes == [1, 2, 5, 2, 4]
     assert (bag.solutions, bag.seen) == (92, 2057)
     assert bag.done + sum(lead.shares.values()) == pytest.approx(1)
+
+
+def test_a_task_that_leaves_is_given_no_boards() -> None:
+    """They were asked for on its behalf just before: they would be lost with it."""
+    first, giver, leaver = teams = [Team(number, "key") for number in range(3)]
+    for team in teams:
+        team.admit({other.number: other.address for other in teams})
+    lead = queens.Lead(first, queens.Bag(8), workers={1, 2}, asked={1: 2}, sizes=[3])
+    shrinking = threading.Thread(target=lead.before_shrink, args=(Shrink(order=1, count=1, size=2),))
+    shrinking.start()
+    told = leaver.receive(PATIENCE)
+    assert told is not None
+    assert told.kind == "leave"
+    giver.send(0, "boards", boards=[(1, 2, 3, 0.5)], done=0.25)
+    while lead.asked:
+        time.sleep(0.01)
+    leaver.send(0, "left", boards=[(4, 5, 6, 0.25)], solutions=7, seen=8, done=0.0)
+    shrinking.join(PATIENCE)
+    assert (lead.workers, lead.leaving, lead.sizes) == ({1}, set(), [3, 2])
+    assert (lead.bag.boards, lead.bag.solutions) == ([(1, 2, 3, 0.5), (4, 5, 6, 0.25)], 7)
+    assert leaver.receive(0) is None
+    for team in teams:
+        team.close()
 
 
 @pytest.mark.parametrize("count", range(1, 9))

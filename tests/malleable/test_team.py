@@ -6,6 +6,7 @@ import contextlib
 import socket
 import struct
 import threading
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -139,6 +140,16 @@ def test_a_task_that_says_farewell_is_not(team: Callable[..., Team]) -> None:
     three.send(2, "later")
     assert {getattr(two.receive(PATIENCE), "kind", None) for _ in range(2)} == {"hello", "later"}
     assert two.receive(0) is None
+
+
+def test_a_task_that_has_left_cannot_be_reached(team: Callable[..., Team]) -> None:
+    one, two = team(1), team(2)
+    one.send(2, "hello")
+    two.close()
+    while one._out:  # its farewell has not come yet
+        time.sleep(0.01)
+    with pytest.raises(TeamError, match=f"task 2 at {two.address} cannot be reached: .* Connection refused"):
+        one.send(2, "hello")
 
 
 def test_a_stranger_is_not_heard(team: Callable[..., Team]) -> None:
