@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from minicluster.kubernetes.errors import DoorError
+from minicluster.kubernetes.errors import ClosedDoorError, DoorError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
@@ -272,7 +272,8 @@ async def connected(address: Address, context: ssl.SSLContext) -> AsyncIterator[
     except TimeoutError:
         raise DoorError(f"{place} does not answer: no connection within {CONNECT_SECONDS:g} s") from None
     except OSError as error:
-        raise DoorError(f"{place} does not answer: {_words(error)}") from error
+        kind = ClosedDoorError if isinstance(error, ConnectionRefusedError) else DoorError
+        raise kind(f"{place} does not answer: {_words(error)}") from error
     try:
         connection = DoorConnection(address, context, reader, writer)
         try:

@@ -24,7 +24,7 @@ from minicluster.kubernetes.door_connection import (
     Address,
     connected,
 )
-from minicluster.kubernetes.errors import DoorError
+from minicluster.kubernetes.errors import ClosedDoorError, DoorError
 from minicluster.kubernetes.last_words import shown
 from minicluster.plan import door_name
 from minicluster.plan.shrinking import RESTART_SECONDS
@@ -47,6 +47,8 @@ LASTING = 5.0
 """Seconds of a stream after which the next one is tried for as eagerly as the first."""
 GRACE = 3.0
 """Seconds that a door may be silent for before that is told: it starts, or starts again."""
+STARTING_GRACE = 15.0
+"""The same for a door that was never open, where nobody listens yet: on a busy node a start is slow."""
 AT_A_TIME = 64
 """How many doors are knocked at at a time, and as many again with an order."""
 SLOW_AT_A_TIME = 16
@@ -141,9 +143,9 @@ class Doors:
     async def _listen(self, name: Name, lead: Lead) -> None:
         """Listen for ever; where that fails try again, later each time."""
         since, pause, before = now(), FIRST_PAUSE, ""
-        silent_since = since
+        silent_since, was_open = since, False
         while True:
-            begin, lines = now(), 0
+            begin, lines, grace = now(), 0, GRACE
             try:
                 async for report in self._reports(name, lead):
                     lines += 1
@@ -152,14 +154,15 @@ class Doors:
                 trouble = f"the lead's door at {self._address(lead)} has ended its report"
             except DoorError as error:
                 trouble = str(error)
+                grace = STARTING_GRACE if isinstance(error, ClosedDoorError) and not was_open else GRACE
             except Exception:  # noqa: BLE001  # one lead must not stop the others
                 trouble = "a defect of the operator: its log says more"
                 self._log(name).exception("a defect of the operator: its lead cannot be listened to")
-            silent_since = now() if lines else silent_since
+            silent_since, was_open = (now(), True) if lines else (silent_since, was_open)
             told = self._cache.heard.get(name)
             # What is told once is told otherwise only where that lasts: a dying host says this and that.
             is_silent = told is not None and told.report is None
-            if now() - silent_since >= GRACE and (trouble == before or not is_silent):
+            if now() - silent_since >= grace and (trouble == before or not is_silent):
                 self._hear(name, Heard(None, trouble))
             before = trouble
             pause = FIRST_PAUSE if lines and now() - begin >= LASTING else pause

@@ -59,6 +59,10 @@ class DoorError(KubernetesError):
     """A lead broker's door does not answer, or not as it should; the message is for people."""
 
 
+class ClosedDoorError(DoorError):
+    """The lead's host is there, and nobody listens at its door: a broker that starts, or has ended."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cause:
     """One thing wrong with a request: the field (`spec.size`), and what about it."""

@@ -174,10 +174,24 @@ def _pods_running(situation: Situation) -> Finding:
     if lost:
         return lost
     if running >= situation.size:
-        return Finding("True", Reason.PODS_RUNNING, message)
+        return _unheard(situation, message)
     if stuck:
         return Finding("False", Reason.PODS_STUCK, f"{message}{stuck}")
     return Finding("False", Reason.PODS_STARTING, message)
+
+
+def _unheard(situation: Situation, message: str) -> Finding:
+    """Say whether it counts as running that all pods run: only where no more is to be learned.
+
+    A lead that starts will report in a moment, and takes no work before. One that has not been heard for long
+    may run all the same: its door cannot be reached, or its image has none.
+    """
+    told = situation.previous(ConditionType.RUNNING, "True")
+    if situation.silence or (told is not None and told.reason == Reason.PODS_RUNNING):
+        return Finding("True", Reason.PODS_RUNNING, message)
+    if told is not None:
+        return Finding("True", told.reason, told.message)
+    return Finding("False", Reason.JOINING, f"{message}; the lead broker has not reported yet")
 
 
 def _no_pods(situation: Situation) -> Finding | None:

@@ -152,7 +152,6 @@ def test_the_interactive_example_takes_work(
     minicluster = CommandLine(nodes.kubeconfig, space)
     assert minicluster("up", file, "--wait").returncode == 0
     live = Live(nodes.api, space, name)
-    live.joined()  # `up` is content with pods that run where the lead has not reported yet
     submitted = minicluster("submit", name, "-n", 2, "-N", 2, "--", "hostname")
     assert submitted.returncode == 0, f"{submitted.stderr}\n{live.status}\n{live.logs()}"
     job = submitted.stdout.strip()

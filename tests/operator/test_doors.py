@@ -152,6 +152,7 @@ class TestTrouble:
     @pytest.fixture(autouse=True)
     def impatient(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(doors, "GRACE", 0.0)
+        monkeypatch.setattr(doors, "STARTING_GRACE", 0.0)
 
     @pytest.mark.parametrize(
         ("sent", "expected"),
@@ -238,6 +239,24 @@ class TestTrouble:
             here.doors._port = 1
             expected = "the lead's door at 127.0.0.1:1 does not answer: connection refused"
             assert (await self.silence(here)).replace("PORT", "1") == expected
+
+    @in_loop
+    async def test_a_broker_that_starts_is_no_trouble_yet(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """Nobody listens there before; once it was open, a closed door is told of."""
+        monkeypatch.setattr(doors, "STARTING_GRACE", 3600.0)
+        caplog.set_level("DEBUG")
+        async with listening(tmp_path, sending(OK + line(REPORT))) as (here, door):
+            here.doors._port = 1
+            here.pod()
+            await until(lambda: caplog.text.count("connection refused; tried again") >= 3)
+            assert here.heard is None
+            here.doors._port = door.port
+            await until(lambda: here.heard and here.heard.report)
+            here.doors._port = 1
+            expected = "the lead's door at 127.0.0.1:1 does not answer: connection refused"
+            await until(lambda: here.heard == Heard(None, expected))
 
     @in_loop
     async def test_no_handshake(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -133,8 +133,14 @@ def condition(decided: Any, type_: str) -> dict[str, Any]:
         pytest.param(
             "Running",
             Observed(job=RUNNING, pods=pods()),
-            ("True", "PodsRunning", "4 of 4 pods run"),
+            ("False", "Joining", "4 of 4 pods run; the lead broker has not reported yet"),
             id="pods run, no report",
+        ),
+        pytest.param(
+            "Running",
+            Observed(job=RUNNING, pods=pods(), silence="the lead's door does not answer"),
+            ("True", "PodsRunning", "4 of 4 pods run"),
+            id="pods run, the lead is not heard",
         ),
         pytest.param(
             "Running",
@@ -359,7 +365,12 @@ def test_resizing_ends_with_the_pods(make, keys, now, active, expected):
     [
         pytest.param(Observed(), Phase.PENDING, id="no job"),
         pytest.param(Observed(job=RUNNING, pods=pods(phase="Pending")), Phase.STARTING, id="scheduled"),
-        pytest.param(Observed(job=RUNNING, pods=pods()), Phase.RUNNING, id="running"),
+        pytest.param(Observed(job=RUNNING, pods=pods()), Phase.STARTING, id="all pods run"),
+        pytest.param(
+            Observed(job=RUNNING, pods=pods(), brokers=BrokerReport("0-3", running=True)),
+            Phase.RUNNING,
+            id="running",
+        ),
         pytest.param(Observed(job=JobReport(2, 2), pods=pods()), Phase.RESIZING, id="resizing"),
         pytest.param(Observed(job=JobReport(4, suspended=True)), Phase.SUSPENDED, id="suspended"),
         pytest.param(Observed(job=ended("Complete")), Phase.SUCCEEDED, id="succeeded"),

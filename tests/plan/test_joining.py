@@ -154,6 +154,13 @@ class TestWithoutNews:
         after = decide(make, keys, now, observed(None, *pods(4)), status=before)
         assert (after.status, after.events) == (before, ())
 
+    def test_a_door_that_is_never_heard_is_not_waited_for_again(self, make, keys, now):
+        silence = "the lead's door does not answer"
+        before = decide(make, keys, now, observed(None, *pods(4), silence=silence)).status
+        after = decide(make, keys, now, observed(None, *pods(4)), status=before)
+        told = condition(after, "Running")
+        assert (told["status"], told["reason"], told["message"]) == ("True", "PodsRunning", "4 of 4 pods run")
+
     def test_it_is_no_verdict_on_another_size(self, make, keys, now):
         """Else brokers that were never there would be told as lost."""
         report = BrokerReport("0-1", running=True)
