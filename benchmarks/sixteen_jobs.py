@@ -286,7 +286,7 @@ def compared(real: Outcome, predicted: Outcome) -> dict[str, object]:
 def main() -> None:
     """Run and simulate each variant."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    parser.add_argument("--scale", type=float, default=0.009, help="seconds here for one of the paper's")
+    parser.add_argument("--scale", type=float, default=0.03, help="seconds here for one of the paper's")
     parser.add_argument("--gap", type=float, default=180.0, help="seconds of the paper's between submissions")
     parser.add_argument(
         "--rescale-gap", type=float, default=180.0, help="likewise, between two actions on a job"
