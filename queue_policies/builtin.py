@@ -13,6 +13,7 @@ from queue_policies.malleable import Malleable
 from queue_policies.min_agreement import MinAgreement
 from queue_policies.moldable import Moldable
 from queue_policies.plugins import hookimpl
+from queue_policies.preemptive import Preemptive
 from queue_policies.priority_elastic import PriorityElastic
 from queue_policies.rigid_max import RigidMax
 from queue_policies.rigid_min import RigidMin
@@ -30,6 +31,7 @@ def minicluster_policies() -> list[type[Policy]]:
         Backfill,
         Easy,
         Conservative,
+        Preemptive,
         RigidMin,
         RigidMax,
         Moldable,

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from queue_policies.errors import PolicyDefect
-from queue_policies.records import Action, Grow, Reserve, Shrink, Start, State, WakeAt
+from queue_policies.records import Action, Grow, Preempt, Reserve, Shrink, Start, State, WakeAt
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,6 +60,7 @@ class _Checker:
         self._free = state.cluster.free
         self._started: set[int] = set()
         self._resized: dict[int, int] = {}  # jobs by how much smaller they get
+        self._preempted: set[int] = set()
 
     def first_wrong(self, actions: Sequence[Action]) -> str | None:
         for action in actions:
@@ -72,6 +73,10 @@ class _Checker:
         match action:
             case Grow() | Shrink():
                 return self._resize(action)
+            case Preempt(job):
+                wrong = self._unpreemptible(job)
+                self._preempted.add(job)
+                return wrong and f"preempts job {job}, {wrong}"
             case Reserve(job, at):
                 return None if at == at else f"reserves {at} for job {job}, which is no time"  # noqa: PLR0124
             case WakeAt(time):
@@ -109,11 +114,24 @@ class _Checker:
         wrong = _unheard(job) or self._out_of_range(job, action)
         if action.job in self._resized:
             wrong = " after it resized it in the same answer"
+        if action.job in self._preempted:
+            wrong = " after it preempted it in the same answer"
         if wrong:
             return f"{verb} job {action.job} from {job.size} to {action.size} units{wrong}"
         self._free += returned
         self._resized[action.job] = returned
         return None
+
+    def _unpreemptible(self, job: int) -> str | None:
+        if not self._state.preemption:
+            return "but jobs cannot be preempted here"
+        if job not in self._state.running:
+            return "which does not run"
+        if job in self._preempted:
+            return "which it preempts already"
+        if job in self._resized:
+            return "which it resizes in the same answer"
+        return None if self._state.running[job].preemptible else "which stops, or is amid an order"
 
     def _out_of_range(self, job: RunningJob, action: Grow | Shrink) -> str | None:
         least, most = (job.elastic.min, job.elastic.max) if job.elastic else (job.size, job.size)

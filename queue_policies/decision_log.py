@@ -20,6 +20,7 @@ from queue_policies.records import (
     Elastic,
     Grow,
     Happened,
+    Preempt,
     QueuedJob,
     Reserve,
     RunningJob,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from queue_policies.records import RunTime, Sketch
 
 JSON = dict[str, Any]
-_ACTIONS = {each.__name__: each for each in (Start, Grow, Shrink, Reserve, WakeAt)}
+_ACTIONS = {each.__name__: each for each in (Start, Grow, Shrink, Preempt, Reserve, WakeAt)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,7 @@ def encode(policy: str, state: State, now: float, actions: Sequence[Action]) -> 
         "now": now,
         "total": state.cluster.total,
         "free": state.cluster.free,
+        "preemption": state.preemption,
         "changes": [[change.what.name, change.job] for change in state.changes],
         "queue": [_queued(job) for job in state.queue],
         "running": [_running(job) | {"held": _held(job.id, sketch)} for job in state.running.by_order()],
@@ -99,6 +101,7 @@ def decode(line: str) -> Decision:
         running,
         cluster,
         [Change(Happened[what], job) for what, job in record["changes"]],
+        record["preemption"],
     )
     return Decision(record["policy"], state, record["now"], [_action(each) for each in record["actions"]])
 
@@ -156,6 +159,7 @@ def _running(job: RunningJob) -> JSON:
         "remaining": job.remaining,
         "measured": job.measured,
         "estimate": _times(job.estimate, job.elastic),
+        "stopping": job.stopping,
     }
 
 

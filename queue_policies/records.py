@@ -77,7 +77,8 @@ class RunningJob:
     `end` is when its time limit ends it, infinite without one. `acted` is when the last action on it (its
     start or a resize, with what that cost) ended or will end. It heeds orders when its program registered
     and is neither deregistered nor amid an order. Of its work the share `remaining` was left at the time
-    `measured` (from when on it computes, where that is in the future).
+    `measured` (from when on it computes, where that is in the future). One that is `stopping` will return
+    its units without any further action: it was preempted, or its work is done.
     """
 
     id: int
@@ -93,11 +94,18 @@ class RunningJob:
     remaining: float | None = None  # None: unknown
     measured: float = 0.0
     estimate: RunTime | None = None  # None: unknown
+    stopping: bool = False
 
     @property
     def size(self) -> int:
         """The units that it holds."""
         return self.request.size
+
+    @property
+    def preemptible(self) -> bool:
+        """Whether it can write a checkpoint now: not while it stops, or is amid a resize."""
+        malleable = self.elastic is not None and self.elastic.malleable
+        return not self.stopping and (self.heeds or not malleable)
 
     @property
     def order(self) -> tuple[int, int]:
@@ -218,12 +226,16 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Everything that a policy may know. The views are read-only and live for one decision."""
+    """Everything that a policy may know. The views are read-only and live for one decision.
+
+    `preemption`: whether running jobs can be preempted here, as in the simulator.
+    """
 
     queue: Queue
     running: Running
     cluster: Cluster
     changes: Sequence[Change]
+    preemption: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,6 +271,17 @@ class Shrink:
 
 
 @dataclass(frozen=True, slots=True)
+class Preempt:
+    """Have a running job write a checkpoint and stop; where `State.preemption` says that this can be.
+
+    Its units are free when the checkpoint is written. It is then queued again, with the id that it has, and
+    begins from there. Both are told, as an end and an arrival.
+    """
+
+    job: int
+
+
+@dataclass(frozen=True, slots=True)
 class Reserve:
     """Tell the user when a queued job is expected to start."""
 
@@ -273,4 +296,4 @@ class WakeAt:
     time: float
 
 
-Action = Start | Grow | Shrink | Reserve | WakeAt
+Action = Start | Grow | Shrink | Preempt | Reserve | WakeAt

@@ -81,6 +81,10 @@ def simulate(  # noqa: PLR0913, PLR0917 - an option each
             min=0, metavar="SECONDS", help="How often jobs save their work; 0: they begin from nothing."
         ),
     ] = 0.0,
+    preempting: Annotated[
+        float,
+        typer.Option(min=0, metavar="SECONDS", help="How long a job writes its work when it is preempted."),
+    ] = 0.0,
     restart: Annotated[
         float, typer.Option(min=0, metavar="SECONDS", help="What beginning again takes.")
     ] = 0.0,
@@ -109,6 +113,7 @@ def simulate(  # noqa: PLR0913, PLR0917 - an option each
     if bool(workload) == bool(source):
         raise typer.BadParameter("give one of them", param_hint="--workload or --from")
     from queue_policies.simulator import experiment, listing
+    from queue_policies.simulator.circumstances import Preemption
     from queue_policies.simulator.failure import Failures
     from queue_policies.simulator.workloads import catalogue
 
@@ -129,6 +134,7 @@ def simulate(  # noqa: PLR0913, PLR0917 - an option each
         learned=estimates == "learned",
         refusals=refusals,
         failures=failures,
+        preemption=Preemption(preempting, restart),
         workload=past,
     )
     with _progress(len(numbers) * len(plan.policies)) as tell:

@@ -19,6 +19,7 @@ class Kind(enum.IntEnum):
     RESIZED = 4  # the order that a job is amid is done, or refused
     REGISTERS = 5  # a malleable job heeds orders from now on
     REPORTS = 6  # a job tells its progress
+    PREEMPTED = 7  # its checkpoint is written, and it stops
 
 
 class Event(NamedTuple):

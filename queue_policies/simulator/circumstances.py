@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,25 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class Preemption:
+    """What it costs to preempt a job.
+
+    Seconds to write its `checkpoint`, for which it holds its units without progress, and as many without
+    progress when it begins again (`restart`).
+    """
+
+    checkpoint: float = 0.0
+    restart: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("checkpoint", "restart"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise SimulationError(
+                    f"preemption: {name} is {getattr(self, name):g} s; needed is a time from 0 on"
+                )
+
+
+@dataclass(frozen=True, slots=True)
 class Circumstances:
     """`refusals` is the share of orders that programs refuse; `seed` draws all that is left to chance."""
 
@@ -20,6 +40,7 @@ class Circumstances:
     refusals: float = 0.0
     failures: Failures | None = None
     seed: int = 0
+    preemption: Preemption = field(default_factory=Preemption)
 
     def __post_init__(self) -> None:
         if not 0 <= self.refusals < 1:

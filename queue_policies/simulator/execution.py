@@ -41,11 +41,15 @@ class _Order:
 
 @dataclass(slots=True)
 class _Run:
-    """One job's run. From `since` on it computes at `size`, where the whole job takes `per` seconds."""
+    """One job's run. From `since` on it computes at `size`, where the whole job takes `per` seconds.
+
+    `deadline` is when its time limit ends it. Where it begins again, that takes `resume` seconds.
+    """
 
     job: Job
     started: float
-    begun: float = 0.0  # where it was started again: the last time
+    deadline: float = 0.0
+    resume: float = 0.0
     size: int = 0
     left: float = 1.0
     since: float = 0.0
@@ -59,7 +63,12 @@ class _Run:
     shrinks: int = 0
     refusals: int = 0
     restarts: int = 0
+    preemptions: int = 0
     idle: float = 0.0
+
+    def ahead(self, now: float) -> float:
+        """Seconds of a pause that are still to come."""
+        return max(0.0, self.since - now)
 
     def left_at(self, now: float) -> float:
         """The share of the work that is left."""
@@ -83,6 +92,7 @@ class _Run:
             self.refusals,
             self.restarts,
             self.idle,
+            self.preemptions,
         )
 
 
@@ -112,12 +122,13 @@ class Execution:
         self._refusals = circumstances.refusals
         self._random = random.Random(circumstances.seed)  # noqa: S311 - a simulation's
         self._failures = circumstances.failures
+        self._preemption = circumstances.preemption
         self._fate = Fate(circumstances.failures, circumstances.seed) if circumstances.failures else None
         if self._fate is not None:
             calendar.add(self._fate.next_after(0.0, workload.total), Kind.FAILS)
         self._jobs = {job.id: job for job in workload.jobs}
         self._runs: dict[int, _Run] = {}
-        self._failed: dict[int, _Run] = {}  # queued again
+        self._again: dict[int, _Run] = {}  # queued again, after a failure or preempted
         self._handlers: dict[Kind, Callable[[_Run, float], Change | None]] = {
             Kind.ENDS: self._end,
             Kind.REPORTS: self._observe,
@@ -132,8 +143,8 @@ class Execution:
         """Whether any job runs, or will run once others have shrunk."""
         return bool(self._runs or self._starters)
 
-    def arrive(self, job: Job) -> Change:
-        """The job may start from now on."""
+    def arrive(self, job: Job, limit: float | None = None) -> Change:
+        """The job may start from now on, for so long (None: its time limit)."""
         most = min(job.max, len(self._units) - 1)
         elastic = Elastic(job.min, most, job.malleable) if job.min < most else None
         self.queue.add(
@@ -142,7 +153,7 @@ class Execution:
                 job.priority,
                 self._units[job.min],
                 job.submitted,
-                job.limit,
+                job.limit if limit is None else limit,
                 job.user,
                 elastic,
                 self._estimate(job),
@@ -191,17 +202,36 @@ class Execution:
         self.running[job_id] = replace(self.running[job_id], heeds=False)
         self._calendar.add(now + delay, Kind.RESIZED, job_id, run.version)
 
+    def preempt(self, job_id: int, now: float) -> None:
+        """Have a running job write its checkpoint."""
+        run = self._runs[job_id]
+        seconds = self._preemption.checkpoint
+        self._observe(run, now)
+        run.left = run.left_at(now)
+        run.idle += seconds - run.ahead(now)
+        run.since = now + seconds  # when it is stopped
+        run.version += 1
+        record = self.running[job_id]
+        left = None if record.estimate is None else run.left
+        self.running[job_id] = replace(
+            record, heeds=False, stopping=True, acted=now + seconds, remaining=left, measured=now + seconds
+        )
+        run.deadline += seconds  # the limit is for its work
+        self._calendar.add(now + seconds, Kind.PREEMPTED, job_id, run.version)
+
     def happen(self, event: Event) -> Sequence[Change]:
         """Let an event happen; return what a policy is to know of it."""
         if event.job < 0:
             return self._fail(event.time) if event.kind is Kind.FAILS else self._repaired()
-        change = self._happen(event)
-        return () if change is None else (change,)
-
-    def _happen(self, event: Event) -> Change | None:
         run = self._runs.get(event.job)
         if run is None or run.version != event.version:
-            return None
+            return ()
+        if event.kind is Kind.PREEMPTED:
+            return self._preempted(run, event.time)
+        change = self._happen(run, event)
+        return () if change is None else (change,)
+
+    def _happen(self, run: _Run, event: Event) -> Change | None:
         if event.kind is Kind.RETURNS:
             return self._return(run, event.time)
         if run.ended is not None:
@@ -210,20 +240,18 @@ class Execution:
 
     def _begin(self, queued: QueuedJob, size: int, now: float) -> None:
         job = self._jobs[queued.id]
-        run = self._failed.pop(job.id) if job.id in self._failed else _Run(job, now)
+        run = self._again.pop(job.id) if job.id in self._again else _Run(job, now)
         self._runs[job.id] = run
-        run.begun = now
+        run.deadline = now + queued.limit
         self.malleable += job.malleable
-        pause = self._cost.start(job, size)
-        if run.restarts and self._failures is not None:
-            pause += self._failures.restart
+        pause = self._cost.start(job, size) + run.resume
         self._hold(run, size, now)
         heeds = job.malleable and not self._cost.registration
         self.running[job.id] = RunningJob(
             job.id,
             self._units[size],
             now,
-            now + job.limit,
+            run.deadline,
             queued.elastic,
             job.priority,
             job.submitted,
@@ -244,14 +272,15 @@ class Execution:
         if run.size:
             self._observe(run, now)
             run.left = run.left_at(now)
+            run.idle -= run.ahead(now)
         run.size = size
         run.per = job.time.seconds(size)
         run.since = now + pause
         run.idle += pause
         run.version += 1
         end = run.since + run.left * run.per
-        run.end = "completed" if end <= run.begun + job.limit else "timeout"
-        self._calendar.add(min(end, run.begun + job.limit), Kind.ENDS, job.id, run.version)
+        run.end = "completed" if end <= run.deadline else "timeout"
+        self._calendar.add(min(end, run.deadline), Kind.ENDS, job.id, run.version)
         if self._learner is not None:
             self._calendar.add(run.since + self._estimates.report, Kind.REPORTS, job.id, run.version)
 
@@ -331,7 +360,7 @@ class Execution:
         self._observe(run, now)
         if not self._cost.release:
             return self._return(run, now)
-        self.running[run.job.id] = replace(self.running[run.job.id], heeds=False)
+        self.running[run.job.id] = replace(self.running[run.job.id], heeds=False, stopping=True)
         self._calendar.add(now + self._cost.release, Kind.RETURNS, run.job.id, run.version)
         return None
 
@@ -373,7 +402,7 @@ class Execution:
         computed = max(0.0, now - run.since)
         lost = computed % failures.checkpoint if failures.checkpoint else computed
         run.left = min(1.0, run.left_at(now) + lost / run.per) if failures.checkpoint and run.per else 1.0
-        run.idle += lost
+        run.idle += lost - run.ahead(now)
         run.restarts += 1
         if run.restarts > MOST_RESTARTS:
             raise SimulationError(
@@ -381,11 +410,24 @@ class Execution:
                 f" {run.per:g} s on {run.size} units, of which each fails every {failures.mtbf:g} s; save its"
                 " work more often (checkpoint), or let units fail less often"
             )
+        run.resume = failures.restart
+        self._stop(run, now)
+        return [*changes, Change(Happened.ENDED, job), self.arrive(run.job)]
+
+    def _preempted(self, run: _Run, now: float) -> Sequence[Change]:
+        """Its checkpoint is written: it is queued again for what is left."""
+        run.preemptions += 1
+        run.resume = self._preemption.restart
+        limit = run.deadline - now + run.resume + self._cost.start(run.job, run.size)
+        self._stop(run, now)
+        return [Change(Happened.ENDED, run.job.id), self.arrive(run.job, limit)]
+
+    def _stop(self, run: _Run, now: float) -> None:
+        """It holds nothing any more, and will begin again."""
         run.version += 1
         self._leave(run, now)
         run.size = 0
-        self._failed[job] = run
-        return [*changes, Change(Happened.ENDED, job), self.arrive(run.job)]
+        self._again[run.job.id] = run
 
     def _repaired(self) -> Sequence[Change]:
         self.cluster.resize(self.cluster.total + 1)

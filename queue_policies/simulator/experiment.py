@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from multiprocessing import get_context
 from typing import TYPE_CHECKING
 
-from queue_policies.simulator.circumstances import Circumstances
+from queue_policies.simulator.circumstances import Circumstances, Preemption
 from queue_policies.simulator.errors import SimulationError
 from queue_policies.simulator.estimate import Estimates
 from queue_policies.simulator.loop import simulate
@@ -41,6 +41,7 @@ class Plan:
     learned: bool = False
     refusals: float = 0.0
     failures: Failures | None = None
+    preemption: Preemption = field(default_factory=Preemption)
     workload: Workload | None = field(default=None, repr=False)
 
     def made(self, seed: int) -> Workload:
@@ -49,9 +50,8 @@ class Plan:
 
     def circumstances(self, seed: int) -> Circumstances:
         """What policies know, and what goes wrong, with this seed."""
-        return Circumstances(
-            Estimates(self.known, self.error, seed, self.learned), self.refusals, self.failures, seed
-        )
+        estimates = Estimates(self.known, self.error, seed, self.learned)
+        return Circumstances(estimates, self.refusals, self.failures, seed, self.preemption)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 JOB_COLUMNS = (
     "workload", "policy", "seed", "job", "kind", "user", "priority", "submitted", "started", "ended", "end",
     "wait", "turnaround", "first_size", "last_size", "unit_seconds", "grows", "shrinks", "refusals",
-    "restarts", "idle",
+    "restarts", "preemptions", "idle",
 )  # fmt: skip
 
 
@@ -41,7 +41,7 @@ def job_rows(runs: Sequence[Run]) -> Iterator[tuple[Any, ...]]:
             yield (
                 workload, policy, seed, job.id, job.kind, job.user, job.priority, job.submitted, job.started,
                 job.ended, job.end, job.wait, job.turnaround, job.sizes[0][1], job.sizes[-2][1], job.held(),
-                job.grows, job.shrinks, job.refusals, job.restarts, job.idle,
+                job.grows, job.shrinks, job.refusals, job.restarts, job.preemptions, job.idle,
             )  # fmt: skip
 
 

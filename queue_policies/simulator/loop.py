@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING
 
 from queue_policies.decision import decide, stuck
-from queue_policies.records import Change, Grow, Happened, Shrink, Start, State, WakeAt
+from queue_policies.records import Change, Grow, Happened, Preempt, Shrink, Start, State, WakeAt
 from queue_policies.simulator.calendar import Calendar
 from queue_policies.simulator.circumstances import Circumstances
 from queue_policies.simulator.execution import Execution
@@ -125,7 +125,7 @@ class _Simulation:
 
     def _state(self, changes: list[Change]) -> State:
         execution = self._execution
-        return State(execution.queue, execution.running, execution.cluster, changes)
+        return State(execution.queue, execution.running, execution.cluster, changes, preemption=True)
 
     def _decide(self, now: float) -> None:
         changes, self._changes = self._changes, []
@@ -141,6 +141,9 @@ class _Simulation:
                 acted = True
             elif isinstance(action, (Grow, Shrink)):
                 self._execution.resize(action.job, action.size, now)
+                acted = True
+            elif isinstance(action, Preempt):
+                self._execution.preempt(action.job, now)
                 acted = True
             elif isinstance(action, WakeAt):
                 self._wake = min(self._wake, action.time)

@@ -38,6 +38,7 @@ class Metrics:
     shrinks: int
     refusals: int
     restarts: int
+    preemptions: int
     idle: float  # seconds for which jobs held units without progress, summed over jobs
     timeouts: int
     jobs: int
@@ -77,6 +78,7 @@ def measure(outcome: Outcome) -> Metrics:
         shrinks=sum(job.shrinks for job in jobs),
         refusals=sum(job.refusals for job in jobs),
         restarts=sum(job.restarts for job in jobs),
+        preemptions=sum(job.preemptions for job in jobs),
         idle=sum(job.idle for job in jobs),
         timeouts=sum(job.end == "timeout" for job in jobs),
         jobs=len(jobs),

@@ -14,8 +14,8 @@ End = Literal["completed", "timeout"]
 class JobOutcome(NamedTuple):
     """One job. `sizes` are the units that it held from each time on, the last one 0 at their return.
 
-    `idle` are the seconds for which it held units without progress: its start, its resizes, and work that was
-    lost with a node.
+    `idle` are the seconds for which it held units without progress: its start, its resizes, its
+    checkpoints where it was preempted, and work that was lost with a node.
     """
 
     id: int
@@ -32,6 +32,7 @@ class JobOutcome(NamedTuple):
     refusals: int = 0
     restarts: int = 0
     idle: float = 0.0
+    preemptions: int = 0
 
     @property
     def wait(self) -> float:

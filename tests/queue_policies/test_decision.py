@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
 from queue_policies.decision import decide, stuck
 from queue_policies.errors import PolicyDefect
-from queue_policies.records import Action, Grow, Reserve, Shrink, Start, State, WakeAt
+from queue_policies.records import Action, Grow, Preempt, Reserve, Shrink, Start, State, WakeAt
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,6 +73,7 @@ STATE = "; at 5 with 4 queued (first 1 for 2, 2 for 2, 3 for 9), 3 running, 4 of
             "shrinks job 8 from 6 to 4 units after it resized it in the same answer",
             id="resized twice",
         ),
+        pytest.param([Preempt(6)], "preempts job 6, but jobs cannot be preempted here", id="no preemption"),
         pytest.param([WakeAt(5.0)], "asks to be woken at 5, which is no later time", id="woken now"),
         pytest.param([WakeAt(float("inf"))], "asks to be woken at inf, which is no later time", id="never"),
         pytest.param([WakeAt(float("nan"))], "asks to be woken at nan, which is no later time", id="NaN"),
@@ -83,6 +84,31 @@ STATE = "; at 5 with 4 queued (first 1 for 2, 2 for 2, 3 for 9), 3 running, 4 of
 def test_what_cannot_be_is_named(situation: State, actions: Any, message: str) -> None:
     with pytest.raises(PolicyDefect) as error:
         decide(Fixed(actions), situation, 5.0)
+    assert str(error.value) == f"queue policy fixed {message}{STATE}"
+
+
+@pytest.mark.parametrize(
+    ("actions", "message"),
+    [
+        pytest.param([Preempt(1)], "preempts job 1, which does not run", id="not running"),
+        pytest.param([Preempt(6), Preempt(6)], "preempts job 6, which it preempts already", id="twice"),
+        pytest.param(
+            [Grow(8, 7), Preempt(8)],
+            "preempts job 8, which it resizes in the same answer",
+            id="resized before",
+        ),
+        pytest.param(
+            [Preempt(8), Grow(8, 7)],
+            "grows job 8 from 6 to 7 units after it preempted it in the same answer",
+            id="resized after",
+        ),
+        pytest.param([Preempt(7)], "preempts job 7, which stops, or is amid an order", id="amid an order"),
+        pytest.param([Preempt(6), Start(3)], "starts job 3 at 9 units where 4 are free", id="used at once"),
+    ],
+)
+def test_where_jobs_can_be_preempted(situation: State, actions: list[Action], message: str) -> None:
+    with pytest.raises(PolicyDefect) as error:
+        decide(Fixed(actions), replace(situation, preemption=True), 5.0)
     assert str(error.value) == f"queue policy fixed {message}{STATE}"
 
 

@@ -143,7 +143,9 @@ def test_every_job_ends_within_capacity_and_range(
     assert [job.id for job in outcome.jobs] == [job.id for job in workload.jobs]
     for job, end in zip(workload.jobs, outcome.jobs, strict=True):
         assert end.ended >= end.started >= job.submitted
-        assert all(job.min <= size <= job.max for _, size in end.sizes[:-1])
+        held = [size for _, size in end.sizes if size]
+        assert all(job.min <= size <= job.max for size in held)
+        assert len(end.sizes) - len(held) == 1 + end.preemptions, "it stops once more than it is preempted"
 
 
 @pytest.mark.parametrize("name", POLICIES)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from queue_policies import plugins
-from queue_policies.simulator.circumstances import Circumstances
+from queue_policies.simulator.circumstances import Circumstances, Preemption
 from queue_policies.simulator.cost import Cost, PerUnit, Relaunch
 from queue_policies.simulator.estimate import Estimates
 from queue_policies.simulator.failure import Failures
@@ -50,7 +50,9 @@ def circumstances(draw: st.DrawFn) -> Circumstances:
     estimates = Estimates(draw(st.booleans()), draw(st.sampled_from([0.0, 0.5])))
     mtbf, checkpoint = draw(st.sampled_from([2000.0, 20_000.0])), draw(st.sampled_from([5.0, 20.0]))
     failures = Failures(mtbf, repair=50, checkpoint=checkpoint, restart=5)
-    return Circumstances(estimates, draw(st.sampled_from([0.0, 0.3])), failures, draw(st.integers(0, 5)))
+    preemption = Preemption(draw(st.sampled_from([0.0, 15.0])), draw(st.sampled_from([0.0, 5.0])))
+    refusals, seed = draw(st.sampled_from([0.0, 0.3])), draw(st.integers(0, 5))
+    return Circumstances(estimates, refusals, failures, seed, preemption)
 
 
 @pytest.mark.parametrize("name", POLICIES)
@@ -73,7 +75,7 @@ def _check_sizes(outcome: Any, jobs: tuple[Job, ...]) -> None:
     for job, became in zip(jobs, outcome.jobs, strict=True):
         assert job.submitted <= became.started <= became.ended
         assert all(size == 0 or job.min <= size <= job.max for _, size in became.sizes)
-        if not job.malleable and not became.restarts:
+        if not job.malleable and not became.restarts and not became.preemptions:
             assert len(became.sizes) == 2, "it had one size"
 
 

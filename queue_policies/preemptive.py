@@ -1,0 +1,64 @@
+"""Preemptive priority: whoever ranks higher takes the units of jobs that rank lower, which go on later.
+
+Source: the preemptive-resume discipline, with the checkpoint and its cost as in Niu, Zhai, Ma, Tang, Chen,
+"Employing Checkpoint to Improve Job Scheduling in Large-Scale Systems" (JSSPP 2012). The queue is in strict
+order (`fcfs`); where its head does not fit, running jobs give way whose priority is lower by at least
+`margin`: the lowest first, of equal ones the one submitted last, and none that need not. They are queued
+again in their former place and begin from their checkpoint. Where jobs cannot be preempted
+(`State.preemption`) this is `fcfs`. Bound on starvation: only a higher priority overtakes or interrupts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from queue_policies.records import Action, Preempt, Start, State
+from queue_policies.settings import setting
+from queue_policies.walk import place
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from queue_policies.records import QueuedJob, RunningJob
+
+
+@dataclass(frozen=True, slots=True)
+class Preemptive:
+    """Strict order, also among the jobs that run already."""
+
+    name: ClassVar[str] = "preemptive"
+
+    margin: int = setting(1, "by how much a job's priority is lower, at least, where it gives way", least=1)
+
+    def decide(self, state: State, now: float) -> Sequence[Action]:  # noqa: ARG002 - time plays no part
+        """Start jobs from the head until one does not fit; for that one have others give way."""
+        sketch = state.cluster.sketch()
+        actions: list[Action] = []
+        for job in state.queue:
+            got = place(sketch, job) if job.request.size <= sketch.free else None
+            if got is None:
+                if state.preemption:
+                    actions += self._preempted(state, job, job.request.size - sketch.free)
+                break
+            actions.append(Start(job.id, got.size if job.elastic else None))
+        return actions
+
+    def _preempted(self, state: State, head: QueuedJob, missing: int) -> list[Preempt]:
+        """Who gives way, the lowest first; nobody where that does not help, or enough do already."""
+        ranked = state.running.by_order()
+        missing -= sum(job.size for job in ranked if job.stopping)
+        chosen: list[RunningJob] = []
+        for job in reversed(ranked):
+            if missing <= 0 or job.priority > head.priority - self.margin:
+                break
+            if job.preemptible:
+                chosen.append(job)
+                missing -= job.size
+        if missing > 0:
+            return []
+        for job in reversed(chosen):  # a larger one that came later may have made it needless
+            if missing + job.size <= 0:
+                chosen.remove(job)
+                missing += job.size
+        return [Preempt(job.id) for job in chosen]
