@@ -68,9 +68,8 @@ class CommonPool:
             if job.order < head.order or draft.starts(job.id):
                 continue
             donors = sorted(worth, key=lambda donor: -movable.surplus(donor))
-            if not movable.gather(donors, job.request.size - draft.free):
+            if not movable.admit(job, donors):
                 return
-            draft.start(job, job.request.size)
 
     def _pays(self, job: RunningJob, now: float) -> bool:
         """Whether the job still runs long enough for a resize."""

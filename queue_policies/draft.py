@@ -14,7 +14,7 @@ from queue_policies.records import Action, Grow, QueuedJob, RunningJob, Shrink, 
 from queue_policies.walk import place
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 
 @dataclass(slots=True)
@@ -90,6 +90,13 @@ class Draft:
                 break
         self._started[job.id] = _Started(job, size, tuple(donors))
         return True
+
+    def would_fit(self, job: QueuedJob, gone: Iterable[int]) -> bool:
+        """Whether there would be a place for the job at its least size, if these running jobs were not."""
+        sketch = self._sketch.copy()
+        for other in gone:
+            sketch.give(other)
+        return sketch.fits(job.request)
 
     def enlarge(self, job: QueuedJob, size: int) -> bool:
         """Start a started job at a larger size, with units that are free now."""

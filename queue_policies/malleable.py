@@ -43,8 +43,7 @@ class Malleable:
         head = schedule.head
         if head is not None:
             donors = sorted(movable.open, key=lambda job: -job.size)
-            if movable.gather(donors, head.request.size - draft.free):
-                draft.start(head, head.request.size)
+            movable.admit(head, donors)
         movable.spread(sorted(movable.open, key=lambda job: job.size))
         movable.wake(waiting=len(state.queue) > draft.started)
         return draft.answer(now)

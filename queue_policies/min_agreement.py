@@ -38,14 +38,10 @@ class MinAgreement:
         walk = Walk(state.queue.classes(draft.free + surplus))
         while walk:
             job = walk.job
-            missing = job.request.size - draft.free
-            if missing > 0:
-                donors = sorted(movable.open, key=lambda job: -movable.surplus(job))
-                if missing > surplus or not movable.gather(donors, missing):
-                    walk.drop()
-                    continue
+            missing = max(job.request.size - draft.free, 0)
+            donors = sorted(movable.open, key=lambda job: -movable.surplus(job))
+            if missing <= surplus and movable.admit(job, donors):
                 surplus -= missing
-            if draft.start(job, job.request.size):
                 walk.on()
             else:
                 walk.drop()

@@ -10,8 +10,10 @@ acted on (started, grown, shrunk) again before the gap after the last action on 
 The printed pseudocode errs in several places, which are put right here: the first running job can be a
 donor, the job is created after shrinking, all free units are handed out and not just those of the job that
 ended, both passes compare by the whole order, and jobs that the gap keeps from giving or receiving are
-looked at again when it ends. Sizes count all that a job holds, its launcher too. No bound on starvation: a
-stream of higher priorities can hold back a job for ever.
+looked at again when it ends. Sizes count all that a job holds, its launcher too. The paper counts slots;
+where free units do not suit a job for all their number (cores of one node, for two nodes), those behind it
+shrink further, and none of them grows until it has started. No bound on starvation: a stream of higher
+priorities can hold back a job for ever.
 """
 
 from __future__ import annotations
@@ -72,13 +74,18 @@ class _Turn:
         self._state = state
         self._now = now
         self._running = state.running.by_order()
+        self._saving = False  # for a job that free units do not suit
 
     def admit(self, job: QueuedJob) -> bool:
         """Start the job, on free units or on those that jobs behind it give up."""
         least, most = sizes(job)
         free = self._beside_launchers(self.draft.free, least)
-        if free >= least and self.draft.start(job, min(free, most)):
-            return True
+        if free >= least:
+            if self.draft.start(job, min(free, most)):
+                return True
+            if not self._would_fit(job):
+                return False
+            free = 0
         donors = self._donors(job, least - free)
         if donors is None:
             return False
@@ -109,7 +116,8 @@ class _Turn:
                 self._start_free(walk)
             if self._free() <= 0:
                 return
-            self._grow(job)
+            if not self._saving:
+                self._grow(job)
         while walk and self._free() > 0:
             self._start_free(walk)
 
@@ -120,7 +128,15 @@ class _Turn:
         if size >= least and self.draft.start(job, size):
             walk.on()
         else:
+            self._saving = self._saving or (size >= least and self._would_fit(job))
             walk.drop()
+
+    def _would_fit(self, job: QueuedJob) -> bool:
+        """Whether there would be a place for it if those behind it that may shrink gave all."""
+        behind = (each for each in self._running if each.order > job.order)
+        return self.draft.would_fit(
+            job, [each.id for each in behind if each.elastic is not None and each.elastic.malleable]
+        )
 
     def _grow(self, job: RunningJob) -> None:
         if not malleable(job) or job.elastic is None or job.size >= job.elastic.max:

@@ -11,11 +11,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from queue_policies.draft import Draft
-    from queue_policies.records import RunningJob, State
+    from queue_policies.records import QueuedJob, RunningJob, State
 
 
 class Movable:
-    """The running jobs that can be resized now, and those that are `blocked` by their gap, which ends."""
+    """The running jobs that can be resized now, and those that are `blocked` by their gap, which ends.
+
+    `saving`: free units are kept for a job that they do not suit for all their number (see `unsuited`).
+    """
 
     def __init__(self, state: State, draft: Draft, now: float, gap: float) -> None:
         self._draft = draft
@@ -23,6 +26,7 @@ class Movable:
         heeding = [job for job in state.running.by_order() if malleable(job)]
         self.open = [job for job in heeding if now >= job.acted + gap]
         self.blocked = [job for job in heeding if now < job.acted + gap]
+        self.saving = False
 
     def surplus(self, job: RunningJob) -> int:
         """How much the job can give up."""
@@ -44,6 +48,28 @@ class Movable:
                 need -= given
         return True
 
+    def admit(self, job: QueuedJob, donors: Iterable[RunningJob]) -> bool:
+        """Start the job at its least size, on free units or when the donors, in this order, have shrunk."""
+        size = job.request.size
+        missing = size - self._draft.free
+        if missing > 0:
+            return self.gather(donors, missing) and self._draft.start(job, size)
+        if self._draft.start(job, size):
+            return True
+        self.gather(donors, self.unsuited(job))
+        return False
+
+    def unsuited(self, job: QueuedJob) -> int:
+        """How many more units are to be given up for a job that the free ones, though enough, do not suit.
+
+        Cores of one node do not suit a job that asks for two nodes, for example. None where no shrinking
+        would help. Until it has started nothing grows: that would take back what was given up for it.
+        """
+        if not self._draft.would_fit(job, [each.id for each in (*self.open, *self.blocked)]):
+            return 0
+        self.saving = True
+        return job.request.size
+
     def spread(
         self,
         receivers: Iterable[RunningJob],
@@ -54,6 +80,8 @@ class Movable:
 
         Each grows to its largest size or to a smaller one, and all together take at most so many units.
         """
+        if self.saving:
+            return
         for job in receivers:
             room = self.room(job) if largest is None else largest(job) - job.size
             given = int(min(room, self._draft.idle, most))

@@ -114,6 +114,9 @@ class _Turn:
                     self._started.append(job)
                     walk.on()
                     continue
+                wanted = movable.unsuited(job)
+                if 0 < wanted <= surplus and self._take(job, wanted):
+                    surplus -= wanted
             if not self._policy.overtake:
                 break
             walk.drop()
@@ -154,10 +157,9 @@ class _Turn:
 
     def fill(self) -> None:
         """Give out what is free by the marginal gain."""
-        free = self.draft.idle
-        if free <= 0:
+        free, movable = self.draft.idle, self._movable
+        if free <= 0 or movable.saving:
             return
-        movable = self._movable
         movable.wake_for(job for job in movable.blocked if movable.room(job) > 0)
         levels: dict[int, int] = {}
         heap = [each for vessel in self._receivers() if (each := self._gain(vessel, levels, free))]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
@@ -112,6 +112,15 @@ class _Elsewhere:
 
     def take(self, job: int, request: Any) -> bool:
         return False
+
+    def fits(self, request: Any) -> bool:
+        return False
+
+    def give(self, job: int) -> None:
+        """Nor do those that others give up."""
+
+    def copy(self) -> Self:
+        return self
 
 
 class TestCommonPool:

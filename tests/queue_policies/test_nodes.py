@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 import heapq
+import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from minicluster.embedded import elastic
 from minicluster.embedded.jobspec import Resources
 from minicluster.embedded.pool import Pool
+from minicluster.embedded.resizing import Resizing, record
 from queue_policies import plugins
 from queue_policies.decision import decide
 from queue_policies.queue import IndexedQueue
-from queue_policies.records import Change, Happened, QueuedJob, RunningJob, Start, State, WakeAt
+from queue_policies.records import (
+    Change,
+    Elastic,
+    Grow,
+    Happened,
+    QueuedJob,
+    RunningJob,
+    Shrink,
+    Start,
+    State,
+    WakeAt,
+)
 from queue_policies.running import RunningJobs
 
 if TYPE_CHECKING:
@@ -104,3 +119,69 @@ def test_every_job_runs(name: str, jobs: Any) -> None:
             elif isinstance(action, WakeAt):
                 heapq.heappush(events, (action.time, 5000, lambda: Change(Happened.WOKEN)))
     assert sorted(started) == sorted(runtimes)
+
+
+RESIZING = ["priority-elastic", "water-filling", "malleable", "min-agreement", "common-pool"]
+
+
+class Obedient:
+    """Programs that do at once what they are told; the highest places are given back."""
+
+    def __init__(self, cluster: Pool, resizing: Resizing, running: RunningJobs) -> None:
+        self.cluster, self.resizing, self.running = cluster, resizing, running
+        self.answers: list[Callable[[], None]] = []
+
+    def grow(self, job: int, more: Any) -> None:
+        workers = self.running[job].request.workers + len(more)  # type: ignore[attr-defined] # one a node
+        self.answers.append(lambda: self.resizing.resized(job, workers, (), 0.0, heeds=True))
+
+    def shrink(self, job: int, workers: int) -> None:
+        request: Any = self.running[job].request
+        lost = elastic.places(self.cluster.holding(job), request)[-workers:]
+        left = request.workers - workers
+        self.answers.append(lambda: self.resizing.resized(job, left, lost, 0.0, heeds=True))
+
+
+@pytest.mark.parametrize("name", RESIZING)
+def test_those_that_shrink_for_a_job_do_so_until_it_fits(name: str) -> None:
+    """Two nodes are asked for, a core on each; the cores of one node are as many, and do not suit it."""
+    policy, cluster = plugins.load(name, {"gap": 0.0}), pool()
+    queue, running, changes = IndexedQueue(), RunningJobs(), list[Change]()
+    started: list[int] = []
+
+    def begin(job: QueuedJob, request: Any, holding: Any) -> None:
+        del holding
+        running[job.id] = replace(record(job, request, 0.0), heeds=True)
+        started.append(job.id)
+
+    resizing = Resizing(cluster, queue, running, changes.append, begin)
+    programs = resizing.orders = Obedient(cluster, resizing, running)
+    wide = Resources(1, 1, CORES, 0, exclusive=True)
+    large = QueuedJob(1, 16, wide, 0.0, math.inf, elastic=Elastic(CORES, NODES * CORES, malleable=True))
+    whole = wide.with_workers(NODES)
+    assert cluster.alloc(1, whole) is not None
+    begin(large, whole, None)
+    queue.add(QueuedJob(2, 20, Resources(2, 1, 1, 0), 0.0, 100.0))
+    changes.append(Change(Happened.ARRIVED, 2))
+    orders = 0
+    for _ in range(40):
+        told, changes[:] = list(changes), []
+        for action in decide(policy, State(queue, running, cluster, told), 0.0):
+            if isinstance(action, Start):
+                waiting: Any = queue[action.job]
+                if not resizing.wait_for(waiting, waiting.request, action.after, 0.0):
+                    held = cluster.alloc(action.job, waiting.request)
+                    assert held is not None
+                    begin(queue.remove(action.job), waiting.request, held)
+            elif isinstance(action, Grow):
+                resizing.grow(action)
+            elif isinstance(action, Shrink):
+                resizing.shrink(action)
+        orders += len(programs.answers)
+        answers, programs.answers = programs.answers, []
+        for answer in answers:
+            answer()
+        if not changes:
+            break
+    assert started == [1, 2]
+    assert orders <= NODES
