@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from queue_policies.records import Action, QueuedJob, Reserve, RunningJob, Sketch, Start, State
+from queue_policies.records import Action, QueuedJob, Reserve, RunningJob, Sketch, State
 from queue_policies.settings import setting
-from queue_policies.walk import Walk, arrivals_only, place
+from queue_policies.walk import Walk, arrivals_only, largest, place, place_in_order, start_actions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -43,9 +43,7 @@ class Easy:
     def decide(self, state: State, now: float) -> Sequence[Action]:
         """Start from the head until one is blocked; reserve for it; backfill the rest."""
         schedule = easy_pass(state, now, extra=self.extra)
-        actions: list[Action] = [
-            Start(job.id, got.size if job.elastic else None) for job, got in schedule.starts
-        ]
+        actions = start_actions(schedule.starts)
         if schedule.head is not None and math.isfinite(schedule.shadow):
             actions.append(Reserve(schedule.head.id, schedule.shadow))
         return actions
@@ -73,7 +71,7 @@ def easy_pass(state: State, now: float, *, extra: bool, least: bool = False) -> 
     if not len(state.queue):
         return Schedule([], None)
     sketch = state.cluster.sketch()
-    starts, head = _start_in_order(state.queue, sketch, least)
+    starts, head = place_in_order(state.queue, sketch, least)
     if head is None or not sketch.free:
         return Schedule(starts, head)
     late = None if starts else _arrived_behind(head, state)
@@ -90,23 +88,6 @@ def easy_pass(state: State, now: float, *, extra: bool, least: bool = False) -> 
     elif len(state.queue) > len(starts) + 1:  # others wait behind the head
         starts.extend(beside.all_of(state.queue))
     return Schedule(starts, head, reservation.shadow, beside.extra)
-
-
-def _start_in_order(
-    queue: Iterable[QueuedJob], sketch: Sketch, least: bool
-) -> tuple[list[tuple[QueuedJob, Request]], QueuedJob | None]:
-    """Place what fits, in order, and return it with the first job that does not."""
-    starts: list[tuple[QueuedJob, Request]] = []
-    for job in queue:
-        got = place(sketch, job, _most(job, least)) if job.request.size <= sketch.free else None
-        if got is None:
-            return starts, job
-        starts.append((job, got))
-    return starts, None
-
-
-def _most(job: QueuedJob, least: bool) -> float:
-    return job.request.size if least and job.elastic and job.elastic.malleable else math.inf
 
 
 class _Reservation(NamedTuple):
@@ -189,7 +170,7 @@ class _Beside:
 
     def _place(self, job: QueuedJob) -> Request | None:
         """Place the job, if the head still has its start."""
-        most = _most(job, self._least)
+        most = largest(job, self._least)
         if self._short(job):
             return place(self._sketch, job, most)
         then = self._then

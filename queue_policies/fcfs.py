@@ -9,11 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from queue_policies.records import Action, Start, State
-from queue_policies.walk import place
+from queue_policies.walk import place_in_order, start_actions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from queue_policies.records import Action, State
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +25,5 @@ class Fcfs:
 
     def decide(self, state: State, now: float) -> Sequence[Action]:  # noqa: ARG002 - time plays no part
         """Start jobs from the head until one does not fit."""
-        sketch = state.cluster.sketch()
-        actions: list[Action] = []
-        for job in state.queue:
-            got = place(sketch, job) if job.request.size <= sketch.free else None
-            if got is None:
-                break
-            actions.append(Start(job.id, got.size if job.elastic else None))
-        return actions
+        placed, _ = place_in_order(state.queue, state.cluster.sketch())
+        return start_actions(placed)

@@ -13,14 +13,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from queue_policies.records import Action, Preempt, Start, State
+from queue_policies.records import Preempt
 from queue_policies.settings import setting
-from queue_policies.walk import place
+from queue_policies.walk import place_in_order, start_actions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from queue_policies.records import QueuedJob, RunningJob
+    from queue_policies.records import Action, QueuedJob, RunningJob, State
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +34,10 @@ class Preemptive:
     def decide(self, state: State, now: float) -> Sequence[Action]:  # noqa: ARG002 - time plays no part
         """Start jobs from the head until one does not fit; for that one have others give way."""
         sketch = state.cluster.sketch()
-        actions: list[Action] = []
-        for job in state.queue:
-            got = place(sketch, job) if job.request.size <= sketch.free else None
-            if got is None:
-                if state.preemption:
-                    actions += self._preempted(state, job, job.request.size - sketch.free)
-                break
-            actions.append(Start(job.id, got.size if job.elastic else None))
+        placed, head = place_in_order(state.queue, sketch)
+        actions = start_actions(placed)
+        if head is not None and state.preemption:
+            actions += self._preempted(state, head, head.request.size - sketch.free)
         return actions
 
     def _preempted(self, state: State, head: QueuedJob, missing: int) -> list[Preempt]:

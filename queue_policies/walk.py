@@ -6,7 +6,7 @@ import heapq
 import math
 from typing import TYPE_CHECKING
 
-from queue_policies.records import Happened, QueuedJob, State
+from queue_policies.records import Action, Happened, QueuedJob, Start, State
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -79,6 +79,32 @@ def place(sketch: Sketch, job: QueuedJob, most: float = math.inf) -> Request | N
     if sketch.take(job.id, request):
         return request
     return _place_smaller(sketch, job, size)
+
+
+def place_in_order(
+    queue: Iterable[QueuedJob], sketch: Sketch, least: bool = False
+) -> tuple[list[tuple[QueuedJob, Request]], QueuedJob | None]:
+    """Place what fits, in order, and return it with the first job that does not.
+
+    `least`: malleable jobs at their least sizes, instead of the largest that fit.
+    """
+    placed: list[tuple[QueuedJob, Request]] = []
+    for job in queue:
+        got = place(sketch, job, largest(job, least)) if job.request.size <= sketch.free else None
+        if got is None:
+            return placed, job
+        placed.append((job, got))
+    return placed, None
+
+
+def largest(job: QueuedJob, least: bool) -> float:
+    """The size up to which a job is placed: with `least` a malleable one at its least."""
+    return job.request.size if least and job.elastic and job.elastic.malleable else math.inf
+
+
+def start_actions(placed: Iterable[tuple[QueuedJob, Request]]) -> list[Action]:
+    """The actions that start jobs with what they were given."""
+    return [Start(job.id, got.size if job.elastic else None) for job, got in placed]
 
 
 def _place_smaller(sketch: Sketch, job: QueuedJob, size: int) -> Request | None:

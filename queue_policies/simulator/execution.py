@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from queue_policies.counting import CountingCluster, Units
@@ -14,7 +14,7 @@ from queue_policies.running import RunningJobs
 from queue_policies.simulator.calendar import Calendar, Event, Kind
 from queue_policies.simulator.errors import SimulationError
 from queue_policies.simulator.failure import Fate
-from queue_policies.simulator.outcome import End, JobOutcome
+from queue_policies.simulator.job_run import JobRun, Order, Starter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,87 +22,11 @@ if TYPE_CHECKING:
     from queue_policies.records import RunTime
     from queue_policies.simulator.circumstances import Circumstances
     from queue_policies.simulator.job import Job
+    from queue_policies.simulator.outcome import JobOutcome
     from queue_policies.simulator.workload import Workload
 
 MOST_RESTARTS = 1000
 """A job that failed so often will never end."""
-
-
-@dataclass(slots=True)
-class _Order:
-    """A resize under way. Of what a shrinking job gives up, `promised` is for starters by id."""
-
-    size: int
-    pause: float
-    refused: bool
-    spare: int = 0  # what it gives up and nobody was promised
-    promised: dict[int, int] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class _Run:
-    """One job's run. From `since` on it computes at `size`, where the whole job takes `per` seconds.
-
-    `deadline` is when its time limit ends it. Where it begins again, that takes `resume` seconds.
-    """
-
-    job: Job
-    started: float
-    deadline: float = 0.0
-    resume: float = 0.0
-    size: int = 0
-    left: float = 1.0
-    since: float = 0.0
-    per: float = 0.0
-    version: int = 0
-    order: _Order | None = None
-    ended: float | None = None
-    end: End = "completed"
-    sizes: list[tuple[float, int]] = field(default_factory=list)
-    grows: int = 0
-    shrinks: int = 0
-    refusals: int = 0
-    restarts: int = 0
-    preemptions: int = 0
-    idle: float = 0.0
-
-    def ahead(self, now: float) -> float:
-        """Seconds of a pause that are still to come."""
-        return max(0.0, self.since - now)
-
-    def left_at(self, now: float) -> float:
-        """The share of the work that is left."""
-        return max(0.0, self.left - max(0.0, now - self.since) / self.per) if self.per else 0.0
-
-    def outcome(self, ended: float) -> JobOutcome:
-        """What became of it."""
-        job = self.job
-        return JobOutcome(
-            job.id,
-            job.kind,
-            job.user,
-            job.priority,
-            job.submitted,
-            self.started,
-            ended,
-            self.end,
-            tuple(self.sizes),
-            self.grows,
-            self.shrinks,
-            self.refusals,
-            self.restarts,
-            self.idle,
-            self.preemptions,
-        )
-
-
-@dataclass(slots=True)
-class _Starter:
-    """A job that starts at `size` once all of `donors` have shrunk."""
-
-    queued: QueuedJob
-    size: int
-    donors: set[int]
 
 
 class Execution:
@@ -127,15 +51,15 @@ class Execution:
         if self._fate is not None:
             calendar.add(self._fate.next_after(0.0, workload.total), Kind.FAILS)
         self._jobs = {job.id: job for job in workload.jobs}
-        self._runs: dict[int, _Run] = {}
-        self._again: dict[int, _Run] = {}  # queued again, after a failure or preempted
-        self._handlers: dict[Kind, Callable[[_Run, float], Change | None]] = {
+        self._runs: dict[int, JobRun] = {}
+        self._again: dict[int, JobRun] = {}  # queued again, after a failure or preempted
+        self._handlers: dict[Kind, Callable[[JobRun, float], Change | None]] = {
             Kind.ENDS: self._end,
             Kind.REPORTS: self._observe,
             Kind.RESIZED: self._ordered,
             Kind.REGISTERS: self._register,
         }
-        self._starters: dict[int, _Starter] = {}
+        self._starters: dict[int, Starter] = {}
         self._units = [Units(size) for size in range(workload.total + 1)]
 
     @property
@@ -183,7 +107,7 @@ class Execution:
                 order.promised[job_id] = taken
                 missing -= taken
         self.cluster.hold(job_id, missing)
-        self._starters[job_id] = _Starter(queued, wanted, donors)
+        self._starters[job_id] = Starter(queued, wanted, donors)
 
     def resize(self, job_id: int, size: int, now: float) -> None:
         """Order a running job to another size."""
@@ -197,7 +121,7 @@ class Execution:
         if not delay and not refused:
             self._resized(run, size, took.pause, now)
             return
-        run.order = _Order(size, took.pause, refused, run.size - size if shrinks else 0)
+        run.order = Order(size, took.pause, refused, run.size - size if shrinks else 0)
         self.shrinking += shrinks
         self.running[job_id] = replace(self.running[job_id], heeds=False)
         self._calendar.add(now + delay, Kind.RESIZED, job_id, run.version)
@@ -231,7 +155,7 @@ class Execution:
         change = self._happen(run, event)
         return () if change is None else (change,)
 
-    def _happen(self, run: _Run, event: Event) -> Change | None:
+    def _happen(self, run: JobRun, event: Event) -> Change | None:
         if event.kind is Kind.RETURNS:
             return self._return(run, event.time)
         if run.ended is not None:
@@ -240,7 +164,7 @@ class Execution:
 
     def _begin(self, queued: QueuedJob, size: int, now: float) -> None:
         job = self._jobs[queued.id]
-        run = self._again.pop(job.id) if job.id in self._again else _Run(job, now)
+        run = self._again.pop(job.id) if job.id in self._again else JobRun(job, now)
         self._runs[job.id] = run
         run.deadline = now + queued.limit
         self.malleable += job.malleable
@@ -266,7 +190,7 @@ class Execution:
         if job.malleable and not heeds:
             self._calendar.add(now + self._cost.registration, Kind.REGISTERS, job.id, run.version)
 
-    def _pace(self, run: _Run, size: int, pause: float, now: float) -> None:
+    def _pace(self, run: JobRun, size: int, pause: float, now: float) -> None:
         """Compute at this size after the pause; find the end anew."""
         job = run.job
         if run.size:
@@ -284,22 +208,22 @@ class Execution:
         if self._learner is not None:
             self._calendar.add(run.since + self._estimates.report, Kind.REPORTS, job.id, run.version)
 
-    def _register(self, run: _Run, now: float) -> Change:  # noqa: ARG002 - as the other handlers
+    def _register(self, run: JobRun, now: float) -> Change:  # noqa: ARG002 - as the other handlers
         job = run.job.id
         self.running[job] = replace(self.running[job], heeds=run.order is None)
         return Change(Happened.REGISTERED, job)
 
-    def _observe(self, run: _Run, now: float) -> None:
+    def _observe(self, run: JobRun, now: float) -> None:
         """Learn from what the job did at its present size."""
         if self._learner is not None and now > run.since and run.per:
             seconds = now - run.since
             self._learner.observe(run.job.kind or run.job.id, run.size, seconds / run.per, seconds)
 
-    def _hold(self, run: _Run, size: int, now: float) -> None:
+    def _hold(self, run: JobRun, size: int, now: float) -> None:
         self.cluster.hold(run.job.id, size)
         run.sizes.append((now, size))
 
-    def _resized(self, run: _Run, size: int, pause: float, now: float) -> None:
+    def _resized(self, run: JobRun, size: int, pause: float, now: float) -> None:
         if size < run.size:
             run.shrinks += 1
             self._hold(run, size, now)
@@ -316,7 +240,7 @@ class Execution:
             measured=now + pause,
         )
 
-    def _ordered(self, run: _Run, now: float) -> Change:
+    def _ordered(self, run: JobRun, now: float) -> Change:
         """An order is done, or refused."""
         job, order = run.job.id, run.order
         if order is None:
@@ -335,7 +259,7 @@ class Execution:
         self.running[job] = replace(self.running[job], acted=now, heeds=True)
         return Change(Happened.REFUSED, job)
 
-    def _fulfil(self, donor: int, order: _Order, now: float) -> None:
+    def _fulfil(self, donor: int, order: Order, now: float) -> None:
         """Give those who wait for a donor what they were promised; start whoever has all."""
         for job, units in order.promised.items():
             starter = self._starters[job]
@@ -355,7 +279,7 @@ class Execution:
             if order is not None:
                 order.spare += order.promised.pop(job)
 
-    def _end(self, run: _Run, now: float) -> Change | None:
+    def _end(self, run: JobRun, now: float) -> Change | None:
         run.ended = now
         self._observe(run, now)
         if not self._cost.release:
@@ -364,13 +288,13 @@ class Execution:
         self._calendar.add(now + self._cost.release, Kind.RETURNS, run.job.id, run.version)
         return None
 
-    def _return(self, run: _Run, now: float) -> Change:
+    def _return(self, run: JobRun, now: float) -> Change:
         """The job's units are free."""
         self._leave(run, now)
         self.outcomes[run.job.id] = run.outcome(now if run.ended is None else run.ended)
         return Change(Happened.ENDED, run.job.id)
 
-    def _leave(self, run: _Run, now: float) -> None:
+    def _leave(self, run: JobRun, now: float) -> None:
         job = run.job.id
         del self._runs[job]
         self.malleable -= run.job.malleable
@@ -414,7 +338,7 @@ class Execution:
         self._stop(run, now)
         return [*changes, Change(Happened.ENDED, job), self.arrive(run.job)]
 
-    def _preempted(self, run: _Run, now: float) -> Sequence[Change]:
+    def _preempted(self, run: JobRun, now: float) -> Sequence[Change]:
         """Its checkpoint is written: it is queued again for what is left."""
         run.preemptions += 1
         run.resume = self._preemption.restart
@@ -422,7 +346,7 @@ class Execution:
         self._stop(run, now)
         return [Change(Happened.ENDED, run.job.id), self.arrive(run.job, limit)]
 
-    def _stop(self, run: _Run, now: float) -> None:
+    def _stop(self, run: JobRun, now: float) -> None:
         """It holds nothing any more, and will begin again."""
         run.version += 1
         self._leave(run, now)

@@ -1,0 +1,89 @@
+"""One job's run in a simulation, the order that it is amid, and a start that waits for others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from queue_policies.simulator.outcome import End, JobOutcome
+
+if TYPE_CHECKING:
+    from queue_policies.records import QueuedJob
+    from queue_policies.simulator.job import Job
+
+
+@dataclass(slots=True)
+class Order:
+    """A resize under way. Of what a shrinking job gives up, `promised` is for starters by id."""
+
+    size: int
+    pause: float
+    refused: bool
+    spare: int = 0  # what it gives up and nobody was promised
+    promised: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class JobRun:
+    """One job's run. From `since` on it computes at `size`, where the whole job takes `per` seconds.
+
+    `deadline` is when its time limit ends it. Where it begins again, that takes `resume` seconds.
+    """
+
+    job: Job
+    started: float
+    deadline: float = 0.0
+    resume: float = 0.0
+    size: int = 0
+    left: float = 1.0
+    since: float = 0.0
+    per: float = 0.0
+    version: int = 0
+    order: Order | None = None
+    ended: float | None = None
+    end: End = "completed"
+    sizes: list[tuple[float, int]] = field(default_factory=list)
+    grows: int = 0
+    shrinks: int = 0
+    refusals: int = 0
+    restarts: int = 0
+    preemptions: int = 0
+    idle: float = 0.0
+
+    def ahead(self, now: float) -> float:
+        """Seconds of a pause that are still to come."""
+        return max(0.0, self.since - now)
+
+    def left_at(self, now: float) -> float:
+        """The share of the work that is left."""
+        return max(0.0, self.left - max(0.0, now - self.since) / self.per) if self.per else 0.0
+
+    def outcome(self, ended: float) -> JobOutcome:
+        """What became of it."""
+        job = self.job
+        return JobOutcome(
+            job.id,
+            job.kind,
+            job.user,
+            job.priority,
+            job.submitted,
+            self.started,
+            ended,
+            self.end,
+            tuple(self.sizes),
+            self.grows,
+            self.shrinks,
+            self.refusals,
+            self.restarts,
+            self.idle,
+            self.preemptions,
+        )
+
+
+@dataclass(slots=True)
+class Starter:
+    """A job that starts at `size` once all of `donors` have shrunk."""
+
+    queued: QueuedJob
+    size: int
+    donors: set[int]
