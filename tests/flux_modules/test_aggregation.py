@@ -7,7 +7,6 @@ import http.client
 import json
 import socket
 import ssl
-import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,6 +19,7 @@ from minicluster.flux_modules.door.front_proxy import Identity
 from minicluster.flux_modules.door.server import Server
 from tests.flux_modules.client import DEADLINE
 from tests.flux_modules.keys import NAME, Authority
+from tests.flux_modules.serving import serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -108,14 +108,8 @@ def ask(
 def door(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Door]:
     monkeypatch.setattr(files, "PAUSE", 0.0)
     made = Door(tmp_path)
-    thread = threading.Thread(target=made.server.serve_forever, args=(0.05,))
-    thread.start()
-    yield made
-    made.server.stop()
-    made.server.connections.hang_up_all()
-    made.server.connections.wait(DEADLINE)
-    made.server.server_close()
-    thread.join()
+    with serving(made.server):
+        yield made
 
 
 def test_the_front_proxys_requests_are_passed_on(door: Door) -> None:

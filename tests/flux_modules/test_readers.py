@@ -6,7 +6,6 @@ import contextlib
 import http.client
 import socket
 import ssl
-import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,6 +18,7 @@ from minicluster.flux_modules.door.server import Server
 from minicluster.plan.keys import DOOR_DOMAIN
 from tests.flux_modules.client import DEADLINE
 from tests.flux_modules.keys import NAME, Authority
+from tests.flux_modules.serving import serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -63,14 +63,8 @@ class Door:
 @pytest.fixture
 def door(tmp_path: Path) -> Iterator[Door]:
     made = Door(tmp_path)
-    thread = threading.Thread(target=made.server.serve_forever, args=(0.05,))
-    thread.start()
-    yield made
-    made.server.stop()
-    made.server.connections.hang_up_all()
-    made.server.connections.wait(DEADLINE)
-    made.server.server_close()
-    thread.join()
+    with serving(made.server):
+        yield made
 
 
 def test_a_certificate_is_as_good_as_the_token_for_metrics(door: Door) -> None:

@@ -18,6 +18,7 @@ from minicluster.flux_modules.door.errors import BadRequest, BrokerGone, Refused
 from minicluster.flux_modules.door.server import Server
 from tests.flux_modules.client import DEADLINE, Client, until
 from tests.flux_modules.keys import NAME, Authority
+from tests.flux_modules.serving import serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,14 +82,8 @@ def served() -> Served:
 def running(keys: tuple[Authority, str, Path], served: Served) -> Iterator[Server]:
     _, _, directory = keys
     made = Server(0, files.Credentials(str(directory)), served.routes(), served.log.append, served.audiences)
-    thread = threading.Thread(target=made.serve_forever, args=(0.05,))
-    thread.start()
-    yield made
-    made.stop()
-    made.connections.hang_up_all()
-    made.connections.wait(DEADLINE)
-    made.server_close()
-    thread.join()
+    with serving(made):
+        yield made
 
 
 @pytest.fixture
