@@ -72,11 +72,17 @@ if verb == "broker":
     words = args[2:]
     options, program = split(words)
     step = plan[min(turn("broker"), len(plan) - 1)] if plan else "run"
+    if step in ("run", "wait", "dump"):
+        open(calls + ".serving", "w").close()
     if step == "run":
-        sys.exit(run(program))
+        code = run(program)
+        os.unlink(calls + ".serving")
+        sys.exit(code)
     if step in ("wait", "dump"):
         def end(*_):
             note("broker", "SIGTERM")
+            if os.path.exists(calls + ".serving"):
+                os.unlink(calls + ".serving")
             if step == "dump":
                 dump = next(word for word in options if word.startswith("-Scontent.dump="))
                 with open(dump.partition("=")[2], "wb") as file:
@@ -115,6 +121,12 @@ elif verb == "jobs":
         jobid, _, result = name.partition(".")
         print(jobid + ":" + result)
 elif verb == "queue" and args[0] == "status":
+    # Only a broker that runs answers: one that is about to is waited for.
+    end = time.monotonic() + 5
+    while "STUB_QUEUE" not in os.environ and not os.path.exists(calls + ".serving"):
+        if time.monotonic() > end:
+            sys.exit(1)
+        time.sleep(0.01)
     sys.exit(int(os.environ.get("STUB_QUEUE", "0")))
 elif verb == "resource":
     print("0-2,5")

@@ -358,7 +358,7 @@ go_on() {
         fi
         live
         # One that ran before it ended, or was told to end, has ended as any other.
-        [ -z "$signal" ] && [ ! -e "$run/main-started" ] && [ "$code" -ne 0 ] || return 0
+        [ -z "$signal$ordered" ] && [ ! -e "$run/main-started" ] && [ "$code" -ne 0 ] || return 0
         warn "the broker ended with $code before the instance ran; it is started again in $delay s"
         pause "$delay"
         delay=$((delay * 2))
