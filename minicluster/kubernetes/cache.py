@@ -10,6 +10,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from broker_config import idset
 from minicluster.kubernetes import observation
 from minicluster.kubernetes.resources import JOBS, PODS
 from minicluster.plan import ObjectKey
@@ -19,7 +20,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from minicluster.kubernetes.observation import Dependent
-    from minicluster.plan import BrokerReport, Dump, JobReport, ObservedObject, PodReport, Restarted
+    from minicluster.plan import (
+        BrokerReport,
+        Disruption,
+        Dump,
+        JobReport,
+        ObservedObject,
+        PodReport,
+        Restarted,
+    )
     from minicluster.plan.fields import Object
 
 # What of a MiniCluster's metadata a document has; the rest is the API server's bookkeeping.
@@ -72,6 +81,7 @@ class BrokerPod:
     name: str
     uid: str
     creating: bool
+    disrupted: Disruption | None = None
 
     @property
     def stays(self) -> bool:
@@ -117,7 +127,8 @@ class Cache:
     them (they need not have our labels), so they were read. `held` says of an object which of its fields the
     operator held after it last applied it. `heard` is what the lead brokers say, or why they say nothing,
     `complaints` what kubelets say of a pod that does not come up. `dumps` are what leads have left whose pods
-    are gone, by their Job's UID, and `answers` what was said to the last order to restart jobs.
+    are gone, by their Job's UID, `disrupted` followers' pods that were taken away and are gone, by rank.
+    `answers` are the last ones to orders that are answered with jobs, by action.
     """
 
     clusters: dict[Name, Object] = field(default_factory=dict)
@@ -129,7 +140,8 @@ class Cache:
     heard: dict[Name, Heard] = field(default_factory=dict)
     complaints: dict[Name, Complaint] = field(default_factory=dict)
     dumps: dict[Name, tuple[str, Dump]] = field(default_factory=dict)
-    answers: dict[Name, Restarted] = field(default_factory=dict)
+    disrupted: dict[Name, dict[int, BrokerPod]] = field(default_factory=dict)
+    answers: dict[Name, dict[str, Restarted]] = field(default_factory=dict)
     _by_instance: defaultdict[Name, set[Place]] = field(default_factory=lambda: defaultdict(set))
 
     def job_of(self, name: Name) -> JobReport | None:
@@ -153,7 +165,7 @@ class Cache:
             return None
         del self.clusters[name]
         self.strangers.pop(name, None)
-        for known_of in (self.heard, self.complaints, self.dumps, self.answers):
+        for known_of in (self.heard, self.complaints, self.dumps, self.disrupted, self.answers):
             known_of.pop(name, None)
         return name
 
@@ -256,6 +268,13 @@ class Cache:
                 found.append(pod.report.dump)
         return max(found, key=lambda each: each.time, default=None)
 
+    def disruptions(self, name: Name, job_uid: str) -> tuple[Disruption, ...]:
+        """Return which followers of a Job were taken away: see `Observed`."""
+        gone = {rank: pod for rank, pod in self.disrupted.get(name, {}).items() if pod.job_uid == job_uid}
+        there = {rank: pod for rank, pod in self._broker_pods(name, job_uid).items() if pod.disrupted}
+        found = (gone | there).items()
+        return tuple(pod.disrupted for rank, pod in sorted(found) if rank and pod.disrupted)
+
     def lead(self, name: Name) -> Lead | None:
         """Return the lead broker of a MiniCluster, where it runs and is to stay."""
         uid, pods = self._own_pods(name)
@@ -290,7 +309,18 @@ class Cache:
             del self.heard[name]
         else:
             self.heard[name] = heard
+            self._see_return(name)
         return True
+
+    def _see_return(self, name: Name) -> None:
+        """Forget that pods were taken away in whose places others have joined."""
+        gone, heard = self.disrupted.get(name), self.heard.get(name)
+        if not gone or heard is None or heard.report is None:
+            return
+        _, pods = self._own_pods(name)
+        for rank in gone.keys() & set(idset.decode(heard.report.online)):
+            if rank in pods and pods[rank].report.phase == "Running":
+                del gone[rank]
 
     def _own_pods(self, name: Name) -> tuple[str, dict[int, BrokerPod]]:
         """Return a MiniCluster's UID, and its broker pods."""
@@ -325,11 +355,13 @@ class Cache:
             name=item["metadata"]["name"],
             uid=item["metadata"]["uid"],
             creating=observation.is_creating(item),
+            disrupted=observation.disrupted(item),
         )
         if known is not None and known.instance != pod.instance:
             self._drop(place, known.instance)
         self.pods[place] = pod
         self._by_instance[Name(place.namespace, pod.instance)].add(place)
+        self._see_return(Name(place.namespace, pod.instance))
         if known is not None and replace(known, version=pod.version, order=pod.order) == pod:
             return set() if known.stays == pod.stays else self._concerned(place, pod.instance)
         return self._concerned(place, pod.instance)
@@ -347,6 +379,8 @@ class Cache:
         pod = self.pods.pop(place, None)
         if pod is not None and pod.report.dump is not None:
             self._keep_dump(Name(place.namespace, instance), pod.job_uid, pod.report.dump)
+        if pod is not None and pod.disrupted and Name(place.namespace, instance) in self.clusters:
+            self.disrupted.setdefault(Name(place.namespace, instance), {})[pod.report.index] = pod
         self.dependents.pop(place, None)
         self.jobs.pop(place, None)
         self.held.pop(place, None)

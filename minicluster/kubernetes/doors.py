@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from broker_config import idset
 from minicluster.kubernetes import door_report, logs
 from minicluster.kubernetes.cache import Heard
 from minicluster.kubernetes.door_connection import (
@@ -55,6 +56,8 @@ SLOW_AT_A_TIME = 16
 """How many of those that were slow the last time, with or without an order."""
 SLOW = 2.0
 """Seconds after which a door is slow to answer."""
+MOVING = frozenset({"restart", "recover"})
+"""Orders that are answered with the jobs that were started again, which takes longer."""
 
 log = logging.getLogger(__name__)
 
@@ -182,15 +185,17 @@ class Doors:
 
     async def _tell(self, name: Name, lead: Lead, orders: tuple[Order, ...]) -> None:
         for order in orders:
-            what = order.action + (f" of ranks {order.ranks}" if order.ranks else "")
+            about = order.ranks or idset.encode(each.rank for each in order.lost)
+            what = order.action + (f" of ranks {about}" if about else "")
             try:
                 async with (
                     self._slot(name, self._ordering),
                     connected(self._address(lead), self._trust) as door,
                 ):
                     answer = await self._post(door, lead, order)
-                if order.action == "restart":
-                    self._cache.answers[name] = door_report.restarted(answer, order)
+                if order.action in MOVING:
+                    answered = self._cache.answers.setdefault(name, {})
+                    answered[order.action] = door_report.restarted(answer, order)
             except DoorError as error:
                 self._log(name).warning("%s was not told: %s", what, error)
             except Exception:  # noqa: BLE001  # it is ordered again
@@ -201,7 +206,7 @@ class Doors:
     async def _post(self, door: DoorConnection, lead: Lead, order: Order) -> str:
         """Send an order, and return the answer. Raises DoorError."""
         token, sent = self._authority.token(lead.uid), json.dumps(_body(order)).encode()
-        seconds = float(RESTART_SECONDS) if order.action == "restart" else None
+        seconds = float(RESTART_SECONDS) if order.action in MOVING else None
         head = await door.request("POST", f"/v1/{order.action}", token, sent, seconds)
         await _admitted(door, head)
         return await door.text(head, LINE_BYTES)
@@ -244,6 +249,9 @@ def _body(order: Order) -> Object:
     """Return what is sent with an order."""
     if order.action == "save":
         return {"timeout": order.seconds}
+    if order.action == "recover":
+        times = {str(each.rank): [each.started.timestamp(), each.taken.timestamp()] for each in order.lost}
+        return {"lost": times}
     return {"ranks": order.ranks, **({"reason": order.reason} if order.reason else {})}
 
 

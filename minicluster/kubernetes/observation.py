@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from minicluster.kubernetes import last_words
 from minicluster.kubernetes.api import APPLY_MANAGER
-from minicluster.plan import JobCondition, JobReport, ObjectKey, ObservedObject, PodReport
+from minicluster.plan import Disruption, JobCondition, JobReport, ObjectKey, ObservedObject, PodReport
 from minicluster.plan.constants import LABEL_COMPONENT, LABEL_INSTANCE, LABEL_POD_INDEX, Component
 
 if TYPE_CHECKING:
@@ -170,6 +170,16 @@ def pod_report(pod: Object) -> PodReport:
         dump=last_words.dump(ended) if index == 0 else None,
         refusal=last_words.refusal(ended),
     )
+
+
+def disrupted(pod: Object) -> Disruption | None:
+    """Return how a pod is taken away (condition DisruptionTarget); None where it is not."""
+    status = pod.get("status") or {}
+    started = _time(status.get("startTime"))
+    for each in status.get("conditions") or ():
+        if each["type"] == "DisruptionTarget" and each["status"] == "True" and started:
+            return Disruption(_index(pod), started, _time(each.get("lastTransitionTime")) or started)
+    return None
 
 
 def is_creating(pod: Object) -> bool:

@@ -194,6 +194,7 @@ class Reconciler:
         if ours or made:
             objects.append(ObservedObject(planning.secret_key(cluster), uid))
         heard = self._cache.heard.get(name, NOTHING) if ours else NOTHING
+        answers = self._cache.answers.get(name, {}) if ours else {}
         return Observed(
             objects=tuple(objects),
             job=self._cache.job_of(name) if ours else None,
@@ -202,7 +203,9 @@ class Reconciler:
             silence=heard.silence,
             refusals=refusals,
             dump=self._cache.dump(name, job.uid) if job and ours else None,
-            restarted=self._cache.answers.get(name) if ours else None,
+            restarted=answers.get("restart"),
+            recovered=answers.get("recover"),
+            disrupted=self._cache.disruptions(name, job.uid) if job and ours else (),
             since=self._since,
         )
 

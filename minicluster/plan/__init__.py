@@ -11,6 +11,7 @@ from minicluster.plan.names import lead_hosts
 from minicluster.plan.objects import build, secret_key, unwanted
 from minicluster.plan.records import (
     BrokerReport,
+    Disruption,
     Dump,
     Event,
     JobCondition,
@@ -31,6 +32,7 @@ from minicluster.plan.settings import broker_settings
 
 __all__ = [
     "BrokerReport",
+    "Disruption",
     "DoorKeys",
     "Dump",
     "Event",

@@ -12,6 +12,7 @@ from minicluster.plan import (
     dumps,
     events,
     leaving,
+    node_loss,
     objects,
     saving,
     shrinking,
@@ -84,7 +85,9 @@ def _decide(situation: Situation, built: tuple[Object, ...], site: Site, now: da
     found = conditions.findings(situation)
     goes_on = _may_apply(situation)
     stored, resize, save = situation.cluster.status, situation.resize, situation.saving
-    soonest = min((each for each in (resize.again, save.again) if each is not None), default=None)
+    recovering = () if save.pending else node_loss.orders(situation.observed, site)
+    times = (resize.again, save.again, shrinking.ORDER_AGAIN if recovering else None)
+    soonest = min((each for each in times if each is not None), default=None)
     return Plan(
         objects=built if goes_on else (),
         status=status.build(situation, found, now),
@@ -93,7 +96,7 @@ def _decide(situation: Situation, built: tuple[Object, ...], site: Site, now: da
             *events.of_changes(found, stored.conditions),
         ),
         delete=_superfluous(situation),
-        orders=(*resize.orders, *save.orders) if goes_on else (),
+        orders=(*resize.orders, *recovering, *save.orders) if goes_on else (),
         again=soonest if goes_on else None,
         finalizer=_finalizer(situation, site, goes_on=goes_on),
     )

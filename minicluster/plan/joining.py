@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from broker_config import idset
 from minicluster import spec as document
-from minicluster.plan import names
+from minicluster.plan import names, node_loss
 from minicluster.plan.constants import REPLACED_CODES, ConditionType, Reason
 from minicluster.plan.finding import Finding
 from minicluster.plan.shrinking import ranks
@@ -24,7 +24,8 @@ LONGEST = 240
 """Characters of one reason that a message shows: kubelets quote whole answers of registries."""
 
 _LEAVING = "its pod was told to go, and is still there (a node that died holds its pods)"
-_HEARD = frozenset({Reason.ALL_JOINED, Reason.BROKERS_MISSING, Reason.JOINING})
+_COMPLETE = frozenset({Reason.ALL_JOINED, Reason.BROKERS_MISSING, Reason.JOBS_RESTARTED})
+_HEARD = _COMPLETE | {Reason.JOINING}
 
 
 def brokers_ready(situation: Situation) -> Finding:
@@ -45,7 +46,9 @@ def brokers_ready(situation: Situation) -> Finding:
         return Finding("True", Reason.ALL_JOINED, message)
     missing = _missing(situation, report)
     if _were_complete(situation):
-        return Finding("False", Reason.BROKERS_MISSING, f"{message}{missing}")
+        again = node_loss.outcome(situation)
+        reason = Reason.JOBS_RESTARTED if again else Reason.BROKERS_MISSING
+        return Finding("False", reason, f"{message}{missing}{again}")
     needed = document.quorum(situation.cluster.spec)
     return Finding("False", Reason.JOINING, f"{message}; work starts with {needed}{missing}")
 
@@ -83,7 +86,7 @@ def _were_complete(situation: Situation) -> bool:
     told = situation.previous(ConditionType.BROKERS_READY)
     return (
         told is not None
-        and told.reason in {Reason.ALL_JOINED, Reason.BROKERS_MISSING}
+        and told.reason in _COMPLETE
         and told.observed_generation == situation.cluster.metadata.generation
     )
 

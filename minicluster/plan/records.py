@@ -176,25 +176,37 @@ class BrokerReport:
     kept: tuple[str, ...] = ()
 
 
+class Disruption(NamedTuple):
+    """A broker's pod that Kubernetes took away for the cluster's sake, such as with its node.
+
+    `started` is when its node's kubelet had first heard of it, `taken` when it was told to go.
+    """
+
+    rank: int
+    started: datetime
+    taken: datetime
+
+
 @dataclass(frozen=True, slots=True)
 class Order:
     """What the lead broker is told.
 
     To give these ranks (an idset) no more jobs, or jobs again; to start the jobs of these ranks again
-    elsewhere; to save, for which jobs may run on for so many `seconds`. `generation` is that of the document
-    that it is for.
+    elsewhere, or to `recover` those that were `lost` with their pods; to save, for which jobs may run on for
+    so many `seconds`. `generation` is that of the document that it is for.
     """
 
-    action: Literal["drain", "undrain", "restart", "save"]
+    action: Literal["drain", "undrain", "restart", "recover", "save"]
     ranks: str = ""
     reason: str = ""
     seconds: int = 0
     generation: int = 0
+    lost: tuple[Disruption, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Restarted:
-    """The lead's answer to an order to restart: (old id, new id), and (id, why) where it could not."""
+    """The lead's answer to an order to start jobs again: (old id, new id), (id, why) where it could not."""
 
     order: Order
     restarted: Pairs = ()
@@ -207,7 +219,9 @@ class Observed:
 
     `brokers` is None as long as the lead has not been heard; `silence` then says why, once that has lasted.
     `refusals` are those of the last attempt to carry the plan out. `dump` is the newest that a lead has left,
-    `restarted` the lead's answer to the last order to restart jobs; `since`: from when on it is observed.
+    `restarted` the lead's answer to the last order to restart jobs, `recovered` that to the last one to
+    recover some. `disrupted` are the followers whose pods were taken away, until others have joined in their
+    places; `since`: from when on it is observed.
     """
 
     objects: tuple[ObservedObject, ...] = ()
@@ -218,6 +232,8 @@ class Observed:
     refusals: tuple[Refusal, ...] = ()
     dump: Dump | None = None
     restarted: Restarted | None = None
+    recovered: Restarted | None = None
+    disrupted: tuple[Disruption, ...] = ()
     since: datetime | None = None
 
     def find(self, key: ObjectKey) -> ObservedObject | None:

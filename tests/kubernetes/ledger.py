@@ -6,9 +6,10 @@ for the test to release it: however slow or fast the machine is, jobs run and wa
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from tests.kubernetes.command_line import CommandLine
@@ -21,6 +22,7 @@ JOB = (
     ' echo "$0" >>/ledger/done'
 )
 DURATIONS = (2, 3, 2, 2, 2, 2, 6, 2, 3)  # where four brokers run one each, five wait
+NONE: Mapping[str, str] = MappingProxyType({})
 WAITING = 5  # jobs, at least, when a fault comes
 
 
@@ -91,21 +93,30 @@ class Ledger:
         held.touch()
         return held
 
-    def balance(self) -> dict[str, str]:
+    def restarted(self) -> dict[str, str]:
+        """Wait until it is told that lost jobs were started again; return their new ids by the old ones."""
+        self.live.until(BrokersReady=("False", "JobsRestarted"))
+        told = self.live.message("BrokersReady").partition("started again: ")[2].partition(";")[0]
+        return dict(each.split(" as ") for each in told.split(", "))
+
+    def balance(self, restarted: Mapping[str, str] = NONE) -> dict[str, str]:
         """Let the jobs end; each has completed, once, or is said to have failed: return these, and why.
 
-        Nobody knows of a job that was not sent, none that was sent is forgotten, and none ran twice.
+        Nobody knows of a job that was not sent, none that was sent is forgotten, and none ran twice. Those
+        that were `restarted` have another id as well, under which they may have completed.
         """
         self.release()
+        ids = {*self.ids, *restarted.values()}
         try:
-            until(self.all_ended, "all jobs to end", SECONDS)
+            until(lambda: self.have_ended(ids), "all jobs to end", SECONDS)
         except TimeoutError as error:
             raise AssertionError(
                 f"{error}: {self.listed()}\n{self.live.status}\n{self.live.logs()}"
             ) from error
         rows = {row["id"]: row for row in self.listed()}
-        assert sorted(rows) == sorted(self.ids)
-        completed = {number for number, job in enumerate(self.ids) if rows[job]["state"] == "COMPLETED"}
+        assert rows.keys() == ids
+        last = [restarted.get(job, job) for job in self.ids]
+        completed = {number for number, job in enumerate(last) if rows[job]["state"] == "COMPLETED"}
         written = self.written()
         assert {number: written[number] for number in completed} == dict.fromkeys(completed, 1), rows
         assert max(written.values(), default=0) <= 1, written
@@ -117,10 +128,10 @@ class Ledger:
         """Say that none of these jobs has got as far as the ledger."""
         return not any(self.written()[self.ids.index(job)] for job in jobs)
 
-    def all_ended(self) -> bool:
-        """Say whether all jobs that were sent are known, and have ended."""
+    def have_ended(self, ids: set[str]) -> bool:
+        """Say whether these jobs are known, and have ended."""
         ended = self.listed("COMPLETED", "FAILED", "CANCELED", "TIMEOUT")
-        return {row["id"] for row in ended} >= set(self.ids)
+        return {row["id"] for row in ended} >= ids
 
     def written(self) -> Counter[int]:
         """Read the ledger: how often each number is there."""

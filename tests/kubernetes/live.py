@@ -155,10 +155,16 @@ class Live:
         )
 
     def drop_pod(self, rank: int) -> str:
-        """Delete a broker's pod, as an eviction does; return its name."""
+        """Delete a broker's pod, as a person does; return its name."""
         name = str(self.pods()[rank]["metadata"]["name"])
         self.api.delete(f"/api/v1/namespaces/{self.namespace}/pods/{name}")
         return name
+
+    def evict(self, rank: int) -> None:
+        """Have a broker's pod evicted, as `kubectl drain` does."""
+        about = {"name": self.pods()[rank]["metadata"]["name"], "namespace": self.namespace}
+        path = f"/api/v1/namespaces/{self.namespace}/pods/{about['name']}/eviction"
+        self.api.create(path, {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": about})
 
 
 @contextlib.contextmanager

@@ -37,6 +37,16 @@ def check(ledger: Ledger, hit: str, engine: str) -> None:
         assert failed == {hit: NODE_FAILURE}
 
 
+def check_restarted(ledger: Ledger, hit: str, engine: str) -> dict[str, str]:
+    """Check that what was lost has completed under the ids that the status names, which are returned."""
+    restarted = ledger.restarted()
+    failed = ledger.balance(restarted)
+    assert failed.keys() == restarted.keys()
+    assert hit in restarted
+    assert engine == node_images.REAL or failed == {hit: NODE_FAILURE}
+    return restarted
+
+
 def test_a_follower_that_is_killed_costs_the_job_that_ran_on_it(
     ledger: Ledger, live: Live, nodes: ControlPlane, engine: str
 ) -> None:
@@ -53,7 +63,7 @@ def test_a_follower_that_is_killed_costs_the_job_that_ran_on_it(
 def test_a_follower_whose_pod_is_deleted_costs_the_job_that_ran_on_it(
     ledger: Ledger, live: Live, engine: str
 ) -> None:
-    """As an eviction does; the Job makes another pod, and its broker joins as the same rank."""
+    """As a person may do; the Job makes another pod, and its broker joins as the same rank."""
     hit = ledger.begin(1)
     uid = live.pods()[1]["metadata"]["uid"]
     live.drop_pod(1)
@@ -61,6 +71,18 @@ def test_a_follower_whose_pod_is_deleted_costs_the_job_that_ran_on_it(
     live.replaced(1, uid)
     live.joined(2)
     check(ledger, hit, engine)
+
+
+def test_the_job_of_a_follower_that_is_evicted_is_started_again(
+    ledger: Ledger, live: Live, engine: str
+) -> None:
+    """As where its node is drained: on a broker that is left, or on the one that comes in its place."""
+    hit = ledger.begin(1)
+    uid = live.pods()[1]["metadata"]["uid"]
+    live.evict(1)
+    check_restarted(ledger, hit, engine)
+    live.replaced(1, uid)
+    live.joined(2)
 
 
 def test_a_follower_whose_kubelet_stops_works_on(ledger: Ledger, live: Live, nodes: ControlPlane) -> None:
@@ -80,7 +102,7 @@ def test_a_follower_whose_kubelet_stops_works_on(ledger: Ledger, live: Live, nod
     live.joined(2)
 
 
-def test_a_follower_whose_node_dies_costs_the_job_that_ran_on_it(
+def test_the_job_of_a_follower_whose_node_dies_is_started_again(
     ledger: Ledger, live: Live, nodes: ControlPlane, engine: str
 ) -> None:
     """Nobody can end its pod, which is not replaced until somebody says that the node is out of service."""
@@ -89,11 +111,12 @@ def test_a_follower_whose_node_dies_costs_the_job_that_ran_on_it(
     node.kill()
     try:
         until(lambda: 1 not in live.pods(), "the pod to be given up", SECONDS)
-        check(ledger, hit, engine)
-        until(lambda: "is still there" in live.message("BrokersReady"), "that to be said", SECONDS)
+        restarted = check_restarted(ledger, hit, engine)
+        named = ", ".join(f"{old} as {new}" for old, new in restarted.items())
         assert live.message("BrokersReady") == (
             "1 of 2 brokers have joined; missing: 1 (lost: lost connection; its pod was told to go, and is"
-            " still there (a node that died holds its pods))"
+            " still there (a node that died holds its pods)); of the jobs that ran there: started again: "
+            + named
         )
         nodes.api.merge(f"/api/v1/nodes/{node.name}", {"spec": {"taints": [OUT_OF_SERVICE]}})
         live.joined(2)

@@ -9,7 +9,7 @@ import pytest
 
 from minicluster.kubernetes import doors
 from minicluster.kubernetes.cache import Heard
-from minicluster.plan import BrokerReport, Order, Restarted, SaveProgress
+from minicluster.plan import BrokerReport, Disruption, Order, Restarted, SaveProgress
 from tests.operator.door_server import sending
 from tests.operator.listening import NAME, in_loop, listening, until
 
@@ -86,11 +86,33 @@ class TestOrders:
             here.pod()
             here.doors.order(NAME, (order,))
             await until(lambda: here.cache.answers)
-            assert here.cache.answers == {NAME: Restarted(order, (("ƒ2a", "ƒ3b"),))}
+            assert here.cache.answers == {NAME: {"restart": Restarted(order, (("ƒ2a", "ƒ3b"),))}}
             (body,) = (json.loads(body) for head, _, body in door.requests if head.startswith("POST"))
             assert body == {"ranks": "2-3"}
             here.pod("mc-0-y", phase="Pending")
             assert here.cache.answers == {}  # that was another instance
+
+    @in_loop
+    async def test_which_lost_jobs_were_started_again_is_known(
+        self, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        caplog.set_level("INFO")
+        answer = b'{"restarted": [["f2a", "f3b"]], "lost": [["f2c", "it does not fit"]]}'
+        sent = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(answer), answer)
+        lost = Disruption(1, NOW, NOW), Disruption(3, NOW, NOW + timedelta(seconds=4))
+        order = Order("recover", lost=lost)
+        async with listening(tmp_path, sending(sent)) as (here, door):
+            here.pod()
+            here.doors.order(NAME, (order,))
+            await until(lambda: here.cache.answers)
+            known = Restarted(order, (("ƒ2a", "ƒ3b"),), (("ƒ2c", "it does not fit"),))
+            assert here.cache.answers == {NAME: {"recover": known}}
+            (sent_,) = (
+                (head, json.loads(body)) for head, _, body in door.requests if head.startswith("POST")
+            )
+        then = NOW.timestamp()
+        assert sent_ == ("POST /v1/recover HTTP/1.1", {"lost": {"1": [then, then], "3": [then, then + 4]}})
+        assert "recover of ranks 1,3" in caplog.messages
 
 
 def test_since_when_a_save_has_failed_is_by_the_operators_clock() -> None:

@@ -227,7 +227,7 @@ class World:
             self.operator.controller.changed(name)
         answer = self.lead.order(orders)
         if answer is not None and not self.operator.crashed:
-            self.operator.cache.answers[name] = answer
+            self.operator.cache.answers.setdefault(name, {})[answer.order.action] = answer
         asyncio.get_running_loop().call_later(0.2, self.report)
 
     def _take(self, kind: str, type_: str, item: Object) -> None:

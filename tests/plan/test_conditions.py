@@ -30,6 +30,8 @@ FAILED_STATUS = {
     "exitCode": 3,
 }
 
+SITE = Site()
+
 
 def pod(index: int, **fields: Any) -> PodReport:
     return PodReport(index, **{"phase": "Running", "scheduled": True, **fields})
@@ -43,16 +45,18 @@ def ended(type_: str, reason: str = "", message: str = "") -> JobReport:
     return JobReport(parallelism=4, conditions=(JobCondition(type_, "True", reason, message),))
 
 
-def decide(make, keys, now, observed: Observed, wanted: Any = None, status: Any = None) -> Any:
+def decide(
+    make, keys, now, observed: Observed, wanted: Any = None, status: Any = None, site: Site = SITE
+) -> Any:
     """The plan where all objects exist besides what is observed."""
     cluster = make({"size": 4, **(wanted or {})}, status=status)
-    first = plan(cluster, Observed(), Site(), keys, now)
+    first = plan(cluster, Observed(), site, keys, now)
     found = tuple(
         ObservedObject(ObjectKey(item["kind"], item["metadata"]["name"]), cluster.metadata.uid)
         for item in first.objects
     )
     whole = replace(observed, objects=found)
-    return plan(cluster, whole, Site(), None, now)
+    return plan(cluster, whole, site, None, now)
 
 
 def condition(decided: Any, type_: str) -> dict[str, Any]:

@@ -42,6 +42,7 @@ def routes(board: Board, connect: Callable[[], Link], notes: Notes, archive: str
         "/v1/drain": {"POST": lambda _query, body: orders.drain(body)},
         "/v1/undrain": {"POST": lambda _query, body: orders.undrain(body)},
         "/v1/restart": {"POST": lambda _query, body: saving.restart(body)},
+        "/v1/recover": {"POST": lambda _query, body: saving.recover(body)},
         "/v1/save": {"POST": lambda _query, body: saving.save(body)},
     }
 

@@ -1,32 +1,42 @@
-"""Orders that move jobs: save the instance, restart what runs on some ranks."""
+"""Orders that move jobs: save the instance, restart what runs on some ranks, or was lost with them."""
 
 from __future__ import annotations
 
 import errno
 import os
 import signal
+import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from broker_config import idset
 from broker_config.errors import IdsetError
 from minicluster.flux_modules.door.errors import BadRequest, BrokerGone, Refused
 from minicluster.flux_modules.door.link import Accepted
-from minicluster.flux_modules.saving import restarts
+from minicluster.flux_modules.saving import losses, restarts
 from minicluster.flux_modules.saving.errors import NotAnswering
-from minicluster.flux_modules.saving.link_jobs import RUNNING, LinkJobs
+from minicluster.flux_modules.saving.link_jobs import RUNNING, LinkJobs, ranks_of_job
+from minicluster.flux_modules.saving.losses import Loss
+from minicluster.flux_modules.saving.restarts import Outcome
 from minicluster.flux_modules.saving.settling import described
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from minicluster.flux_modules.door.board import Board
     from minicluster.flux_modules.door.link import JSON, Link
     from minicluster.flux_modules.saving.notes import Notes
 
 LONGEST = 86400.0
+LATEST = 1e11
+"""Seconds since 1970 that may be meant: no year of five digits."""
+DIGITS = 9
 PATIENCE = 1.5
 """Seconds that an answer waits for the ends of restarted jobs: its client waits for 5."""
 REASON = "its broker leaves"
+GONE = "its broker was lost"
+STILL_PLACED = 0.5
+"""Seconds for which jobs may be placed yet on a broker that is lost: real Flux (0.88) does so for 0.1."""
 
 
 class SavingOrders:
@@ -64,20 +74,33 @@ class SavingOrders:
     def restart(self, body: JSON) -> JSON:
         """Restart every job that runs on these ranks; one that has a copy already gets no other."""
         ranks = set(idset.decode(ranks_of(body)))
+        with self._moving() as jobs:
+            answer = described(_restart(jobs, ranks, REASON))
+            answer["restarted"] = self._with_earlier(answer["restarted"], idset.encode(ranks))
+        return dict(answer)
+
+    def recover(self, body: JSON) -> JSON:
+        """Restart every job that was lost with these ranks' brokers, or runs there yet."""
+        lost = _lost(body)
+        time.sleep(STILL_PLACED)
+        with self._moving() as jobs:
+            there = _restart(jobs, set(lost), GONE)
+            ended = losses.restart_lost(jobs, lost)
+        named = dict(there.restarted) | dict(ended.restarted)
+        return dict(described(Outcome(sorted(named.items()), there.lost + ended.lost)))
+
+    @contextmanager
+    def _moving(self) -> Iterator[LinkJobs]:
+        """Give the jobs to whoever moves some of them; nobody else does meanwhile."""
         link = self._connect()
         try:
             with self._notes.alone(PATIENCE):
-                jobs = LinkJobs(link, PATIENCE)
-                there = {int(job["id"]): job for job in jobs.listed(RUNNING) if ranks & _ranks(job)}
-                outcome = restarts.restart(jobs, there, REASON)
-                answer = described(outcome)
-                answer["restarted"] = self._with_earlier(answer["restarted"], idset.encode(ranks))
+                yield LinkJobs(link, PATIENCE)
         except NotAnswering as error:
             raise Refused(errno.EBUSY, str(error)) from error
         finally:
             link.close()
             self._board.look()
-        return dict(answer)
 
     def _with_earlier(self, restarted: list[list[str]], ranks: str) -> list[list[str]]:
         """Name what was restarted before as well: whoever ordered that may not have heard the answer."""
@@ -100,8 +123,9 @@ class SavingOrders:
             self._notes.remember(left)
 
 
-def _ranks(job: JSON) -> set[int]:
-    return set(idset.decode(str(job["ranks"]).strip("[]"))) if job.get("ranks") else set()
+def _restart(jobs: LinkJobs, ranks: set[int], reason: str) -> Outcome:
+    there = [int(job["id"]) for job in jobs.listed(RUNNING) if ranks & ranks_of_job(job)]
+    return restarts.restart(jobs, there, reason)
 
 
 def ranks_of(body: JSON) -> str:
@@ -116,3 +140,25 @@ def ranks_of(body: JSON) -> str:
     if not ids:
         raise BadRequest("ranks: the idset is empty")
     return idset.encode(ids)
+
+
+def _lost(body: JSON) -> dict[int, Loss]:
+    """Return how brokers were lost, by rank. Raises BadRequest."""
+    found = body.get("lost")
+    right = (
+        "lost: by rank, when its pod had started and when that was taken away, such as"
+        ' {"3": [1773500966, 1773501966]} (seconds since 1970), is right'
+    )
+    if not isinstance(found, dict) or not found:
+        raise BadRequest(right)
+    for rank, times in found.items():
+        is_rank = rank.isascii() and rank.isdigit() and len(rank) <= DIGITS
+        if not is_rank or not isinstance(times, list) or len(times) != len(Loss._fields):
+            raise BadRequest(right)
+        if not all(map(_is_time, times)):
+            raise BadRequest(right)
+    return {int(rank): Loss(*map(float, times)) for rank, times in found.items()}
+
+
+def _is_time(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= LATEST

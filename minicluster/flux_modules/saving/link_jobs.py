@@ -8,8 +8,10 @@ import json
 import time
 from typing import TYPE_CHECKING
 
+from broker_config import idset
 from minicluster.flux_modules.door.errors import Refused
 from minicluster.flux_modules.saving.errors import JobRefused
+from minicluster.flux_modules.saving.losses import Ended
 from minicluster.flux_modules.saving.restarts import Waiting
 
 if TYPE_CHECKING:
@@ -20,8 +22,10 @@ if TYPE_CHECKING:
 
     JSON = dict[str, Any]
 
-DEPEND, PENDING, RUN, RUNNING = 2, 14, 16, 48
+DEPEND, PENDING, RUN, RUNNING, INACTIVE = 2, 14, 16, 48, 64
 """Flux's bits of job states (RFC 21)."""
+FAILED = 2
+"""Flux's bit of that result."""
 TIMEOUT = 20.0
 """Seconds that the broker has for one answer."""
 _POLL = 0.05
@@ -29,18 +33,21 @@ _OVER = (errno.ENOENT, errno.EINVAL)  # what Flux says of a job that is inactive
 
 
 class LinkJobs:
-    """See `restarts.Jobs`; jobs that were cancelled are waited for no longer than `patience` seconds."""
+    """See `restarts.Jobs` and `losses.History`.
+
+    Jobs that were cancelled are waited for no longer than `patience` seconds.
+    """
 
     def __init__(self, link: Link, patience: float) -> None:
         self._link = link
         self._patience = patience
 
-    def listed(self, states: int) -> list[JSON]:
-        """Return the jobs in these states, as job-list has them."""
+    def listed(self, states: int, since: float = 0.0) -> list[JSON]:
+        """Return the jobs in these states, as job-list has them; inactive ones that ended after `since`."""
         wanted = {
             "max_entries": 0,
             "attrs": ["all"],
-            "since": 0.0,
+            "since": since,
             "constraint": {"states": [states]},
         }
         answers = streamed(self._link, "job-list.list", wanted)
@@ -119,10 +126,37 @@ class LinkJobs:
                 return False
         return False
 
+    # -- for jobs that were lost -----------------------------------------------------------------------
+
+    def failed(self, since: float) -> list[Ended]:
+        """Return the jobs that were ended by an exception after a time."""
+        return [
+            Ended(
+                int(job["id"]),
+                int(job["urgency"]),
+                float(job["t_inactive"]),
+                str(job["exception_type"]),
+                str(job.get("exception_note", "")),
+                ranks_of_job(job),
+            )
+            for job in self.listed(INACTIVE, since)
+            if job["result"] == FAILED and job["exception_occurred"]
+        ]
+
+    def submitted(self, since: float) -> list[int]:
+        """Return the jobs that were submitted after a time, whatever became of them."""
+        listed = self.listed(PENDING | RUNNING | INACTIVE, since)  # what has not ended is always listed
+        return [int(job["id"]) for job in listed if job["t_submit"] > since]
+
     def _listed(self, jobid: int) -> JSON:
         answer = self._link.rpc("job-list.list-id", {"id": jobid, "attrs": ["all"]}, TIMEOUT)
         job: JSON = answer["job"]
         return job
+
+
+def ranks_of_job(job: JSON) -> frozenset[int]:
+    """Return the ranks on which a listed job runs, or ran."""
+    return frozenset(idset.decode(str(job["ranks"]).strip("[]"))) if job.get("ranks") else frozenset()
 
 
 def streamed(link: Link, topic: str, payload: JSON) -> list[JSON]:

@@ -114,7 +114,7 @@ class _Restart:
         moved: dict[int, int] = {}
         for old in jobids:
             urgency = self._jobs.urgency(old)
-            if urgency is None or _is_companion(self._spec(old)):
+            if urgency is None or is_companion(self._spec(old)):
                 continue  # it ended meanwhile, or ends with its base job, whose copy gets others
             new = known.get(old)
             if new is None:
@@ -136,11 +136,11 @@ class _Restart:
         for job in sorted(self._jobs.waiting()):
             if job.id in moved or job.id in moved.values():
                 continue
-            redirected = _redirected(self._spec(job.id), moved)
-            if redirected is None:
+            turned = redirect(self._spec(job.id), moved)
+            if turned is None:
                 continue
             self._urgencies[job.id] = job.urgency
-            new = known.get(job.id) or self._submitted(job.id, redirected, job.urgency, _ONCE_GONE)
+            new = known.get(job.id) or self._submitted(job.id, turned, job.urgency, _ONCE_GONE)
             if new is not None:
                 moved[job.id] = new
                 dependents.append(job.id)
@@ -148,7 +148,7 @@ class _Restart:
 
     def _submitted(self, old: int, spec: Mapping[str, Any], urgency: int, hold: str) -> int | None:
         try:
-            return self._jobs.submit(_marked(spec, old, hold), urgency)
+            return self._jobs.submit(as_copy(spec, old, hold), urgency)
         except JobRefused as error:
             self._lost.append((old, str(error)))
             return None
@@ -167,7 +167,7 @@ class _Restart:
                 continue
             gone.add(old)
             self._jobs.cancel(moved.pop(old), "what it waits for finished after all")
-            spec = _redirected(self._spec(old), moved) or self._spec(old)
+            spec = redirect(self._spec(old), moved) or self._spec(old)
             again = self._submitted(old, spec, self._urgencies[old], _ONCE_GONE)
             if again is not None:
                 moved[old] = again
@@ -186,7 +186,7 @@ def original(spec: Mapping[str, Any]) -> int | None:
     return old if isinstance(old, int) else None
 
 
-def _is_companion(spec: Mapping[str, Any]) -> bool:
+def is_companion(spec: Mapping[str, Any]) -> bool:
     """Tell whether the job is one more worker of a malleable job, see `flux_modules.scheduler.companions`."""
     return "companion_of" in (spec.get("attributes", {}).get("user") or {})
 
@@ -198,11 +198,12 @@ def without_dependencies(spec: Mapping[str, Any]) -> JSON:
     return free
 
 
-def _marked(spec: Mapping[str, Any], old: int, hold: str) -> JSON:
-    """Return the jobspec of a copy: it names its original, and waits for that one's end."""
+def as_copy(spec: Mapping[str, Any], old: int, hold: str | None = None) -> JSON:
+    """Return the jobspec of a copy: it names its original; `hold` says how it waits for that one's end."""
     marked = copy.deepcopy(dict(spec))
     attributes = marked["attributes"]
-    attributes["system"]["dependencies"] = [*_dependencies(spec), {"scheme": hold, "value": str(old)}]
+    end = [{"scheme": hold, "value": str(old)}] if hold else []
+    attributes["system"]["dependencies"] = [*_dependencies(spec), *end]
     user = attributes.get("user") or {}
     ours = user.get("minicluster")
     mark = {**(ours if isinstance(ours, dict) else {}), RESTART_OF: old}
@@ -217,7 +218,7 @@ def _dependencies(spec: Mapping[str, Any]) -> list[JSON]:
     return [each for each in found if old is None or _jobid(each["value"]) != old]
 
 
-def _redirected(spec: Mapping[str, Any], moved: Mapping[int, int]) -> JSON | None:
+def redirect(spec: Mapping[str, Any], moved: Mapping[int, int]) -> JSON | None:
     """Return the jobspec with dependencies on moved jobs turned to their copies; None where it has none."""
     redirected = copy.deepcopy(dict(spec))
     dependencies = _dependencies(redirected)
