@@ -163,6 +163,18 @@ def test_what_is_refused_is_told() -> None:
     assert restart_lost(jobs, {1: Loss(5.0, NEVER)}) == ([(small, 4)], [(large, "it does not fit")])
 
 
+def test_a_job_that_may_run_once_only_is_told_as_lost() -> None:
+    """And what waits for it cannot start."""
+    jobs = Instance()
+    once = jobs.add("once", user={"minicluster": {"restart": False}})
+    jobs.add("waits", ("afterok", once))
+    jobs.now = 10.0
+    jobs.end(once, LOST)
+    jobs.end(2, "never", "dependency")
+    outcome = restart_lost(jobs, {1: Loss(5.0, NEVER)})
+    assert outcome == ([], [(once, "it is not to be started again")])
+
+
 def test_a_companion_gets_no_copy() -> None:
     """Its base job, which ends with it, asks for others."""
     jobs = Instance()

@@ -138,6 +138,20 @@ def test_no_job_is_lost_or_runs_twice(saved: Callable[..., Saved]) -> None:
     assert cluster.state(before["held"]) == "SCHED"
 
 
+def test_a_job_that_may_run_once_only_is_told_as_lost(saved: Callable[..., Saved]) -> None:
+    """It may have done what must not be done twice."""
+    cluster = saved(1).up(0)
+    once = cluster.submit("once", "--setattr=user.minicluster.restart=false", gate=True)
+    cluster.running("once")
+    cluster.save()
+    told = cluster.saved()
+    assert told["restarted"] == []
+    assert told["lost"] == [[once.replace("ƒ", "f"), "it is not to be started again"]]
+    cluster.gate.touch()
+    cluster.up(0).done()
+    assert cluster.lines() == {}
+
+
 def test_jobs_that_end_in_time_are_not_restarted(saved: Callable[..., Saved]) -> None:
     """They are waited for."""
     cluster = saved(1).up(0)

@@ -86,8 +86,8 @@ class SavingOrders:
         with self._moving() as jobs:
             there = _restart(jobs, set(lost), GONE)
             ended = losses.restart_lost(jobs, lost)
-        named = dict(there.restarted) | dict(ended.restarted)
-        return dict(described(Outcome(sorted(named.items()), there.lost + ended.lost)))
+        again, gone = {*there.restarted, *ended.restarted}, {*there.lost, *ended.lost}
+        return dict(described(Outcome(sorted(again), sorted(gone))))
 
     @contextmanager
     def _moving(self) -> Iterator[LinkJobs]:

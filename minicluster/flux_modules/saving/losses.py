@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from minicluster.flux_modules.saving.errors import JobRefused
 from minicluster.flux_modules.saving.restarts import (
+    UNWANTED,
     Outcome,
     as_copy,
     is_companion,
+    may_restart,
     original,
     redirect,
     without_dependencies,
@@ -96,6 +98,9 @@ def restart_lost(jobs: History, losses: Mapping[int, Loss]) -> Outcome:
         else:
             again = redirect(spec, moved) if job.exception == _UNMET else None
         if again is None:
+            continue
+        if not may_restart(spec):
+            outcome.lost.append((job.id, UNWANTED))
             continue
         try:
             copy = moved.get(job.id) or jobs.submit(as_copy(again, job.id), job.urgency)

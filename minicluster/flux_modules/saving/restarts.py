@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 RESTART_OF = "restart_of"
 """Attribute (`attributes.user.minicluster.restart_of`) of a restarted job: the id that it had before."""
+RESTART = "restart"
+"""Attribute (`attributes.user.minicluster.restart`) of a job that may run once only: false."""
+UNWANTED = "it is not to be started again"
 SCHEMES = ("afterok", "afterany", "afternotok", "after")
 _IF_FAILED, _ONCE_GONE = "afternotok", "afterany"
 
@@ -116,6 +119,9 @@ class _Restart:
             urgency = self._jobs.urgency(old)
             if urgency is None or is_companion(self._spec(old)):
                 continue  # it ended meanwhile, or ends with its base job, whose copy gets others
+            if not may_restart(self._spec(old)):
+                self._lost.append((old, UNWANTED))
+                continue
             new = known.get(old)
             if new is None:
                 # What it waited for is over.
@@ -180,10 +186,20 @@ class _Restart:
 
 def original(spec: Mapping[str, Any]) -> int | None:
     """Return the id that a restarted job had before; None of any other job."""
+    old = _ours(spec).get(RESTART_OF)
+    return old if isinstance(old, int) else None
+
+
+def may_restart(spec: Mapping[str, Any]) -> bool:
+    """Tell whether a job may be started again."""
+    return _ours(spec).get(RESTART) is not False
+
+
+def _ours(spec: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what a job says to us."""
     user = spec.get("attributes", {}).get("user") or {}
     ours = user.get("minicluster")
-    old = ours.get(RESTART_OF) if isinstance(ours, dict) else None
-    return old if isinstance(old, int) else None
+    return ours if isinstance(ours, dict) else {}
 
 
 def is_companion(spec: Mapping[str, Any]) -> bool:
@@ -205,9 +221,7 @@ def as_copy(spec: Mapping[str, Any], old: int, hold: str | None = None) -> JSON:
     end = [{"scheme": hold, "value": str(old)}] if hold else []
     attributes["system"]["dependencies"] = [*_dependencies(spec), *end]
     user = attributes.get("user") or {}
-    ours = user.get("minicluster")
-    mark = {**(ours if isinstance(ours, dict) else {}), RESTART_OF: old}
-    attributes["user"] = {**user, "minicluster": mark}
+    attributes["user"] = {**user, "minicluster": {**_ours(spec), RESTART_OF: old}}
     return marked
 
 

@@ -39,17 +39,20 @@ def settle(link: Link, notes: Notes, timeout: float, say: Callable[[str], None])
     link.sync()
     pending = _wait(jobs, notes, timeout)
     with notes.alone(LOCKED):
-        outcome = Outcome([], [])
+        restarted: list[tuple[int, int]] = []
+        lost: dict[int, str] = {}
         # What got its resources just before the queues stopped may be listed late.
         for _ in range(ROUNDS):
             if pending is not None:
                 break
-            late = [int(job["id"]) for job in jobs.listed(RUNNING)]
+            late = [int(job["id"]) for job in jobs.listed(RUNNING) if int(job["id"]) not in lost]
             more = restarts.restart(jobs, late, REASON)
             link.sync()
             _tell(more, say)
-            outcome = Outcome(outcome.restarted + more.restarted, outcome.lost + more.lost)
+            restarted += more.restarted
+            lost.update(more.lost)
             pending = jobs.idle(IDLE)
+        outcome = Outcome(restarted, list(lost.items()))
         notes.settle({"jobs": pending or len(jobs.listed(PENDING)), **described(outcome)})
     notes.progress(WRITING)
 
