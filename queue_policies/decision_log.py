@@ -160,6 +160,7 @@ def _running(job: RunningJob) -> JSON:
         "measured": job.measured,
         "estimate": _times(job.estimate, job.elastic),
         "stopping": job.stopping,
+        "waits": job.waits,
     }
 
 

@@ -78,7 +78,8 @@ class RunningJob:
     start or a resize, with what that cost) ended or will end. It heeds orders when its program registered
     and is neither deregistered nor amid an order. Of its work the share `remaining` was left at the time
     `measured` (from when on it computes, where that is in the future). One that is `stopping` will return
-    its units without any further action: it was preempted, or its work is done.
+    its units without any further action: it was preempted, or its work is done. One that `waits` has not
+    begun: others are to shrink for it (`Start.after`).
     """
 
     id: int
@@ -95,6 +96,7 @@ class RunningJob:
     measured: float = 0.0
     estimate: RunTime | None = None  # None: unknown
     stopping: bool = False
+    waits: bool = False
 
     @property
     def size(self) -> int:
@@ -103,9 +105,9 @@ class RunningJob:
 
     @property
     def preemptible(self) -> bool:
-        """Whether it can write a checkpoint now: not while it stops, or is amid a resize."""
+        """Whether it can write a checkpoint now: not before it begins, while it stops, or amid a resize."""
         malleable = self.elastic is not None and self.elastic.malleable
-        return not self.stopping and (self.heeds or not malleable)
+        return not (self.stopping or self.waits) and (self.heeds or not malleable)
 
     @property
     def order(self) -> tuple[int, int]:

@@ -94,7 +94,7 @@ class Resizing:
         if donors:
             self._queue.remove(queued.id)
             self._starters.add(queued, request, donors)
-            self._running[queued.id] = record(queued, request, now)
+            self._running[queued.id] = replace(record(queued, request, now), waits=True)
         return bool(donors)
 
     def cancel(self, job: int) -> bool:

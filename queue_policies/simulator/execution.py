@@ -108,6 +108,7 @@ class Execution:
                 missing -= taken
         self.cluster.hold(job_id, missing)
         self._starters[job_id] = Starter(queued, wanted, donors)
+        self.running[job_id] = self._record(queued, wanted, now, waits=True)
 
     def resize(self, job_id: int, size: int, now: float) -> None:
         """Order a running job to another size."""
@@ -171,24 +172,39 @@ class Execution:
         pause = self._cost.start(job, size) + run.resume
         self._hold(run, size, now)
         heeds = job.malleable and not self._cost.registration
-        self.running[job.id] = RunningJob(
-            job.id,
-            self._units[size],
-            now,
-            run.deadline,
-            queued.elastic,
-            job.priority,
-            job.submitted,
-            job.user,
-            now + pause,
-            heeds,
-            None if queued.estimate is None else run.left,
-            now + pause,
-            queued.estimate,
-        )
+        self.running[job.id] = self._record(queued, size, now, pause, heeds=heeds, left=run.left)
         self._pace(run, size, pause, now)
         if job.malleable and not heeds:
             self._calendar.add(now + self._cost.registration, Kind.REGISTERS, job.id, run.version)
+
+    def _record(
+        self,
+        queued: QueuedJob,
+        size: int,
+        now: float,
+        pause: float = 0.0,
+        left: float = 1.0,
+        *,
+        heeds: bool = False,
+        waits: bool = False,
+    ) -> RunningJob:
+        """Return what policies see of a job that starts, or waits for others to shrink."""
+        return RunningJob(
+            queued.id,
+            self._units[size],
+            now,
+            now + queued.limit,
+            queued.elastic,
+            queued.priority,
+            queued.submitted,
+            queued.user,
+            now + pause,
+            heeds,
+            None if queued.estimate is None else left,
+            now + pause,
+            queued.estimate,
+            waits=waits,
+        )
 
     def _pace(self, run: JobRun, size: int, pause: float, now: float) -> None:
         """Compute at this size after the pause; find the end anew."""
@@ -272,6 +288,7 @@ class Execution:
     def _cancel(self, job: int, refused_by: int) -> None:
         """A start is off: the job is queued again, and what it had or was promised is nobody's."""
         starter = self._starters.pop(job)
+        self.running.pop(job)
         self.cluster.release(job)
         self.queue.add(starter.queued)
         for donor in starter.donors - {refused_by}:

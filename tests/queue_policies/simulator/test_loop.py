@@ -134,11 +134,12 @@ def test_orders_take_their_time_while_the_computation_goes_on(kit: Any) -> None:
 
 
 def test_a_start_waits_for_those_who_shrink_for_it(kit: Any) -> None:
-    """Job 1 gives up 4 of 8 at 10, done at 20; job 2, for 3 of them, is nowhere till then."""
+    """Job 1 gives up 4 of 8 at 10, done at 20; job 2, for 3 of them, stands among the running till then."""
     seen = []
 
     def decide(state: Any, now: float) -> list[Any]:
-        seen.append((now, 2 in state.queue, 2 in state.running, state.cluster.sketch().free))
+        waits = [(job.size, job.heeds, job.preemptible) for job in state.running.by_end() if job.waits]
+        seen.append((now, 2 in state.queue, 2 in state.running, waits, state.cluster.sketch().free))
         plan = {0: [Start(1, 8)], 10: [Shrink(1, 4), Start(2, None, (1,))]}
         return plan.get(int(now), [])
 
@@ -149,7 +150,11 @@ def test_a_start_waits_for_those_who_shrink_for_it(kit: Any) -> None:
             lambda state, now: decide(state, now) or (_starts(state, now) if not state.running else [])
         ),
     )
-    assert seen[1:4] == [(10, True, False, 0), (12, False, False, 0), (20, False, True, 1)]
+    assert seen[1:4] == [
+        (10, True, False, [], 0),
+        (12, False, True, [(3, False, False)], 0),
+        (20, False, True, [], 1),
+    ]
     assert (outcome.jobs[1].started, outcome.jobs[1].ended) == (20, 30)
 
 
