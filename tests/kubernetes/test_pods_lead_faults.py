@@ -117,9 +117,14 @@ def test_a_lead_whose_disk_is_full_accepts_and_starts_nothing(
     refused = cramped.minicluster("submit", "mc", "--", "true")
     assert (refused.returncode, "disk is full" in refused.stderr) == (1, True), refused.stderr
     cramped.release()
-    until(lambda: len(cramped.written()) == len(running), "the jobs that ran to end", SECONDS)
+    until(lambda: len(cramped.written()) >= len(running), "the jobs that ran to end", SECONDS)
     until(lambda: "no job starts until it can" in live.log(0), "that to be said", SECONDS)
-    assert {row["id"] for row in cramped.listed("SCHED")} == set(cramped.ids) - running
+    waiting = {row["id"] for row in cramped.listed("SCHED")}
+    # One a broker may have been decided to be next, which is not stored: it does not start either.
+    promised = set(cramped.ids) - running - waiting
+    assert len(promised) <= len(running)
+    assert not waiting & running
+    assert set(cramped.written()) <= {cramped.ids.index(job) for job in running}
     make_room(cramped)
     failed = cramped.balance()
     assert set(failed) <= running
