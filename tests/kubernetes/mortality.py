@@ -3,6 +3,7 @@
 import contextlib
 import re
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,9 +15,14 @@ EVENTS = re.compile(r"/events$")  # writes after which it lives on: it only tell
 
 
 @contextlib.contextmanager
-def killed_after_each_write(proxy: Meddler, log: Path) -> Iterator[list[Operator]]:
-    """Have such an operator for as long as the block takes; what it had been before is in the list."""
+def killed_after_each_write(proxy: Meddler, log: Path, namespace: str) -> Iterator[list[Operator]]:
+    """Have such an operator for as long as the block takes; what it had been before is in the list.
+
+    It looks after one namespace: elsewhere there may be a hundred MiniClusters of other tests that are going.
+    """
     lives: list[Operator] = []
+    writes: list[Write] = []
+    options = ("--namespace", namespace, "--no-leader-election")
     over = threading.Event()
     turn = threading.Lock()
 
@@ -25,7 +31,7 @@ def killed_after_each_write(proxy: Meddler, log: Path) -> Iterator[list[Operator
             if lives:
                 lives[-1].kill()
             if not over.is_set():
-                lives.append(operators.start(proxy.kubeconfig, log))
+                lives.append(operators.start(proxy.kubeconfig, log, *options))
 
     def keep() -> None:
         """Start it again where it has ended by itself, as whoever runs it does."""
@@ -35,6 +41,7 @@ def killed_after_each_write(proxy: Meddler, log: Path) -> Iterator[list[Operator
 
     def after(write: Write, status: int) -> None:
         if status < 300 and not EVENTS.search(write.path):
+            writes.append(write)
             replace()
 
     proxy.begin(after=after)
@@ -44,7 +51,8 @@ def killed_after_each_write(proxy: Meddler, log: Path) -> Iterator[list[Operator
     try:
         yield lives
     except AssertionError as error:
-        raise AssertionError(f"{error}\n{lives[-1].text()}") from error
+        fatal = Counter(f"{each.method} {each.path}" for each in writes).most_common()
+        raise AssertionError(f"{error}\nkilled after {fatal}\n{lives[-1].text()}") from error
     finally:
         proxy.begin()
         over.set()

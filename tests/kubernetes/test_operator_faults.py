@@ -104,7 +104,7 @@ def test_killed_after_each_single_write(
     undisturbed: dict[str, Any], proxy: Meddler, api: Api, namespace: str, tmp_path: Path
 ) -> None:
     """The process dies before it hears the answer; the next one goes on from what there is."""
-    with killed_after_each_write(proxy, tmp_path / "log") as lives:
+    with killed_after_each_write(proxy, tmp_path / "log", namespace) as lives:
         live(api, namespace, PATIENCE)
     # Each object is created and the Job patched twice; how many patches the status takes is a matter of time.
     objects = sum(len(found) for kind, found in undisturbed.items() if kind != "conditions")

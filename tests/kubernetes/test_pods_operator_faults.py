@@ -30,7 +30,7 @@ def test_an_operator_that_is_killed_after_each_write_costs_no_job(
 ) -> None:
     """From the first object of a MiniCluster until it has grown and shrunk."""
     live = Live(nodes.api, space, image=engine)
-    with killed_after_each_write(proxy, tmp_path / "log") as lives:
+    with killed_after_each_write(proxy, tmp_path / "log", space) as lives:
         ledger = Ledger.created(live, nodes, tmp_path / "ledger", maxSize=3)
         ledger.begin(1)
         live.change(size=3)

@@ -35,7 +35,7 @@ def test_killed_after_each_write(
         archived.create(2)
         archived.ledger.begin(1)
         archived.release()
-    with killed_after_each_write(proxy, tmp_path / "log") as lives:
+    with killed_after_each_write(proxy, tmp_path / "log", space) as lives:
         if how == "suspended":
             archived.live.change(suspend=True)
             held = {"Suspended": ("True", "Suspended")}
