@@ -65,4 +65,11 @@ class Interrupts:
         if self._loop is None or self._task is None:
             self._calm = True  # the clean-up that this starts is not to be disturbed
             raise Interrupted(signum)
-        self._loop.call_soon_threadsafe(self._task.cancel)
+        self._loop.call_soon_threadsafe(self._cancel, self._task)
+
+    def _cancel(self, task: asyncio.Task[Any]) -> None:
+        """Cancel the task, unless it has come to its clean-up since the signal."""
+        if self._calm:
+            self.hurry.set()
+        else:
+            task.cancel()

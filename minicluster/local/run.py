@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import select
+import signal
 import subprocess
 import sys
 import time
@@ -210,13 +212,17 @@ class _Run:
 
     async def _shell(self, cluster: LocalCluster) -> int:
         """Run a program beside the cluster, with its terminal, that finds the cluster by FLUX_URI."""
-        if sys.stdin.isatty():
+        has_terminal = sys.stdin.isatty()
+        if has_terminal:
             self._interrupts.leave_to_child()
         environment = {**cluster.environment(), "FLUX_URI": cluster.directory.uri}
         process = subprocess.Popen(
             self._request.shell, env=environment, cwd=self._request.working_directory, start_new_session=False
         )
-        return await cluster.child_ended(process)
+        exit_code = await cluster.child_ended(process)
+        if has_terminal and _is_hung_up(sys.stdin.fileno()):
+            raise Interrupted(signal.SIGHUP)  # whoever reads from a terminal hears of that before the signal
+        return exit_code
 
     def _exit_code(self, cluster: LocalCluster, outcome: Outcome) -> int:
         self._errors.flush()
@@ -247,6 +253,12 @@ class _Run:
         if cluster.instance_ended:
             await cluster.followers_gone(FAREWELL)
         await cluster.stop(GRACE)
+
+
+def _is_hung_up(terminal: int) -> bool:
+    poll = select.poll()
+    poll.register(terminal, 0)
+    return any(event & select.POLLHUP for _, event in poll.poll(0))
 
 
 def shell_of_user() -> tuple[str, ...]:

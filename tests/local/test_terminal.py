@@ -6,6 +6,7 @@ import fcntl
 import os
 import pty
 import select
+import signal
 import struct
 import sys
 import termios
@@ -68,12 +69,15 @@ class Terminal:
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
 
-def _terminal(machine: Machine, *arguments: str | Path, columns: int = 80) -> Terminal:
+def _terminal(
+    machine: Machine, *arguments: str | Path, columns: int = 80, ignores: int = signal.SIGUSR1
+) -> Terminal:
     program = [*PROGRAM, *map(str, arguments)]
     environment = {**os.environ, "MINICLUSTER_RUNTIME_DIR": str(machine.root), "SHELL": "/bin/sh"}
     environment |= {"PS1": "ready$ ", "TERM": "xterm", "NO_COLOR": "", **machine.environment}
     pid, descriptor = pty.fork()
     if pid == 0:
+        signal.signal(ignores, signal.SIG_IGN)
         fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
         os.execve(program[0], program, environment)
     return Terminal(pid, descriptor)
@@ -124,6 +128,17 @@ def test_a_terminal_that_is_closed_ends_the_run(
     path = document(tmp_path, spec={"interactive": interactive}, command=command)
     terminal = _terminal(embedded, "run", path, "--engine", "embedded")
     terminal.until("ready$ " if interactive else "on\r\n")
+    assert terminal.hang_up() == 129
+    assert embedded.left() == ([], [])
+
+
+def test_a_shell_that_notices_the_end_of_its_terminal_before_the_signal_comes(
+    embedded: Machine, tmp_path: Path
+) -> None:
+    """Here none comes at all."""
+    path = document(tmp_path, spec={"interactive": True})
+    terminal = _terminal(embedded, "run", path, "--engine", "embedded", ignores=signal.SIGHUP)
+    terminal.until("ready$ ")
     assert terminal.hang_up() == 129
     assert embedded.left() == ([], [])
 
