@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -20,6 +19,7 @@ from minicluster.instance.errors import InstanceError
 from minicluster.instance.lines import LinesTransport
 from minicluster.instance.process_channel import ProcessChannel
 from minicluster.instance.rpc_instance import RpcInstance
+from tests.ports import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -102,15 +102,12 @@ class Laboratory:
     def start(self, *options: str) -> None:
         """Start both brokers and wait until the instance can run jobs on both."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
         certificate = self.folder / "curve.cert"
         if not certificate.exists():
             certificate.write_text(curve.render("mc", curve.generate()))
             certificate.chmod(0o400)
         (self.folder / "R").write_text(json.dumps(R))
-        toml = TOML.format(folder=self.folder, port=port, extra=self.extra)
+        toml = TOML.format(folder=self.folder, port=free_port(), extra=self.extra)
         (self.folder / "broker.toml").write_text(toml)
         for rank in range(len(HOSTS)):
             self.start_broker(rank, *options)

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -19,6 +18,7 @@ from broker_config import curve
 from minicluster.embedded import launcher
 from minicluster.embedded.client import Client
 from minicluster.embedded.errors import EmbeddedError
+from tests.ports import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -35,12 +35,6 @@ def wait_for(condition: Callable[[], object], what: str, deadline: float = DEADL
             return value
         time.sleep(0.02)
     raise AssertionError(f"not within {deadline} s: {what}")
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class Instance:

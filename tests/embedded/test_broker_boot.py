@@ -86,6 +86,7 @@ def test_port_taken(make_instance: Callable[..., object]) -> None:
     """A lead whose port is taken says which endpoint."""
     instance = make_instance(2)
     with socket.socket() as taken:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         taken.bind(("127.0.0.1", instance.port))
         taken.listen()
         instance.start(0, "true")

@@ -6,7 +6,6 @@ import contextlib
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -19,6 +18,7 @@ import pytest
 from broker_config import broker_toml, curve, resource_set, start_script
 from broker_config.settings import BrokerSettings, Endpoint, Network
 from minicluster.flux_modules import packing
+from tests.ports import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -46,7 +46,7 @@ class Cluster:
         self.runs = runs
         self.processes: dict[int, subprocess.Popen] = {}
         endpoints = tuple(
-            Endpoint(host, uri, uri) for host, uri in [(settings.hosts[0], f"tcp://127.0.0.1:{_free_port()}")]
+            Endpoint(host, uri, uri) for host, uri in [(settings.hosts[0], f"tcp://127.0.0.1:{free_port()}")]
         )
         settings = replace(
             settings,
@@ -166,12 +166,6 @@ def _session(leader: int) -> list[int]:
         if int(fields[3]) == leader:
             found.append(int(stat.parent.name))
     return found
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 @pytest.fixture

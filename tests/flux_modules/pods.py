@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import socket
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +15,7 @@ from broker_config.settings import BrokerSettings, DoorSettings, Endpoint, FluxV
 from minicluster.flux_modules import packing
 from tests.flux_modules.client import DEADLINE, Client, until
 from tests.flux_modules.keys import Authority
+from tests.ports import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,12 +26,6 @@ def _bytes(file: Path) -> bytes:
         return file.read_bytes()
     except OSError:
         return b""
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class Pods:

@@ -2,7 +2,6 @@
 
 import http.client
 import json
-import socket
 import ssl
 import subprocess
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from tests.kubernetes.harness import Api, ApiError, ControlPlane, Options, clust
 from tests.kubernetes.harness.certificates import authority
 from tests.kubernetes.operators import SYSTEM
 from tests.metrics_api.adapter.played import Leads, playing
+from tests.ports import free_port
 
 CLUSTERS = "miniclusters.flux-framework.org"
 
@@ -44,9 +44,7 @@ def leads(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Leads]:
 @pytest.fixture(scope="module")
 def port() -> int:
     """A port that the adapter has also after it was started again."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+    return free_port()
 
 
 @pytest.fixture(scope="module")

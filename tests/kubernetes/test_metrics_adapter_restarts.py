@@ -1,6 +1,5 @@
 """An adapter that is killed and started again: autoscalers hold sizes meanwhile, and then go on."""
 
-import socket
 from pathlib import Path
 
 from minicluster.spec import crd
@@ -9,13 +8,12 @@ from tests.kubernetes.adapters import API_SERVICES, APIS, V2
 from tests.kubernetes.autoscalers import EVERY_SECOND, HPAS, active, hpa
 from tests.kubernetes.harness import Api, Options, cluster, until
 from tests.metrics_api.adapter.played import playing
+from tests.ports import free_port
 
 
 def test_no_size_changes_while_it_is_away(programs: None, tmp_path: Path) -> None:
     """Its successor has the authority that the API server trusts: the APIServices need no change."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port = int(found.getsockname()[1])
+    port = free_port()
     options = Options(crds=[crd()], controller_manager=EVERY_SECOND)
     with cluster(options) as plane, playing(tmp_path) as leads:
         leads.add("nobody")

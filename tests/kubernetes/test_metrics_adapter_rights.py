@@ -16,18 +16,12 @@ from tests.kubernetes.adapters import ACCOUNT, API_SERVICES, APIS, NAME, V2
 from tests.kubernetes.harness import Api, ControlPlane, Options, cluster, until
 from tests.kubernetes.operators import MANIFESTS, SYSTEM
 from tests.metrics_api.adapter.played import playing
+from tests.ports import free_port
 
 Right = tuple[str, str, str]  # group, resource, verb
 SECRET = f"/api/v1/namespaces/{SYSTEM}/secrets/minicluster-metrics-serving"
 # Granted by Kubernetes' own Role extension-apiserver-authentication-reader.
 FRONT_PROXY = {("", "configmaps", "list"), ("", "configmaps", "watch")}
-
-
-def free_port() -> int:
-    """Return a port that is free now."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 def granted() -> set[Right]:

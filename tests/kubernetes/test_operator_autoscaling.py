@@ -1,6 +1,5 @@
 """`spec.autoscaling` on a real API server: the operator's HorizontalPodAutoscaler, and that it scales."""
 
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from tests.kubernetes.command_line import CommandLine, written
 from tests.kubernetes.harness import Api, ControlPlane, Options, cluster, until
 from tests.kubernetes.operators import Operator, create, message, read, settled
 from tests.metrics_api.adapter.played import Lead, Leads, playing
+from tests.ports import free_port
 
 FOLLOWING = ("True", "Following")
 AT_ONCE = {"stabilizationWindowSeconds": 0}
@@ -53,10 +53,8 @@ def adapter(
     scaling_plane: ControlPlane, leads: Leads, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Adapter]:
     leads.add("nobody")  # so that there is a port
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port = int(found.getsockname()[1])
-    with adapters.running(scaling_plane, leads, tmp_path_factory.mktemp("adapter") / "log", port) as running:
+    log = tmp_path_factory.mktemp("adapter") / "log"
+    with adapters.running(scaling_plane, leads, log, free_port()) as running:
         yield running
 
 

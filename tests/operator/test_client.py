@@ -10,7 +10,7 @@ from typing import Any
 import kopf
 import pytest
 from aiohttp import web
-from aiohttp.test_utils import TestServer, unused_port
+from aiohttp.test_utils import TestServer
 
 from minicluster.kubernetes import client
 from minicluster.kubernetes.api import Selection, WatchEvent
@@ -18,6 +18,7 @@ from minicluster.kubernetes.client import Client
 from minicluster.kubernetes.errors import ApiError, KubernetesError, LeadershipLostError, UnreachableError
 from minicluster.kubernetes.resources import CONFIG_MAPS, LEASES
 from tests.operator.field_sets import Object
+from tests.ports import free_port
 
 TOKEN = "token-that-nobody-may-read"
 SELECTION = Selection(CONFIG_MAPS, "science")
@@ -165,7 +166,7 @@ def test_many_who_are_refused_one_after_the_other_all_get_in() -> None:
 
 
 def test_no_server_is_a_plain_message() -> None:
-    url = f"http://127.0.0.1:{unused_port()}"
+    url = f"http://127.0.0.1:{free_port()}"
 
     async def work() -> str:
         async with Client(Credentials(url)) as made:  # type: ignore[arg-type]
