@@ -26,7 +26,7 @@ from minicluster.kubernetes.door_keys import Authority
 from minicluster.plan import door_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 UID = "benchmark"
 PATH = "/v1/queue"
@@ -45,8 +45,8 @@ class Door:
 
     def __init__(self, authority: Authority, port: int, token: str, pid: int) -> None:
         self.pid = pid
+        self.port = port
         self._context = authority.trust()
-        self._port = port
         self._headers = {"Authorization": f"Bearer {token}"}
         self._connection: http.client.HTTPConnection | None = None
 
@@ -54,7 +54,7 @@ class Door:
         """Return the newest sample; None while there is none."""
         if self._connection is None:
             self._connection = http.client.HTTPConnection(door_name(UID))
-            plain = socket.create_connection(("127.0.0.1", self._port))
+            plain = socket.create_connection(("127.0.0.1", self.port))
             plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._connection.sock = self._context.wrap_socket(plain, server_hostname=door_name(UID))
         self._connection.request("GET", PATH, headers=self._headers)
@@ -72,7 +72,7 @@ class Door:
 
     def is_open(self) -> bool:
         """Tell whether somebody listens, without reading."""
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self._port)):
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port)):
             return True
         return False
 
@@ -84,17 +84,18 @@ class Door:
 
     def cpu(self) -> float:
         """Return the seconds of processor time that it has taken."""
-        return _cpu(self.pid)
+        return cpu_time(self.pid)
 
 
-def _cpu(pid: int) -> float:
+def cpu_time(pid: int) -> float:
+    """Return the seconds of processor time that a process has taken."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / TICK
 
 
 @contextlib.contextmanager
-def door(engine: Engine, running: Instance) -> Iterator[Door]:
-    """Open the door of an instance."""
+def door(engine: Engine, running: Instance, more: Mapping[str, object] | None = None) -> Iterator[Door]:
+    """Open the door of an instance; `more` are settings of it."""
     authority = Authority.make()
     keys = authority.issue(UID)
     with tempfile.TemporaryDirectory(prefix="bench-door-") as directory, socket.socket() as probe:
@@ -107,7 +108,7 @@ def door(engine: Engine, running: Instance) -> Iterator[Door]:
         for suffix, text in texts.items():
             (Path(directory) / f"door.{suffix}").write_text(text)
         (Path(directory) / "metrics.token").write_text(keys.metrics_token)
-        settings = json.dumps({"port": port, "directory": directory})
+        settings = json.dumps({"port": port, "directory": directory} | dict(more or {}))
         path = str(zipped) if engine.name == "flux" else str(Path(__file__).parents[1])
         code = CODE.format(path=path, module=MAIN[engine.name], uri=running.uri, settings=settings)
         python = ["flux", "python"] if engine.name == "flux" else [sys.executable]
@@ -166,10 +167,10 @@ def throughput(engine: Engine, jobs: int, read: bool) -> tuple[float, float]:
         # One read keeps it sampling every second for a minute.
         if not wait_for(opened.is_there if read else opened.is_open):
             raise SystemExit(f"{engine.name}: the door does not open")
-        start, cpu = time.perf_counter(), opened.cpu() + _cpu(running.brokers[0])
+        start, cpu = time.perf_counter(), opened.cpu() + cpu_time(running.brokers[0])
         running.flux("submit", "--quiet", f"--cc=1-{jobs}", "-n1", "-c1", "true")
         running.flux("queue", "drain")
-        took = opened.cpu() + _cpu(running.brokers[0]) - cpu
+        took = opened.cpu() + cpu_time(running.brokers[0]) - cpu
         return jobs / (time.perf_counter() - start), 1000 * took / jobs
 
 
