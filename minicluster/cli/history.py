@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
-import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from queue_policies.simulator.errors import WorkloadError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
+    from minicluster.embedded.dump import DumpedJob
     from minicluster.instance.port import Instance
     from queue_policies.simulator.job import Job
     from queue_policies.simulator.workload import Workload
@@ -59,18 +57,15 @@ def of_instance(instance: Instance) -> tuple[list[Past], int]:
 
 def of_dump(path: str) -> list[Past]:
     """What a dump of the embedded instance has run. Raises WorkloadError for anything else."""
-    from minicluster.embedded.dump import check
+    from minicluster.embedded.dump import jobs
     from minicluster.embedded.errors import DumpError
 
     if not Path(path).exists():
         raise WorkloadError(f"{path}: {NO_DUMP}")
     try:
-        check(Path(path))
+        return [past for job in jobs(Path(path)) if (past := _dumped(job)) is not None]
     except DumpError as error:
         raise WorkloadError(f"{error}; {NO_DUMP}") from error
-    uri = f"{Path(path).resolve().as_uri()}?mode=ro&immutable=1"
-    with contextlib.closing(sqlite3.connect(uri, uri=True)) as dump:
-        return list(_dumped(dump))
 
 
 def workload(past: Iterable[Past], total: int, name: str) -> Workload:
@@ -121,30 +116,28 @@ def _job(number: int, past: Past, first: float, total: int) -> Job:
     return replace(rigid, min=least, max=most, time=model, limit=limit * max(stretch, 1.0), malleable=True)
 
 
-def _dumped(dump: sqlite3.Connection) -> Iterator[Past]:
-    for jobid, user, text, resources in dump.execute("SELECT id, userid, jobspec, R FROM jobs ORDER BY id"):
-        times: dict[str, float] = {}
-        urgency = 16
-        rows = dump.execute("SELECT line FROM events WHERE job=? AND log='eventlog' ORDER BY seq", (jobid,))
-        for (line,) in rows:
-            event = json.loads(line)
-            times.setdefault(event["name"], event["timestamp"])
-            urgency = event.get("context", {}).get("urgency", urgency)
-        if resources and {"alloc", "finish"} <= set(times):
-            jobspec = json.loads(text)
-            system = jobspec["attributes"]["system"]
-            name = system.get("job", {}).get("name", "") or jobspec["tasks"][0]["command"][0]
-            yield Past(
-                times["submit"],
-                times["alloc"],
-                times["finish"],
-                _cores(json.loads(resources)),
-                float(system.get("duration", 0)),
-                urgency,
-                user,
-                name,
-                _elastic(jobspec["attributes"].get("user")),
-            )
+def _dumped(job: DumpedJob) -> Past | None:
+    """What a dump tells of a job, where that has run."""
+    times: dict[str, float] = {}
+    urgency = 16
+    for event in job.events:
+        times.setdefault(event["name"], event["timestamp"])
+        urgency = event.get("context", {}).get("urgency", urgency)
+    if job.resources is None or not {"alloc", "finish"} <= set(times):
+        return None
+    attributes = job.jobspec["attributes"]
+    system = attributes["system"]
+    return Past(
+        times["submit"],
+        times["alloc"],
+        times["finish"],
+        _cores(job.resources),
+        float(system.get("duration", 0)),
+        urgency,
+        job.user,
+        system.get("job", {}).get("name", "") or job.jobspec["tasks"][0]["command"][0],
+        _elastic(attributes.get("user")),
+    )
 
 
 def _cores(resources: Mapping[str, Any]) -> int:

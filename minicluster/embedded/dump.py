@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import os
 import shutil
 import sqlite3
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minicluster.embedded import log
 from minicluster.embedded.errors import DumpError, RpcError
@@ -33,6 +34,15 @@ _ARCHIVES = (
     b"\x28\xb5\x2f\xfd",
     b"\x04\x22\x4d\x18",
 )  # gz bz2 xz zst lz4
+
+
+class DumpedJob(NamedTuple):
+    """A job as a dump has it: jobspec (RFC 14), eventlog (RFC 18), and R (RFC 20) once it had resources."""
+
+    user: int
+    jobspec: dict[str, Any]
+    events: list[dict[str, Any]]
+    resources: dict[str, Any] | None
 
 
 def dump(manager: JobManager, request: Request) -> dict[str, Any]:
@@ -87,12 +97,24 @@ def check(path: Path) -> int:
         raise DumpError(f"{path}: the dump is truncated or damaged: {error}") from error
 
 
+def jobs(path: Path) -> Iterator[DumpedJob]:
+    """The jobs of a dump, by their ids. Raises DumpError as `check` does."""
+    check(path)
+    with _opened(path) as db:
+        for job, user, jobspec, resources in db.execute(
+            "SELECT id, userid, jobspec, R FROM jobs ORDER BY id"
+        ):
+            lines = db.execute("SELECT line FROM events WHERE job=? AND log='eventlog' ORDER BY seq", (job,))
+            events = [json.loads(line) for (line,) in lines]
+            yield DumpedJob(user, json.loads(jobspec), events, json.loads(resources) if resources else None)
+
+
 def restore(source: Path, target: Path, told: Callable[[int, str], None]) -> None:
     """Make the job data from a dump. Job data that is there already is left alone, and said so."""
     if target.exists():
         told(log.NOTICE, f"{target} holds jobs already: {source} is not restored over them")
         return
-    jobs = check(source)
+    count = check(source)
     partial = target.with_name(f".{target.name}.partial")
     try:
         shutil.copyfile(source, partial)
@@ -100,7 +122,7 @@ def restore(source: Path, target: Path, told: Callable[[int, str], None]) -> Non
         partial.replace(target)
     except OSError as error:
         raise DumpError(f"{source} cannot be restored to {target}: {error}") from error
-    told(log.INFO, f"restored {jobs} job(s) from {source}")
+    told(log.INFO, f"restored {count} job(s) from {source}")
 
 
 def _check_kind(path: Path) -> None:
