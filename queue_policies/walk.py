@@ -47,17 +47,19 @@ class Walk:
         heapq.heappop(self._heap)
 
 
-def arrivals_only(state: State) -> list[QueuedJob] | None:
+def arrivals_only(state: State, timeless: bool = False) -> list[QueuedJob] | None:
     """The jobs that arrived, in this order, where nothing else happened: for the others nothing got better.
 
-    None where something else happened, or may have.
+    None where something else happened, or may have. `timeless`: time alone makes nothing better either.
     """
     arrived: list[QueuedJob] = []
-    for change in state.changes:
-        if change.what is not Happened.ARRIVED or change.job is None:
+    for what, job in state.changes:
+        if timeless and what is Happened.WOKEN:
+            continue
+        if what is not Happened.ARRIVED or job is None:
             return None
-        if change.job in state.queue:
-            arrived.append(state.queue[change.job])
+        if job in state.queue:
+            arrived.append(state.queue[job])
     return arrived if state.changes else None
 
 

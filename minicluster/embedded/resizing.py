@@ -6,7 +6,6 @@ scheduler of real Flux, where the workers beyond the least size are companions, 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, cast
 
 from minicluster.embedded import elastic
@@ -84,7 +83,7 @@ class Resizing:
         orders.shrink(action.job, request.workers - smaller.workers)
 
     def _ordered(self, record: RunningJob, resize: Resize) -> Orders:
-        self._running[record.id] = replace(record, heeds=False)
+        self._running[record.id] = record._replace(heeds=False)
         self._resizes[record.id] = resize
         return self.orders
 
@@ -94,7 +93,7 @@ class Resizing:
         if donors:
             self._queue.remove(queued.id)
             self._starters.add(queued, request, donors)
-            self._running[queued.id] = replace(record(queued, request, now), waits=True)
+            self._running[queued.id] = record(queued, request, now)._replace(waits=True)
         return bool(donors)
 
     def cancel(self, job: int) -> bool:
@@ -112,26 +111,26 @@ class Resizing:
     def heeds(self, job: int, heeds: bool) -> None:
         """The job began or ceased to heed orders."""
         if job in self._running and self._running[job].heeds != heeds:
-            self._running[job] = replace(self._running[job], heeds=heeds)
+            self._running[job] = self._running[job]._replace(heeds=heeds)
             self._changed(Change(Happened.REGISTERED, job))
 
     def progressed(self, job: int, share: float, now: float) -> None:
         """The job told which share of its work is done."""
         if job in self._running:
-            self._running[job] = replace(self._running[job], remaining=1 - share, measured=now)
+            self._running[job] = self._running[job]._replace(remaining=1 - share, measured=now)
 
     def resized(self, job: int, workers: int, lost: Sequence[Place], now: float, *, heeds: bool) -> None:
         """An order is done: the job has so many workers, and gave up these places."""
         self._reduce(job, elastic.holding(lost))
         self._measure(job, now)
-        self._running[job] = replace(self._sized(job, workers), acted=now, heeds=heeds)
+        self._running[job] = self._sized(job, workers)._replace(acted=now, heeds=heeds)
         self._give(job, self._resizes.pop(job), lost)
         self._changed(Change(Happened.RESIZED, job))
 
     def refused(self, job: int, workers: int, unused: Holding, now: float) -> None:
         """An order came to nothing; `unused` was held for the job, which keeps this size, and rests."""
         self._reduce(job, unused)
-        self._running[job] = replace(self._sized(job, workers), acted=now, heeds=False)
+        self._running[job] = self._sized(job, workers)._replace(acted=now, heeds=False)
         for queued in self._starters.refused(self._resizes.pop(job)):
             self._requeue(queued)
         self._changed(Change(Happened.REFUSED, job))
@@ -146,13 +145,13 @@ class Resizing:
         """Bring what is left of its work to now: from now on it takes another time."""
         running = self._running[job]
         if running.estimate is not None:
-            self._running[job] = replace(running, remaining=running.left(now), measured=now)
+            self._running[job] = running._replace(remaining=running.left(now), measured=now)
 
     def _sized(self, job: int, workers: int) -> RunningJob:
         running = self._running[job]
         if running.elastic is None:  # some of its ranks have left meanwhile
             return running
-        return replace(running, request=cast("Resources", running.request).with_workers(workers))
+        return running._replace(request=cast("Resources", running.request).with_workers(workers))
 
     def _reduce(self, job: int, part: Holding) -> None:
         """Take it back, as far as its ranks are here."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from minicluster.embedded.errors import SchedulerError
@@ -126,8 +125,7 @@ class Scheduler:
         unit = request.size // request.workers
         most = min(sizes.most, max(self.pool.total // unit, sizes.least))
         self._names[job.id] = job.name
-        return replace(
-            queued,
+        return queued._replace(
             request=request,
             elastic=Elastic(sizes.least * unit, most * unit, sizes.malleable),
             estimate=self._learner.estimate(job.name, request.size, queued.limit),

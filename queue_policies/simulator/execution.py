@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from queue_policies.counting import CountingCluster, Units
@@ -124,7 +123,7 @@ class Execution:
             return
         run.order = Order(size, took.pause, refused, run.size - size if shrinks else 0)
         self.shrinking += shrinks
-        self.running[job_id] = replace(self.running[job_id], heeds=False)
+        self.running[job_id] = self.running[job_id]._replace(heeds=False)
         self._calendar.add(now + delay, Kind.RESIZED, job_id, run.version)
 
     def preempt(self, job_id: int, now: float) -> None:
@@ -138,8 +137,8 @@ class Execution:
         run.version += 1
         record = self.running[job_id]
         left = None if record.estimate is None else run.left
-        self.running[job_id] = replace(
-            record, heeds=False, stopping=True, acted=now + seconds, remaining=left, measured=now + seconds
+        self.running[job_id] = record._replace(
+            heeds=False, stopping=True, acted=now + seconds, remaining=left, measured=now + seconds
         )
         run.deadline += seconds  # the limit is for its work
         self._calendar.add(now + seconds, Kind.PREEMPTED, job_id, run.version)
@@ -226,7 +225,7 @@ class Execution:
 
     def _register(self, run: JobRun, now: float) -> Change:  # noqa: ARG002 - as the other handlers
         job = run.job.id
-        self.running[job] = replace(self.running[job], heeds=run.order is None)
+        self.running[job] = self.running[job]._replace(heeds=run.order is None)
         return Change(Happened.REGISTERED, job)
 
     def _observe(self, run: JobRun, now: float) -> None:
@@ -247,8 +246,7 @@ class Execution:
             run.grows += 1
         self._pace(run, size, pause, now)
         record = self.running[run.job.id]
-        self.running[run.job.id] = replace(
-            record,
+        self.running[run.job.id] = record._replace(
             request=Units(size),
             acted=now + pause,
             heeds=True,
@@ -272,7 +270,7 @@ class Execution:
             self._hold(run, run.size, now)
         for starter in order.promised:
             self._cancel(starter, job)
-        self.running[job] = replace(self.running[job], acted=now, heeds=True)
+        self.running[job] = self.running[job]._replace(acted=now, heeds=True)
         return Change(Happened.REFUSED, job)
 
     def _fulfil(self, donor: int, order: Order, now: float) -> None:
@@ -301,7 +299,7 @@ class Execution:
         self._observe(run, now)
         if not self._cost.release:
             return self._return(run, now)
-        self.running[run.job.id] = replace(self.running[run.job.id], heeds=False, stopping=True)
+        self.running[run.job.id] = self.running[run.job.id]._replace(heeds=False, stopping=True)
         self._calendar.add(now + self._cost.release, Kind.RETURNS, run.job.id, run.version)
         return None
 

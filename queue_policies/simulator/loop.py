@@ -61,7 +61,8 @@ class _Simulation:
         self._execution = Execution(workload, self._calendar, circumstances)
         self._arrived = 0
         self._wake = math.inf
-        self._tick = 0  # ticks so far
+        self._ticks = 0  # so far
+        self._tick_at = 0.0 if workload.tick else math.inf  # the next one
         self._changes: list[Change] = []
         self._decisions = 0
         self._in_vain = 0
@@ -97,18 +98,20 @@ class _Simulation:
         return not (execution.shrinking and self._workload.cost.blocking)
 
     def _next_moment(self, now: float) -> float:
-        jobs, arrived = self._workload.jobs, self._arrived
+        jobs, arrived, execution = self._workload.jobs, self._arrived, self._execution
         arrival = jobs[arrived].submitted if arrived < len(jobs) else math.inf
         moment = min(self._calendar.next_time(), arrival)
-        if not self._execution.active and arrival == math.inf:
-            if not len(self._execution.queue) or self._in_vain >= IDLE_DECISIONS:
+        if not execution.active:
+            waiting = len(execution.queue)
+            if arrival == math.inf and (not waiting or self._in_vain >= IDLE_DECISIONS):
                 return math.inf  # all have ended, or the rest is left waiting
-        elif not self._execution.active and not len(self._execution.queue):
-            return moment
-        if self._workload.tick:
-            self._tick = max(self._tick, math.floor(now / self._workload.tick) + 1)
-            moment = min(moment, self._tick * self._workload.tick)
-        return min(moment, self._wake)
+            if arrival < math.inf and not waiting:
+                return moment
+        if self._tick_at <= now:
+            tick = self._workload.tick
+            self._ticks = max(self._ticks, math.floor(now / tick)) + 1
+            self._tick_at = self._ticks * tick
+        return min(moment, self._tick_at, self._wake)
 
     def _gather(self, now: float) -> None:
         """Let everything happen that happens now."""
@@ -119,7 +122,7 @@ class _Simulation:
         while self._arrived < len(jobs) and jobs[self._arrived].submitted == now:
             changes.append(execution.arrive(jobs[self._arrived]))
             self._arrived += 1
-        if self._wake <= now or (self._workload.tick and self._tick * self._workload.tick <= now):
+        if self._wake <= now or self._tick_at <= now:
             changes.append(Change(Happened.WOKEN))
             self._wake = math.inf if self._wake <= now else self._wake
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
@@ -108,7 +108,7 @@ def test_what_cannot_be_is_named(situation: State, actions: Any, message: str) -
 )
 def test_where_jobs_can_be_preempted(situation: State, actions: list[Action], message: str) -> None:
     with pytest.raises(PolicyDefect) as error:
-        decide(Fixed(actions), replace(situation, preemption=True), 5.0)
+        decide(Fixed(actions), situation._replace(preemption=True), 5.0)
     assert str(error.value) == f"queue policy fixed {message}{STATE}"
 
 

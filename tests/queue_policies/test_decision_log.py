@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -25,7 +24,7 @@ def test_what_was_written_is_read(kit: Any, inf: float) -> None:
         [kit.waits(3, 2, 4, limit=60.0), kit.waits(4, 1)],
         [kit.runs(1, 4, 2, 8, heeds=True, remaining=0.5), kit.runs(2, 3)],
     )
-    situation = dataclasses.replace(situation, changes=[Change(Happened.ENDED, 7), Change(Happened.WOKEN)])
+    situation = situation._replace(changes=[Change(Happened.ENDED, 7), Change(Happened.WOKEN)])
     actions = [Shrink(1, 2), Start(3, 4, (1,)), Start(4), Grow(1, 8), Reserve(4, 9.5), WakeAt(11.25)]
     read = decision_log.decode(decision_log.encode("any", situation, 1.5, actions))
     assert (read.policy, read.now, read.actions) == ("any", 1.5, actions)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -197,10 +197,10 @@ class Kind:
 )
 def test_the_heads_own_kind_is_kept_for_it(kit: Any, waiting: Any, started: list[int]) -> None:
     """Of each kind there are 4; the head wants all of the first, of which 3 return at 100."""
-    queue = [replace(kit.waits(1, 1), request=Kind(0, 4), limit=10.0)]
+    queue = [kit.waits(1, 1)._replace(request=Kind(0, 4), limit=10.0)]
     for number, (kind, units, limit) in enumerate(waiting, 2):
-        queue.append(replace(kit.waits(number, 1), request=Kind(kind, units), limit=float(limit)))
-    running = [replace(kit.runs(8, 3, end=100.0), request=Kind(0, 3)), kit.runs(9, 2, end=900.0)]
+        queue.append(kit.waits(number, 1)._replace(request=Kind(kind, units), limit=float(limit)))
+    running = [kit.runs(8, 3, end=100.0)._replace(request=Kind(0, 3)), kit.runs(9, 2, end=900.0)]
     situation = kit.state(8, queue, running)
     situation.cluster.sketch = lambda: Kinds([1, 2], {8: (0, 3), 9: (1, 2)})
     answer = Easy().decide(situation, 0.0)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -151,7 +150,7 @@ def test_those_that_shrink_for_a_job_do_so_until_it_fits(name: str) -> None:
 
     def begin(job: QueuedJob, request: Any, holding: Any) -> None:
         del holding
-        running[job.id] = replace(record(job, request, 0.0), heeds=True)
+        running[job.id] = record(job, request, 0.0)._replace(heeds=True)
         started.append(job.id)
 
     resizing = Resizing(cluster, queue, running, changes.append, begin)

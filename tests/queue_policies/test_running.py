@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -46,4 +45,4 @@ def test_the_share_that_is_left(kit: Any, remaining: Any, told: bool, now: float
 
 def test_a_larger_record_is_of_the_same_job(kit: Any) -> None:
     job = kit.runs(1, 4, 2, 8)
-    assert replace(job, request=job.request.sized(6)).size == 6
+    assert job._replace(request=job.request.sized(6)).size == 6

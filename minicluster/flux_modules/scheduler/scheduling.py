@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from minicluster.embedded import elastic
@@ -135,7 +135,7 @@ class Scheduling:
     def prioritize(self, job: int, priority: int) -> None:
         """The job takes another place in the queue."""
         if job in self.queue and self.queue[job].priority != priority:
-            changed = replace(self.queue[job], priority=priority)
+            changed = self.queue[job]._replace(priority=priority)
             self.leave(job)
             self.arrive(changed)
 
@@ -172,14 +172,14 @@ class Scheduling:
     def _stiffen(self, job: int, holding: Holding) -> None:
         """What the job holds is not what was given to it: it keeps that until it ends."""
         request = asked_for(holding)
-        self.running[job] = replace(self.running[job], request=request, elastic=None, heeds=False)
+        self.running[job] = self.running[job]._replace(request=request, elastic=None, heeds=False)
         self._malleable.discard(job)
         self._changed(Happened.CLUSTER, job)
 
     def limit(self, job: int, end: float) -> None:
         """The running job will be ended at another time."""
         if job in self.running:
-            self.running[job] = replace(self.running[job], end=end)
+            self.running[job] = self.running[job]._replace(end=end)
             self._changed(Happened.CLUSTER, job)
 
     def woken(self) -> None:
@@ -235,7 +235,7 @@ class Scheduling:
         return ready
 
     def _begin(self, job: QueuedJob, request: Resources, holding: Holding) -> None:
-        self.running[job.id] = replace(self.running[job.id], request=request)
+        self.running[job.id] = self.running[job.id]._replace(request=request)
         self._ready.append(self._started(job, request, holding))
 
     def _started(self, job: QueuedJob, request: Resources, holding: Holding) -> Started:
