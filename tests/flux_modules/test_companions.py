@@ -94,6 +94,17 @@ def test_a_program_gives_way_twice_and_comes_back(instance: Malleable, example: 
     until(lambda: instance.pending()["free"] == 4, "all cores")
 
 
+def test_companions_have_the_environment_of_their_base(instance: Malleable) -> None:
+    """Flux keeps it apart from the jobspec that it shows."""
+    words = ("--env=*", "--env=MARK=of the base", "sh", "-c", 'echo "mark: $MARK"; exec "$0" "$@"')
+    job = instance.begin(*QUEENS, words=(*MALLEABLE, *words))
+    all_of_it = [job, *instance.companions(job)]
+    instance.held.unlink()
+    assert len(all_of_it) == 4
+    for each in all_of_it:
+        assert "mark: of the base" in instance.pods.run("job", "attach", each)
+
+
 def test_credentials_are_for_the_user_alone(instance: Malleable) -> None:
     """A file that the job's shells make where its other files are."""
     show = 'cd "$FLUX_JOB_TMPDIR"; ls -l "$MINICLUSTER_MALLEABLE" | cut -c-10; ls malleable.json'

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 import errno
 import json
 import time
 from typing import TYPE_CHECKING
 
 from broker_config import idset
+from minicluster.flux_modules import signed
 from minicluster.flux_modules.door.errors import Refused
 from minicluster.flux_modules.saving.errors import JobRefused
 from minicluster.flux_modules.saving.losses import Ended
@@ -88,9 +88,8 @@ class LinkJobs:
         return [Waiting(int(job["id"]), int(job["urgency"])) for job in self.listed(DEPEND)]
 
     def jobspec(self, jobid: int) -> JSON:
-        """Return the jobspec as it was submitted: the key `jobspec` has no environment."""
-        signed = self.lookup(jobid, "J")
-        spec: JSON = json.loads(base64.b64decode(signed.split(".")[1]))
+        """Return the jobspec as it was submitted, with its environment."""
+        spec: JSON = signed.jobspec(self.lookup(jobid, "J"))
         return spec
 
     def submit(self, jobspec: JSON, urgency: int) -> int:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from flux.job import cancel_async, submit_async, submit_get_id
 
+from minicluster.flux_modules import signed
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -52,16 +54,19 @@ class FluxJobs:
         timer.start()
 
     def look_up(self, job: int, then: Callable[[dict[str, Any] | None], None]) -> None:
-        """Ask for a job's whole jobspec."""
+        """Ask for a job's whole jobspec, its environment included."""
 
         def answered(future: Any) -> None:
             try:
-                jobspec = json.loads(future.get()["jobspec"])
+                found = future.get()
+                jobspec = json.loads(found["jobspec"])
+                submitted = signed.jobspec(found["J"])["attributes"]["system"]
+                jobspec["attributes"]["system"]["environment"] = submitted.get("environment", {})
             except (OSError, KeyError, ValueError):
                 jobspec = None
             self._guarded(lambda: then(jobspec))
 
-        question = {"id": job, "keys": ["jobspec"], "flags": 0}
+        question = {"id": job, "keys": ["jobspec", "J"], "flags": 0}
         self._handle.rpc("job-info.lookup", question).then(answered)
 
     def submit(self, jobspec: dict[str, Any], then: Callable[[int | str], None]) -> None:
