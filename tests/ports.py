@@ -15,12 +15,12 @@ KEPT = 64  # more than the programs of one test
 _kept: deque[socket.socket] = deque()
 
 
-def free_port() -> int:
+def free_port(address: str = "127.0.0.1") -> int:
     """Choose a port that nobody else gets until a program listens there, with SO_REUSEADDR as servers do.
 
     One that is merely free can be another test's before the program has started.
     """
     if len(_kept) == KEPT:
         _kept.popleft().close()
-    _kept.append(reserve("127.0.0.1"))
+    _kept.append(reserve(address))
     return int(_kept[-1].getsockname()[1])

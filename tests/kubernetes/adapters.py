@@ -112,20 +112,20 @@ def expose(api: Api) -> None:
     api.apply(path, {"apiVersion": "v1", "kind": "Service", "metadata": {"name": NAME}, "spec": spec})
 
 
-def expose_at(api: Api, address: str, port: int) -> None:
-    """Make the Service behind which an adapter on this machine is found from a cluster with nodes."""
+def expose_at(api: Api, address: str, port: int, name: str = NAME) -> None:
+    """Make the Service behind which a server on this machine is found from a cluster with nodes."""
     ports = [{"name": "https", "port": HTTPS, "targetPort": port}]
-    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": NAME}, "spec": {"ports": ports}}
-    api.apply(f"{SERVICES}/{NAME}", service)
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": {"ports": ports}}
+    api.apply(f"{SERVICES}/{name}", service)
     leading = {
         "apiVersion": "discovery.k8s.io/v1",
         "kind": "EndpointSlice",
-        "metadata": {"name": NAME, "labels": {"kubernetes.io/service-name": NAME}},
+        "metadata": {"name": name, "labels": {"kubernetes.io/service-name": name}},
         "addressType": "IPv4",
         "endpoints": [{"addresses": [address]}],
         "ports": [{"name": "https", "port": port}],
     }
-    api.apply(f"/apis/discovery.k8s.io/v1/namespaces/{SYSTEM}/endpointslices/{NAME}", leading)
+    api.apply(f"/apis/discovery.k8s.io/v1/namespaces/{SYSTEM}/endpointslices/{name}", leading)
 
 
 def leave_keys(api: Api, authority: Authority) -> None:

@@ -23,7 +23,15 @@ from tests.kubernetes.harness import (
     until,
 )
 from tests.kubernetes.harness.existing import ExistingCluster, connect
-from tests.kubernetes.harness.lookup import ETCD, HELM, KWOK, METRICS_CLIENT, kubernetes, locate
+from tests.kubernetes.harness.lookup import (
+    ETCD,
+    HELM,
+    KWOK,
+    METRICS_CLIENT,
+    METRICS_SERVER,
+    kubernetes,
+    locate,
+)
 from tests.kubernetes.harness.reporting import unavailable
 from tests.kubernetes.live import Live
 from tests.kubernetes.operators import Operator
@@ -36,6 +44,7 @@ NEEDS = {
     "oldest_plane": (ETCD, kubernetes(OLDEST), KWOK),
     "helm": (HELM,),
     "metrics_client": (METRICS_CLIENT,),
+    "metrics_server": (METRICS_SERVER,),
     "nodes": (),  # what they need besides is in `rack.supplies`, where it is clear that there can be any
 }
 NODES = 4
@@ -97,6 +106,13 @@ def metrics_client() -> Path:
     """The program that asks for metrics with Kubernetes' own client library."""
     require("metrics_client")
     return locate(METRICS_CLIENT)["metrics-client"]
+
+
+@pytest.fixture(scope="session")
+def metrics_server() -> Path:
+    """The program that measures what pods use."""
+    require("metrics_server")
+    return locate(METRICS_SERVER)["metrics-server"]
 
 
 @pytest.fixture(scope="session")

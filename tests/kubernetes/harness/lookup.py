@@ -45,6 +45,7 @@ CONTAINERD = Suite("containerd", ("containerd", "containerd-shim-runc-v2", "ctr"
 COREDNS = Suite("coredns", ("coredns",), ours=True)
 PAUSE = Suite("pause", ("pause",), ours=True)
 METRICS_CLIENT = Suite("metrics-client", ("metrics-client",), ours=True)
+METRICS_SERVER = Suite("metrics-server", ("metrics-server",), ours=True)
 NODE_PROGRAMS = ("kubelet", "kube-proxy")
 
 

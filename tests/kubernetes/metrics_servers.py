@@ -1,0 +1,56 @@
+"""Kubernetes' metrics-server as a process beside a cluster with nodes: it tells what their pods use."""
+
+import contextlib
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.kubernetes import adapters, operators
+from tests.kubernetes.adapters import API_SERVICES
+from tests.kubernetes.harness import ControlPlane
+from tests.kubernetes.operators import SYSTEM
+from tests.ports import free_port
+
+API = "v1beta1.metrics.k8s.io"
+SERVICE = "metrics-server"
+
+
+@contextlib.contextmanager
+def running(plane: ControlPlane, program: Path, folder: Path) -> Iterator[None]:
+    """Have it measure as often as it can, every 10 s; the API server asks it for `metrics.k8s.io`."""
+    assert plane.rack is not None
+    address = plane.rack.network.host
+    port = free_port(address)
+    options = {
+        "kubeconfig": plane.kubeconfig,
+        "authentication-kubeconfig": plane.kubeconfig,
+        "authorization-kubeconfig": plane.kubeconfig,
+        "bind-address": address,
+        "secure-port": port,
+        "cert-dir": folder / "keys",
+        "kubelet-insecure-tls": "true",  # their certificates are their own
+        "kubelet-preferred-address-types": "InternalIP",
+        "metric-resolution": "10s",
+        "kubelet-request-timeout": "5s",
+    }
+    command = [str(program), *(f"--{name}={value}" for name, value in options.items())]
+    operators.grant(plane.api)  # the namespace is made with it
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log)
+    try:
+        adapters.expose_at(plane.api, address, port, SERVICE)
+        service = {"namespace": SYSTEM, "name": SERVICE, "port": adapters.HTTPS}
+        group, version = "metrics.k8s.io", "v1beta1"
+        spec = {"group": group, "version": version, "groupPriorityMinimum": 100, "versionPriority": 100}
+        spec |= {"service": service, "insecureSkipTLSVerify": True}
+        plane.api.create(API_SERVICES, {"metadata": {"name": API}, "spec": spec})
+        try:
+            adapters.wait_available(plane.api, API)
+        except TimeoutError as error:
+            raise AssertionError(f"{error}\n{(folder / 'log').read_text()}") from error
+        yield
+    finally:
+        if plane.api.exists(f"{API_SERVICES}/{API}"):  # else no namespace can be deleted
+            plane.api.delete(f"{API_SERVICES}/{API}")
+        process.kill()
+        process.wait()
