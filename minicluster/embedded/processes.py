@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import os
 import signal
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,8 @@ MARKER = "MINICLUSTER_JOB"
 """Environment variable: path of instance and job ids, the outer instance's first."""
 
 _PR_SET_CHILD_SUBREAPER = 36
+_STATE, _ENV_START, _ENV_END = 0, 47, 48  # of /proc/PID/stat's fields behind the program's name, proc(5)
+_LOOKS, _MOMENT = 100, 0.002  # an exec takes less, unless the machine is busy
 
 
 class Reaper:
@@ -83,10 +86,22 @@ def belongs(pid: int, marker: str, sessions: Iterable[int]) -> bool:
         if os.getsid(pid) in sessions:
             return True
         wanted = f"{MARKER}={marker}".encode()
-        for entry in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+        for entry in _environment(pid).split(b"\0"):
             if entry == wanted or entry.startswith(wanted + b"/"):
                 return True
     return False
+
+
+def _environment(pid: int) -> bytes:
+    """Read a process's environment. Amid an exec there is none to see yet: that is waited for."""
+    folder = Path(f"/proc/{pid}")
+    for _ in range(_LOOKS):
+        text = (folder / "environ").read_bytes()
+        fields = (folder / "stat").read_text().rpartition(")")[2].split()
+        if text or fields[_STATE] == "Z" or "0" != fields[_ENV_START] == fields[_ENV_END]:
+            return text
+        time.sleep(_MOMENT)
+    return b""
 
 
 def in_session(pid: int, leaders: Collection[int]) -> bool:

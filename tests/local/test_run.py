@@ -190,9 +190,23 @@ def test_the_loss_of_the_lead_ends_it_with_the_reason(machine: Machine, tmp_path
     eventually(lambda: list(machine.root.glob("*/r/0/main-started")), "the command's start")
     os.kill(machine.broker(0), signal.SIGKILL)
     _, errors = run.communicate(timeout=60)
-    assert run.returncode == 125
+    assert run.returncode == 125, errors
     assert "minicluster: the cluster was lost: the lead broker (rank 0) was killed by signal 9" in errors
     assert machine.left() == ([], [])
+
+
+def test_what_a_command_makes_of_the_loss_of_the_lead_is_not_its_result(
+    machine: Machine, tmp_path: Path
+) -> None:
+    """It fails since there is no instance any more: with a code of its own, or one of `flux`."""
+    command = "sh -c 'touch begun; while flux getattr rank >/dev/null 2>&1; do sleep 0.1; done; exit 7'"
+    path = document(tmp_path, launcher=True, command=command, workingDir=str(tmp_path))
+    run = machine.start("run", path, "--engine", machine.engine)
+    eventually((tmp_path / "begun").exists, "the command's start")
+    os.kill(machine.broker(0), signal.SIGKILL)
+    _, errors = run.communicate(timeout=60)
+    assert run.returncode == 125, errors
+    assert "the cluster was lost: the lead broker (rank 0) was killed by signal 9" in errors
 
 
 def test_a_lost_follower_fails_its_jobs_and_rejoins(machine: Machine, tmp_path: Path) -> None:

@@ -315,6 +315,9 @@ main() {
     : >"$run/main-started"
     program
     code=$?
+    if [ "$code" -ne 0 ] && broker_died; then
+        exit "$code" # for want of the broker: that is no result of the command's
+    fi
     # Before a save, or where its broker leaves, the main job may be started again, under a new id.
     while [ "$code" -ne 0 ] && again=$(main_job '"restart_of"') && [ "${again:-0}" -gt "${job:-0}" ]; do
         job=$again
@@ -324,6 +327,13 @@ main() {
     done
     printf '%s\n' "$code" >"$run/exit-code"
     exit "$code"
+}
+
+# Whether the broker that runs this program has ended.
+broker_died() {
+    stat=$(cat "/proc/$PPID/stat" 2>/dev/null) || return 0
+    case ${stat##*) } in Z* | X*) return 0 ;; esac
+    return 1
 }
 
 program() {

@@ -309,8 +309,18 @@ main() {
     : >"$run/main-started"
     program
     code=$?
+    if [ "$code" -ne 0 ] && broker_died; then
+        exit "$code" # for want of the broker: that is no result of the command's
+    fi
     printf '%s\n' "$code" >"$run/exit-code"
     exit "$code"
+}
+
+# Whether the broker that runs this program has ended.
+broker_died() {
+    stat=$(cat "/proc/$PPID/stat" 2>/dev/null) || return 0
+    case ${stat##*) } in Z* | X*) return 0 ;; esac
+    return 1
 }
 
 program() {
