@@ -22,8 +22,7 @@ MARKER = "MINICLUSTER_JOB"
 """Environment variable: path of instance and job ids, the outer instance's first."""
 
 _PR_SET_CHILD_SUBREAPER = 36
-_STATE, _ENV_START, _ENV_END = 0, 47, 48  # of /proc/PID/stat's fields behind the program's name, proc(5)
-_LOOKS, _MOMENT = 100, 0.002  # an exec takes less, unless the machine is busy
+_LOOKS, _MOMENT = 50, 0.002  # an exec takes less, unless the machine is busy
 
 
 class Reaper:
@@ -96,10 +95,10 @@ def _environment(pid: int) -> bytes:
     """Read a process's environment. Amid an exec there is none to see yet: that is waited for."""
     folder = Path(f"/proc/{pid}")
     for _ in range(_LOOKS):
-        text = (folder / "environ").read_bytes()
-        fields = (folder / "stat").read_text().rpartition(")")[2].split()
-        if text or fields[_STATE] == "Z" or "0" != fields[_ENV_START] == fields[_ENV_END]:
+        if text := (folder / "environ").read_bytes():
             return text
+        if (folder / "stat").read_text().rpartition(")")[2].split()[0] == "Z":
+            break
         time.sleep(_MOMENT)
     return b""
 
