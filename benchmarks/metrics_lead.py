@@ -24,6 +24,7 @@ from engines import Engine, Instance, engines, instance, parser, report, residen
 from minicluster.flux_modules import packing
 from minicluster.kubernetes.door_keys import Authority
 from minicluster.plan import door_name
+from tests.ports import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -40,6 +41,15 @@ sys.exit(main({uri!r}, json.loads({settings!r})))
 TICK = os.sysconf("SC_CLK_TCK")
 
 
+def connection(port: int, context: ssl.SSLContext, host: str) -> http.client.HTTPConnection:
+    """Connect to a server on this machine that is known by this name."""
+    made = http.client.HTTPConnection(host)
+    plain = socket.create_connection(("127.0.0.1", port))
+    plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    made.sock = context.wrap_socket(plain, server_hostname=host)
+    return made
+
+
 class Door:
     """The door of an instance, as its lead would run it, and one connection to it."""
 
@@ -53,10 +63,7 @@ class Door:
     def get(self) -> dict[str, object] | None:
         """Return the newest sample; None while there is none."""
         if self._connection is None:
-            self._connection = http.client.HTTPConnection(door_name(UID))
-            plain = socket.create_connection(("127.0.0.1", self.port))
-            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._connection.sock = self._context.wrap_socket(plain, server_hostname=door_name(UID))
+            self._connection = connection(self.port, self._context, door_name(UID))
         self._connection.request("GET", PATH, headers=self._headers)
         answer = self._connection.getresponse()
         body = answer.read()
@@ -98,10 +105,8 @@ def door(engine: Engine, running: Instance, more: Mapping[str, object] | None = 
     """Open the door of an instance; `more` are settings of it."""
     authority = Authority.make()
     keys = authority.issue(UID)
-    with tempfile.TemporaryDirectory(prefix="bench-door-") as directory, socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
-        probe.close()
+    port = free_port()
+    with tempfile.TemporaryDirectory(prefix="bench-door-") as directory:
         zipped = Path(directory) / packing.ZIP
         zipped.write_bytes(packing.pack())
         texts = {"crt": keys.certificate, "key": keys.key, "token": keys.token}

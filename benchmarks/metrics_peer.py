@@ -8,12 +8,11 @@ PATH is a folder from which Flux's own Python imports flux_metrics_api and what 
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import http.client
 import json
-import os
 import shutil
-import socket
 import ssl
 import statistics
 import subprocess
@@ -23,11 +22,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engines import Engine, Instance, instance, parser, report, resident, wait_for
-from metrics_lead import cpu_time, door
+from engines import Engine, Instance, engines, instance, report, resident, wait_for
+from metrics_lead import connection, cpu_time, door
 
-from minicluster.instance.connection import is_flux_core
-from tests.kubernetes.harness.certificates import Pair, authority
+from tests.kubernetes.harness.certificates import authority
+from tests.ports import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,10 +55,7 @@ class Server:
     def get(self) -> float:
         """Return what it says, over one connection that is kept. Raises OSError, LookupError."""
         if self.connection is None:
-            self.connection = http.client.HTTPConnection(HOST)
-            plain = socket.create_connection(("127.0.0.1", self.port))
-            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self.connection.sock = self.context.wrap_socket(plain, server_hostname=HOST)
+            self.connection = connection(self.port, self.context, HOST)
         self.connection.request("GET", PATH.format(self.metric), headers=ADMINISTRATOR)
         answer = self.connection.getresponse()
         body = json.loads(answer.read())
@@ -122,10 +118,8 @@ def ours(engine: Engine, running: Instance, folder: Path) -> Iterator[Server]:
 def theirs(engine: Engine, running: Instance, folder: Path, peer: Path) -> Iterator[Server]:
     """Start flux-metrics-api on the same instance, with TLS as well."""
     serving = authority(folder, "peer")
-    pair: Pair = serving.issue("peer-tls", "mc-metrics", hosts=[HOST])
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
+    pair = serving.issue("peer-tls", "mc-metrics", hosts=[HOST])
+    port = free_port()
     command = (
         f"start --port {port} --host 127.0.0.1 --ssl-certfile {pair.certificate} --ssl-keyfile {pair.key}"
     )
@@ -171,17 +165,13 @@ def pair_of_both(engine: Engine, peer: Path, pending: int, count: int) -> dict[s
 
 def main() -> None:
     """Measure for each number of pending jobs, and print one JSON line."""
-    arguments = parser(__doc__ or "")
+    arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--peer", type=Path, required=True, help="folder with flux_metrics_api")
     arguments.add_argument("--pending", type=int, nargs="*", default=[100, 1000, 10_000])
     arguments.add_argument("--gets", type=int, default=200)
     args = arguments.parse_args()
-    flux = shutil.which("flux")
-    if flux is None or not is_flux_core(flux):
-        raise SystemExit("there is no flux-core `flux` on PATH")
-    os.environ.pop("PYTHONPATH", None)
-    engine = Engine("flux", Path(flux))
-    found = {f"pending_{each}": pair_of_both(engine, args.peer, each, args.gets) for each in args.pending}
+    with engines(real_flux=True) as (_, flux):
+        found = {f"pending_{each}": pair_of_both(flux, args.peer, each, args.gets) for each in args.pending}
     report("GETs of one custom metric beside flux-metrics-api", "mixed", found)
 
 

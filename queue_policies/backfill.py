@@ -35,9 +35,9 @@ class Backfill:
 
 def start_what_fits(state: State, rule: Rule) -> list[Action]:
     """Start, in order, each job that `rule` can place. Alike jobs are alike to the rule."""
+    sketch = state.cluster.sketch()
     arrived = arrivals_only(state, timeless=True)
     actions: list[Action] = []
-    sketch = state.cluster.sketch()
     if arrived is not None:
         for job in arrived:
             got = rule(sketch, job) if job.request.size <= sketch.free else None

@@ -28,6 +28,8 @@ APIS = (
     "v1beta2.custom.metrics.k8s.io",
     "v1beta1.external.metrics.k8s.io",
 )
+AGGREGATED_BY = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
+"""Where the API server says by what its front proxy is known."""
 V1, V2 = "/apis/custom.metrics.k8s.io/v1beta1", "/apis/custom.metrics.k8s.io/v1beta2"
 EXTERNAL = "/apis/external.metrics.k8s.io/v1beta1"
 SPEC = {"schedulerName": "nobody", "containers": [{"name": "app", "image": "example.org/app:1"}]}
@@ -159,8 +161,14 @@ def beside(plane: ControlPlane, operator: operators.Operator, log: Path) -> Iter
         with ending(plane.api, adapter):
             yield adapter
     finally:
-        for name in APIS:  # an API that nobody serves keeps namespaces from being deleted
-            plane.api.delete(f"{API_SERVICES}/{name}")
+        withdraw(plane.api, *APIS)
+
+
+def withdraw(api: Api, *names: str) -> None:
+    """Delete APIServices, where they are: an API that nobody serves keeps namespaces from being deleted."""
+    for name in names:
+        if api.exists(f"{API_SERVICES}/{name}"):
+            api.delete(f"{API_SERVICES}/{name}")
 
 
 @contextlib.contextmanager

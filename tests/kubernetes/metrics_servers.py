@@ -50,7 +50,6 @@ def running(plane: ControlPlane, program: Path, folder: Path) -> Iterator[None]:
             raise AssertionError(f"{error}\n{(folder / 'log').read_text()}") from error
         yield
     finally:
-        if plane.api.exists(f"{API_SERVICES}/{API}"):  # else no namespace can be deleted
-            plane.api.delete(f"{API_SERVICES}/{API}")
+        adapters.withdraw(plane.api, API)
         process.kill()
         process.wait()

@@ -20,7 +20,7 @@ from minicluster.flux_modules.door.server import Server
 from minicluster.spec import crd
 from tests.flux_modules.keys import Authority
 from tests.kubernetes import adapters, operators
-from tests.kubernetes.adapters import API_SERVICES, V1, V2
+from tests.kubernetes.adapters import AGGREGATED_BY, API_SERVICES, V1, V2
 from tests.kubernetes.autoscalers import EVERY_SECOND, HPAS, active, hpa
 from tests.kubernetes.harness import Api, ApiError, ControlPlane, Options, cluster, until
 
@@ -28,7 +28,6 @@ EXAMPLE = Path(__file__).parents[2] / "examples/autoscaling/custom-metrics.yaml"
 NAMESPACE, NAME = "default", "autoscaled-metrics"
 HOST = f"{NAME}.{NAMESPACE}.svc"
 VALUE = "{}/namespaces/default/miniclusters.flux-framework.org/mc/flux_nodes_demanded"
-AGGREGATED_BY = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
 
 
 @dataclass

@@ -10,7 +10,7 @@ import yaml
 
 from tests.flux_modules.keys import Authority
 from tests.kubernetes import adapters
-from tests.kubernetes.adapters import API_SERVICES, APIS, V2
+from tests.kubernetes.adapters import AGGREGATED_BY, API_SERVICES, APIS, V2
 from tests.kubernetes.command_line import CommandLine
 from tests.kubernetes.harness import ControlPlane, until
 from tests.kubernetes.live import SECONDS, Live
@@ -18,7 +18,6 @@ from tests.kubernetes.live import SECONDS, Live
 pytestmark = pytest.mark.timeout(600)
 EXAMPLE = Path(__file__).parents[2] / "examples/autoscaling/custom-metrics.yaml"
 NAME, SECRET = "autoscaled", "autoscaled-metrics"
-AGGREGATED_BY = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
 PROXY = ("requestheader-client-ca-file", "requestheader-allowed-names")
 RANGE = {"size": 1, "minSize": 1, "maxSize": 3}
 AT_ONCE = {"scaleDown": {"stabilizationWindowSeconds": 0}}
@@ -47,9 +46,7 @@ def cluster(live: Live, nodes: ControlPlane, tmp_path: Path) -> Iterator[Live]:
                 adapters.wait_available(api, item["metadata"]["name"])
         yield found
     finally:
-        for name in APIS:  # an API that nobody serves keeps namespaces from being deleted
-            if api.exists(f"{API_SERVICES}/{name}"):
-                api.delete(f"{API_SERVICES}/{name}")
+        adapters.withdraw(api, *APIS)
 
 
 def test_a_cluster_with_one_minicluster_needs_no_adapter(cluster: Live, nodes: ControlPlane) -> None:

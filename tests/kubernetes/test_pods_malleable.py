@@ -20,12 +20,10 @@ LIBRARY = "--env=PYTHONPATH=/program/library.zip"
 
 def library() -> str:
     """Pack what programs import, as an image of theirs would have it."""
+    files = [ROOT / "minicluster/__init__.py", *sorted((ROOT / "minicluster/malleable").glob("*.py"))]
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
-        for file in [
-            ROOT / "minicluster/__init__.py",
-            *sorted((ROOT / "minicluster/malleable").glob("*.py")),
-        ]:
+        for file in files:
             archive.write(file, file.relative_to(ROOT))
     return base64.b64encode(packed.getvalue()).decode()
 
