@@ -41,6 +41,8 @@ SPACING = 0.2
 """Seconds between two samples while somebody watches for changes, at least."""
 KEEPALIVE = 15.0
 """Seconds after which a watch repeats a sample that did not change."""
+GATHER = 0.1
+"""Seconds for which events gather before they are read: waking for each would slow a busy instance."""
 REST = 4
 """Times as long as a sample took it rests at least: it never takes more than a fifth of a core."""
 DRIFT = 5
@@ -171,6 +173,7 @@ class Sampler(threading.Thread):
             if now >= due:
                 return
             following.dispatch(due - now)
+            self._loop.wanted.wait(min(GATHER, max(0.0, due - time.monotonic())))
 
     def _pause(self, *, changed: bool) -> float:
         """Return how long after a sample the next one is due."""

@@ -6,6 +6,8 @@ import asyncio
 import base64
 import errno
 import json
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from minicluster.embedded import eventlog
@@ -94,6 +96,7 @@ class JobInfo:
         """job-manager.events-journal: the history, a sentinel (id -1), then what happens.
 
         The history is that of active jobs, with `full` of all; `allow` names the events that are wanted.
+        A reader that is slower than the instance gets what happened to a job in a row as one item.
         """
         full = bool(request.payload.get("full", False))
         allow = request.need("allow", dict) if "allow" in request.payload else None
@@ -109,8 +112,9 @@ class JobInfo:
                 if item := self._history(jobid, last, allow):
                     yield item
             yield {"id": -1, "events": []}
-            while (posted := await listener.get()) is not None:
-                yield self._with_data(*posted)
+            while posted := await listener.take():
+                for jobid, run in groupby(posted, itemgetter(0)):
+                    yield self._with_data(jobid, [entry for _, entry in run])
         finally:
             watchers.unsubscribe(listener)
 
@@ -124,11 +128,12 @@ class JobInfo:
         resources = self._store.resources(jobid)
         return item | ({"R": json.loads(resources)} if resources else {})
 
-    def _with_data(self, jobid: int, entry: JSON) -> JSON:
-        item: JSON = {"id": jobid, "events": [entry]}
-        if entry["name"] == "submit":
+    def _with_data(self, jobid: int, entries: list[JSON]) -> JSON:
+        item: JSON = {"id": jobid, "events": entries}
+        names = {entry["name"] for entry in entries}
+        if "submit" in names:
             item["jobspec"] = self._value(jobid, "jobspec", True)
-        elif entry["name"] in ("alloc", "resource-update"):
+        if not names.isdisjoint(("alloc", "resource-update")):
             item["R"] = json.loads(self._store.resources(jobid) or "null")
         return item
 

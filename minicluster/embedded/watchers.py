@@ -9,7 +9,34 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable
 
 JOURNAL_LIMIT = 100_000  # events that a listener may be behind before it is cut off
-Listener = asyncio.Queue[tuple[int, dict[str, Any]] | None]
+Posted = tuple[int, dict[str, Any]]
+
+
+class Listener:
+    """Gathers the events that were posted since it last took them."""
+
+    def __init__(self, allow: Container[str] | None) -> None:
+        self._allow = allow
+        self._posted: list[Posted] = []
+        self._news = asyncio.Event()
+        self._cut_off = False
+
+    def put(self, job: int, entry: dict[str, Any]) -> bool:
+        """Keep an event that is wanted; False: it is too far behind, and gets no more."""
+        if self._allow is None or entry["name"] in self._allow:
+            self._cut_off = len(self._posted) >= JOURNAL_LIMIT
+            if not self._cut_off:
+                self._posted.append((job, entry))
+            self._news.set()
+        return not self._cut_off
+
+    async def take(self) -> list[Posted]:
+        """Wait for events and return all that came, in their order; none: it was cut off after them."""
+        if not (self._posted or self._cut_off):
+            self._news.clear()
+            await self._news.wait()
+        posted, self._posted = self._posted, []
+        return posted
 
 
 class Watchers:
@@ -17,28 +44,23 @@ class Watchers:
 
     def __init__(self) -> None:
         self._waiting: dict[int, list[asyncio.Future[None]]] = {}
-        self._listeners: dict[Listener, Container[str] | None] = {}
+        self._listeners: list[Listener] = []
 
     def post(self, job: int, entry: dict[str, Any]) -> None:
         """Hand an event to the listeners."""
-        for listener, allow in tuple(self._listeners.items()):
-            if allow is not None and entry["name"] not in allow:
-                continue
-            if listener.qsize() >= JOURNAL_LIMIT:
-                del self._listeners[listener]
-                listener.put_nowait(None)
-            else:
-                listener.put_nowait((job, entry))
+        if self._listeners:
+            self._listeners = [listener for listener in self._listeners if listener.put(job, entry)]
 
     def subscribe(self, allow: Container[str] | None = None) -> Listener:
-        """Every event (of these names) from now on; None where the listener fell too far behind."""
-        listener: Listener = asyncio.Queue()
-        self._listeners[listener] = allow
+        """Every event (of these names) from now on."""
+        listener = Listener(allow)
+        self._listeners.append(listener)
         return listener
 
     def unsubscribe(self, listener: Listener) -> None:
         """The listener wants no more."""
-        self._listeners.pop(listener, None)
+        if listener in self._listeners:
+            self._listeners.remove(listener)
 
     def wake(self, jobs: Iterable[int]) -> None:
         """Something was written about these jobs."""

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 import flux
 import flux.constants
-import flux.job
 import flux.kvs
 
 from minicluster.flux_modules.door.errors import BrokerGone, Refused
@@ -30,6 +29,8 @@ if TYPE_CHECKING:
 MEMORY = 60.0
 """Seconds for which a broker that was turned away is told of; it tries again within 15 s."""
 MOST = 64
+BATCH = 1000
+"""Answers that are handed out before whoever dispatches is heard again."""
 _REJECTED = re.compile(r"rejecting connection from (\S+) \(rank \d+\): (.*)", re.DOTALL)
 _FIRST_COME = {"sched-simple": "fcfs", "sched-fifo": "fcfs"}
 
@@ -46,6 +47,7 @@ class FluxLink:
             raise BrokerGone(error.strerror or str(error)) from error
         self._streams: dict[int, Any] = {}
         self._number = 0
+        self._taken = False
         self._log: Any = None
         self._turned_away: OrderedDict[str, tuple[float, str]] = OrderedDict()  # the newest last
         self._awake, self._waker = socket.socketpair()
@@ -72,6 +74,7 @@ class FluxLink:
             answer = json.loads(text or "{}")
         except OSError as error:
             refusal = Refused(error.errno or errno.EIO, error.strerror or "")
+        self._taken = True
         if number in self._streams:
             if refusal is not None:
                 del self._streams[number]
@@ -98,6 +101,8 @@ class FluxLink:
 
     def submit(self, jobspec: JSON, urgency: int) -> int:
         """Sign a jobspec and submit it as it is."""
+        import flux.job  # noqa: PLC0415 - 3 MB, and hardly any lead's door submits
+
         future = None
         try:
             future = flux.job.submit_async(self._handle, json.dumps(jobspec), urgency=urgency)
@@ -132,13 +137,21 @@ class FluxLink:
         timer = self._handle.timer_watcher_create(timeout, self._time_is_up)
         timer.start()
         try:
-            if self._handle.reactor_run() < 0:
-                raise BrokerGone("the broker ended the connection")
+            self._run(0)
+            for _ in range(BATCH):  # the reactor stops at each answer
+                if not self._taken:
+                    break
+                self._run(flux.constants.FLUX_REACTOR_NOWAIT)
         except OSError as error:
             raise _ours(error) from error
         finally:
             timer.stop()
             timer.destroy()  # else the handle keeps it
+
+    def _run(self, flags: int) -> None:
+        self._taken = False
+        if self._handle.reactor_run(flags=flags) < 0:
+            raise BrokerGone("the broker ended the connection")
 
     def _time_is_up(self, *_: Any) -> None:
         self._handle.reactor_stop()
