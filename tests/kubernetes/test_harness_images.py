@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kubernetes.harness import HarnessError, MissingProgramsError, network, node_programs
+from tests.kubernetes.harness import HarnessError, MissingProgramsError, debian, network, node_programs
 from tests.kubernetes.harness.images import Entry, Image, Layer, layer, prune
 from tests.kubernetes.harness.libraries import moved, of_glibc
 from tests.kubernetes.harness.network import Network, take_slot
@@ -167,6 +167,37 @@ def test_elsewhere_nothing_is_installed(bare: Path) -> None:
     apt(bare, INSTALLS.format(folder=bare))
     with pytest.raises(MissingProgramsError):
         node_programs.require({"PATH": str(bare)})
+    assert not (bare / "asked").exists()
+
+
+DOWNLOADS = """#!/bin/sh
+echo "$@" >>{folder}/asked
+[ "$1" = update ] || : >package.deb
+"""
+UNPACKS = """#!/bin/sh
+/bin/mkdir -p "$3/usr/bin"
+: >"$3/usr/bin/tool"
+"""
+
+
+def test_under_ci_a_program_is_unpacked_from_its_package_once(bare: Path) -> None:
+    """It is not installed; one on PATH is preferred."""
+    apt(bare, DOWNLOADS.format(folder=bare))
+    (bare / "dpkg-deb").write_text(UNPACKS)
+    (bare / "dpkg-deb").chmod(0o755)
+    environ = {"CI": "true", "PATH": str(bare), "XDG_CACHE_HOME": str(bare / "cache")}
+    found = {debian.unpacked("tool", "tools", environ) for _ in range(2)}
+    assert found == {bare / "cache" / "minicluster" / "programs" / "debian-tools" / "usr" / "bin" / "tool"}
+    assert (bare / "asked").read_text().splitlines() == ["update", "download tools"]
+    (bare / "tool").write_text("")
+    (bare / "tool").chmod(0o755)
+    assert debian.unpacked("tool", "tools", environ) == bare / "tool"
+
+
+def test_elsewhere_no_package_is_fetched(bare: Path) -> None:
+    apt(bare, DOWNLOADS.format(folder=bare))
+    with pytest.raises(MissingProgramsError, match=r"^there is no tool on PATH \(package tools\)$"):
+        debian.unpacked("tool", "tools", {"PATH": str(bare), "XDG_CACHE_HOME": str(bare)})
     assert not (bare / "asked").exists()
 
 

@@ -2,14 +2,13 @@
 
 import contextlib
 import os
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.kubernetes.harness.building import cache_folder, tell
+from tests.kubernetes.harness import debian
+from tests.kubernetes.harness.building import tell
 from tests.kubernetes.harness.errors import HarnessError, MissingProgramsError
-from tests.kubernetes.harness.images import locked
 from tests.kubernetes.harness.network import program
 
 # Program, and the package of Debian and its descendants that has it.
@@ -37,9 +36,9 @@ def require(environ: Mapping[str, str] = os.environ) -> Path:
         raise MissingProgramsError("nodes need root on Linux (namespaces, mounts, control groups)")
     packages = missing()
     if packages and environ.get("CI") == "true":
-        with locked(cache_folder(environ) / "apt"):  # apt itself does not wait for another
+        with debian.one_at_a_time(environ):
             if packages := missing():
-                install(packages, environ)
+                debian.install(packages, environ)
                 packages = missing()
     if packages:
         raise MissingProgramsError(f"nodes need programs of the packages {', '.join(packages)}")
@@ -77,16 +76,3 @@ def has(name: str) -> bool:
 def has_plugins(folder: Path) -> bool:
     """Say whether a folder has the plug-ins."""
     return all((folder / name).exists() for name in PLUGINS)
-
-
-def install(packages: list[str], environ: Mapping[str, str]) -> None:
-    """Install packages, if this is Debian or one of its descendants."""
-    tell(f"installing {', '.join(packages)}")
-    quiet = {**environ, "DEBIAN_FRONTEND": "noninteractive"}
-    for words in (["update"], ["install", "--yes", "--no-install-recommends", *packages]):
-        try:
-            done = subprocess.run(["apt-get", *words], env=quiet, capture_output=True, text=True, check=False)
-        except FileNotFoundError:
-            return
-        if done.returncode:
-            tell(f"`apt-get {' '.join(words)}` failed: {done.stderr.strip()[-500:]}")
