@@ -54,6 +54,7 @@ def parse(line: bytes, pods: int) -> BrokerReport:
         jobid=_word(said, "jobid"),
         queue_policy=_word(said, "queue_policy"),
         troubles=_texts(said, "troubles"),
+        halted=_texts(said, "halted"),
         saving=_saving(said.get("saving")),
         kept=tuple(_named(each) for each in _texts(said, "kept")),
     )

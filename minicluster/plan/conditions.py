@@ -144,12 +144,17 @@ def _running(situation: Situation) -> Finding:
         return early
     if situation.brokers is None:
         return _as_last_heard(situation) or _pods_running(situation)
-    note = lead_loss.note(situation) + _kept(situation.brokers)
+    note = lead_loss.note(situation) + _halted(situation.brokers) + _kept(situation.brokers)
     if not situation.brokers.running:
         return Finding("False", Reason.JOINING, f"the lead broker waits for the others{note}")
     if document.is_interactive(situation.cluster.spec):
         return Finding("True", Reason.READY_FOR_WORK, f"the instance is up and waits for work{note}")
     return Finding("True", Reason.COMMAND_RUNNING, f"the main command runs{note}")
+
+
+def _halted(report: BrokerReport) -> str:
+    """Return why no jobs start, to be put behind what it does: a queue was stopped, or the disk is full."""
+    return f"; no jobs start: {'; '.join(report.halted)}" if report.halted else ""
 
 
 def _kept(report: BrokerReport) -> str:

@@ -160,8 +160,9 @@ class BrokerReport:
 
     `online` are the brokers that have joined, `drained` those that get no more jobs (`shrunk`: because of a
     shrink of ours), `busy` those with jobs. `running`: work has begun. `troubles` say why brokers that are
-    waited for are not there, such as "mc-2: turned away: wrong certificate". `saving`: a save that goes
-    on, or has failed. `kept` are jobs of an archive for which this instance is too small, each with why.
+    waited for are not there, such as "mc-2: turned away: wrong certificate". `halted`: why queues start no
+    jobs. `saving`: a save that goes on, or has failed. `kept` are jobs of an archive for which this instance
+    is too small, each with why.
     """
 
     online: str = ""
@@ -172,6 +173,7 @@ class BrokerReport:
     jobid: str = ""
     queue_policy: str = ""
     troubles: tuple[str, ...] = ()
+    halted: tuple[str, ...] = ()
     saving: SaveProgress | None = None
     kept: tuple[str, ...] = ()
 

@@ -39,9 +39,20 @@ def test_status(three: Pods, engine: str) -> None:
         "jobid": "",
         "queue_policy": POLICIES[engine],
         "troubles": [],
+        "halted": [],
         "saving": None,
         "kept": [],
     }
+
+
+def test_a_queue_that_was_stopped(three: Pods) -> None:
+    """With its reason; until it is started."""
+    with three.door.watch() as watch:
+        watch.until(halted=[])
+        three.run("queue", "stop", "--message=maintenance until five")
+        watch.until(halted=["maintenance until five"])
+        three.run("queue", "start")
+        watch.until(halted=[])
 
 
 def test_brokers_come_and_go(pods: Callable[..., Pods]) -> None:

@@ -157,7 +157,7 @@ def test_status_of_a_broker_that_just_started(following: Following) -> None:
     assert following.status() == {
         "engine": "script", "version": "0.88.0", "size": 4, "online": "", "drained": "", "drains": {},
         "busy": "", "running": False, "jobid": "", "queue_policy": "minicluster/easy", "troubles": [],
-        "saving": None, "kept": [],
+        "halted": [], "saving": None, "kept": [],
     }  # fmt: skip
 
 
@@ -232,6 +232,41 @@ def test_a_policy_that_is_loaded_later(following: Following) -> None:
     following.until(queue_policy="")
     following.link.policy = "fcfs"
     following.until(queue_policy="fcfs")
+
+
+STOPPED = {"enable": True, "start": False}
+FULL = {**STOPPED, "stop_reason": "the disk is full"}
+STARTED = {"enable": True, "start": True}
+
+
+def test_why_no_jobs_start_is_told_while_the_instance_works(following: Following) -> None:
+    """Before and after that its queues are stopped in any case."""
+    following.status()
+    following.link.answers |= {"job-manager.queue-list": {"queues": []}, "job-manager.queue-status": FULL}
+    following.link.push("online", {"members": "0"})
+    assert following.until(online="0")["halted"] == []
+    following.link.push("state", {"state": 5})
+    following.until(halted=["the disk is full"])
+    following.link.answers["job-manager.queue-status"] = STARTED
+    following.until(halted=[])
+    following.link.answers["job-manager.queue-status"] = STOPPED
+    following.until(halted=["stopped"])
+    following.link.push("state", {"state": 6})
+    following.until(halted=[])
+
+
+@pytest.mark.parametrize(
+    ("queues", "halted"),
+    [
+        pytest.param({"a": STARTED, "b": STARTED}, [], id="none"),
+        pytest.param({"a": STOPPED, "b": FULL}, ["queue a: stopped", "queue b: the disk is full"], id="some"),
+        pytest.param({"a": FULL, "b": FULL}, ["queue a, b: the disk is full"], id="alike"),
+        pytest.param({"": {}}, [], id="no answer"),
+        pytest.param({"": {**STOPPED, "stop_reason": "x" * 999}}, ["x" * 200], id="long"),
+    ],
+)
+def test_queues_that_start_no_jobs(queues: dict[str, Any], halted: list[str]) -> None:
+    assert status.halted(queues) == halted
 
 
 REFUSALS = [Refused(errno.ENOSYS, "No service matching"), Refused(errno.ETIMEDOUT)]

@@ -119,6 +119,7 @@ def test_a_lead_whose_disk_is_full_accepts_and_starts_nothing(
     cramped.release()
     until(lambda: len(cramped.written()) >= len(running), "the jobs that ran to end", SECONDS)
     until(lambda: "no job starts until it can" in live.log(0), "that to be said", SECONDS)
+    until(lambda: "disk is full" in live.message("Running"), "the status to say why", SECONDS)
     waiting = {row["id"] for row in cramped.listed("SCHED")}
     # One a broker may have been decided to be next, which is not stored: it does not start either.
     promised = set(cramped.ids) - running - waiting
@@ -130,6 +131,7 @@ def test_a_lead_whose_disk_is_full_accepts_and_starts_nothing(
     assert set(failed) <= running
     assert all("cannot be stored" in why and "disk is full" in why for why in failed.values())
     assert live.joined(2)["phase"] == "Running"
+    until(lambda: "no jobs start" not in live.message("Running"), "the status to be as before", SECONDS)
 
 
 def test_a_lead_of_real_flux_whose_disk_is_full_goes_on(cramped: Ledger, live: Live, engine: str) -> None:

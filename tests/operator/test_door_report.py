@@ -193,5 +193,11 @@ def test_which_jobs_were_started_again() -> None:
         door_report.restarted("[]", order)
 
 
+def test_why_no_jobs_start() -> None:
+    assert parse(halted=["the disk is full"]).halted == ("the disk is full",)
+    with pytest.raises(DoorError, match="halted are no list of texts"):
+        parse(halted="the disk is full")
+
+
 def test_which_jobs_are_kept_for_a_larger_instance() -> None:
     assert parse(kept=["f2a: needs 4 nodes"]).kept == ("ƒ2a: needs 4 nodes",)

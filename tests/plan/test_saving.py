@@ -287,6 +287,21 @@ def test_a_lead_that_could_not_start_says_why() -> None:
     assert "exitCode" not in status
 
 
+def test_why_no_jobs_start_is_told() -> None:
+    """A queue was stopped by hand, or the lead's disk is full."""
+    why = ("queue debug: maintenance", "queue a: stopped")
+    (found,) = (
+        each
+        for each in decide(document(), observed(replace(HEARD, halted=why))).status["conditions"]
+        if each["type"] == "Running"
+    )
+    assert (found["status"], found["reason"], found["message"]) == (
+        "True",
+        "ReadyForWork",
+        "the instance is up and waits for work; no jobs start: queue debug: maintenance; queue a: stopped",
+    )
+
+
 def test_jobs_for_which_it_is_too_small_are_named() -> None:
     """They came with an archive of a larger one."""
     status = decide(

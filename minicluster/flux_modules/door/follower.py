@@ -31,6 +31,7 @@ EAGER_POLL = 0.2
 """The same while a drain takes effect or a drained rank is busy: somebody waits for that."""
 TIMEOUT = 10.0
 """Seconds that the broker has for one answer."""
+_QUEUE = "job-manager.queue-status"
 _IDLE = 60.0
 _RUN = 5  # Flux's number of the state in which the initial program runs
 
@@ -131,10 +132,18 @@ class Follower(threading.Thread):
             "jobid": f58plain(self._main) if self._main else "",
             "queue_policy": self._policy,
             "troubles": status.troubles(self._turned_away, _asked(link, "overlay.health"), self._hosts),
+            "halted": self._halted(link),
             "saving": self._notes.saving(),
             "kept": self._notes.kept(),
         }
         return {**seen, "online": self._online}  # it may have been pushed meanwhile
+
+    def _halted(self, link: Link) -> list[str]:
+        if not self._running or self._over:
+            return []  # queues start with the instance's work, and stop with it
+        names = _asked(link, "job-manager.queue-list").get("queues") or [""]
+        asked = {name: {"name": name} if name else {} for name in names}
+        return status.halted({name: _asked(link, _QUEUE, about) for name, about in asked.items()})
 
     def _ask_further(self, link: Link) -> None:
         """Ask for what may stay as it was where the broker refuses to tell."""
@@ -190,13 +199,13 @@ def _attribute(link: Link, name: str) -> str:
     return str(link.rpc("attr.get", {"name": name}, TIMEOUT)["value"])
 
 
-def _asked(link: Link, topic: str) -> JSON:
+def _asked(link: Link, topic: str, payload: JSON | None = None) -> JSON:
     """An answer; nothing where the service is not there (yet, or any more: rc1, rc3).
 
     Raises Refused with ETIMEDOUT where it is there and slow.
     """
     try:
-        return link.rpc(topic, {}, TIMEOUT)
+        return link.rpc(topic, payload or {}, TIMEOUT)
     except Refused as error:
         if error.errnum == errno.ETIMEDOUT:
             raise

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from broker_config import idset
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
     from minicluster.flux_modules.door.link import JSON
@@ -35,6 +35,16 @@ def union(idsets: Iterable[str]) -> str:
 def meet(left: str, right: str) -> bool:
     """Tell whether two idsets have a rank in common."""
     return bool(_common(left, right))
+
+
+def halted(queues: Mapping[str, JSON]) -> list[str]:
+    """Return which queues start no jobs, and why: by name their job-manager.queue-status, "" has no name."""
+    alike: dict[str, list[str]] = {}
+    for name, answer in queues.items():
+        if answer.get("start") is False:
+            alike.setdefault(str(answer.get("stop_reason") or "stopped"), []).append(name)
+    found = (why if names == [""] else f"queue {', '.join(names)}: {why}" for why, names in alike.items())
+    return [each[:LONGEST_TROUBLE] for each in found][:MOST_TROUBLES]
 
 
 def _common(left: str, right: str) -> str:
