@@ -33,6 +33,7 @@ lint: $(VENV)/.ready
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+	@$(BIN)/mypy benchmarks
 	@$(BIN)/lint-imports
 
 format: $(VENV)/.ready

@@ -22,7 +22,7 @@ from minicluster.embedded.launcher import write_bin
 from minicluster.instance.connection import is_flux_core
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 BIN = Path(sys.executable).parent
 MINICLUSTER = BIN / "minicluster"
@@ -164,7 +164,7 @@ def summary(values: Sequence[float], digits: int = 3) -> dict[str, float]:
     }
 
 
-def report(figure: str, unit: str, results: dict[str, object]) -> None:
+def report(figure: str, unit: str, results: Mapping[str, object]) -> None:
     """Print the benchmark's one JSON line: the figure, its unit, the machine and the results by engine."""
     machine = {"cores": os.cpu_count(), "python": platform.python_version(), "system": platform.system()}
-    print(json.dumps({"figure": figure, "unit": unit, "machine": machine} | results))
+    print(json.dumps({"figure": figure, "unit": unit, "machine": machine, **results}))

@@ -52,11 +52,11 @@ class Coded:
             shrinks = list(_shrinks(candidates, head, free))
             if shrinks:
                 return [*actions, *shrinks, Start(head.id, None, tuple(_donors(state, shrinks, head, free)))]
-        for job in sorted(candidates, key=lambda job: job.size - _most(job)):
-            if free and job.size < _most(job):
-                size = min(_most(job), job.size + free)
-                free -= size - job.size
-                actions.append(Grow(job.id, size))
+        for each in sorted(candidates, key=lambda job: job.size - _most(job)):
+            if free and each.size < _most(each):
+                size = min(_most(each), each.size + free)
+                free -= size - each.size
+                actions.append(Grow(each.id, size))
         return actions
 
     def _takes_orders(self, job: RunningJob, now: float) -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import random
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engines import report
@@ -110,7 +110,7 @@ class Bench:
                 self._start(job, action.size or job.request.size)
             elif isinstance(action, Grow | Shrink):
                 running = self.running[action.job]
-                self.running[action.job] = replace(running, request=Units(action.size), acted=self.now)
+                self.running[action.job] = running._replace(request=Units(action.size), acted=self.now)
                 self.cluster.hold(action.job, action.size)
 
     def _start(self, job: QueuedJob, size: int) -> None:

@@ -28,7 +28,9 @@ from queue_policies.simulator.selection import policy_named
 from queue_policies.simulator.workloads import charm
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+
+    Known = Mapping[tuple[int, str], tuple[float, ...]]
 
 METRICS = ("total", "response", "completion", "utilization")
 RESCALE_GAP, SETS = 180.0, 100
@@ -98,7 +100,7 @@ def legacy(variant: str, gap: float, sets: int, rescale_gap: float, repaired: bo
     return {metric: sum(run[metric] for run in runs) / len(runs) for metric in METRICS}
 
 
-def referred(known: dict[tuple[int, str], tuple[float, ...]], gap: float, variant: str) -> dict[str, float]:
+def referred(known: Known, gap: float, variant: str) -> dict[str, float]:
     """A reference row, as far as there is one."""
     return dict(zip(METRICS, known.get((int(gap), variant), ()), strict=False))
 
@@ -108,7 +110,7 @@ def identities(gap: float, sets: int) -> dict[str, bool]:
     rigid = endless = True
     for drawn in charm.draws(sets):
         workload = charm.workload(drawn, gap)
-        narrow = replace(workload, jobs=tuple(replace(job, max=job.min) for job in workload.jobs))
+        narrow = replace(workload, jobs=tuple(job._replace(max=job.min) for job in workload.jobs))
         elastic = simulate(narrow, policy_named("priority-elastic")).jobs
         rigid &= elastic == simulate(narrow, policy_named("rigid-min")).jobs
         elastic = simulate(workload, policy_named("priority-elastic:gap=inf")).jobs

@@ -141,7 +141,7 @@ def large(jobs: int) -> dict[str, float]:
 
 def second_workload() -> dict[str, float]:
     """Jobs a second on some 2,300 jobs and 128 nodes."""
-    found = {}
+    found: dict[str, float] = {}
     for share, policy in ((0.0, "backfill"), (1.0, "min-agreement")):
         workload = elastisim.workload("S0", share)
         taken = []

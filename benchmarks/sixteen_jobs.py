@@ -77,8 +77,7 @@ def _scaled(job: Job, scale: float) -> Job:
     if not isinstance(time, PiecewiseLinear):
         raise TypeError(f"job {job.id} has no table of times")
     points = tuple((size // SLOTS, seconds) for size, seconds in time.points)
-    return replace(
-        job,
+    return job._replace(
         submitted=job.submitted * scale,
         min=job.min // SLOTS,
         max=job.max // SLOTS,

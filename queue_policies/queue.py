@@ -17,11 +17,15 @@ _BLOCK = 256  # jobs in a block: a block is looked through, and all blocks are, 
 
 
 class IndexedQueue:
-    """Jobs by priority descending, then id ascending; by id; and in classes of jobs that ask for the same."""
+    """Jobs by priority descending, then id ascending; by id; and in classes of jobs that ask for the same.
+
+    A job gets into its class when classes are next asked for: many start before.
+    """
 
     def __init__(self, jobs: Iterable[QueuedJob] = ()) -> None:
         self._jobs: dict[int, QueuedJob] = {}
         self._line = Line()
+        self._unclassed: dict[int, QueuedJob] = {}
         self._sizes: list[int] = []  # of the classes, ascending
         self._classes: dict[int, dict[Hashable, Line]] = {}  # by size, then by what they ask for
         for job in jobs:
@@ -41,6 +45,9 @@ class IndexedQueue:
 
     def classes(self, most: float = math.inf) -> Iterator[Line]:
         """The groups of jobs with equal request and elastic range that need at most so many units."""
+        for job in self._unclassed.values():
+            self._class(job)
+        self._unclassed.clear()
         for size in self._sizes:
             if size > most:
                 return
@@ -50,9 +57,10 @@ class IndexedQueue:
         """Put a job in its place. Raises ValueError where its id is queued already."""
         if job.id in self._jobs:
             raise ValueError(f"job {job.id} is queued already")
-        order = job.order  # kept once, in both lines
-        self._jobs[job.id] = job
-        self._line.add(order, job)
+        self._jobs[job.id] = self._unclassed[job.id] = job
+        self._line.add(job.order, job)
+
+    def _class(self, job: QueuedJob) -> None:
         size = job.request.size
         classes = self._classes.get(size)
         if classes is None:
@@ -62,13 +70,16 @@ class IndexedQueue:
         line = classes.get(alike)
         if line is None:
             line = classes[alike] = Line()
-        line.add(order, job)
+        line.add(job.order, job)
 
     def remove(self, job_id: int) -> QueuedJob:
         """Take a job out and return it. Raises KeyError where it is not queued."""
         job = self._jobs.pop(job_id)
-        order, alike = job.order, _alike(job)
+        order = job.order
         self._line.remove(order)
+        if self._unclassed.pop(job_id, None) is not None:
+            return job
+        alike = _alike(job)
         size = job.request.size
         classes = self._classes[size]
         line = classes[alike]

@@ -12,12 +12,15 @@ if TYPE_CHECKING:
 
 
 class RunningJobs:
-    """By id, by the ends of their time limits, and in the queue's order. Set a record anew to change it."""
+    """By id, by the ends of their time limits, and in the queue's order. Set a record anew to change it.
+
+    The queue's order is kept from when it is first asked for: many policies never do.
+    """
 
     def __init__(self, jobs: Iterable[RunningJob] = ()) -> None:
         self._jobs: dict[int, RunningJob] = {}
         self._ends: list[tuple[float, int]] = []
-        self._orders: list[tuple[int, int]] = []
+        self._orders: list[tuple[int, int]] | None = None
         for job in jobs:
             self[job.id] = job
 
@@ -38,7 +41,8 @@ class RunningJobs:
         if old is None or old.end != record.end or old.priority != record.priority:
             self.pop(job)
             insort(self._ends, (record.end, job))
-            insort(self._orders, record.order)
+            if self._orders is not None:
+                insort(self._orders, record.order)
         self._jobs[job] = record
 
     def pop(self, job: int) -> RunningJob | None:
@@ -46,7 +50,8 @@ class RunningJobs:
         record = self._jobs.pop(job, None)
         if record is not None:
             del self._ends[bisect_left(self._ends, (record.end, job))]
-            del self._orders[bisect_left(self._orders, record.order)]
+            if self._orders is not None:
+                del self._orders[bisect_left(self._orders, record.order)]
         return record
 
     def by_end(self) -> list[RunningJob]:
@@ -57,4 +62,6 @@ class RunningJobs:
     def by_order(self) -> list[RunningJob]:
         """By priority descending, then id ascending, as the queue is ordered."""
         jobs = self._jobs
+        if self._orders is None:
+            self._orders = sorted(record.order for record in jobs.values())
         return [jobs[job] for _, job in self._orders]

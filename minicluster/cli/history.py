@@ -106,14 +106,12 @@ def _job(number: int, past: Past, first: float, total: int) -> Job:
     )
     if past.elastic is None:
         return rigid
-    from dataclasses import replace
-
     least = min(int(past.elastic.get("min", past.cores)), past.cores)
     most = min(max(int(past.elastic.get("max", past.cores)), past.cores), total)
     parallel = swf.parallel_share(past.cores)
     model = Amdahl(run / (1 - parallel + parallel / past.cores), parallel)
     stretch = model.seconds(least) / run if run else 1.0
-    return replace(rigid, min=least, max=most, time=model, limit=limit * max(stretch, 1.0), malleable=True)
+    return rigid._replace(min=least, max=most, time=model, limit=limit * max(stretch, 1.0), malleable=True)
 
 
 def _dumped(job: DumpedJob) -> Past | None:

@@ -45,7 +45,7 @@ class Calendar:
 
     def next_time(self) -> float:
         """When something happens next; infinite: never."""
-        return self._heap[0].time if self._heap else math.inf
+        return self._heap[0][0] if self._heap else math.inf
 
     def pop(self) -> Event:
         """Take out the next event."""

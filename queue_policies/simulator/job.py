@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from queue_policies.simulator.errors import WorkloadError
 
@@ -16,8 +15,7 @@ if TYPE_CHECKING:
 PRIORITY = 16  # Flux's default urgency
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(NamedTuple):
     """What somebody submits. Sizes are in the cluster's units; `time` gives the whole job's true seconds.
 
     A job is rigid where min = max, else moldable, and malleable where it also says so. `redistribution`:

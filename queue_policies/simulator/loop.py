@@ -59,7 +59,9 @@ class _Simulation:
         self._seed = circumstances.seed
         self._calendar = Calendar()
         self._execution = Execution(workload, self._calendar, circumstances)
+        self._jobs = workload.jobs
         self._arrived = 0
+        self._arrival = self._arrives()  # the next one
         self._wake = math.inf
         self._ticks = 0  # so far
         self._tick_at = 0.0 if workload.tick else math.inf  # the next one
@@ -98,8 +100,7 @@ class _Simulation:
         return not (execution.shrinking and self._workload.cost.blocking)
 
     def _next_moment(self, now: float) -> float:
-        jobs, arrived, execution = self._workload.jobs, self._arrived, self._execution
-        arrival = jobs[arrived].submitted if arrived < len(jobs) else math.inf
+        arrival, execution = self._arrival, self._execution
         moment = min(self._calendar.next_time(), arrival)
         if not execution.active:
             waiting = len(execution.queue)
@@ -113,15 +114,18 @@ class _Simulation:
             self._tick_at = self._ticks * tick
         return min(moment, self._tick_at, self._wake)
 
+    def _arrives(self) -> float:
+        return self._jobs[self._arrived].submitted if self._arrived < len(self._jobs) else math.inf
+
     def _gather(self, now: float) -> None:
         """Let everything happen that happens now."""
         calendar, execution, changes = self._calendar, self._execution, self._changes
         while calendar.next_time() == now:
             changes += execution.happen(calendar.pop())
-        jobs = self._workload.jobs
-        while self._arrived < len(jobs) and jobs[self._arrived].submitted == now:
-            changes.append(execution.arrive(jobs[self._arrived]))
+        while self._arrival == now:
+            changes.append(execution.arrive(self._jobs[self._arrived]))
             self._arrived += 1
+            self._arrival = self._arrives()
         if self._wake <= now or self._tick_at <= now:
             changes.append(Change(Happened.WOKEN))
             self._wake = math.inf if self._wake <= now else self._wake

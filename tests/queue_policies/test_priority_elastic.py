@@ -163,5 +163,5 @@ def test_with_an_infinite_gap_it_is_moldable(workloads: list[Workload]) -> None:
 
 def test_with_one_size_it_is_rigid(workloads: list[Workload]) -> None:
     for workload in workloads:
-        rigid = replace(workload, jobs=tuple(replace(job, max=job.min) for job in workload.jobs))
+        rigid = replace(workload, jobs=tuple(job._replace(max=job.min) for job in workload.jobs))
         assert simulate(rigid, PriorityElastic()).jobs == simulate(rigid, Backfill()).jobs

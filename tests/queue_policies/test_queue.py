@@ -17,9 +17,16 @@ from queue_policies.queue import IndexedQueue, Line
         st.tuples(st.integers(0, 50), st.integers(0, 3), st.integers(1, 3)), unique_by=lambda job: job[0]
     ),
     removed=st.sets(st.integers(0, 50)),
+    asked=st.integers(0, 50),
 )
-def test_keeps_order_and_classes(kit: Any, jobs: list[tuple[int, int, int]], removed: set[int]) -> None:
-    queue = IndexedQueue(kit.Job(number, size, priority=p).queued() for number, p, size in jobs)
+def test_keeps_order_and_classes(
+    kit: Any, jobs: list[tuple[int, int, int]], removed: set[int], asked: int
+) -> None:
+    """Also where classes were asked for before, of some of the jobs."""
+    queue = IndexedQueue(kit.Job(number, size, priority=p).queued() for number, p, size in jobs[:asked])
+    list(queue.classes())
+    for number, p, size in jobs[asked:]:
+        queue.add(kit.Job(number, size, priority=p).queued())
     for number in removed & {job[0] for job in jobs}:
         queue.remove(number)
     left = [job for job in jobs if job[0] not in removed]

@@ -14,11 +14,16 @@ from queue_policies.running import RunningJobs
 @given(
     jobs=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 5), st.integers(0, 3)), max_size=30),
     removed=st.sets(st.integers(0, 9)),
+    asked=st.integers(0, 30),
 )
-def test_keeps_ends_and_order(kit: Any, jobs: list[tuple[int, int, int]], removed: set[int]) -> None:
-    """A record that is set anew takes the place of the old one."""
+def test_keeps_ends_and_order(
+    kit: Any, jobs: list[tuple[int, int, int]], removed: set[int], asked: int
+) -> None:
+    """A record that is set anew takes the place of the old one, whenever the order was first asked for."""
     running, known = RunningJobs(), {}
-    for number, end, priority in jobs:
+    for place, (number, end, priority) in enumerate(jobs):
+        if place == asked:
+            running.by_order()
         known[number] = running[number] = kit.runs(number, 1, end=float(end), priority=priority)
     for number in removed:
         assert running.pop(number) == known.pop(number, None)

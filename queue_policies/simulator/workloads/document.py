@@ -20,7 +20,7 @@ from queue_policies.simulator.job import Job
 from queue_policies.simulator.workload import Workload
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
 TIMES: Mapping[str, type[Any]] = {
     "fixed": speedup.Fixed,
@@ -73,7 +73,7 @@ def write(workload: Workload) -> str:
 
 
 def _told_job(job: Job) -> dict[str, Any]:
-    row = {field.name: getattr(job, field.name) for field in dataclasses.fields(job)}
+    row = job._asdict()
     row["time"] = _told(job.time, TIMES)
     if math.isinf(job.limit):
         del row["limit"]
@@ -88,8 +88,7 @@ def _told(record: Any, kinds: Mapping[str, type[Any]]) -> dict[str, Any]:
 def _job(row: Any, place: str) -> Job:
     if not isinstance(row, dict):
         raise WorkloadError(f"{place}: needed is an object, not {row!r}")
-    fields = {field.name: field for field in dataclasses.fields(Job)}
-    _refuse_unknown(row, fields, place)
+    _refuse_unknown(row, Job._fields, place)
     for name in ("id", "submitted", "min", "time"):
         if name not in row:
             raise WorkloadError(f"{place}: {name} is missing")
@@ -143,7 +142,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
 
 
-def _refuse_unknown(row: Mapping[str, Any], known: Mapping[str, Any], place: str) -> None:
+def _refuse_unknown(row: Mapping[str, Any], known: Collection[str], place: str) -> None:
     for name in row:
         if name not in known:
             raise WorkloadError(f"{place}: unknown {name!r}; known are {', '.join(known)}")

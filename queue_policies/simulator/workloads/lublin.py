@@ -38,7 +38,7 @@ def workload(
     work = sum(job.max * job.time.seconds(job.max) for job in drawn)
     arrivals = _arrivals(stream, jobs)
     stretch = work / (total * load) / arrivals[-1] if jobs > 1 and arrivals[-1] else 1.0
-    placed = tuple(replace(job, submitted=at * stretch) for job, at in zip(drawn, arrivals, strict=True))
+    placed = tuple(job._replace(submitted=at * stretch) for job, at in zip(drawn, arrivals, strict=True))
     made = Workload(f"lublin-{seed}", placed, total)
     if not elastic:
         return made
@@ -82,4 +82,4 @@ def _elastic(job: Job, range_: swf.Elasticity | None) -> Job:
     run = job.time.seconds(job.max)
     model = Amdahl(run / (1 - range_.parallel + range_.parallel / job.max), range_.parallel)
     limit = job.limit * model.seconds(range_.min) / run
-    return replace(job, min=range_.min, max=range_.max, time=model, limit=limit, malleable=True)
+    return job._replace(min=range_.min, max=range_.max, time=model, limit=limit, malleable=True)

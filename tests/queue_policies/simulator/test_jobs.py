@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -77,33 +76,33 @@ GOOD = Job(1, 0.0, 2, 4, Fixed(10.0))
     [
         ((), 8, "w: there is no job in it"),
         ((GOOD,), 0, "w: a cluster of 0 units; at least one is needed"),
-        ((replace(GOOD, min=9, max=9),), 8, "w: job 1: needs 9 units, and the cluster has 8"),
-        ((replace(GOOD, min=5),), 8, "w: job 1: min is 5 and max 4; min must not be larger"),
-        ((replace(GOOD, min=0),), 8, "w: job 1: min is 0; at least one unit is needed"),
-        ((replace(GOOD, submitted=-1.0),), 8, "w: job 1: submitted at -1 s; needed is a time from 0 on"),
-        ((replace(GOOD, submitted=NAN),), 8, "w: job 1: submitted at nan s; needed is a time from 0 on"),
-        ((replace(GOOD, time=Fixed(-3.0)),), 8, "w: job 1: runs for -3 s on 2; needed is a time from 0 on"),
-        ((replace(GOOD, time=Fixed(NAN)),), 8, "w: job 1: runs for nan s on 2; needed is a time from 0 on"),
+        ((GOOD._replace(min=9, max=9),), 8, "w: job 1: needs 9 units, and the cluster has 8"),
+        ((GOOD._replace(min=5),), 8, "w: job 1: min is 5 and max 4; min must not be larger"),
+        ((GOOD._replace(min=0),), 8, "w: job 1: min is 0; at least one unit is needed"),
+        ((GOOD._replace(submitted=-1.0),), 8, "w: job 1: submitted at -1 s; needed is a time from 0 on"),
+        ((GOOD._replace(submitted=NAN),), 8, "w: job 1: submitted at nan s; needed is a time from 0 on"),
+        ((GOOD._replace(time=Fixed(-3.0)),), 8, "w: job 1: runs for -3 s on 2; needed is a time from 0 on"),
+        ((GOOD._replace(time=Fixed(NAN)),), 8, "w: job 1: runs for nan s on 2; needed is a time from 0 on"),
         (
-            (replace(GOOD, time=Hyperbolic(9, -30)),),
+            (GOOD._replace(time=Hyperbolic(9, -30)),),
             8,
             "w: job 1: runs for -6 s on 2; needed is a time from 0 on",
         ),
-        ((replace(GOOD, limit=0.0),), 8, "w: job 1: a time limit of 0 s; needed is one above 0"),
-        ((replace(GOOD, limit=NAN),), 8, "w: job 1: a time limit of nan s; needed is one above 0"),
+        ((GOOD._replace(limit=0.0),), 8, "w: job 1: a time limit of 0 s; needed is one above 0"),
+        ((GOOD._replace(limit=NAN),), 8, "w: job 1: a time limit of nan s; needed is one above 0"),
         (
-            (replace(GOOD, redistribution=-1.0),),
+            (GOOD._replace(redistribution=-1.0),),
             8,
             "w: job 1: redistribution takes -1 s; needed is a time from 0 on",
         ),
         ((GOOD, GOOD), 8, "w: job 1 is there twice; each id must be there once"),
         (
-            (replace(GOOD, submitted=9.0), replace(GOOD, id=2, submitted=5.0)),
+            (GOOD._replace(submitted=9.0), GOOD._replace(id=2, submitted=5.0)),
             8,
             "w: job 2 was submitted at 5 s, and the one before it at 9 s; jobs must be sorted by submission",
         ),
         (
-            (replace(GOOD, id=2), GOOD),
+            (GOOD._replace(id=2), GOOD),
             8,
             "w: job 1 comes after job 2; ids must rise with submission, as they break ties",
         ),

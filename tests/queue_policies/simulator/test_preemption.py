@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -23,8 +22,8 @@ COSTLY = Circumstances(preemption=Preemption(checkpoint=3, restart=5))
 
 def _interrupted(kit: Any, circumstances: Circumstances | None = None, **fields: Any) -> tuple[Any, Any]:
     """A job of 100 s on all units, and after 40 s an urgent one of 20 s."""
-    jobs = kit.rigid(1, 8, 100), replace(kit.rigid(2, 8, 20, 40.0), priority=31)
-    first, second = (replace(job, **fields) for job in jobs)
+    jobs = kit.rigid(1, 8, 100), kit.rigid(2, 8, 20, 40.0)._replace(priority=31)
+    first, second = (job._replace(**fields) for job in jobs)
     outcome = simulate(kit.workload(first, second), Preemptive(), circumstances)
     return outcome.jobs[0], outcome.jobs[1]
 
@@ -52,13 +51,13 @@ def test_its_time_limit_is_for_its_work_alone(kit: Any) -> None:
 
 
 def test_without_the_policy_nothing_is_preempted(kit: Any) -> None:
-    jobs = kit.rigid(1, 8, 100), replace(kit.rigid(2, 8, 20, 40.0), priority=31)
+    jobs = kit.rigid(1, 8, 100), kit.rigid(2, 8, 20, 40.0)._replace(priority=31)
     assert [each.preemptions for each in simulate(kit.workload(*jobs), Fcfs(), COSTLY).jobs] == [0, 0]
 
 
 def test_a_unit_that_fails_amid_a_checkpoint_loses_no_more_than_that(kit: Any) -> None:
     """It is stopped once, and ends."""
-    jobs = [replace(kit.rigid(n, 4, 50, 10.0 * n), priority=n % 7) for n in range(1, 15)]
+    jobs = [kit.rigid(n, 4, 50, 10.0 * n)._replace(priority=n % 7) for n in range(1, 15)]
     for seed in range(20):
         given_ = Circumstances(
             failures=Failures(150, repair=20, checkpoint=10), seed=seed, preemption=Preemption(20, 5)
@@ -84,7 +83,7 @@ def test_no_work_is_lost_and_none_done_twice(
     kit: Any, drawn: list[tuple[int, int, int]], checkpoint: float, release: float
 ) -> None:
     jobs = [
-        replace(kit.malleable(n, 1, size, 10.0 * seconds, 7.0 * n), priority=priority)
+        kit.malleable(n, 1, size, 10.0 * seconds, 7.0 * n)._replace(priority=priority)
         for n, (size, seconds, priority) in enumerate(drawn, 1)
     ]
     workload = kit.workload(*jobs, cost=PerUnit(release=release, registration=4))
@@ -115,7 +114,7 @@ def test_a_job_that_is_ending_is_left_alone(kit: Any) -> None:
         seen.extend(state.running.by_order())
         assert not any(isinstance(action, Preempt) for action in actions), now
 
-    jobs = kit.rigid(1, 8, 40), replace(kit.rigid(2, 8, 20, 41.0), priority=31)
+    jobs = kit.rigid(1, 8, 40), kit.rigid(2, 8, 20, 41.0)._replace(priority=31)
     workload = kit.workload(*jobs, cost=PerUnit(release=5))
     outcome = simulate(workload, Preemptive(), COSTLY, watch)
     assert any(job.stopping for job in seen)
