@@ -53,7 +53,7 @@ POLICIES = {
 def _workload(number: int) -> Workload:
     drawn = next(itertools.islice(charm.draws(number + 1), number, None))
     made = charm.workload(drawn, GAP)
-    jobs = tuple(replace(job, limit=2 * job.time.seconds(job.min)) for job in made.jobs)
+    jobs = tuple(job._replace(limit=2 * job.time.seconds(job.min)) for job in made.jobs)
     return replace(made, jobs=jobs, cost=COST)
 
 
