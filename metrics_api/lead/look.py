@@ -11,6 +11,7 @@ from broker_config import hostlist, idset
 from metrics_api import names
 from metrics_api.lead import jobspecs
 from metrics_api.numbers.records import Counts, Node
+from minicluster.flux_modules.door import queues
 
 if TYPE_CHECKING:
     from typing import Any
@@ -72,14 +73,13 @@ class Looker:
 
     def _counts(self) -> Counts:
         answer = self._ask("job-list.job-stats")
-        queues = {str(each["name"]): each["job_states"] for each in answer.get("queues", ())}
-        return Counts(answer["job_states"], queues)
+        named = {str(each["name"]): each["job_states"] for each in answer.get("queues", ())}
+        return Counts(answer["job_states"], named)
 
     def _stopped(self) -> frozenset[str]:
-        queues = self._ask("job-manager.queue-list")["queues"]
-        asked = {str(name): {"name": name} for name in queues} or {names.ANONYMOUS_QUEUE: {}}
-        told = {name: self._ask("job-manager.queue-status", payload) for name, payload in asked.items()}
-        return frozenset(name for name, answer in told.items() if not answer["start"])
+        told = queues.statuses(self._ask)
+        stopped = (name for name, answer in told.items() if not answer["start"])
+        return frozenset(name or names.ANONYMOUS_QUEUE for name in stopped)
 
 
 def nodes_of(resources: Any) -> tuple[Node, ...]:

@@ -10,11 +10,12 @@ import errno
 import threading
 import time
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from broker_config import hostlist
 from minicluster.embedded.jobid import f58plain
-from minicluster.flux_modules.door import status
+from minicluster.flux_modules.door import queues, status
 from minicluster.flux_modules.door.errors import Refused
 from minicluster.flux_modules.door.link_loop import LinkLoop
 
@@ -31,7 +32,6 @@ EAGER_POLL = 0.2
 """The same while a drain takes effect or a drained rank is busy: somebody waits for that."""
 TIMEOUT = 10.0
 """Seconds that the broker has for one answer."""
-_QUEUE = "job-manager.queue-status"
 _IDLE = 60.0
 _RUN = 5  # Flux's number of the state in which the initial program runs
 
@@ -141,9 +141,7 @@ class Follower(threading.Thread):
     def _halted(self, link: Link) -> list[str]:
         if not self._running or self._over:
             return []  # queues start with the instance's work, and stop with it
-        names = _asked(link, "job-manager.queue-list").get("queues") or [""]
-        asked = {name: {"name": name} if name else {} for name in names}
-        return status.halted({name: _asked(link, _QUEUE, about) for name, about in asked.items()})
+        return status.halted(queues.statuses(partial(_asked, link)))
 
     def _ask_further(self, link: Link) -> None:
         """Ask for what may stay as it was where the broker refuses to tell."""
