@@ -109,7 +109,7 @@ def test_everything_but_flux_imports_from_the_zip_alone(tmp_path: Path) -> None:
 
 def test_texts_are_what_the_start_script_links() -> None:
     """By these names."""
-    template = (ROOT / "broker_config/templates/start.sh.j2").read_text()
+    template = (ROOT / "broker_config/templates/start/modules.sh.j2").read_text()
     assert all(f"{name}" in template for name in (*packing.module_files(), packing.ZIP))
 
 
@@ -166,7 +166,7 @@ class TestScheduler:
 
     def test_texts_are_what_the_start_script_links(self) -> None:
         """By these names."""
-        template = (ROOT / "broker_config/templates/start.sh.j2").read_text()
+        template = (ROOT / "broker_config/templates/start/modules.sh.j2").read_text()
         assert all(name in template for name in (*packing.scheduler_files(), packing.SCHEDULER_ZIP))
 
     def test_stub_says_what_it_needs(self) -> None:
