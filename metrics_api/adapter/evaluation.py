@@ -15,7 +15,7 @@ from metrics_api.answers.bodies import Body, Described, ExternalValue, Value
 from metrics_api.answers.errors import NotFoundError, UnavailableError
 from metrics_api.answers.queries import APIS, EVERY, DocumentQuery, ExternalQuery, NamespaceQuery
 from metrics_api.names import ADDS
-from minicluster.kubernetes.cache import Lead, Name
+from minicluster.kubernetes.records import Lead, Name
 from minicluster.kubernetes.resources import MINICLUSTERS, PODS, SERVICES
 
 if TYPE_CHECKING:

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     import ssl
     from collections.abc import Callable
 
-    from minicluster.kubernetes.cache import Lead, Name
     from minicluster.kubernetes.metrics_keys import MetricsKeys
+    from minicluster.kubernetes.records import Lead, Name
 
 QUEUE = "/v1/queue"
 FRESH = 0.5

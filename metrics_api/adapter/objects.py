@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from minicluster.kubernetes import observation
-from minicluster.kubernetes.cache import Lead, Name
+from minicluster.kubernetes.records import Lead, Name
 from minicluster.kubernetes.resources import MINICLUSTERS, PODS, SERVICES
 from minicluster.plan.constants import LABEL_INSTANCE, Phase
 

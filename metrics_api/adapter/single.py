@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from minicluster.kubernetes.cache import Name
+    from minicluster.kubernetes.records import Name
     from minicluster.plan.fields import Object
 
 

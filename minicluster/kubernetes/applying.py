@@ -6,8 +6,8 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from minicluster.kubernetes import observation
-from minicluster.kubernetes.cache import Place
 from minicluster.kubernetes.errors import ApiError, KubernetesError
+from minicluster.kubernetes.records import Place
 from minicluster.kubernetes.resources import JOBS, PODS, RESOURCES, SECRETS
 from minicluster.plan import ObservedObject
 
@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from minicluster.kubernetes.api import Api
-    from minicluster.kubernetes.cache import Cache, Name
+    from minicluster.kubernetes.cache import Cache
     from minicluster.kubernetes.observation import Dependent
+    from minicluster.kubernetes.records import Name
     from minicluster.plan import ObjectKey
     from minicluster.plan.fields import Object
 

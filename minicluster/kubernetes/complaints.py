@@ -12,15 +12,16 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from minicluster.kubernetes.api import Selection
-from minicluster.kubernetes.cache import Complaint
 from minicluster.kubernetes.errors import KubernetesError
+from minicluster.kubernetes.records import Complaint
 from minicluster.kubernetes.resources import CORE_EVENTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from minicluster.kubernetes.api import Api
-    from minicluster.kubernetes.cache import Cache, Creating, Name
+    from minicluster.kubernetes.cache import Cache
+    from minicluster.kubernetes.records import Creating, Name
     from minicluster.plan.fields import Object
 
 FIRST_PAUSE = 2.0

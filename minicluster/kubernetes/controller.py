@@ -7,16 +7,17 @@ import logging
 from typing import TYPE_CHECKING, Protocol
 
 from minicluster.kubernetes import logs
-from minicluster.kubernetes.cache import name_of
 from minicluster.kubernetes.errors import AccessError, ApiError, LeadershipLostError, UnreachableError
 from minicluster.kubernetes.reconciler import Result
+from minicluster.kubernetes.records import name_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from minicluster.kubernetes.cache import Cache, Name
+    from minicluster.kubernetes.cache import Cache
     from minicluster.kubernetes.queue import Queue
     from minicluster.kubernetes.reconciler import Ended, Meter, Reconciler
+    from minicluster.kubernetes.records import Name
     from minicluster.plan import JobReport
     from minicluster.plan.fields import Object
 

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from broker_config import idset
 from minicluster.kubernetes import door_report, logs
-from minicluster.kubernetes.cache import Heard
 from minicluster.kubernetes.door_connection import (
     LINE_BYTES,
     SPACING,
@@ -27,15 +26,17 @@ from minicluster.kubernetes.door_connection import (
 )
 from minicluster.kubernetes.errors import ClosedDoorError, DoorError
 from minicluster.kubernetes.last_words import shown
+from minicluster.kubernetes.records import Heard
 from minicluster.plan import door_name
 from minicluster.plan.shrinking import RESTART_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from minicluster.kubernetes.cache import Cache, Lead, Name
+    from minicluster.kubernetes.cache import Cache
     from minicluster.kubernetes.door_connection import DoorConnection, Head
     from minicluster.kubernetes.door_keys import Authority
+    from minicluster.kubernetes.records import Lead, Name
     from minicluster.plan import BrokerReport, Order
     from minicluster.plan.fields import Object
 

@@ -19,7 +19,7 @@ from minicluster.plan.constants import KIND
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
 
-    from minicluster.kubernetes.cache import Name
+    from minicluster.kubernetes.records import Name
     from minicluster.kubernetes.settings import LogFormat, LogLevel
 
 OBJECT = "object"

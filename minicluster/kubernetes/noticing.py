@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from minicluster.kubernetes.cache import Name
+    from minicluster.kubernetes.records import Name
 
 SOON = 0.02
 """Seconds after the first piece of news at which a MiniCluster is looked at."""

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable
 
     from minicluster.kubernetes.access import Access
-    from minicluster.kubernetes.cache import Name
+    from minicluster.kubernetes.records import Name
     from minicluster.kubernetes.settings import Settings
     from minicluster.spec import MiniCluster
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from minicluster.kubernetes.cache import Name
+    from minicluster.kubernetes.records import Name
 
 FIRST_RETRY = 0.25
 LAST_RETRY = 60.0

@@ -20,8 +20,8 @@ from minicluster import plan as planning
 from minicluster import spec as document
 from minicluster.kubernetes import observation, recording
 from minicluster.kubernetes.applying import Applier, NameTakenError, RefusedError
-from minicluster.kubernetes.cache import Heard, Name, Place
 from minicluster.kubernetes.errors import ApiError
+from minicluster.kubernetes.records import Heard, Name, Place
 from minicluster.kubernetes.resources import JOBS, MINICLUSTERS, RESOURCES
 from minicluster.plan import ObjectKey, Observed, ObservedObject, Refusal
 from minicluster.plan.constants import FINALIZER

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from minicluster.kubernetes.api import Api, Listing, WatchEvent
-    from minicluster.kubernetes.cache import Name
+    from minicluster.kubernetes.records import Name
     from minicluster.plan.fields import Object
 
     class Store(Protocol):

@@ -8,9 +8,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from minicluster.kubernetes.cache import Cache, Heard, Name
+from minicluster.kubernetes.cache import Cache
 from minicluster.kubernetes.door_keys import Authority
 from minicluster.kubernetes.doors import Doors
+from minicluster.kubernetes.records import Heard, Name
 from minicluster.plan import BrokerReport
 from tests.operator import objects
 from tests.operator.door_server import ANSWER, Door, Script, context, reporting, serving

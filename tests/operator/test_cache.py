@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from minicluster.kubernetes.cache import Cache, Heard, Name, Place
+from minicluster.kubernetes.cache import Cache
+from minicluster.kubernetes.records import Heard, Name, Place
 from minicluster.plan import BrokerReport, Disruption, ObjectKey, ObservedObject
 from minicluster.plan.constants import LABEL_INSTANCE
 from tests.operator.objects import NAMESPACE, Object, broker, job, minicluster, owned

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minicluster.kubernetes.api import Listing, Selection
-from minicluster.kubernetes.cache import Cache, Complaint, Name
+from minicluster.kubernetes.cache import Cache
 from minicluster.kubernetes.complaints import Complaints
 from minicluster.kubernetes.errors import UnreachableError
+from minicluster.kubernetes.records import Complaint, Name
 from tests.operator import objects
 from tests.operator.memory_api import MemoryApi
 from tests.operator.objects import Object

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from minicluster.kubernetes import doors
-from minicluster.kubernetes.cache import Heard
+from minicluster.kubernetes.records import Heard
 from minicluster.plan import BrokerReport, Disruption, Order, Restarted, SaveProgress
 from tests.operator.door_server import sending
 from tests.operator.listening import NAME, in_loop, listening, until

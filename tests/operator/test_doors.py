@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from minicluster.kubernetes import door_connection, doors
-from minicluster.kubernetes.cache import Heard
 from minicluster.kubernetes.door_keys import Authority
+from minicluster.kubernetes.records import Heard
 from minicluster.plan import BrokerReport
 from tests.operator import objects
 from tests.operator.door_server import REPORT, chunk, context, line, reporting, sending

@@ -18,9 +18,9 @@ from aiohttp import web
 from broker_config import curve
 from minicluster.kubernetes import logs
 from minicluster.kubernetes.access import Access
-from minicluster.kubernetes.cache import Name
 from minicluster.kubernetes.client import Client
 from minicluster.kubernetes.errors import ApiError
+from minicluster.kubernetes.records import Name
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

@@ -2,8 +2,8 @@
 
 import asyncio
 
-from minicluster.kubernetes.cache import Name
 from minicluster.kubernetes.noticing import Noticing
+from minicluster.kubernetes.records import Name
 from tests.operator.virtual_time import run
 
 ONE, OTHER = Name("science", "one"), Name("science", "other")

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from minicluster.kubernetes import door_connection, doors
-from minicluster.kubernetes.cache import Heard, Lead, Name
 from minicluster.kubernetes.door_connection import Address, DoorConnection, Head
+from minicluster.kubernetes.records import Heard, Lead, Name
 from minicluster.plan import Order
 from tests.operator import objects, virtual_time
 from tests.operator.door_server import Door, reporting, sending

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 import pytest
 
 from minicluster.kubernetes.api import Listing, Selection, WatchEvent
-from minicluster.kubernetes.cache import Cache, Name
+from minicluster.kubernetes.cache import Cache
 from minicluster.kubernetes.errors import AccessError, ApiError, KubernetesError, UnreachableError
+from minicluster.kubernetes.records import Name
 from minicluster.kubernetes.resources import CONFIG_MAPS
 from minicluster.kubernetes.watching import Watch
 from tests.operator import objects

@@ -15,12 +15,13 @@ from typing import Any
 
 from broker_config import curve
 from minicluster.kubernetes.api import Selection
-from minicluster.kubernetes.cache import Cache, Heard, Name
+from minicluster.kubernetes.cache import Cache
 from minicluster.kubernetes.controller import Controller
 from minicluster.kubernetes.doors import Orders
 from minicluster.kubernetes.errors import ApiError, UnreachableError
 from minicluster.kubernetes.queue import Queue
 from minicluster.kubernetes.reconciler import Reconciler, Surroundings
+from minicluster.kubernetes.records import Heard, Name
 from minicluster.kubernetes.resources import MINICLUSTERS
 from minicluster.kubernetes.watching import Watch, selections
 from minicluster.plan import DoorKeys, FreshKeys, Order, Site

@@ -11,12 +11,12 @@ import pytest
 from metrics_api.adapter import leads as asking
 from metrics_api.adapter.leads import Leads
 from metrics_api.answers.errors import UnavailableError
-from minicluster.kubernetes import cache
+from minicluster.kubernetes import records
 from minicluster.kubernetes.door_keys import Authority
 from tests.metrics_api.adapter import played
 from tests.metrics_api.adapter.played import Lead
 
-NAME = cache.Name("team", "mc")
+NAME = records.Name("team", "mc")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 DEMAND = [("flux_nodes_demanded", {}, 3.0)]
 
@@ -32,9 +32,9 @@ def lead(playing: played.Leads) -> Lead:
     return playing.add("uid-1").tells(DEMAND)
 
 
-def place(lead: Lead) -> cache.Lead:
+def place(lead: Lead) -> records.Lead:
     """Return where a lead is, as the watches tell."""
-    return cache.Lead(lead.uid, "pod", lead.address)
+    return records.Lead(lead.uid, "pod", lead.address)
 
 
 def using(
@@ -170,7 +170,7 @@ def test_another_miniclusters_lead_gets_no_token(playing: played.Leads, lead: Le
 
     async def work(leads: Leads) -> None:
         with pytest.raises(UnavailableError, match="has another MiniCluster's certificate"):
-            await leads.ask(NAME, cache.Lead("uid-2", "pod", lead.address))
+            await leads.ask(NAME, records.Lead("uid-2", "pod", lead.address))
 
     using(playing, work)
     assert lead.requests == 0

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from metrics_api.adapter.objects import Objects
-from minicluster.kubernetes.cache import Lead, Name
+from minicluster.kubernetes.records import Lead, Name
 from tests.metrics_api.adapter.scene import cluster, pod, service
 
 MC = Name("team", "mc")
