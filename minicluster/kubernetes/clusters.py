@@ -117,7 +117,7 @@ async def settled(session: Session, name: str, *, to_the_end: bool = False) -> S
 
 
 async def scale(session: Session, name: str, size: int, *, wait: bool = True) -> Resized:
-    """Set a MiniCluster's size, and wait until its pods are there or gone.
+    """Set a MiniCluster's size, and wait until its pods are there or gone, whoever asked for that size first.
 
     Raises MissingError, ApiError for a size that is not allowed, FailedError where it cannot be had.
     """
@@ -138,7 +138,7 @@ async def scale(session: Session, name: str, size: int, *, wait: bool = True) ->
             raise _failure(now)
         return resizing is not None and resizing.status == "False"
 
-    if wait and before.size != size:
+    if wait and not (before.size == size and before.is_seen and is_settled(before)):
         await until_settled(session, name, is_settled)
     return Resized(before.size, size)
 

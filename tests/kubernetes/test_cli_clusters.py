@@ -251,6 +251,20 @@ def test_scale_waits_until_the_pods_are_there(minicluster: CommandLine, operator
     assert ended(process)[:2] == (0, "cluster mc: 2 → 4 brokers\n")
 
 
+def test_scale_to_the_size_that_somebody_else_asked_for_waits_for_it(
+    minicluster: CommandLine, operator: Operator
+) -> None:
+    operator.make()
+    operator.says("Resizing", "Resizing", "Growing", "growing to 2 pods")
+    process = minicluster.begin("scale", "mc", 2)
+    assert process.stderr is not None
+    assert process.stderr.readline() == "minicluster: mc: Resizing: growing to 2 pods\n"
+    operator.says("Running", "Resizing", "AtSize", "the MiniCluster has its size of 2")
+    said = "cluster mc: has 2 brokers already\n"
+    assert ended(process)[:2] == (0, said)
+    assert minicluster("scale", "mc", 2).stdout == said
+
+
 @pytest.mark.parametrize(
     ("size", "told"),
     [(2, "cluster mc: has 2 brokers already\n"), (3, "cluster mc: 2 → 3 brokers asked for\n")],
