@@ -70,11 +70,21 @@ class TestKeda:
         (trigger,) = KEDA["ScaledObject"]["spec"]["triggers"]
         authentication = KEDA["TriggerAuthentication"]
         assert trigger["authenticationRef"]["name"] == authentication["metadata"]["name"]
-        found = {each["parameter"]: each["key"] for each in authentication["spec"]["secretTargetRef"]}
-        assert (trigger["metadata"]["authMode"], found) == (
-            "bearer",
-            {"token": METRICS_TOKEN, "ca": DOOR_CERTIFICATE},
-        )
+        given = authentication["spec"]["secretTargetRef"]
+        found = {each["parameter"]: each["key"] for each in given if "-curve-" in each["name"]}
+        assert found == {"token": METRICS_TOKEN, "ca": DOOR_CERTIFICATE}
+        assert "bearer" in trigger["metadata"]["authModes"].split(",")
+
+    def test_it_has_a_certificate_to_show(self) -> None:
+        """Without, KEDA ignores the authority that it is given: it trusts one only beside `tls`."""
+        (trigger,) = KEDA["ScaledObject"]["spec"]["triggers"]
+        assert "tls" in trigger["metadata"]["authModes"].split(",")
+        given = KEDA["TriggerAuthentication"]["spec"]["secretTargetRef"]
+        (name,) = {each["name"] for each in given if each["parameter"] in {"cert", "key"}}
+        found = {each["parameter"]: each["key"] for each in given if each["name"] == name}
+        assert found == {"cert": "tls.crt", "key": "tls.key"}  # as `kubectl create secret tls` names them
+        text = (FOLDER / "keda.yaml").read_text()
+        assert f"kubectl create secret tls {name} " in text
 
     def test_it_scales_what_is_there(self, scaling: spec.MiniCluster) -> None:
         about = KEDA["ScaledObject"]["spec"]
