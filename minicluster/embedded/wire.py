@@ -164,10 +164,14 @@ class Monitor:
             self._met()
 
     def close(self) -> None:
-        """Stop watching; the socket itself stays open."""
+        """Stop watching; the socket itself stays open.
+
+        In this order: ZeroMQ's own thread, which tells of a peer that goes just then, would wait for somebody
+        to hear that for ever, and this process for that thread.
+        """
         if not self._socket.closed:
-            self._wire.close()
             self._socket.disable_monitor()
+            self._wire.close()
 
 
 def _peer_address(descriptor: int) -> str | None:

@@ -1,0 +1,47 @@
+"""The ZeroMQ socket on the loop, and who watches its connections."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+# What hangs there holds Python's lock as well: it needs a process of its own.
+PEER_GOES_AMID_CLOSE = """\
+import asyncio, sys, time, zmq
+sys.path.insert(0, sys.argv[1])
+from minicluster.embedded import wire
+
+class Slow(wire.Wire):
+    def close(self, linger=0):
+        super().close(linger)
+        time.sleep(0.05)  # as on a busy machine
+        lead.close(0)
+        time.sleep(0.3)
+
+async def main():
+    global lead
+    elsewhere = zmq.Context()
+    lead = elsewhere.socket(zmq.ROUTER)
+    port = lead.bind_to_random_port("tcp://127.0.0.1")
+    follower = zmq.Context.instance().socket(zmq.DEALER)
+    met = asyncio.Event()
+    wire.Wire = Slow
+    monitor = wire.Monitor(follower, gone=lambda: None, failed=print, met=met.set)
+    follower.connect(f"tcp://127.0.0.1:{port}")
+    await met.wait()
+    monitor.close()
+    follower.close(0)
+    elsewhere.term()
+    print("closed")
+
+asyncio.run(main())
+"""
+
+
+def test_a_peer_that_goes_while_the_monitor_closes() -> None:
+    """Nobody waits for anybody."""
+    argv = [sys.executable, "-c", PEER_GOES_AMID_CLOSE, ROOT]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=30, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "closed\n", "")
