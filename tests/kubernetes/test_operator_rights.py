@@ -319,7 +319,9 @@ class TestRestricted:
         assert 'violates PodSecurity "restricted:latest"' in found[0]
         assert "runAsNonRoot != true" in found[0]
         assert api.items(f"/api/v1/namespaces/{restricted}/pods") == []
-        assert conditions(read(api, restricted))["PodsScheduled"][0] == "False"
+        until(
+            lambda: conditions(read(api, restricted)).get("PodsScheduled", ("",))[0] == "False", "the status"
+        )
 
 
 def short_life(plane: ControlPlane, namespace: str) -> dict[str, Any]:
