@@ -66,25 +66,25 @@ class TestKeda:
         assert located(trigger["metadata"]["valueLocation"], answer) == 3.0
         assert (trigger["metricType"], trigger["metadata"]["targetValue"]) == ("AverageValue", "1")
 
-    def test_its_credentials_are_in_the_miniclusters_secret(self) -> None:
+    def test_its_credentials_are_where_the_miniclusters_and_its_own_are(self) -> None:
         (trigger,) = KEDA["ScaledObject"]["spec"]["triggers"]
         authentication = KEDA["TriggerAuthentication"]
         assert trigger["authenticationRef"]["name"] == authentication["metadata"]["name"]
         given = authentication["spec"]["secretTargetRef"]
-        found = {each["parameter"]: each["key"] for each in given if "-curve-" in each["name"]}
-        assert found == {"token": METRICS_TOKEN, "ca": DOOR_CERTIFICATE}
-        assert "bearer" in trigger["metadata"]["authModes"].split(",")
-
-    def test_it_has_a_certificate_to_show(self) -> None:
-        """Without, KEDA ignores the authority that it is given: it trusts one only beside `tls`."""
-        (trigger,) = KEDA["ScaledObject"]["spec"]["triggers"]
-        assert "tls" in trigger["metadata"]["authModes"].split(",")
-        given = KEDA["TriggerAuthentication"]["spec"]["secretTargetRef"]
-        (name,) = {each["name"] for each in given if each["parameter"] in {"cert", "key"}}
-        found = {each["parameter"]: each["key"] for each in given if each["name"] == name}
-        assert found == {"cert": "tls.crt", "key": "tls.key"}  # as `kubectl create secret tls` names them
-        text = (FOLDER / "keda.yaml").read_text()
-        assert f"kubectl create secret tls {name} " in text
+        found = {each["parameter"]: (each["name"], each["key"]) for each in given}
+        keys = "scaling-curve-0123456789ab"
+        # KEDA trusts an authority that it is given only beside `tls`: with a certificate of its own to show.
+        own = "scaling-keda"
+        assert (trigger["metadata"]["authModes"], found) == (
+            "tls,bearer",
+            {
+                "token": (keys, METRICS_TOKEN),
+                "ca": (keys, DOOR_CERTIFICATE),
+                "cert": (own, "tls.crt"),  # as `kubectl create secret tls` names them
+                "key": (own, "tls.key"),
+            },
+        )
+        assert f"kubectl create secret tls {own} " in (FOLDER / "keda.yaml").read_text()
 
     def test_it_scales_what_is_there(self, scaling: spec.MiniCluster) -> None:
         about = KEDA["ScaledObject"]["spec"]

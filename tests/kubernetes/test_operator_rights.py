@@ -20,7 +20,6 @@ from tests.kubernetes.operators import (
     MANIFESTS,
     SYSTEM,
     Operator,
-    conditions,
     create,
     created,
     read,
@@ -319,9 +318,7 @@ class TestRestricted:
         assert 'violates PodSecurity "restricted:latest"' in found[0]
         assert "runAsNonRoot != true" in found[0]
         assert api.items(f"/api/v1/namespaces/{restricted}/pods") == []
-        until(
-            lambda: conditions(read(api, restricted)).get("PodsScheduled", ("",))[0] == "False", "the status"
-        )
+        settled(api, restricted, PodsScheduled=("False", "Scheduling"))
 
 
 def short_life(plane: ControlPlane, namespace: str) -> dict[str, Any]:
