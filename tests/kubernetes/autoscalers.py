@@ -12,7 +12,12 @@ from typing import Any
 
 from tests.kubernetes import operators
 from tests.kubernetes.harness import Api, until
+from tests.kubernetes.ledger import Ledger
+from tests.kubernetes.live import SECONDS, Live
 
+TWELVE = (2, 3, 2, 4, 2, 3, 2, 2, 4, 2, 3, 2)
+"""Durations of jobs, in seconds."""
+RANGE = {"size": 1, "minSize": 1, "maxSize": 4, "drainTimeoutSeconds": 600}
 FORMS = ("Object", "Service", "Pods", "External")
 Object = dict[str, Any]
 METRIC = "flux_nodes_demanded"
@@ -102,15 +107,38 @@ class Sizes:
                 self.moments.append(Moment(time.time(), item["spec"]["size"], *there))
 
 
+def everywhere(ledger: Ledger) -> dict[int, str]:
+    """Wait until each of four brokers runs a job; return which."""
+    running: dict[int, str] = {}
+
+    def look() -> bool:
+        running.update(ledger.running())
+        return running.keys() == {0, 1, 2, 3}
+
+    try:
+        until(look, "a job on each of four brokers", SECONDS)
+    except TimeoutError as error:
+        found = ledger.live.api.items(HPAS.format(ledger.live.namespace))
+        said = [each.get("status") for each in found]
+        raise AssertionError(f"{error}; {said}; {ledger.live.status}") from error
+    return running
+
+
+def smallest(live: Live) -> None:
+    """Wait until one broker is left."""
+    live.until(Resizing=("False", "AtSize"))
+    until(lambda: live.status["size"] == 1 and live.pods().keys() == {0}, "one pod", SECONDS)
+
+
 @contextlib.contextmanager
-def watching(api: Api, namespace: str) -> Iterator[Sizes]:
-    """Follow the sizes of the MiniCluster `mc` for as long as the block takes."""
+def watching(api: Api, namespace: str, name: str = "mc") -> Iterator[Sizes]:
+    """Follow the sizes of a MiniCluster for as long as the block takes."""
     sizes = Sizes()
     own = Api(api.access)
     connection = own.dial()
     connection.timeout = None  # nothing may happen for long
     headers = {"Authorization": f"Bearer {api.access.token}"} if api.access.token else {}
-    query = "watch=true&fieldSelector=metadata.name%3Dmc"
+    query = f"watch=true&fieldSelector=metadata.name%3D{name}"
     connection.request("GET", f"{operators.path(namespace)}?{query}", headers=headers)
     answer = connection.getresponse()
     assert answer.status == 200, answer.read()

@@ -26,9 +26,11 @@ from tests.kubernetes.harness.existing import ExistingCluster, connect
 from tests.kubernetes.harness.lookup import (
     ETCD,
     HELM,
+    KEDA,
     KWOK,
     METRICS_CLIENT,
     METRICS_SERVER,
+    Programs,
     kubernetes,
     locate,
 )
@@ -45,6 +47,7 @@ NEEDS = {
     "helm": (HELM,),
     "metrics_client": (METRICS_CLIENT,),
     "metrics_server": (METRICS_SERVER,),
+    "keda_programs": (KEDA,),
     "nodes": (),  # what they need besides is in `rack.supplies`, where it is clear that there can be any
 }
 NODES = 4
@@ -113,6 +116,13 @@ def metrics_server() -> Path:
     """The program that measures what pods use."""
     require("metrics_server")
     return locate(METRICS_SERVER)["metrics-server"]
+
+
+@pytest.fixture(scope="session")
+def keda_programs() -> Programs:
+    """The programs of KEDA: `operator` and `adapter`."""
+    require("keda_programs")
+    return locate(KEDA)
 
 
 @pytest.fixture(scope="session")

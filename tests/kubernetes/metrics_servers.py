@@ -6,13 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.kubernetes import adapters, operators
-from tests.kubernetes.adapters import API_SERVICES
 from tests.kubernetes.harness import ControlPlane
-from tests.kubernetes.operators import SYSTEM
 from tests.ports import free_port
 
 API = "v1beta1.metrics.k8s.io"
-SERVICE = "metrics-server"
 
 
 @contextlib.contextmanager
@@ -38,18 +35,8 @@ def running(plane: ControlPlane, program: Path, folder: Path) -> Iterator[None]:
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log)
     try:
-        adapters.expose_at(plane.api, address, port, SERVICE)
-        service = {"namespace": SYSTEM, "name": SERVICE, "port": adapters.HTTPS}
-        group, version = "metrics.k8s.io", "v1beta1"
-        spec = {"group": group, "version": version, "groupPriorityMinimum": 100, "versionPriority": 100}
-        spec |= {"service": service, "insecureSkipTLSVerify": True}
-        plane.api.create(API_SERVICES, {"metadata": {"name": API}, "spec": spec})
-        try:
-            adapters.wait_available(plane.api, API)
-        except TimeoutError as error:
-            raise AssertionError(f"{error}\n{(folder / 'log').read_text()}") from error
-        yield
+        with adapters.aggregated(plane.api, API, address, port, "metrics-server", folder / "log"):
+            yield
     finally:
-        adapters.withdraw(plane.api, API)
         process.kill()
         process.wait()

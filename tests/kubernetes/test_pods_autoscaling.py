@@ -16,15 +16,13 @@ from minicluster.plan import door_name
 from minicluster.plan.constants import DOOR_PORT
 from tests.kubernetes import adapters, autoscalers
 from tests.kubernetes.adapters import Adapter
-from tests.kubernetes.autoscalers import HPAS, METRIC, Sizes, hpa
+from tests.kubernetes.autoscalers import HPAS, METRIC, RANGE, TWELVE, Sizes, everywhere, hpa, smallest
 from tests.kubernetes.harness import ControlPlane, until
 from tests.kubernetes.ledger import Ledger
 from tests.kubernetes.live import SECONDS, Live
 from tests.kubernetes.operators import Operator
 
 pytestmark = pytest.mark.timeout(600)
-TWELVE = (2, 3, 2, 4, 2, 3, 2, 2, 4, 2, 3, 2)
-RANGE = {"size": 1, "minSize": 1, "maxSize": 4, "drainTimeoutSeconds": 600}
 
 
 @pytest.fixture(scope="module")
@@ -50,28 +48,6 @@ def autoscale(live: Live, how: str) -> None:
         live.change(autoscaling={"behavior": {"scaleDown": {"stabilizationWindowSeconds": 0}}})
     else:
         live.api.create(HPAS.format(live.namespace), hpa("External", most=4))
-
-
-def everywhere(ledger: Ledger) -> dict[int, str]:
-    """Wait until each of four brokers runs a job; return which."""
-    running: dict[int, str] = {}
-
-    def look() -> bool:
-        running.update(ledger.running())
-        return running.keys() == {0, 1, 2, 3}
-
-    try:
-        until(look, "a job on each of four brokers", SECONDS)
-    except TimeoutError as error:
-        said = ledger.live.api.get(f"{HPAS.format(ledger.live.namespace)}/mc").get("status")
-        raise AssertionError(f"{error}; {said}; {ledger.live.status}") from error
-    return running
-
-
-def smallest(live: Live) -> None:
-    """Wait until one broker is left."""
-    live.until(Resizing=("False", "AtSize"))
-    until(lambda: live.status["size"] == 1 and live.pods().keys() == {0}, "one pod", SECONDS)
 
 
 def scrape(live: Live, operator: Operator) -> dict[str, float]:

@@ -7,6 +7,7 @@ or not at all, and two who want it at once wait for one.
 import contextlib
 import fcntl
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -35,9 +36,7 @@ def build(sources: Path, programs: Sequence[str], environ: Mapping[str, str] = o
     """
     if not sources.is_dir():
         raise MissingProgramsError(f"there is no {sources} to build it from")
-    go = shutil.which("go", path=environ.get("PATH", ""))
-    if go is None:
-        raise MissingProgramsError("there is no go on PATH to build them with")
+    go = find_go(environ)
     environment = {**environ, **SETTINGS}
     cache = cache_folder(environ)
     target = cache / key(sources, go_version(go, sources, environment))
@@ -47,6 +46,23 @@ def build(sources: Path, programs: Sequence[str], environ: Mapping[str, str] = o
             if not target.is_dir():
                 compile_into(target, go, sources, programs, environment)
     return {name: target / name for name in programs}
+
+
+def find_go(environ: Mapping[str, str]) -> str:
+    """Return the Go command that is on PATH."""
+    go = shutil.which("go", path=environ.get("PATH", ""))
+    if go is None:
+        raise MissingProgramsError("there is no go on PATH to build them with")
+    return go
+
+
+def required(sources: Path, module_path: str, environ: Mapping[str, str] = os.environ) -> Path:
+    """Return the folder of a module that another one requires, downloaded now if it is not here."""
+    argv = [find_go(environ), "mod", "download", "-json", module_path]
+    asked = subprocess.run(argv, cwd=sources, env={**environ, **SETTINGS}, capture_output=True, check=False)
+    if asked.returncode:
+        raise MissingProgramsError(f"`{' '.join(argv)}` failed: {complaint(asked.stdout + asked.stderr)}")
+    return Path(json.loads(asked.stdout)["Dir"])
 
 
 def cache_folder(environ: Mapping[str, str]) -> Path:
@@ -108,21 +124,29 @@ def compile_into(
 ) -> None:
     """Build beside the target, then rename; what an interrupted build left there is removed first.
 
-    A module is one program, which may go by several names, or has a folder for each of its programs.
+    A module is one program, which may go by several names, or has a folder for each of its programs, or names
+    programs of other modules as its tools (such as nobody else's main can call).
     """
     for leftover in target.parent.glob(f"{target.name}.build-*"):
         shutil.rmtree(leftover, ignore_errors=True)
     folder = Path(tempfile.mkdtemp(prefix=f"{target.name}.build-", dir=target.parent))
     try:
-        several = any(entry.is_dir() for entry in sources.iterdir())
-        place = [f"{folder}/", "./..."] if several else [str(folder / sources.name), "."]
-        run([go, "build", "-ldflags", linking(sources), "-o", *place], sources, environment)
+        run([go, "build", "-ldflags", linking(sources), "-o", *place(sources, folder)], sources, environment)
         for program in programs:
             if not (folder / program).exists():
                 (folder / program).symlink_to(sources.name)
         folder.rename(target)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def place(sources: Path, folder: Path) -> list[str]:
+    """Return where a module's programs go, and what they are."""
+    if re.search(r"^tool\b", module(sources), re.MULTILINE):
+        return [f"{folder}/", "tool"]
+    if any(entry.is_dir() for entry in sources.iterdir()):
+        return [f"{folder}/", "./..."]
+    return [str(folder / sources.name), "."]
 
 
 def run(argv: list[str], sources: Path, environment: Mapping[str, str]) -> None:

@@ -46,6 +46,7 @@ COREDNS = Suite("coredns", ("coredns",), ours=True)
 PAUSE = Suite("pause", ("pause",), ours=True)
 METRICS_CLIENT = Suite("metrics-client", ("metrics-client",), ours=True)
 METRICS_SERVER = Suite("metrics-server", ("metrics-server",), ours=True)
+KEDA = Suite("keda", ("operator", "adapter"), ours=True)
 NODE_PROGRAMS = ("kubelet", "kube-proxy")
 
 
