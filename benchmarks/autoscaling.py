@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autoscaling_plot import Course, Run, plot
-from engines import report, summary
+from engines import picture, report, summary
 from pods import space
 
 from minicluster import spec
@@ -235,7 +235,7 @@ def main() -> None:
     )
     parser.add_argument("--submissions", type=int, default=20)
     parser.add_argument("--real-flux", action="store_true")
-    parser.add_argument("--plot", type=Path, metavar="FILE.png")
+    parser.add_argument("--plot", type=picture, metavar="FILE.png")
     args = parser.parse_args()
     image = node_images.REAL if args.real_flux else node_images.EMBEDDED
     options = Options(crds=[spec.crd()], nodes=MOST, controller_manager=EVERY_SECOND)

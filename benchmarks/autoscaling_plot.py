@@ -56,10 +56,8 @@ def added_up(changes: list[tuple[float, int]]) -> Steps:
 
 def plot(course: Course, path: Path) -> None:
     """Draw it."""
-    try:
-        import matplotlib as mpl  # noqa: PLC0415 - the figures come without
-    except ImportError:
-        raise SystemExit("--plot needs matplotlib: pip install matplotlib") from None
+    import matplotlib as mpl  # noqa: PLC0415 - the figures come without
+
     mpl.use("agg")
     from matplotlib import pyplot  # noqa: PLC0415
 

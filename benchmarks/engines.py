@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib.util
 import json
 import os
 import platform
@@ -50,6 +51,13 @@ def parser(description: str, **runs: int) -> argparse.ArgumentParser:
         "--runs", type=int, default=runs.get("runs", 5), help="runs of each (default %(default)s)"
     )
     return made
+
+
+def picture(name: str) -> Path:
+    """Read the file of `--plot`, for argparse; refuse it now if nothing could draw it in the end."""
+    if importlib.util.find_spec("matplotlib") is None:
+        raise argparse.ArgumentTypeError("needs matplotlib: pip install matplotlib")
+    return Path(name)
 
 
 @contextlib.contextmanager

@@ -20,10 +20,9 @@ import itertools
 import sys
 import time
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engines import report
+from engines import picture, report
 from live_cluster import Cluster, live, sizes_said
 
 from queue_policies.simulator.cost import Cost, Resize
@@ -294,7 +293,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=charm.JOBS, help="only so many of it")
     parser.add_argument("--variant", action="append", choices=variants(0), help="only this; may be repeated")
     parser.add_argument("--gate", type=float, default=0.1, help="by which share a total may be off")
-    parser.add_argument("--plot", type=Path, metavar="FILE.png")
+    parser.add_argument("--plot", type=picture, metavar="FILE.png")
     args = parser.parse_args()
     jobs = workload(args.set, args.jobs, args.gap, args.scale)
     cost = measured()

@@ -18,10 +18,8 @@ LOOKS = ({"color": "C0"}, {"color": "C1", "linestyle": "--"})
 
 def plot(pairs: Mapping[str, tuple[Outcome, Outcome]], path: Path) -> None:
     """Draw a row a variant: left the units in use, right the size of the job that is resized most."""
-    try:
-        import matplotlib as mpl  # noqa: PLC0415 - the figures come without
-    except ImportError:
-        raise SystemExit("--plot needs matplotlib: pip install matplotlib") from None
+    import matplotlib as mpl  # noqa: PLC0415 - the figures come without
+
     mpl.use("agg")
     from matplotlib import pyplot  # noqa: PLC0415
 
