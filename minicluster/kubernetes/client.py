@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Self
@@ -68,6 +69,9 @@ class Client:
         self._former: aiohttp.ClientSession | None = None
         self._logging_in = asyncio.Lock()
         self._server = ""
+        self._under_way = 0  # writes without an answer yet
+        self._idle = asyncio.Event()
+        self._finishing = False
 
     async def __aenter__(self) -> Self:
         await self._log_in()
@@ -81,6 +85,17 @@ class Client:
                 await session.close()
         self._session = self._former = None
         await asyncio.sleep(LAST_TURNS)
+
+    async def finish(self, seconds: float) -> None:
+        """Begin no write any more, and wait so long at most for the answers to those under way.
+
+        One that is broken off may be carried out all the same, and nobody could tell when.
+        """
+        self._finishing = True
+        if self._under_way:
+            self._idle.clear()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._idle.wait(), seconds)
 
     async def version(self) -> tuple[int, int]:
         """Return the server's minor version, such as (1, 36)."""
@@ -143,9 +158,9 @@ class Client:
 
     async def create(self, item: Object) -> Object:
         """Create an object."""
-        self._gate()
         path = RESOURCES[item["kind"]].path(item["metadata"].get("namespace", ""))
-        return await self._send("POST", path, {"fieldManager": self._manager}, item, accept=BARE)
+        async with self._writing():
+            return await self._send("POST", path, {"fieldManager": self._manager}, item, accept=BARE)
 
     async def review(self, item: Object) -> Object:
         """Have a question answered, such as a SubjectAccessReview; nothing is kept of it."""
@@ -153,21 +168,21 @@ class Client:
 
     async def apply(self, item: Object, *, new: bool = False) -> Object:
         """Server-side apply an object, and return its metadata."""
-        self._gate()
         metadata = item["metadata"]
         if new:
             item = {**item, "metadata": {**metadata, "resourceVersion": NO_VERSION}}
         path = RESOURCES[item["kind"]].path(metadata.get("namespace", ""), metadata["name"])
         query = {"fieldManager": self._manager, "force": "true"}
-        return await self._send("PATCH", path, query, item, content=APPLY, accept=BARE)
+        async with self._writing():
+            return await self._send("PATCH", path, query, item, content=APPLY, accept=BARE)
 
     async def patch(
         self, resource: Resource, namespace: str, name: str, body: Object, subresource: str = ""
     ) -> Object:
         """Merge into an object."""
-        self._gate()
         path = resource.path(namespace, name, subresource)
-        return await self._send("PATCH", path, {"fieldManager": self._manager}, body, content=MERGE)
+        async with self._writing():
+            return await self._send("PATCH", path, {"fieldManager": self._manager}, body, content=MERGE)
 
     async def replace(self, item: Object) -> Object:
         """Replace an object."""
@@ -177,11 +192,11 @@ class Client:
 
     async def delete(self, resource: Resource, namespace: str, name: str, uid: str = "") -> None:
         """Delete an object, its dependents after it."""
-        self._gate()
         options: Object = {"propagationPolicy": "Background"}
         if uid:
             options["preconditions"] = {"uid": uid}
-        await self._send("DELETE", resource.path(namespace, name), body=options)
+        async with self._writing():
+            await self._send("DELETE", resource.path(namespace, name), body=options)
 
     @property
     def _http(self) -> aiohttp.ClientSession:
@@ -206,6 +221,20 @@ class Client:
             )
             if ended is not None:
                 await ended.close()
+
+    @contextlib.asynccontextmanager
+    async def _writing(self) -> AsyncIterator[None]:
+        """Count a write, where one may be made; once this client finishes, wait until cancelled."""
+        if self._finishing:
+            await asyncio.Event().wait()
+        self._gate()
+        self._under_way += 1
+        try:
+            yield
+        finally:
+            self._under_way -= 1
+            if self._under_way == 0:
+                self._idle.set()
 
     async def _send(
         self,

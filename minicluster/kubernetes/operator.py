@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from minicluster.spec import MiniCluster
 
 LAST_SECONDS = 0.5
+LAST_WRITES = 3.0
+"""Seconds for the answers to the last writes: less than a Lease outlasts its holder's right to write."""
 CRD_PAUSE = 2.0
 """Seconds between two looks whether the API server knows MiniClusters."""
 
@@ -146,10 +148,15 @@ class _Operator:
         return False
 
     async def _lead(self, client: Client, *also: Coroutine[Any, Any, Any]) -> None:
-        """Look after MiniClusters until told to stop; raise whatever made one of the parts fail."""
+        """Look after MiniClusters until told to stop; raise whatever made one of the parts fail.
+
+        Whoever leads next must not meet writes of this one: those under way are waited for. And that first,
+        for kopf, when it ends, cancels every task that began after it.
+        """
         self._begin(*also, self._stop.wait(), self._look_after(client))
         await self._ended.wait()
         ended = [each for each in self._begun if each.done()]
+        await client.finish(LAST_WRITES)
         await _cancel(each for each in self._begun if each not in ended)
         for each in ended:
             each.result()  # raises what made it end

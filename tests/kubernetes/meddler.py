@@ -58,14 +58,15 @@ class CutError(Exception):
 class Meddler:
     """The proxy. `seen` are the writes so far.
 
-    `plan` says what becomes of a write; `after` is told of each that the server has answered, and with what
-    status, before the operator is. While it is `silent` it passes nothing on, in neither direction; nor
-    afterwards what it was sent meanwhile.
+    `plan` says what becomes of a write, and `delay` after how many seconds; `after` is told of each that the
+    server has answered, and with what status, before the operator is. While it is `silent` it passes nothing
+    on, in neither direction; nor afterwards what it was sent meanwhile.
     """
 
     access: Access
     kubeconfig: Path
     plan: Plan = lambda _: None
+    delay: Callable[[Write], float] = lambda _: 0
     after: Callable[[Write, int], None] = lambda _write, _status: None
     seen: list[Write] = field(default_factory=list)
     silent: bool = False
@@ -92,6 +93,7 @@ class Meddler:
             return await self.forward(request, body)
         write = Write(len(self.seen), request.method, request.path)
         self.seen.append(write)
+        await asyncio.sleep(self.delay(write))
         try:
             answer = self.plan(write)
         except CutError as cut:

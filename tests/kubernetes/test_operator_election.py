@@ -130,6 +130,27 @@ def test_a_leader_that_is_stopped(team: Team, api: Api, namespace: str) -> None:
     assert conditions(operators.read(api, namespace, "before"))["ResourcesCreated"] == ("True", "Created")
 
 
+def test_a_leader_that_is_stopped_amid_a_write(proxy: Meddler, apart: Team, api: Api, namespace: str) -> None:
+    """It waits for the answer before it gives the Lease up: nobody's write comes after that."""
+
+    def is_status(write: Write) -> bool:
+        return write.path.endswith(f"/namespaces/{namespace}/miniclusters/mc/status")
+
+    proxy.delay = lambda write: 1 if is_status(write) else 0
+    proxy.begin()
+    create(api, namespace, "mc")
+    until(lambda: any(map(is_status, proxy.seen)), "a write that takes long")
+    assert apart.leader.stop() == 0
+    apart.taken_over()
+    until(lambda: apart.writes()[1], "the standby's first write")
+    former, latter = apart.writes()
+    assert [(each.resource, each.subresource) for each in former[-2:]] == [
+        ("miniclusters", "status"),
+        ("leases", ""),
+    ]
+    assert former[-1].received < latter[0].received
+
+
 def silence(proxy: Meddler) -> None:
     """Pass nothing on any more."""
     proxy.silent = True
