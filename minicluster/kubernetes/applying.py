@@ -99,7 +99,7 @@ class Applier:
             self._meet(name, place, found)
             raise NameTakenError(str(place.key))
         elif not self._is_settled(place, found, item):
-            await self._change(found, item)
+            await self._change(place, found, item)
 
     def _is_settled(self, place: Place, found: Dependent, wanted: Object) -> bool:
         if found.going:
@@ -133,9 +133,9 @@ class Applier:
                 raise
             self._meet(name, place, observation.dependent(place.kind, found))
             raise NameTakenError(str(place.key)) from error
-        self._cache.applied(wanted, answer)
+        self._take_in(place, wanted, answer)
 
-    async def _change(self, found: Dependent, wanted: Object) -> None:
+    async def _change(self, place: Place, found: Dependent, wanted: Object) -> None:
         exactly = {**wanted, "metadata": {**wanted["metadata"], "uid": found.uid}}
         try:
             answer = await self._api.apply(exactly)
@@ -146,7 +146,11 @@ class Applier:
             }:
                 raise
             answer = await self._change_what_can(exactly)
-        self._cache.applied(wanted, answer)
+        self._take_in(place, wanted, answer)
+
+    def _take_in(self, place: Place, wanted: Object, answer: Object) -> None:
+        if not self._cache.applied(wanted, answer):
+            raise ApiError(HTTPStatus.CONFLICT, "Conflict", f"{place.key} was deleted meanwhile")
 
     async def _change_what_can(self, wanted: Object) -> Object:
         """Change an object whose pods cannot be changed: made by an older operator, they stay as they are."""

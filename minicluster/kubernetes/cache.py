@@ -55,7 +55,8 @@ class Cache:
     operator held after it last applied it. `heard` is what the lead brokers say, or why they say nothing,
     `complaints` what kubelets say of a pod that does not come up. `dumps` are what leads have left whose pods
     are gone, by their Job's UID, `disrupted` followers' pods that were taken away and are gone, by rank.
-    `answers` are the last ones to orders that are answered with jobs, by action.
+    `answers` are the last ones to orders that are answered with jobs, by action. `deletions` is the version
+    of the last deletion that was told, by kind.
     """
 
     clusters: dict[Name, Object] = field(default_factory=dict)
@@ -69,6 +70,7 @@ class Cache:
     dumps: dict[Name, tuple[str, Dump]] = field(default_factory=dict)
     disrupted: dict[Name, dict[int, BrokerPod]] = field(default_factory=dict)
     answers: dict[Name, dict[str, Restarted]] = field(default_factory=dict)
+    deletions: dict[str, int] = field(default_factory=dict)
     _by_instance: defaultdict[Name, set[Place]] = field(default_factory=lambda: defaultdict(set))
 
     def job_of(self, name: Name) -> JobReport | None:
@@ -113,13 +115,18 @@ class Cache:
             self.jobs[place] = report
         return before | self._concerned(place, found.instance) if is_news else set()
 
-    def applied(self, item: Object, answer: Object) -> Dependent:
-        """Take in an object that was just applied; `answer` is its metadata as the server has it now."""
+    def applied(self, item: Object, answer: Object) -> bool:
+        """Take in an object that was just applied; `answer` is its metadata as the server had it then.
+
+        Return False where a watch may have told of its deletion before the answer came: it is not taken in.
+        """
         place = _place(item["kind"], answer)
         found = observation.dependent(item["kind"], answer)
         known = self.dependents.get(place)
+        if known is None and found.version < self.deletions.get(place.kind, 0):
+            return False
         if known is not None and known.version > found.version:
-            return known
+            return True
         report = self.jobs.get(place) if known is not None and known.uid == found.uid else None
         self._keep(place, found)
         if item["kind"] == JOBS.kind:
@@ -130,12 +137,13 @@ class Cache:
                 replace(report, parallelism=told.parallelism, suspended=told.suspended) if report else told
             )
         self.held[place] = found.held
-        return found
+        return True
 
     def forget(self, kind: str, item: Object) -> set[Name]:
         """Take in that an object is gone."""
         place = _place(kind, item)
         gone = observation.version(item)
+        self._see_deletion(kind, gone)
         pod, found = self.pods.get(place), self.dependents.get(place)
         concerned = {name for name, strangers in self.strangers.items() if place in strangers}
         if pod is not None and pod.version <= gone:
@@ -146,6 +154,7 @@ class Cache:
 
     def replace_all(self, kind: str, items: Iterable[Object], version: int, namespace: str = "") -> set[Name]:
         """Take in a whole list of a kind (in a namespace): older ones that are not in it are gone."""
+        self._see_deletion(kind, version)
         concerned: set[Name] = set()
         present: set[Place] = set()
         for item in items:
@@ -316,6 +325,9 @@ class Cache:
         if not self._by_instance[name]:
             del self._by_instance[name]
         return self._concerned(place, instance)
+
+    def _see_deletion(self, kind: str, version: int) -> None:
+        self.deletions[kind] = max(version, self.deletions.get(kind, 0))
 
     def _keep_dump(self, name: Name, job_uid: str, dump: Dump) -> None:
         """Remember what a lead has left whose pod is gone: it may not have been told yet."""

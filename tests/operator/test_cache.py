@@ -137,6 +137,31 @@ def test_an_answer_that_was_overtaken_changes_nothing() -> None:
     assert cache.dependents[JOB].version == 7
 
 
+def seen_and_deleted(cache: Cache) -> None:
+    cache.see("Job", job(version=5))
+    cache.forget("Job", job(version=6))
+
+
+def missing_in_a_list(cache: Cache) -> None:
+    cache.replace_all("Job", [], 6)
+
+
+@pytest.mark.parametrize("told", [seen_and_deleted, missing_in_a_list])
+def test_an_answer_that_a_deletion_overtook_is_not_taken_in(told: Callable[[Cache], None]) -> None:
+    """Else what is gone would count as being there, for ever."""
+    cache = Cache()
+    told(cache)
+    assert not cache.applied(job(), answer(job(), 5))
+    assert contents(cache) == contents(Cache())
+
+
+def test_an_answer_that_is_younger_than_a_deletion_is_taken_in() -> None:
+    cache = Cache()
+    seen_and_deleted(cache)
+    assert cache.applied(job(), answer(job(), 7))
+    assert JOB in cache.dependents
+
+
 def test_an_applied_job_keeps_the_status_that_was_told() -> None:
     cache = Cache()
     cache.see("Job", job(version=1, status={"active": 2}))
