@@ -236,9 +236,13 @@ def minicluster(server: Server, name: str = "mc", **spec: Any) -> Object:
 
 
 def job(server: Server, pods: int = 2, image: str = "app", **spec: Any) -> Object:
-    """Return an indexed Job that fails with its lead."""
+    """Return an indexed Job that fails with its lead; no node is such that its pods could run."""
     rules = [{"action": "FailJob", "onExitCodes": {"containerName": "mc", "operator": "In", "values": [3]}}]
-    pod = {"restartPolicy": "Never", "containers": [{"name": "mc", "image": image}]}
+    pod = {
+        "restartPolicy": "Never",
+        "nodeSelector": {"is-such": "that-pods-stay-pending"},
+        "containers": [{"name": "mc", "image": image}],
+    }
     return {
         "apiVersion": JOBS.version,
         "kind": "Job",
