@@ -39,7 +39,7 @@ class Allocations:
             found.ntasks = request.workers
             if found.elastic.malleable:
                 self.malleable.begin(found, request, holding)
-        manager.append(found, "alloc", {"annotations": annotations})
+        manager.append(found, "alloc", {"annotations": annotations}, R=found.R)
         manager.enter_run(found)
         self._launches.append(found)
         self.set_timer(found)
@@ -60,7 +60,8 @@ class Allocations:
         job.ntasks = request.workers
         has: R = (job.R or {})["execution"]
         update = {key: has[key] for key in ("R_lite", "nodelist", "nslots")}
-        self._manager.append(job, "resource-update", {"order": order, "size": request.workers, **update})
+        context = {"order": order, "size": request.workers, **update}
+        self._manager.append(job, "resource-update", context, R=job.R)
 
     def reserve(self, job: int, at: float) -> None:
         """Tell when a waiting job is expected to start."""

@@ -12,7 +12,7 @@ import errno
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from minicluster.embedded.services import Calls, Registry, Reply, Request, failure
+from minicluster.embedded.services import Calls, Encoded, Registry, Reply, Request, failure
 
 if TYPE_CHECKING:
     from minicluster.embedded.overlay import FollowerOverlay, LeadOverlay
@@ -54,6 +54,8 @@ class LeadSide:
                 caller.credits.pop(number, None)
             else:
                 await room.acquire()
+                if isinstance(payload := response["payload"], Encoded):
+                    response = {"payload": payload.decoded()}
             self._overlay.send(rank, {"type": "rpc-reply", "id": number, "response": response, "last": last})
 
         caller.calls.start(number, Request(message["topic"], message["payload"]), reply)

@@ -7,19 +7,21 @@ import base64
 import errno
 import json
 from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from minicluster.embedded import eventlog
 from minicluster.embedded.errors import RpcError
 from minicluster.embedded.job_manager import EXEC, MAIN
 from minicluster.embedded.jobspec import redacted
+from minicluster.embedded.services import Encoded
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Container
+    from collections.abc import AsyncIterator, Container, Sequence
 
     from minicluster.embedded.job_manager import JobManager
     from minicluster.embedded.services import Request
+    from minicluster.embedded.watchers import Posted
 
 JSON = dict[str, Any]
 OUTPUT = "guest.output"
@@ -92,7 +94,7 @@ class JobInfo:
                     return
                 await self._manager.watchers.changed(jobid)
 
-    async def journal(self, request: Request) -> AsyncIterator[JSON]:
+    async def journal(self, request: Request) -> AsyncIterator[JSON | Encoded]:
         """job-manager.events-journal: the history, a sentinel (id -1), then what happens.
 
         The history is that of active jobs, with `full` of all; `allow` names the events that are wanted.
@@ -113,8 +115,8 @@ class JobInfo:
                     yield item
             yield {"id": -1, "events": []}
             while posted := await listener.take():
-                for jobid, run in groupby(posted, itemgetter(0)):
-                    yield self._with_data(jobid, [entry for _, entry in run])
+                for _, run in groupby(posted, attrgetter("job")):
+                    yield _told(tuple(run))
         finally:
             watchers.unsubscribe(listener)
 
@@ -128,14 +130,12 @@ class JobInfo:
         resources = self._store.resources(jobid)
         return item | ({"R": json.loads(resources)} if resources else {})
 
-    def _with_data(self, jobid: int, entries: list[JSON]) -> JSON:
-        item: JSON = {"id": jobid, "events": entries}
-        names = {entry["name"] for entry in entries}
-        if "submit" in names:
-            item["jobspec"] = self._value(jobid, "jobspec", True)
-        if not names.isdisjoint(("alloc", "resource-update")):
-            item["R"] = json.loads(self._store.resources(jobid) or "null")
-        return item
+
+def _told(run: Sequence[Posted]) -> Encoded:
+    """What happened to a job in a row, put together from what was encoded as it happened."""
+    data = {key: value for posted in run for key, value in posted.data.items()}
+    more = "".join(f',"{key}":{value}' for key, value in data.items())
+    return Encoded(f'{{"id":{run[0].job},"events":[{",".join(posted.line for posted in run)}]{more}}}')
 
 
 _HEADER: JSON = {

@@ -83,7 +83,7 @@ class JobManager:
         job.t_submit = now
         self.stats.enter(job, State.NEW)
         context = {"userid": userid, "urgency": urgency, "flags": flags, "version": 1}
-        self.append(job, "submit", context)
+        self.append(job, "submit", context, jobspec=jobspec.redacted(spec))
         for description, satisfied in wanted:
             self.append(job, "dependency-add", {"description": description})
             if satisfied:
@@ -119,12 +119,14 @@ class JobManager:
 
     # -- events and states -----------------------------------------------------------------------------
 
-    def append(self, job: Job, name: str, context: JSON | None = None, path: str = MAIN) -> None:
-        """Append an event to one of the job's eventlogs."""
-        entry = eventlog.event(self.parts.clock(), name, context)
-        self.parts.store.add_event(job.id, path, eventlog.encode(entry))
+    def append(
+        self, job: Job, name: str, context: JSON | None = None, path: str = MAIN, **data: JSON | None
+    ) -> None:
+        """Append an event to one of the job's eventlogs; the journal tells `data` with it."""
+        line = eventlog.encode(eventlog.event(self.parts.clock(), name, context))
+        self.parts.store.add_event(job.id, path, line)
         if path == MAIN:
-            self.turns.post(job.id, entry)
+            self.turns.post(job.id, name, line, data)
         self.turns.soon()
 
     def _enter(self, job: Job, state: State) -> None:
@@ -261,7 +263,7 @@ class JobManager:
         if annotated != job.annotations:
             job.annotations = annotated
             entry = eventlog.event(self.parts.clock(), "annotations", {"annotations": annotations})
-            self.turns.post(job.id, entry)
+            self.turns.post(job.id, "annotations", eventlog.encode(entry), {})
 
     def call_at(self, when: float, function: Callable[[], None]) -> asyncio.TimerHandle:
         """Call a function at a time of the clock."""

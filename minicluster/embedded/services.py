@@ -1,9 +1,9 @@
 """Topics and their handlers: what a broker answers, whoever asks and over whichever wire.
 
 A handler takes one `Request` and returns the payload of its answer: a dict, an awaitable of one, or, for a
-stream, an async iterator of dicts, whose next item is asked for only when the client took the last one, and
-which ends with ENODATA (RFC 6). Raise `RpcError` to refuse. A request for a topic that is not served here
-goes to `fallback`: on a follower that is the lead.
+stream, an async iterator of dicts (or `Encoded` ones), whose next item is asked for only when the client took
+the last one, and which ends with ENODATA (RFC 6). Raise `RpcError` to refuse. A request for a topic that is
+not served here goes to `fallback`: on a follower that is the lead.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import inspect
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -18,7 +19,20 @@ from typing import Any, Protocol
 from minicluster.embedded.errors import RpcError, StorageFull
 from minicluster.embedded.ports import JSON
 
-Answer = JSON | Awaitable[JSON] | AsyncIterator[JSON]
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A payload that is JSON already: where it is sent as JSON, nobody encodes it once more."""
+
+    text: str
+
+    def decoded(self) -> JSON:
+        """Return what it says."""
+        found: JSON = json.loads(self.text)
+        return found
+
+
+Answer = JSON | Awaitable[JSON] | AsyncIterator[JSON | Encoded]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +54,7 @@ Handler = Callable[[Request], Answer]
 
 
 class Reply(Protocol):
-    """Sends one response; returns when there is room for the next."""
+    """Sends one response, whose payload may be `Encoded`; returns when there is room for the next."""
 
     def __call__(self, response: JSON, *, last: bool) -> Awaitable[None]:
         """Send `response`; no other follows the `last`."""
@@ -93,7 +107,7 @@ class Registry:
             await _send_stream(answer, reply)
 
 
-async def _send_stream(items: AsyncIterator[JSON], reply: Reply) -> None:
+async def _send_stream(items: AsyncIterator[JSON | Encoded], reply: Reply) -> None:
     try:
         async for item in items:
             await reply({"payload": item}, last=False)

@@ -7,13 +7,14 @@ tried again every second.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from minicluster.embedded import log
 from minicluster.embedded.store import StorageLost, Store
 
 if TYPE_CHECKING:
     from minicluster.embedded.job_manager import JobManager
+    from minicluster.embedded.ports import JSON
     from minicluster.embedded.watchers import Watchers
 
 RETRY_SECONDS = 1.0
@@ -28,7 +29,7 @@ class Turns:
         self._watchers = watchers
         self._manager = manager
         self._loop = manager.parts.loop
-        self._posted: list[tuple[int, dict[str, Any]]] = []
+        self._posted: list[tuple[int, str, str, JSON]] = []
         self._due = False
         self._retrying = False
 
@@ -38,9 +39,9 @@ class Turns:
             self._due = True
             self._loop.call_soon(self.turn)
 
-    def post(self, job: int, entry: dict[str, Any]) -> None:
-        """An event for the journal, once it is written."""
-        self._posted.append((job, entry))
+    def post(self, job: int, name: str, line: str, data: JSON) -> None:
+        """An event for the journal, once it is written, with what goes with it."""
+        self._posted.append((job, name, line, data))
 
     def withdraw(self, job: int) -> None:
         """Forget everything about a job that could not be written."""
@@ -64,8 +65,8 @@ class Turns:
             self._lost(lost)
             return False
         posted, self._posted = self._posted, []
-        for job, entry in posted:
-            self._watchers.post(job, entry)
+        for each in posted:
+            self._watchers.post(*each)
         if self.trouble is not None:
             self._manager.parts.log(log.NOTICE, "job data can be stored again: jobs start")
             self.trouble = None

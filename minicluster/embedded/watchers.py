@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable
+    from collections.abc import Container, Iterable, Mapping
 
 JOURNAL_LIMIT = 100_000  # events that a listener may be behind before it is cut off
-Posted = tuple[int, dict[str, Any]]
+_COMPACT = json.JSONEncoder(separators=(",", ":")).encode
+
+
+class Posted(NamedTuple):
+    """An event as the journal tells it, in JSON: its line, and what goes with it (jobspec, R)."""
+
+    job: int
+    name: str
+    line: str
+    data: Mapping[str, str]
 
 
 class Listener:
@@ -21,12 +31,16 @@ class Listener:
         self._news = asyncio.Event()
         self._cut_off = False
 
-    def put(self, job: int, entry: dict[str, Any]) -> bool:
+    def wants(self, name: str) -> bool:
+        """Whether events of that name are for it."""
+        return self._allow is None or name in self._allow
+
+    def put(self, posted: Posted) -> bool:
         """Keep an event that is wanted; False: it is too far behind, and gets no more."""
-        if self._allow is None or entry["name"] in self._allow:
+        if self.wants(posted.name):
             self._cut_off = len(self._posted) >= JOURNAL_LIMIT
             if not self._cut_off:
-                self._posted.append((job, entry))
+                self._posted.append(posted)
             self._news.set()
         return not self._cut_off
 
@@ -46,10 +60,11 @@ class Watchers:
         self._waiting: dict[int, list[asyncio.Future[None]]] = {}
         self._listeners: list[Listener] = []
 
-    def post(self, job: int, entry: dict[str, Any]) -> None:
-        """Hand an event to the listeners."""
-        if self._listeners:
-            self._listeners = [listener for listener in self._listeners if listener.put(job, entry)]
+    def post(self, job: int, name: str, line: str, data: Mapping[str, Any]) -> None:
+        """Hand an event to the listeners, with what goes with it."""
+        if any(listener.wants(name) for listener in self._listeners):
+            posted = Posted(job, name, line, {key: _COMPACT(value) for key, value in data.items()})
+            self._listeners = [listener for listener in self._listeners if listener.put(posted)]
 
     def subscribe(self, allow: Container[str] | None = None) -> Listener:
         """Every event (of these names) from now on."""

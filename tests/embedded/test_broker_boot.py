@@ -171,6 +171,30 @@ def test_lead_terminated_while_clients_listen(make_instance: Callable[..., objec
     assert instance.log(0).read_text() == ""
 
 
+def test_a_follower_passes_the_journal_on(make_instance: Callable[..., object]) -> None:
+    """The lead's own clients and a follower's hear the same of a job."""
+    instance = make_instance(2).up()
+    heard = []
+    with Client(instance.uri) as lead, Client(f"local://{instance.directory}/1/local-1") as follower:
+        journals = [each.stream("job-manager.events-journal", {"full": False}) for each in (lead, follower)]
+        assert [next(journal)["id"] for journal in journals] == [-1, -1]
+        instance.flux("run", "true")
+        for journal in journals:
+            told = []
+            while not (told and told[-1]["events"][-1]["name"] == "clean"):
+                told.append(next(journal))
+            heard.append(
+                {
+                    "events": [event["name"] for item in told for event in item["events"]],
+                    "jobspec": next(item["jobspec"] for item in told if "jobspec" in item),
+                    "R": next(item["R"] for item in told if "R" in item),
+                }
+            )
+    assert heard[0] == heard[1]
+    assert heard[0]["jobspec"]["tasks"][0]["command"] == ["true"]
+    assert "environment" not in heard[0]["jobspec"]["attributes"]["system"]
+
+
 def test_socket_is_the_owners(make_instance: Callable[..., object]) -> None:
     """The local socket admits nobody else by its mode, too."""
     instance = make_instance(2)

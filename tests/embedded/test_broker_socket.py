@@ -13,7 +13,7 @@ import pytest
 from minicluster.embedded import local_socket
 from minicluster.embedded.errors import BootError, RpcError
 from minicluster.embedded.local_socket import LocalSocket
-from minicluster.embedded.services import Registry
+from minicluster.embedded.services import Encoded, Registry
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -28,6 +28,9 @@ def registry() -> Registry:
         for number in range(request.need("n", int)):
             yield {"number": number}
 
+    async def encoded(_request: Request) -> AsyncIterator[Encoded]:
+        yield Encoded('{"text":"ä"}')
+
     def refuse(_request: Request) -> JSON:
         raise RpcError(17)
 
@@ -37,6 +40,7 @@ def registry() -> Registry:
     served = Registry()
     served.register("echo", lambda request: dict(request.payload))
     served.register("count", count)
+    served.register("encoded", encoded)
     served.register("refuse", refuse)
     served.register("broken", broken)
     served.register("huge", lambda _request: {"x": "x" * local_socket.FRAME_LIMIT})
@@ -95,6 +99,11 @@ def frame(**message: object) -> bytes:
             id="stream",
         ),
         pytest.param(
+            {"topic": "encoded"},
+            [{"payload": {"text": "ä"}}, {"errnum": 61, "errstr": "No data available"}],
+            id="stream of what is encoded",
+        ),
+        pytest.param(
             {"topic": "count", "payload": {"n": "2"}},
             [{"errnum": 71, "errstr": "count: 'n' is missing or of the wrong type"}],
             id="wrong type",
@@ -132,7 +141,8 @@ def test_another_user(short_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert asyncio.run(exchange(short_dir / "s", frame(id=1, topic="echo"), answers=1)) == []
 
 
-def test_a_stream_waits_for_its_reader(short_dir: Path) -> None:
+@pytest.mark.parametrize(("size", "most"), [(65536, 100), (100, 10_000)], ids=["large", "small"])
+def test_a_stream_waits_for_its_reader(short_dir: Path, size: int, most: int) -> None:
     """A client that does not read holds the stream back; hanging up ends it."""
     made = 0
     ended = asyncio.Event()
@@ -142,7 +152,7 @@ def test_a_stream_waits_for_its_reader(short_dir: Path) -> None:
         try:
             while True:
                 made += 1
-                yield {"data": "x" * 65536}
+                yield {"data": "x" * size}
         finally:
             ended.set()
 
@@ -157,7 +167,7 @@ def test_a_stream_waits_for_its_reader(short_dir: Path) -> None:
         while made == 0 or made != before:
             before = made
             await asyncio.sleep(0.05)
-        assert made < 100
+        assert made < most
         writer.close()
         await writer.wait_closed()
         await asyncio.wait_for(ended.wait(), 10)

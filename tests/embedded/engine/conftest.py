@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import heapq
+import inspect
 import itertools
 import json
 from collections import deque
@@ -12,13 +14,20 @@ import pytest
 
 from minicluster.embedded.engine import LeadEngine, build_lead_services
 from minicluster.embedded.ports import Launch, LeadContext
-from minicluster.embedded.services import Registry, Request
+from minicluster.embedded.services import Encoded, Registry, Request
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
     from pathlib import Path
 
 JSON = dict[str, Any]
+
+
+async def decoded(items: AsyncGenerator[JSON | Encoded]) -> AsyncIterator[JSON]:
+    """Yield a stream's items as who reads them has them."""
+    async with contextlib.aclosing(items):
+        async for item in items:
+            yield item.decoded() if isinstance(item, Encoded) else item
 
 
 class Handle:
@@ -171,7 +180,7 @@ class Bench:
         """The answer of a topic that answers at once; of another, what to await or to iterate."""
         answer = self.registry._handlers[topic](Request(topic, payload))
         self.loop.turn()
-        return answer
+        return decoded(answer) if inspect.isasyncgen(answer) else answer
 
     def submit(self, command: str = "true", urgency: int = 16, flags: int = 0, **options: Any) -> int:
         spec = jobspec(command, **options)
