@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from broker_config import idset
@@ -76,10 +77,15 @@ def lite(resources: Any) -> Iterator[tuple[int, frozenset[int], frozenset[int]]]
     """Return, for each rank of an R, the ids of its cores and of its GPUs."""
     for entry in _object(_object(resources).get("execution")).get("R_lite") or ():
         children = entry.get("children", {})
-        cores = frozenset(idset.decode(str(children.get("core", ""))))
-        gpus = frozenset(idset.decode(str(children.get("gpu", ""))))
+        cores, gpus = _ids(str(children.get("core", ""))), _ids(str(children.get("gpu", "")))
         for rank in idset.decode(str(entry["rank"])):
             yield rank, cores, gpus
+
+
+@lru_cache(maxsize=1024)
+def _ids(text: str) -> frozenset[int]:
+    """Decode the ids on one node: few are different from one another."""
+    return frozenset(idset.decode(text))
 
 
 def _object(value: Any) -> Mapping[str, Any]:

@@ -49,18 +49,14 @@ class Alike:
 
 
 class Job:
-    """A pending job: small, there may be very many."""
+    """A pending job, small: there may be many. `work`: its cores times its time limit, in thousandths."""
 
-    __slots__ = ("alike", "duration")
+    __slots__ = ("alike", "duration", "work")
 
     def __init__(self, alike: Alike, duration: float) -> None:
         self.alike = alike
         self.duration = duration
-
-    @property
-    def work(self) -> int:
-        """Return its cores times its time limit, in thousandths."""
-        return round(self.duration * 1000) * self.alike.likeness.request.all_cores
+        self.work = round(duration * 1000) * alike.likeness.request.all_cores
 
 
 class Ledger:

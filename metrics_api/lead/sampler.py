@@ -197,7 +197,7 @@ class Following:
         self._agreed = False
         self._ends = False
         link.call("state-machine.monitor", {}, self._take_state)
-        request = {"full": False, "allow": dict.fromkeys(EVENTS, 1)}
+        request = {"full": False, "allow": dict.fromkeys(EVENTS, 1), "gather": GATHER}
         link.call("job-manager.events-journal", request, self._take)
 
     def _take(self, message: JSON | None, refusal: Refused | None) -> None:

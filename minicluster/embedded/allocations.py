@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from minicluster.embedded import resource_set
 from minicluster.embedded.job import State
 from minicluster.embedded.ports import Launch
+from minicluster.embedded.services import Encoded
 
 if TYPE_CHECKING:
     from minicluster.embedded.elastic import Place
@@ -34,34 +35,38 @@ class Allocations:
         now = self._parts.clock()
         expiration = now + found.duration if found.duration else 0.0
         found.t_run = now
-        annotations = self._allocate(found, holding, request, starttime=now, expiration=expiration)
+        annotations, encoded = self._allocate(found, holding, request, starttime=now, expiration=expiration)
         if found.elastic is not None:
             found.ntasks = request.workers
             if found.elastic.malleable:
                 self.malleable.begin(found, request, holding)
-        manager.append(found, "alloc", {"annotations": annotations}, R=found.R)
+        manager.append(found, "alloc", {"annotations": annotations}, R=encoded)
         manager.enter_run(found)
         self._launches.append(found)
         self.set_timer(found)
 
-    def _allocate(self, job: Job, holding: Holding, request: Resources, **times: float) -> JSON:
-        """Let R be what the job holds, and return the annotations that say so."""
+    def _allocate(
+        self, job: Job, holding: Holding, request: Resources, **times: float
+    ) -> tuple[JSON, Encoded]:
+        """Let R be what the job holds; return the annotations that say so, and R."""
         job.R = self._parts.scheduler.pool.encode(holding, **times, nslots=request.slots_in_all)
-        self._parts.store.set_resources(job.id, json.dumps(job.R, separators=(",", ":")))
+        encoded = Encoded(json.dumps(job.R, separators=(",", ":")))
+        self._parts.store.set_resources(job.id, encoded.text)
         annotations = {"sched": {"resource_summary": resource_set.summary(holding)}}
         self._manager.annotate(job, annotations)
-        return annotations
+        return annotations, encoded
 
     def resized(self, job: Job, order: int, request: Resources) -> None:
         """A job has another size: its R changes, which the event `resource-update` tells."""
         had: R = (job.R or {})["execution"]
         holding = self._parts.scheduler.pool.holding(job.id)
-        self._allocate(job, holding, request, **{key: had[key] for key in ("starttime", "expiration")})
+        times = {key: had[key] for key in ("starttime", "expiration")}
+        _, encoded = self._allocate(job, holding, request, **times)
         job.ntasks = request.workers
         has: R = (job.R or {})["execution"]
         update = {key: has[key] for key in ("R_lite", "nodelist", "nslots")}
         context = {"order": order, "size": request.workers, **update}
-        self._manager.append(job, "resource-update", context, R=job.R)
+        self._manager.append(job, "resource-update", context, R=encoded)
 
     def reserve(self, job: int, at: float) -> None:
         """Tell when a waiting job is expected to start."""

@@ -132,7 +132,7 @@ class Client:
             end = start + 4 + int.from_bytes(unread[start : start + 4], "big")
             if len(unread) < end:
                 break
-            messages.append(json.loads(unread[start + 4 : end]))
+            messages.append(json.loads(unread[start + 4 : end].decode()))
             start = end
         del unread[:start]
         return messages

@@ -98,13 +98,16 @@ class JobInfo:
         """job-manager.events-journal: the history, a sentinel (id -1), then what happens.
 
         The history is that of active jobs, with `full` of all; `allow` names the events that are wanted.
-        A reader that is slower than the instance gets what happened to a job in a row as one item.
+        A reader that is slower than the instance gets what happened to a job in a row as one item. Not in
+        Flux: with `gather` it hears at most every so many seconds, and then of each job in one item; it has
+        heard of all that the counts of job-list.job-stats know.
         """
         full = bool(request.payload.get("full", False))
         allow = request.need("allow", dict) if "allow" in request.payload else None
+        gather = request.need("gather", (int, float)) if "gather" in request.payload else 0.0
         watchers = self._manager.watchers
         self._manager.turns.write()
-        listener = watchers.subscribe(allow)
+        listener = watchers.subscribe(allow, gather)
         try:
             last = self._store.last_event()
             jobs = self._store.known_ids() if full else tuple(self._manager.active)
@@ -115,6 +118,8 @@ class JobInfo:
                     yield item
             yield {"id": -1, "events": []}
             while posted := await listener.take():
+                if gather:
+                    posted.sort(key=attrgetter("job"))  # which keeps the order of each job's
                 for _, run in groupby(posted, attrgetter("job")):
                     yield _told(tuple(run))
         finally:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from minicluster.embedded.ports import JSON, Executor, Listener
     from minicluster.embedded.queues import Queues
     from minicluster.embedded.scheduler import Scheduler
+    from minicluster.embedded.services import Encoded
     from minicluster.embedded.store import Store
 
 MAIN = "eventlog"
@@ -120,7 +121,7 @@ class JobManager:
     # -- events and states -----------------------------------------------------------------------------
 
     def append(
-        self, job: Job, name: str, context: JSON | None = None, path: str = MAIN, **data: JSON | None
+        self, job: Job, name: str, context: JSON | None = None, path: str = MAIN, **data: JSON | Encoded
     ) -> None:
         """Append an event to one of the job's eventlogs; the journal tells `data` with it."""
         line = eventlog.encode(eventlog.event(self.parts.clock(), name, context))

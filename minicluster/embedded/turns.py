@@ -13,8 +13,11 @@ from minicluster.embedded import log
 from minicluster.embedded.store import StorageLost, Store
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from minicluster.embedded.job_manager import JobManager
     from minicluster.embedded.ports import JSON
+    from minicluster.embedded.services import Encoded
     from minicluster.embedded.watchers import Watchers
 
 RETRY_SECONDS = 1.0
@@ -29,7 +32,7 @@ class Turns:
         self._watchers = watchers
         self._manager = manager
         self._loop = manager.parts.loop
-        self._posted: list[tuple[int, str, str, JSON]] = []
+        self._posted: list[tuple[int, str, str, Mapping[str, JSON | Encoded]]] = []
         self._due = False
         self._retrying = False
 
@@ -39,7 +42,7 @@ class Turns:
             self._due = True
             self._loop.call_soon(self.turn)
 
-    def post(self, job: int, name: str, line: str, data: JSON) -> None:
+    def post(self, job: int, name: str, line: str, data: Mapping[str, JSON | Encoded]) -> None:
         """An event for the journal, once it is written, with what goes with it."""
         self._posted.append((job, name, line, data))
 

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+from minicluster.embedded.services import Encoded
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping
 
+    from minicluster.embedded.ports import JSON
+
 JOURNAL_LIMIT = 100_000  # events that a listener may be behind before it is cut off
+NEVER = float("-inf")
 _COMPACT = json.JSONEncoder(separators=(",", ":")).encode
 
 
@@ -23,12 +29,15 @@ class Posted(NamedTuple):
 
 
 class Listener:
-    """Gathers the events that were posted since it last took them."""
+    """Gathers the events that were posted since it took some; it does so at most every `gather` seconds."""
 
-    def __init__(self, allow: Container[str] | None) -> None:
+    def __init__(self, allow: Container[str] | None, gather: float) -> None:
         self._allow = allow
+        self._gather = gather
+        self._taken = NEVER
         self._posted: list[Posted] = []
         self._news = asyncio.Event()
+        self._hurry = asyncio.Event()
         self._cut_off = False
 
     def wants(self, name: str) -> bool:
@@ -39,6 +48,8 @@ class Listener:
         """Keep an event that is wanted; False: it is too far behind, and gets no more."""
         if self.wants(posted.name):
             self._cut_off = len(self._posted) >= JOURNAL_LIMIT
+            if not self._posted:
+                self._hurry.clear()
             if not self._cut_off:
                 self._posted.append(posted)
             self._news.set()
@@ -49,8 +60,19 @@ class Listener:
         if not (self._posted or self._cut_off):
             self._news.clear()
             await self._news.wait()
+        clock = asyncio.get_running_loop().time
+        if (left := self._taken + self._gather - clock()) > 0:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(left):
+                    await self._hurry.wait()
+        self._taken = clock()
         posted, self._posted = self._posted, []
         return posted
+
+    def hurry(self) -> bool:
+        """Gather no longer; return whether anything was gathered."""
+        self._hurry.set()
+        return bool(self._posted)
 
 
 class Watchers:
@@ -60,17 +82,22 @@ class Watchers:
         self._waiting: dict[int, list[asyncio.Future[None]]] = {}
         self._listeners: list[Listener] = []
 
-    def post(self, job: int, name: str, line: str, data: Mapping[str, Any]) -> None:
+    def post(self, job: int, name: str, line: str, data: Mapping[str, JSON | Encoded]) -> None:
         """Hand an event to the listeners, with what goes with it."""
         if any(listener.wants(name) for listener in self._listeners):
-            posted = Posted(job, name, line, {key: _COMPACT(value) for key, value in data.items()})
+            posted = Posted(job, name, line, {key: _text(value) for key, value in data.items()})
             self._listeners = [listener for listener in self._listeners if listener.put(posted)]
 
-    def subscribe(self, allow: Container[str] | None = None) -> Listener:
-        """Every event (of these names) from now on."""
-        listener = Listener(allow)
+    def subscribe(self, allow: Container[str] | None = None, gather: float = 0.0) -> Listener:
+        """Every event (of these names) from now on, gathered for so many seconds."""
+        listener = Listener(allow, gather)
         self._listeners.append(listener)
         return listener
+
+    def hurry(self) -> bool:
+        """Have the listeners take what they gather, in the loop's next turn; return whether any gathers."""
+        gathering = [listener.hurry() for listener in self._listeners]
+        return any(gathering)
 
     def unsubscribe(self, listener: Listener) -> None:
         """The listener wants no more."""
@@ -99,3 +126,7 @@ class Watchers:
             waiters.remove(waiter)
             if not waiters:
                 del self._waiting[job]
+
+
+def _text(value: JSON | Encoded) -> str:
+    return value.text if isinstance(value, Encoded) else _COMPACT(value)

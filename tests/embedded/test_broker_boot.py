@@ -6,7 +6,7 @@ import os
 import signal
 import socket
 import subprocess
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -193,6 +193,29 @@ def test_a_follower_passes_the_journal_on(make_instance: Callable[..., object]) 
     assert heard[0] == heard[1]
     assert heard[0]["jobspec"]["tasks"][0]["command"] == ["true"]
     assert "environment" not in heard[0]["jobspec"]["attributes"]["system"]
+
+
+def test_who_gathers_the_journal_hears_of_what_is_counted(make_instance: Callable[..., object]) -> None:
+    """It hears of the first event, then of nothing for a long time, and of all before the counts come."""
+    instance = make_instance(2).up()
+    told: list[tuple[int, list[str]]] = []
+    events = ["submit", "alloc", "clean"]
+    request = {"full": False, "allow": dict.fromkeys(events, 1), "gather": 1000}
+    with Client(instance.uri) as client:
+
+        def hear(item: dict[str, Any], _: object) -> None:
+            told.append((item["id"], [event["name"] for event in item["events"]]))
+
+        client.call("job-manager.events-journal", request, hear, streaming=True)
+        for _ in range(2):
+            instance.flux("run", "true")
+        client.rpc("attr.get", {"name": "size"})
+        (sentinel, first), early = told, len(told)
+        assert (sentinel, first[1][0], first[1][-1] != "clean") == ((-1, []), "submit", True)
+        states = client.rpc("job-list.job-stats")["job_states"]
+    rest, second = told[early:]
+    assert (rest[0], first[1] + rest[1], second[1]) == (first[0], events, events)
+    assert states["inactive"] == 2
 
 
 def test_socket_is_the_owners(make_instance: Callable[..., object]) -> None:
