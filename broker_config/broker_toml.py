@@ -7,18 +7,29 @@ reads it.
 
 from __future__ import annotations
 
+import sys
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TypeAlias
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
+from typing import TypeAlias, TypeVar
 
-from broker_config import hostlist
+import tomli_w
+
+from broker_config import toml_limits
 from broker_config.errors import BrokerTomlError, SettingsError
+from broker_config.formats import hostlist
+from broker_config.formats.hostlist import MAX_HOSTS
 from broker_config.settings import FLUXION_POLICIES, BrokerSettings, Network, RunMode
 
 CHECKPOINTS = "1s"
 """How much of what real Flux has accepted a lead that is killed may lose, where its state is kept."""
 
 Value: TypeAlias = "str | bool | int | float | Mapping[str, Value] | list[Value]"
+
+Table: TypeAlias = "dict[str, Value]"
+
+Names = TypeVar("Names", int, list[str])
 
 
 def render(settings: BrokerSettings) -> str:
@@ -30,12 +41,12 @@ def render(settings: BrokerSettings) -> str:
     if settings.broker_toml:
         check(settings.broker_toml)
         return _with_door(settings)
-    return dumps(tables(settings))
+    return tomli_w.dumps(tables(settings))
 
 
-def tables(settings: BrokerSettings) -> dict[str, Mapping[str, Value]]:
+def tables(settings: BrokerSettings) -> Table:
     """The tables of broker.toml, in the order in which they are written."""
-    result: dict[str, Mapping[str, Value]] = {
+    result: Table = {
         # One user and no setuid helper: the instance's owner is whoever runs the pod.
         "access": {"allow-guest-user": True, "allow-root-owner": True},
         "bootstrap": _bootstrap(settings),
@@ -51,25 +62,23 @@ def tables(settings: BrokerSettings) -> dict[str, Mapping[str, Value]]:
         result["sched-fluxion-qmanager"] = {"queue-policy": scheduler.policy}
     if scheduler.simple:
         result["modules"] = {"alternatives": {"sched": "sched-simple", "feasibility": "sched-simple"}}
-    result["minicluster"] = {"queue-policy": scheduler.bare_policy}
+    ours: Table = {"queue-policy": scheduler.bare_policy}
     if scheduler.in_flux:
         # Modprobe loads ours where this key is; what can never start is refused at submission.
-        result["ingest.validator"] = {"plugins": ["jobspec", "feasibility"]}
-        result["minicluster"] = {"queue-policy": scheduler.bare_policy, "flux-scheduler": scheduler.in_flux}
+        result["ingest"] = {"validator": {"plugins": ["jobspec", "feasibility"]}}
+        ours["flux-scheduler"] = scheduler.in_flux
     if scheduler.settings:
-        result["minicluster.scheduler-settings"] = {
-            key: _value(key, it) for key, it in scheduler.settings.items()
-        }
-    return result | _modules(settings)
+        ours["scheduler-settings"] = {key: _value(key, it) for key, it in scheduler.settings.items()}
+    return {**result, "minicluster": ours | _modules(settings)}
 
 
-def _modules(settings: BrokerSettings) -> dict[str, Mapping[str, Value]]:
-    """What the lead loads besides: a table a module, which holds its settings."""
+def _modules(settings: BrokerSettings) -> Table:
+    """The table `modules` of [minicluster]: a table a module that the lead loads, with its settings."""
     if settings.door is None:
         return {}
     marks = settings.run_mode in (RunMode.PLAIN, RunMode.BATCH)
     door = settings.door
-    table: dict[str, Value] = {"port": door.port, "directory": door.directory, "main-job": marks}
+    table: Table = {"port": door.port, "directory": door.directory, "main-job": marks}
     table["min-size"] = door.min_size
     if door.metrics_tls:
         table["metrics-tls"] = door.metrics_tls
@@ -78,13 +87,15 @@ def _modules(settings: BrokerSettings) -> dict[str, Mapping[str, Value]]:
         table |= {"namespace": network.namespace, "name": settings.name, "service": network.service}
     if settings.archive.path:
         table["archive"] = settings.archive.path
-    return {"minicluster.modules.door": table}
+    return {"modules": {"door": table}}
 
 
 def _with_door(settings: BrokerSettings) -> str:
     """A user's own broker.toml, the door's table behind it where TOML allows one there."""
     text = settings.broker_toml
-    extended = f"{text.rstrip()}\n\n{dumps(_modules(settings))}" if settings.door else text
+    extended = (
+        f"{text.rstrip()}\n\n{tomli_w.dumps({'minicluster': _modules(settings)})}" if settings.door else text
+    )
     try:
         tomllib.loads(extended)
     except tomllib.TOMLDecodeError:
@@ -93,24 +104,27 @@ def _with_door(settings: BrokerSettings) -> str:
 
 
 def check(text: str) -> None:
-    """Raises BrokerTomlError, which says where, if no broker could start from a user's own broker.toml."""
+    """Raises BrokerTomlError, which says where, if no broker could start from a user's own broker.toml.
+
+    Also where the text is larger or deeper than `toml_limits` allows, or lists more than MAX_HOSTS hosts:
+    that is found out before it is parsed, and before a name is made.
+    """
     hosts(text)
 
 
 def hosts(text: str) -> tuple[str, ...]:
     """The hosts of a user's own broker.toml, in rank order, the text checked (see `check`)."""
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise BrokerTomlError(f"broker.toml is not TOML: {error}") from error
-    bootstrap = document.get("bootstrap")
+    bootstrap = _parsed(text).get("bootstrap")
     if not isinstance(bootstrap, dict):
         raise BrokerTomlError(
             "broker.toml has no [bootstrap] table: each broker would be a cluster of its own"
         )
-    entries = enumerate(_host_entries(bootstrap), 1)
+    entries = _host_entries(bootstrap)
+    if sum(_names(number, entry, hostlist.count) for number, entry in enumerate(entries, 1)) > MAX_HOSTS:
+        raise BrokerTomlError(f"broker.toml: [bootstrap] hosts lists more than {MAX_HOSTS} hosts")
+    expanded = (_names(number, entry, hostlist.decode) for number, entry in enumerate(entries, 1))
     # A host may be listed again, to give it a parent: its first place is its rank.
-    found = tuple(dict.fromkeys(name for number, entry in entries for name in _names(number, entry)))
+    found = tuple(dict.fromkeys(chain.from_iterable(expanded)))
     if not found:
         raise BrokerTomlError(
             "broker.toml: [bootstrap] hosts is empty: list the brokers' hosts, the lead first"
@@ -120,18 +134,21 @@ def hosts(text: str) -> tuple[str, ...]:
     return found
 
 
-def dumps(document: Mapping[str, Mapping[str, Value]]) -> str:
-    """TOML text of tables, each written under its own (possibly dotted) heading."""
-    return "\n".join(
-        "".join((f"[{name}]\n", *(f"{_key(key)} = {_written(value)}\n" for key, value in table.items())))
-        for name, table in document.items()
-    )
+def _parsed(text: str) -> dict[str, object]:
+    toml_limits.check(text)
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BrokerTomlError(f"broker.toml is not TOML: {error}") from error
+    except ValueError as error:
+        digits = sys.get_int_max_str_digits()
+        raise BrokerTomlError(f"broker.toml: a number of more than {digits} digits") from error
 
 
 def _bootstrap(settings: BrokerSettings) -> dict[str, Value]:
     names = settings.hosts
     if len(set(names)) < len(names):
-        twice = next(host for number, host in enumerate(names) if host in names[:number])
+        twice = next(host for host, times in Counter(names).items() if times > 1)
         raise SettingsError(f"host {twice} is listed twice: a broker's rank is the place of its host name")
     network = settings.network
     result: dict[str, Value] = {"curve_cert": settings.curve_path}
@@ -182,12 +199,12 @@ def _host_entries(bootstrap: Mapping[str, object]) -> list[object]:
     return hosts
 
 
-def _names(number: int, entry: object) -> list[str]:
+def _names(number: int, entry: object, read: Callable[[str], Names]) -> Names:
     host = entry.get("host") if isinstance(entry, dict) else None
     if not isinstance(host, str):
         raise BrokerTomlError(f'broker.toml: [bootstrap] hosts, entry {number}: there is no host = "…" in it')
     try:
-        return hostlist.decode(host)
+        return read(host)
     except ValueError as error:
         raise BrokerTomlError(f"broker.toml: [bootstrap] hosts, entry {number}: {error}") from error
 
@@ -200,30 +217,3 @@ def _value(key: str, value: object) -> Value:
     if isinstance(value, Mapping):
         return {str(name): _value(key, each) for name, each in value.items()}
     raise SettingsError(f"flux.scheduler.settings.{key}: {value!r} cannot be written in TOML")
-
-
-def _key(key: str) -> str:
-    bare = key.isascii() and key.replace("-", "").replace("_", "").isalnum()
-    return key if bare else _written(key)
-
-
-def _written(value: Value) -> str:
-    match value:
-        case bool():
-            return "true" if value else "false"
-        case int() | float():
-            return str(value)
-        case str():
-            return '"' + "".join(_ESCAPES.get(character, character) for character in value) + '"'
-        case list():
-            inside = ", ".join(map(_written, value))
-            return (
-                "[\n" + "".join(f"    {_written(each)},\n" for each in value) + "]"
-                if len(inside) > 80
-                else f"[{inside}]"
-            )
-        case _:
-            return "{ " + ", ".join(f"{_key(key)} = {_written(each)}" for key, each in value.items()) + " }"
-
-
-_ESCAPES = {chr(code): f"\\u{code:04x}" for code in (*range(32), 127)} | {"\\": "\\\\", '"': '\\"'}

@@ -1,12 +1,8 @@
-"""The errors of this package.
+"""The errors of this package; those of a single format are in `formats.errors`.
 
-    BrokerConfigError          what the caller gave cannot be made into a broker's files
-    ├── ParseError             a text is not what it should be; says where
-    │   ├── HostlistError      RFC 29
-    │   ├── IdsetError         RFC 22
-    │   ├── ResourceSetError   RFC 20
-    │   ├── CurveError         a CURVE certificate
-    │   └── BrokerTomlError    a broker.toml given by the user
+    BrokerConfigError          the caller's values cannot be made into a broker's files
+    ├── CurveError             a CURVE certificate
+    ├── BrokerTomlError        a broker.toml given by the user
     └── SettingsError          settings that contradict each other
 
 No message holds a secret key.
@@ -16,30 +12,14 @@ from __future__ import annotations
 
 
 class BrokerConfigError(ValueError):
-    """What the caller gave cannot be made into a broker's files."""
+    """The caller's values cannot be made into a broker's files."""
 
 
-class ParseError(BrokerConfigError):
-    """A text is not what it should be."""
-
-
-class HostlistError(ParseError):
-    """Not an RFC 29 hostlist."""
-
-
-class IdsetError(ParseError):
-    """Not an RFC 22 idset."""
-
-
-class ResourceSetError(ParseError):
-    """Not an RFC 20 resource set, or one that Flux would refuse."""
-
-
-class CurveError(ParseError):
+class CurveError(BrokerConfigError):
     """Not a CURVE certificate that Flux accepts."""
 
 
-class BrokerTomlError(ParseError):
+class BrokerTomlError(BrokerConfigError):
     """Not a broker.toml that brokers can start from."""
 
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from broker_config import hostlist
+from broker_config.errors import SettingsError
+from broker_config.formats import hostlist
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -255,10 +256,17 @@ class BrokerSettings:
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """Every host known to Flux, in the order of ranks."""
+        """Every host known to Flux, in the order of ranks.
+
+        Raises SettingsError for more than `hostlist.MAX_HOSTS`, before a name is made.
+        """
         if self.bursting.hostlist:
             return tuple(hostlist.decode(self.bursting.hostlist))
         lead = self.bursting.lead
+        count = (self.max_size or self.size) if lead is None else lead.size
+        count += sum(each.size for each in self.bursting.clusters)
+        if count > hostlist.MAX_HOSTS:
+            raise SettingsError(f"{count} hosts, remote ones included; allowed are {hostlist.MAX_HOSTS}")
         own = (
             _numbered(self.name, 0, self.max_size or self.size)
             if lead is None

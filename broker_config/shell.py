@@ -10,6 +10,9 @@ from broker_config.errors import SettingsError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+MAX_NESTING = 100
+"""Quotes, `$( )` and `${ }` inside each other: no line needs as many, and Python's stack holds more."""
+
 _BARE = re.compile(r"[A-Za-z0-9_@%+=:,./-]+", re.ASCII)
 _RAW_BYTES = re.compile("([\udc80-\udcff]+)")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
@@ -57,6 +60,7 @@ def is_simple(line: str) -> bool:
 
     False for everything that needs a shell around it: operators, redirections, several lines, reserved words,
     assignments and builtins in front. Unfinished quotes count as such too: the shell will name them.
+    Raises SettingsError where more than MAX_NESTING quotes and substitutions stand inside each other.
     """
     words = _words(line.strip())
     if not words:
@@ -65,6 +69,12 @@ def is_simple(line: str) -> bool:
     name, equals, _ = first.partition("=")
     assigns = bool(equals and _NAME.fullmatch(name))
     return first not in _RESERVED and first not in _BUILTINS and not assigns
+
+
+def check_nesting(text: str) -> None:
+    """Raises SettingsError where `is_simple` would: for `text` as one command, and for each line of it."""
+    for line in (text, *text.splitlines()):
+        _words(line.strip())
 
 
 def substitutes(line: str) -> bool:
@@ -106,60 +116,62 @@ def _words(line: str) -> list[str]:
             words.append(line[start:offset])
             start = offset = offset + 1
             continue
-        offset = _SKIP.get(character, _skip_one)(line, offset)
+        offset = _SKIP.get(character, _skip_one)(line, offset, 0)
         if offset < 0:
             return []
     words.append(line[start:])
     return [word for word in words if word]
 
 
-def _skip_one(_line: str, offset: int) -> int:
+def _skip_one(_line: str, offset: int, _depth: int) -> int:
     return offset + 1
 
 
-def _skip_escape(line: str, offset: int) -> int:
+def _skip_escape(line: str, offset: int, _depth: int) -> int:
     return offset + 2 if offset + 1 < len(line) else -1
 
 
-def _skip_single(line: str, offset: int) -> int:
+def _skip_single(line: str, offset: int, _depth: int) -> int:
     return line.find("'", offset + 1) + 1 or -1
 
 
-def _skip_double(line: str, offset: int) -> int:
-    return _skip_until(line, offset + 1, '"')
+def _skip_double(line: str, offset: int, depth: int) -> int:
+    return _skip_until(line, offset + 1, '"', depth + 1)
 
 
-def _skip_backquote(line: str, offset: int) -> int:
+def _skip_backquote(line: str, offset: int, depth: int) -> int:
     offset += 1
     while 0 <= offset < len(line):
         if line[offset] == "`":
             return offset + 1
-        offset = _skip_escape(line, offset) if line[offset] == "\\" else offset + 1
+        offset = _skip_escape(line, offset, depth) if line[offset] == "\\" else offset + 1
     return -1
 
 
-def _skip_dollar(line: str, offset: int) -> int:
+def _skip_dollar(line: str, offset: int, depth: int) -> int:
     following = line[offset + 1 : offset + 2]
     if following in ("(", "{") and following:
-        return _skip_until(line, offset + 2, ")" if following == "(" else "}")
+        return _skip_until(line, offset + 2, ")" if following == "(" else "}", depth + 1)
     return offset + 1
 
 
-def _skip_until(line: str, offset: int, end: str) -> int:
+def _skip_until(line: str, offset: int, end: str, depth: int) -> int:
     """Behind the unquoted `end`; whatever nests (quotes, `$( )`, `( )`) is skipped as a whole."""
+    if depth > MAX_NESTING:
+        raise SettingsError(f"more than {MAX_NESTING} quotes and substitutions inside each other")
     skips = {key: skip for key, skip in _SKIP.items() if end != '"' or key != "'"}
     while 0 <= offset < len(line):
         character = line[offset]
         if character == end:
             return offset + 1
         if character == "(" and end == ")":
-            offset = _skip_until(line, offset + 1, ")")
+            offset = _skip_until(line, offset + 1, ")", depth + 1)
         else:
-            offset = skips.get(character, _skip_one)(line, offset)
+            offset = skips.get(character, _skip_one)(line, offset, depth)
     return -1
 
 
-_SKIP: dict[str, Callable[[str, int], int]] = {
+_SKIP: dict[str, Callable[[str, int, int], int]] = {
     "\\": _skip_escape,
     "'": _skip_single,
     '"': _skip_double,

@@ -127,21 +127,25 @@ class Draft:
 
     def answer(self, now: float) -> list[Action]:
         """The actions: first the jobs that shrink, then those that start, then those that grow."""
-        actions: list[Action] = [*self._shrinks(), *self._starts(), *self._grows()]
+        resized = self._resized.values()
+        actions: list[Action] = [*_shrinks(resized), *_starts(self._started.values()), *_grows(resized)]
         if now < self._wake < math.inf:
             actions.append(WakeAt(self._wake))
         return actions
 
-    def _shrinks(self) -> Iterator[Shrink]:
-        for job, size in self._resized.values():
-            if size < job.request.size:
-                yield Shrink(job.id, size)
 
-    def _starts(self) -> Iterator[Start]:
-        for started in self._started.values():
-            yield Start(started.job.id, started.size if started.job.elastic else None, started.after)
+def _shrinks(resized: Iterable[tuple[RunningJob, int]]) -> Iterator[Shrink]:
+    for job, size in resized:
+        if size < job.request.size:
+            yield Shrink(job.id, size)
 
-    def _grows(self) -> Iterator[Grow]:
-        for job, size in self._resized.values():
-            if size > job.request.size:
-                yield Grow(job.id, size)
+
+def _starts(started: Iterable[_Started]) -> Iterator[Start]:
+    for each in started:
+        yield Start(each.job.id, each.size if each.job.elastic else None, each.after)
+
+
+def _grows(resized: Iterable[tuple[RunningJob, int]]) -> Iterator[Grow]:
+    for job, size in resized:
+        if size > job.request.size:
+            yield Grow(job.id, size)

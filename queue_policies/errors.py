@@ -26,5 +26,9 @@ class PolicyPlugin(PolicyError):  # noqa: N818 - it reads as what it is
     """A plug-in failed to load or offers something that is no policy."""
 
 
+class PluginWarning(UserWarning):
+    """A plug-in is passed over."""
+
+
 class PolicyDefect(PolicyError):  # noqa: N818 - it reads as what it is
     """A policy raised, or answered with an action that cannot be carried out."""

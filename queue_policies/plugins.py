@@ -7,12 +7,16 @@ A plug-in is a module, named by an entry point of the group `minicluster.policie
     @hookimpl
     def minicluster_policies():
         return [MyPolicy]          # classes as `queue_policies.policy.Policy` describes them
+
+A plug-in that does not load, and a class that is no policy, are passed over: they are problems of the
+registry, and an error only for those who ask for that policy.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import difflib
+from dataclasses import dataclass
 from importlib import import_module, metadata
 from typing import TYPE_CHECKING, Any, cast
 
@@ -21,7 +25,7 @@ import pluggy
 from queue_policies.errors import PolicyPlugin, PolicySettings, UnknownPolicy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from queue_policies.policy import Policy
 
@@ -41,56 +45,133 @@ class Hooks:
         """Return the policies that the plug-in offers."""
 
 
-def policies() -> dict[str, type[Policy]]:
-    """Every policy by its name. Raises PolicyPlugin, naming the plug-in that does not load."""
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why a plug-in, or one of its policies, is passed over."""
+
+    name: str
+    """The policy's name; the entry point's, where the plug-in did not come so far as to name policies."""
+    text: str
+    """The plug-in and what is wrong with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Registry:
+    """The policies that can be used, and what is wrong with the others."""
+
+    policies: dict[str, type[Policy]]
+    problems: tuple[Problem, ...]
+
+    @property
+    def unknown(self) -> tuple[Problem, ...]:
+        """The problems for which a policy may be missing: all but those of names that are taken."""
+        return tuple(each for each in self.problems if each.name not in self.policies)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """A line for each plug-in or policy that is passed over."""
+        return tuple(f"{each.text}; it is passed over" for each in self.problems)
+
+    def failure(self, name: str) -> str:
+        """Return why the policy of this name is passed over; nothing where it is not, or is unknown."""
+        return next((each.text for each in self.unknown if each.name == name), "")
+
+    def kind(self, name: str) -> type[Policy]:
+        """Return a policy's class.
+
+        Raises PolicyPlugin where that policy is passed over, and UnknownPolicy with the nearest name and
+        with the plug-ins that did not name their policies.
+        """
+        if name in self.policies:
+            return self.policies[name]
+        if failure := self.failure(name):
+            raise PolicyPlugin(failure)
+        wrong = f"unknown queue policy {name!r}{_nearest(name, self.policies)}"
+        raise UnknownPolicy("; ".join((wrong, *(each.text for each in self.unknown))))
+
+
+def registry() -> Registry:
+    """Find every policy. What is wrong with a plug-in stands in `problems`; nothing is raised for it."""
     plugins = pluggy.PluginManager(_PROJECT)
     plugins.add_hookspecs(Hooks)
     for module in _BUILT_IN:
         plugins.register(import_module(module))
+    problems: list[Problem] = []
     for entry in metadata.entry_points(group=GROUP):
-        _register(plugins, entry)
+        problems += _register(plugins, entry)
     found: dict[str, type[Policy]] = {}
-    for implementation in plugins.hook.minicluster_policies.get_hookimpls():
-        for policy in _offered(implementation):
-            found.setdefault(policy.name, policy)
-    return found
+    # A plug-in may ask to be called first; a built-in policy's name stays its own all the same.
+    implementations = plugins.hook.minicluster_policies.get_hookimpls()
+    for implementation in sorted(implementations, key=lambda each: each.plugin_name not in _BUILT_IN):
+        problems += _add(implementation, found)
+    return Registry(found, tuple(problems))
 
 
-def load(name: str, settings: Mapping[str, Any] | None = None) -> Policy:
-    """Make the policy called `name`.
+def policies() -> dict[str, type[Policy]]:
+    """Every policy that can be used, by its name."""
+    return registry().policies
+
+
+def load(
+    name: str,
+    settings: Mapping[str, Any] | None = None,
+    warn: Callable[[str], None] | None = None,
+) -> Policy:
+    """Make the policy called `name`; `warn` is called for each plug-in that is passed over.
 
     Raises UnknownPolicy (with the nearest names), PolicySettings or PolicyPlugin.
     """
-    known = policies()
-    kind = known.get(name)
-    if kind is None:
-        raise UnknownPolicy(f"unknown queue policy {name!r}{_nearest(name, known)}")
-    return _configured(kind, settings or {})
+    known = registry()
+    policy = _configured(known.kind(name), settings or {})
+    if warn is not None:
+        for text in known.warnings:
+            warn(text)
+    return policy
 
 
-def _register(plugins: pluggy.PluginManager, entry: metadata.EntryPoint) -> None:
+def _register(plugins: pluggy.PluginManager, entry: metadata.EntryPoint) -> Iterator[Problem]:
+    plugin = f"policy plug-in {entry.name} ({entry.value})"
     try:
-        plugins.register(entry.load(), entry.name)
-    except Exception as error:
-        raise PolicyPlugin(
-            f"policy plug-in {entry.name} ({entry.value}) does not load: {type(error).__name__}: {error}"
-        ) from error
+        module = entry.load()
+        plugins.register(module, entry.name)
+    except Exception as error:  # noqa: BLE001 - a plug-in may fail with anything
+        yield Problem(entry.name, f"{plugin} does not load: {type(error).__name__}: {error}")
+        return
+    if not plugins.get_hookcallers(module):
+        yield Problem(entry.name, f"{plugin} does not implement the hook minicluster_policies")
 
 
-def _offered(implementation: pluggy.HookImpl) -> list[type[Policy]]:
-    name = implementation.plugin_name
+def _add(implementation: pluggy.HookImpl, found: dict[str, type[Policy]]) -> Iterator[Problem]:
+    """Put a plug-in's policies with the others; the first of a name stays."""
+    plugin = implementation.plugin_name
     try:
-        offered: list[type[Policy]] = list(cast("Iterable[type[Policy]]", implementation.function()))
-    except Exception as error:
-        raise PolicyPlugin(f"policy plug-in {name} does not load: {type(error).__name__}: {error}") from error
+        offered = list(cast("Iterable[Any]", implementation.function()))
+    except Exception as error:  # noqa: BLE001 - a plug-in may fail with anything
+        text = f"policy plug-in {plugin} does not load: {type(error).__name__}: {error}"
+        yield Problem(plugin, text)
+        return
     for policy in offered:
-        if not (dataclasses.is_dataclass(policy) and callable(getattr(policy, "decide", None))):
-            raise PolicyPlugin(
-                f"policy plug-in {name} offers {policy!r}, which is no dataclass with decide(state, now)"
-            )
-        if not isinstance(getattr(policy, "name", None), str):
-            raise PolicyPlugin(f"policy plug-in {name} offers {policy!r} without a name")
-    return offered
+        name = getattr(policy, "name", None)
+        named = name if isinstance(name, str) else ""
+        wrong = _wrong(policy, named)
+        if not wrong and found.setdefault(named, policy) is not policy:
+            first = found[named]
+            wrong = f"another policy {named!r}: there is {first.__module__}.{first.__name__}"
+        if wrong:
+            yield Problem(named or plugin, f"policy plug-in {plugin} offers {wrong}")
+
+
+def _wrong(policy: Any, name: str) -> str:
+    """Return what is wrong with what a plug-in offers as a policy, or nothing."""
+    decide = getattr(policy, "decide", None)
+    if not (isinstance(policy, type) and dataclasses.is_dataclass(policy) and callable(decide)):
+        return f"{policy!r}, which is no dataclass with decide(state, now)"
+    if not name:
+        return f"{policy!r} without a name"
+    for field in dataclasses.fields(policy):
+        if field.init and field.default is field.default_factory is dataclasses.MISSING:
+            return f"{policy!r}, whose setting {field.name!r} has no default"
+    return ""
 
 
 def _configured(kind: type[Policy], settings: Mapping[str, Any]) -> Policy:

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from minicluster.malleable.errors import MalleableError, Refusal, Rejected, TeamError
     from minicluster.malleable.frames import Frame
+    from minicluster.malleable.hooks import Hooks
     from minicluster.malleable.messages import Grow, Member, Shrink
-    from minicluster.malleable.program import Hooks, Program
+    from minicluster.malleable.program import Program
     from minicluster.malleable.team import GONE, Team
     from minicluster.malleable.worker import Worker
 
@@ -36,8 +37,9 @@ __all__ = [
 _HOMES = {
     "errors": ("MalleableError", "Refusal", "Rejected", "TeamError"),
     "frames": ("Frame",),
+    "hooks": ("Hooks",),
     "messages": ("Grow", "Member", "Shrink"),
-    "program": ("Hooks", "Program"),
+    "program": ("Program",),
     "team": ("GONE", "Team"),
     "worker": ("Worker",),
 }

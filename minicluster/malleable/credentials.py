@@ -15,14 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from minicluster.malleable.errors import CredentialsError
+from minicluster.malleable.variables import PATH_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 VERSION = 1
-PATH_VARIABLE = "MINICLUSTER_MALLEABLE"
-ORDER_VARIABLE = "MINICLUSTER_MALLEABLE_ORDER"
-"""Set for tasks that an order to grow has started: the order's number."""
 
 
 def fresh_token() -> str:

@@ -20,16 +20,15 @@ from minicluster.malleable import events, messages
 from minicluster.malleable.credentials import proves
 from minicluster.malleable.errors import NotHeeding, ProtocolError
 from minicluster.malleable.events import NOTHING, Step
+from minicluster.malleable.speaker import Speaker
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from minicluster.malleable.events import Connection, Event
-    from minicluster.malleable.messages import ToProgram
 
 FIRST = 0
 """The first place: the task that speaks for the program, and never leaves."""
-_REGISTRATIONS = 2  # a program whose connection was lost may come back once
 
 
 @dataclass(frozen=True)
@@ -72,6 +71,150 @@ class Order:
         return bool(self.hosts)
 
 
+class Ordering:
+    """The orders to one job's program, one at a time, and the workers that they change."""
+
+    def __init__(self, speaker: Speaker, workers: Mapping[int, str], limits: Limits, firm: int) -> None:
+        self.workers = dict(workers)
+        self.under_way: Order | None = None
+        self.given = 0
+        self._speaker = speaker
+        self._limits = limits
+        self._firm = firm
+        self._next = max(workers, default=FIRST) + 1
+        self._ended: set[int] = set()
+
+    @property
+    def may_begin(self) -> bool:
+        """Whether the program takes an order now."""
+        return self._speaker.heeds and self.under_way is None
+
+    def begin(self, hosts: tuple[str, ...], count: int, now: float) -> Order:
+        """Return a new order. Raises NotHeeding."""
+        if not self.may_begin:
+            raise NotHeeding(f"the program of {self._speaker.job} takes no order now")
+        self.given += 1
+        self.under_way = Order(self.given, hosts, count, deadline=now + self._limits.answer)
+        return self.under_way
+
+    def ended(self, task: int) -> Step:
+        """Take note that a task has ended."""
+        self._ended.add(task)
+        order = self.under_way
+        if order is None:
+            return NOTHING
+        if task in order.workers:
+            return self.expire(f"worker {task} ended before it was taken on")
+        if task in order.leaving:
+            order.leaving.discard(task)
+            return self._check_left(order)
+        return NOTHING
+
+    def joined(self, order: Order, member: messages.Member, now: float) -> Step:
+        """Take a worker that was started for the order under way."""
+        order.joined[member.task] = member
+        if len(order.joined) < len(order.workers):
+            return NOTHING
+        order.stage, order.deadline = Stage.TAKING_ON, now + self._limits.work
+        workers = tuple(order.joined[task] for task in sorted(order.joined))
+        told = self._speaker.tell(messages.Joined(order.id, workers))
+        return told + _learned(events.Joined(self._speaker.job, order.id))
+
+    def tick(self, now: float) -> Step:
+        """End the order under way if its time is over."""
+        order, limits = self.under_way, self._limits
+        if order is None or order.deadline is None or now < order.deadline:
+            return NOTHING
+        if order.stage is Stage.STARTING:
+            late = sorted(set(order.workers) - set(order.joined))
+            return self.expire(f"workers {', '.join(map(str, late))} did not join in {limits.join:g} s")
+        seconds = limits.answer if order.stage is Stage.ASKED else limits.work
+        return self.expire(f"no answer in {seconds:g} s")
+
+    def answer(
+        self,
+        order: Order,
+        message: messages.Accept | messages.Refuse | messages.Done | messages.Release,
+        now: float,
+    ) -> Step:
+        """Take what the program says of the order under way. Raises ProtocolError."""
+        if isinstance(message, messages.Accept):
+            return self._accepted(order, now)
+        if isinstance(message, messages.Refuse):
+            return self._refused(order, message.reason)
+        if isinstance(message, messages.Done):
+            return self._done(order)
+        return self._released(order, message.workers)
+
+    def _accepted(self, order: Order, now: float) -> Step:
+        if order.stage is Stage.ASKED and order.grows:
+            order.workers = {self._next + place: host for place, host in enumerate(order.hosts)}
+            self._next += order.count
+            order.stage, order.deadline = Stage.STARTING, now + self._limits.join
+            return _learned(events.Accepted(self._speaker.job, order.id, dict(order.workers)))
+        if order.stage is Stage.ASKED:
+            order.stage = Stage.MOVING
+        if order.stage in (Stage.MOVING, Stage.TAKING_ON):
+            order.deadline = now + self._limits.work
+        return NOTHING
+
+    def _refused(self, order: Order, reason: str) -> Step:
+        if order.stage is Stage.LEAVING:
+            raise ProtocolError(f"refuse: order {order.id} is carried out")
+        if order.workers:
+            return self.expire(f"refused: {reason}")
+        self.under_way = None
+        return _learned(events.Refused(self._speaker.job, order.id, reason))
+
+    def _done(self, order: Order) -> Step:
+        if order.stage is not Stage.TAKING_ON:
+            raise ProtocolError(f"done: order {order.id} is not that far")
+        self.workers.update(order.workers)
+        self.under_way = None
+        return _learned(
+            events.Resized(self._speaker.job, order.id, len(self.workers), dict(order.workers), ())
+        )
+
+    def _released(self, order: Order, workers: tuple[int, ...]) -> Step:
+        if order.grows or order.stage is Stage.LEAVING:
+            raise ProtocolError(f"release: order {order.id} does not wait for it")
+        if FIRST in workers:
+            raise ProtocolError(f"release: task {FIRST} is the first place, which never leaves")
+        staying = [task for task in workers if task < self._firm]
+        if staying:
+            raise ProtocolError(f"release: task {staying[0]} holds its place as long as the job runs")
+        strange = [task for task in workers if task not in self.workers]
+        if strange:
+            raise ProtocolError(f"release: task {strange[0]} is no worker of this job")
+        if len(set(workers)) != len(workers) or len(workers) != order.count:
+            raise ProtocolError(f"release: order {order.id} is for {order.count} different workers")
+        order.stage, order.deadline = Stage.LEAVING, None
+        order.lost, order.leaving = workers, set(workers) - self._ended
+        return _learned(events.Released(self._speaker.job, order.id, workers)) + self._check_left(order)
+
+    def _check_left(self, order: Order) -> Step:
+        if order.leaving:
+            return NOTHING
+        for task in order.lost:
+            del self.workers[task]
+        self.under_way = None
+        told = self._speaker.tell(messages.Released(order.id))
+        return told + _learned(events.Resized(self._speaker.job, order.id, len(self.workers), {}, order.lost))
+
+    def abandon(self, reason: str) -> Step:
+        """End the order under way, unless it needs the program no more."""
+        is_leaving = self.under_way is not None and self.under_way.stage is Stage.LEAVING
+        return NOTHING if is_leaving else self.expire(reason)
+
+    def expire(self, reason: str) -> Step:
+        """End the order under way, if there is one."""
+        order, self.under_way = self.under_way, None
+        if order is None:
+            return NOTHING
+        told = self._speaker.tell(messages.Expired(order.id, reason))
+        return told + _learned(events.Expired(self._speaker.job, order.id, reason, tuple(order.workers)))
+
+
 class Session:
     """The instance's side for one job. Sizes are numbers of workers; times are the caller's clock's.
 
@@ -92,19 +235,17 @@ class Session:
         self.token = token
         self.least = least
         self.most = most
-        self.workers = dict(workers)
-        self.order: Order | None = None
-        self.limits = limits or Limits()
-        self.firm = firm
-        self.connection: Connection | None = None
-        self._registrations = 0
-        self._rigid = False
-        self._orders = 0
-        self._next = max(workers, default=FIRST) + 1
-        self._ended: set[int] = set()
+        self.speaker = Speaker(job, token)
+        self._orders = Ordering(self.speaker, workers, limits or Limits(), firm)
+        self.workers = self._orders.workers
 
     def __repr__(self) -> str:
         return f"Session(job={self.job!r}, size={self.size})"  # the token stays out of tracebacks
+
+    @property
+    def order(self) -> Order | None:
+        """The order under way."""
+        return self._orders.under_way
 
     @property
     def size(self) -> int:
@@ -114,7 +255,7 @@ class Session:
     @property
     def heeds(self) -> bool:
         """Whether the program takes an order now."""
-        return self.connection is not None and not self._rigid and self.order is None
+        return self._orders.may_begin
 
     @property
     def deadline(self) -> float | None:
@@ -129,8 +270,8 @@ class Session:
             raise ValueError(
                 f"{self.job} has {self.size} of at most {self.most} workers: not {len(hosts)} more"
             )
-        order = self._new(tuple(hosts), len(hosts), now)
-        return self._tell(messages.Grow(order.id, order.hosts, self.size + order.count))
+        order = self._orders.begin(tuple(hosts), len(hosts), now)
+        return self.speaker.tell(messages.Grow(order.id, order.hosts, self.size + order.count))
 
     def shrink(self, count: int, now: float) -> Step:
         """Ask for so many workers. Raises NotHeeding, ValueError."""
@@ -138,22 +279,13 @@ class Session:
             raise ValueError(
                 f"{self.job} has {self.size} of at least {self.least} workers: not {count} fewer"
             )
-        order = self._new((), count, now)
-        return self._tell(messages.Shrink(order.id, count, self.size - count))
+        order = self._orders.begin((), count, now)
+        return self.speaker.tell(messages.Shrink(order.id, count, self.size - count))
 
     def ended(self, task: int, now: float) -> Step:
         """Take note that a task of the job has ended, for whatever reason."""
         del now  # as everything else that happens has it
-        self._ended.add(task)
-        order = self.order
-        if order is None:
-            return NOTHING
-        if task in order.workers:
-            return self._expire(f"worker {task} ended before it was taken on")
-        if task in order.leaving:
-            order.leaving.discard(task)
-            return self._check_left(order)
-        return NOTHING
+        return self._orders.ended(task)
 
     def failed(self, reason: str, now: float) -> Step:
         """Take note that the workers of the order under way cannot be started."""
@@ -161,37 +293,24 @@ class Session:
         order = self.order
         if order is None or order.stage is not Stage.STARTING:
             return NOTHING
-        return self._expire(reason)
+        return self._orders.expire(reason)
 
     def tick(self, now: float) -> Step:
         """End the order under way if its time is over."""
-        order = self.order
-        if order is None or order.deadline is None or now < order.deadline:
-            return NOTHING
-        if order.stage is Stage.STARTING:
-            late = sorted(set(order.workers) - set(order.joined))
-            return self._expire(f"workers {', '.join(map(str, late))} did not join in {self.limits.join:g} s")
-        seconds = self.limits.answer if order.stage is Stage.ASKED else self.limits.work
-        return self._expire(f"no answer in {seconds:g} s")
+        return self._orders.tick(now)
 
     # What comes in, by way of the exchange.
 
     def register(self, connection: Connection, nonce: str, message: messages.Register) -> Step:
         """Take a program. Raises ProtocolError."""
-        if not proves(message.mac, self.token, nonce, "register", self.job):
-            raise ProtocolError("register: the proof is not one of this job")
-        if self._rigid:
-            raise ProtocolError("register: the program has deregistered, which is for good")
-        if self._registrations == _REGISTRATIONS:
-            raise ProtocolError("register: the program has come back once before")
-        step = NOTHING
-        if self.connection is not None:  # what is half open is given up for what speaks
-            step = Step(closes=(self.connection,)) + self.closed(self.connection)
-        self._registrations += 1
-        self.connection = connection
+        self.speaker.check(nonce, message)
+        step, half_open = NOTHING, self.speaker.connection
+        if half_open is not None:  # it is given up for what speaks
+            step = Step(closes=(half_open,)) + self.closed(half_open)
+        self.speaker.begin(connection)
         members = tuple(messages.Member(task, host) for task, host in self.workers.items())
-        answer = self._tell(messages.Registered(self.size, self.least, self.most, members))
-        return step + answer + self._events(events.Registered(self.job))
+        answer = self.speaker.tell(messages.Registered(self.size, self.least, self.most, members))
+        return step + answer + _learned(events.Registered(self.job))
 
     def join(self, connection: Connection, nonce: str, message: messages.Join, now: float) -> Step:
         """Take a worker that was started for the order under way. Raises ProtocolError."""
@@ -204,135 +323,34 @@ class Session:
             return Step(sends=((connection, messages.encode(late)),), closes=(connection,))
         if message.task not in order.workers or message.task in order.joined:
             raise ProtocolError(f"join: task {message.task} is none that order {order.id} waits for")
-        order.joined[message.task] = messages.Member(
-            message.task, order.workers[message.task], message.address
-        )
+        member = messages.Member(message.task, order.workers[message.task], message.address)
         step = Step(sends=((connection, messages.encode(messages.Joined())),), closes=(connection,))
-        if len(order.joined) < len(order.workers):
-            return step
-        order.stage, order.deadline = Stage.TAKING_ON, now + self.limits.work
-        workers = tuple(order.joined[task] for task in sorted(order.joined))
-        told = self._tell(messages.Joined(order.id, workers))
-        return step + told + self._events(events.Joined(self.job, order.id))
+        return step + self._orders.joined(order, member, now)
 
     def receive(self, message: messages.ToInstance, now: float) -> Step:
         """Take what the registered program says. Raises ProtocolError."""
         if isinstance(message, messages.Progress):
-            return self._events(events.Progress(self.job, message.share))
+            return _learned(events.Progress(self.job, message.share))
         if isinstance(message, messages.Deregister):
-            return self._leave("the program deregistered", for_good=True)
+            why = "the program deregistered"
+            return self._orders.abandon(why) + self.speaker.leave(why, for_good=True)
         if isinstance(message, (messages.Register, messages.Join)):
             raise ProtocolError(f"{message.type}: this connection has registered")
-        if not 0 < message.order <= self._orders:
+        if not 0 < message.order <= self._orders.given:
             raise ProtocolError(f"{message.type}: there was no order {message.order}")
         order = self.order
         if order is None or order.id != message.order:
-            return self._tell(messages.Expired(message.order, "this order is over"))
-        return self._answered(order, message, now)
+            return self.speaker.tell(messages.Expired(message.order, "this order is over"))
+        return self._orders.answer(order, message, now)
 
     def closed(self, connection: Connection) -> Step:
         """Take note that a connection is gone."""
-        if connection != self.connection:
+        if connection != self.speaker.connection:
             return NOTHING
-        self.connection = None
-        return self._leave("its connection was lost")
+        self.speaker.connection = None
+        why = "its connection was lost"
+        return self._orders.abandon(why) + self.speaker.leave(why)
 
-    # What follows.
 
-    def _new(self, hosts: tuple[str, ...], count: int, now: float) -> Order:
-        if not self.heeds:
-            raise NotHeeding(f"the program of {self.job} takes no order now")
-        self._orders += 1
-        self.order = Order(self._orders, hosts, count, deadline=now + self.limits.answer)
-        return self.order
-
-    def _answered(
-        self,
-        order: Order,
-        message: messages.Accept | messages.Refuse | messages.Done | messages.Release,
-        now: float,
-    ) -> Step:
-        if isinstance(message, messages.Accept):
-            return self._accepted(order, now)
-        if isinstance(message, messages.Refuse):
-            return self._refused(order, message.reason)
-        if isinstance(message, messages.Done):
-            return self._done(order)
-        return self._released(order, message.workers)
-
-    def _accepted(self, order: Order, now: float) -> Step:
-        if order.stage is Stage.ASKED and order.grows:
-            order.workers = {self._next + place: host for place, host in enumerate(order.hosts)}
-            self._next += order.count
-            order.stage, order.deadline = Stage.STARTING, now + self.limits.join
-            return self._events(events.Accepted(self.job, order.id, dict(order.workers)))
-        if order.stage is Stage.ASKED:
-            order.stage = Stage.MOVING
-        if order.stage in (Stage.MOVING, Stage.TAKING_ON):
-            order.deadline = now + self.limits.work
-        return NOTHING
-
-    def _refused(self, order: Order, reason: str) -> Step:
-        if order.stage is Stage.LEAVING:
-            raise ProtocolError(f"refuse: order {order.id} is carried out")
-        if order.workers:
-            return self._expire(f"refused: {reason}")
-        self.order = None
-        return self._events(events.Refused(self.job, order.id, reason))
-
-    def _done(self, order: Order) -> Step:
-        if order.stage is not Stage.TAKING_ON:
-            raise ProtocolError(f"done: order {order.id} is not that far")
-        self.workers.update(order.workers)
-        self.order = None
-        return self._events(events.Resized(self.job, order.id, self.size, dict(order.workers), ()))
-
-    def _released(self, order: Order, workers: tuple[int, ...]) -> Step:
-        if order.grows or order.stage is Stage.LEAVING:
-            raise ProtocolError(f"release: order {order.id} does not wait for it")
-        if FIRST in workers:
-            raise ProtocolError(f"release: task {FIRST} is the first place, which never leaves")
-        staying = [task for task in workers if task < self.firm]
-        if staying:
-            raise ProtocolError(f"release: task {staying[0]} holds its place as long as the job runs")
-        strange = [task for task in workers if task not in self.workers]
-        if strange:
-            raise ProtocolError(f"release: task {strange[0]} is no worker of this job")
-        if len(set(workers)) != len(workers) or len(workers) != order.count:
-            raise ProtocolError(f"release: order {order.id} is for {order.count} different workers")
-        order.stage, order.deadline = Stage.LEAVING, None
-        order.lost, order.leaving = workers, set(workers) - self._ended
-        return self._events(events.Released(self.job, order.id, workers)) + self._check_left(order)
-
-    def _check_left(self, order: Order) -> Step:
-        if order.leaving:
-            return NOTHING
-        for task in order.lost:
-            del self.workers[task]
-        self.order = None
-        told = self._tell(messages.Released(order.id))
-        return told + self._events(events.Resized(self.job, order.id, self.size, {}, order.lost))
-
-    def _expire(self, reason: str) -> Step:
-        order, self.order = self.order, None
-        if order is None:
-            return NOTHING
-        told = self._tell(messages.Expired(order.id, reason))
-        return told + self._events(events.Expired(self.job, order.id, reason, tuple(order.workers)))
-
-    def _leave(self, reason: str, *, for_good: bool = False) -> Step:
-        if self._rigid:
-            return NOTHING
-        self._rigid = for_good
-        step = NOTHING
-        if self.order is not None and self.order.stage is not Stage.LEAVING:
-            step = self._expire(reason)
-        return step + self._events(events.Deregistered(self.job, reason))
-
-    def _tell(self, message: ToProgram) -> Step:
-        if self.connection is None:
-            return NOTHING
-        return Step(sends=((self.connection, messages.encode(message)),))
-
-    def _events(self, *learned: Event) -> Step:
-        return Step(events=learned)
+def _learned(*learned: Event) -> Step:
+    return Step(events=learned)

@@ -23,8 +23,7 @@ import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from minicluster.malleable import frames
-from minicluster.malleable.credentials import proof, proves
+from minicluster.malleable import frames, handshake
 from minicluster.malleable.errors import TeamError
 from minicluster.malleable.frames import Frame
 from minicluster.malleable.link import split_address
@@ -32,12 +31,11 @@ from minicluster.malleable.pmi import Pmi
 from minicluster.malleable.worker import Worker
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 GONE = "gone"
 """The kind of the frame (or two) that tells of a task whose connection ended without a farewell."""
 _BYE = "bye"
-_HELLO_LIMIT = 4096
 _TIMEOUT = 60.0
 
 
@@ -56,7 +54,7 @@ class Team:
         self._closed = False
         self._listener = socket.create_server((host, 0))
         self.address = f"{host}:{self._listener.getsockname()[1]}"
-        self._start(self._accept, "accept")
+        _start(self._accept, "accept")
 
     @classmethod
     def open(cls, environment: Mapping[str, str] | None = None) -> Team:
@@ -92,7 +90,7 @@ class Team:
             self.addresses.pop(number, None)
             connection = self._out.pop(number, None)
             if connection is not None:
-                self._farewell(connection)  # the thread that watches it closes it
+                _say_farewell(connection, self.number)  # the thread that watches it closes it
 
     def send(self, to: int, kind: str, body: Any = b"", **fields: Any) -> None:
         """Send to a task; `body` is anything that holds contiguous bytes. Raises TeamError."""
@@ -123,7 +121,7 @@ class Team:
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)  # wakes the thread, which closes it
         for connection in tuple(self._in):
-            self._farewell(connection)
+            _say_farewell(connection, self.number)
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RD)
 
@@ -142,26 +140,19 @@ class Team:
             connection = socket.create_connection(split_address(self.addresses[to]), timeout=_TIMEOUT)
             try:
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                nonce = frames.receive(connection, _HELLO_LIMIT).kind
-                mac = proof(self._key, nonce, "team", self.number, self.address)
-                frames.send(connection, Frame(self.number, mac, {"address": self.address}))
+                handshake.introduce(connection, self._key, self.number, self.address)
             except BaseException:
                 connection.close()
                 raise
             connection.settimeout(None)
             self._out[to] = connection
-            self._start(self._watch, "watch", connection, to)
+            _start(self._watch, "watch", connection, to)
         return self._out[to]
-
-    def _farewell(self, connection: socket.socket) -> None:
-        with contextlib.suppress(OSError):
-            frames.send(connection, Frame(self.number, _BYE))
-            connection.shutdown(socket.SHUT_WR)
 
     def _watch(self, connection: socket.socket, to: int) -> None:
         said = False
         with contextlib.suppress(OSError, TeamError):
-            said = frames.receive(connection, _HELLO_LIMIT).kind == _BYE
+            said = frames.receive(connection, handshake.LIMIT).kind == _BYE
         with self._sending, connection:
             is_known = self._out.get(to) is connection
             if is_known:
@@ -171,9 +162,6 @@ class Team:
 
     # Incoming: a thread for the listener, and one for each task that sends.
 
-    def _start(self, target: Any, name: str, *arguments: object) -> None:
-        threading.Thread(target=target, args=arguments, name=f"team-{name}", daemon=True).start()
-
     def _accept(self) -> None:
         with self._listener:
             while not self._closed:
@@ -182,7 +170,7 @@ class Team:
                 except OSError:
                     return
                 self._in.add(connection)
-                self._start(self._read, "read", connection)
+                _start(self._read, "read", connection)
 
     def _read(self, connection: socket.socket) -> None:
         sender = None
@@ -200,16 +188,23 @@ class Team:
 
     def _proved(self, connection: socket.socket) -> int | None:
         """Return who has connected, and keep where it listens; None for a stranger."""
-        nonce = secrets.token_hex(16)
         connection.settimeout(_TIMEOUT)
-        frames.send(connection, Frame(self.number, nonce))
-        first = frames.receive(connection, _HELLO_LIMIT)
+        other = handshake.meet(connection, self._key, self.number)
         connection.settimeout(None)
-        address = first.fields.get("address")
-        if not proves(str(first.kind), self._key, nonce, "team", first.sender, str(address)):
+        if other is None:
             return None
-        self.addresses.setdefault(first.sender, str(address))
-        return first.sender
+        self.addresses.setdefault(*other)
+        return other[0]
+
+
+def _start(target: Callable[..., None], name: str, *arguments: object) -> None:
+    threading.Thread(target=target, args=arguments, name=f"team-{name}", daemon=True).start()
+
+
+def _say_farewell(connection: socket.socket, number: int) -> None:
+    with contextlib.suppress(OSError):
+        frames.send(connection, Frame(number, _BYE))
+        connection.shutdown(socket.SHUT_WR)
 
 
 def _key(token: str) -> str:

@@ -10,6 +10,7 @@ from minicluster.malleable import credentials as files
 from minicluster.malleable import messages
 from minicluster.malleable.errors import CredentialsError, Rejected
 from minicluster.malleable.link import Link
+from minicluster.malleable.variables import ORDER_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,7 +37,7 @@ class Worker:
         rank = _whole(environment, "FLUX_TASK_RANK")
         if credentials is None:
             return cls(rank)
-        return cls(credentials.offset + rank, _whole(environment, files.ORDER_VARIABLE), credentials)
+        return cls(credentials.offset + rank, _whole(environment, ORDER_VARIABLE), credentials)
 
     @property
     def joining(self) -> bool:

@@ -6,9 +6,11 @@ server: the operator and the local run fill an `Observed` and carry a `Plan` out
 
 from minicluster.plan.decision import plan, refuse
 from minicluster.plan.errors import KeysNeededError, PlanError
-from minicluster.plan.keys import DoorKeys, FreshKeys, door_name
-from minicluster.plan.names import lead_hosts
-from minicluster.plan.objects import build, secret_key, unwanted
+from minicluster.plan.objects.keys import DoorKeys, FreshKeys, door_name
+from minicluster.plan.objects.names import lead_hosts
+from minicluster.plan.objects.objects import build, secret_key, unwanted
+from minicluster.plan.objects.rendering import render, to_yaml
+from minicluster.plan.objects.settings import broker_settings
 from minicluster.plan.records import (
     BrokerReport,
     Disruption,
@@ -27,8 +29,6 @@ from minicluster.plan.records import (
     SaveProgress,
     Site,
 )
-from minicluster.plan.rendering import render, to_yaml
-from minicluster.plan.settings import broker_settings
 
 __all__ = [
     "BrokerReport",

@@ -5,30 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from broker_config.errors import BrokerConfigError
-from minicluster.plan import (
-    autoscaler,
-    conditions,
-    curve_secret,
-    dumps,
-    events,
-    leaving,
-    node_loss,
-    objects,
-    saving,
-    shrinking,
-    status,
-)
+from broker_config.formats.errors import ParseError
 from minicluster.plan.constants import FINALIZER, KIND, ConditionType
+from minicluster.plan.lifecycle import deletion, saving, shrinking
+from minicluster.plan.objects import autoscaler, curve_secret, job, objects
 from minicluster.plan.records import ObjectKey, Plan
-from minicluster.plan.situation import Outcome, Situation, assess, is_suspended
+from minicluster.plan.status import conditions, dumps, events, node_loss, progress, release_0_1_0, status
+from minicluster.plan.status.reconcile_state import Outcome, ReconcileState, evaluate
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from minicluster.plan.fields import Object
-    from minicluster.plan.keys import FreshKeys
+    from minicluster.document import MiniCluster, Status
+    from minicluster.plan.objects.fields import Object
+    from minicluster.plan.objects.keys import FreshKeys
     from minicluster.plan.records import Observed, Site
-    from minicluster.spec import MiniCluster, Status
 
 
 class Build(Protocol):
@@ -58,55 +49,57 @@ def plan(
     deleted, is left alone, but for what must be saved before. Whoever plans often gives a `build` that keeps
     what it built.
     """
+    cluster = release_0_1_0.migrated(cluster)
     if cluster.spec.managed_by or cluster.metadata.deletion_timestamp:
-        return leaving.plan(cluster, observed, site, now)
+        return deletion.plan(cluster, observed, site, now)
     try:
         save = saving.decide(cluster, observed, site, now)
         shrink = shrinking.stay if save.pending else shrinking.decide
         resize = shrink(cluster, observed, site, now)
         held = cluster.spec.suspend and not save.pending
-        suspended = is_suspended(cluster, observed.job)
+        suspended = job.is_suspended(cluster, observed.job)
         built = build(cluster, site, suspended=suspended, pods=resize.pods, held=held)
         secret, scaler = objects.secret_key(cluster), autoscaler.key(cluster)
         # Brokers do without an autoscaler: one that is in its place, or refused, keeps nothing else back.
         wanted = [each for each in map(objects.key_of, built) if each != scaler]
         if observed.find(scaler) != autoscaler.own(cluster, observed):
             built = tuple(each for each in built if objects.key_of(each) != scaler)
-        situation = assess(cluster, observed, [secret, *wanted], resize, save)
-        if observed.find(secret) is None and _may_apply(situation):
+        state = evaluate(cluster, observed, [secret, *wanted], resize, save)
+        if observed.find(secret) is None and _may_apply(state):
             built = (_secret(cluster, site, fresh_keys), *built)
-        return _decide(situation, built, site, now)
-    except BrokerConfigError as error:
+        return _decide(state, built, site, now)
+    except (BrokerConfigError, ParseError) as error:
         # What only shows when the brokers' files are written, such as two hosts of one name.
         return refuse(cluster.status, cluster.metadata.generation, str(error), now)
 
 
-def _decide(situation: Situation, built: tuple[Object, ...], site: Site, now: datetime) -> Plan:
-    found = conditions.findings(situation)
-    goes_on = _may_apply(situation)
-    stored, resize, save = situation.cluster.status, situation.resize, situation.saving
-    recovering = () if save.pending else node_loss.orders(situation.observed, site)
-    times = (resize.again, save.again, shrinking.ORDER_AGAIN if recovering else None)
+def _decide(state: ReconcileState, built: tuple[Object, ...], site: Site, now: datetime) -> Plan:
+    records = progress.evaluate(state, now)
+    found = conditions.values(state, records)
+    goes_on = _may_apply(state)
+    stored, resize, save = state.cluster.status, state.resize, state.saving
+    recovering = () if save.pending else node_loss.orders(state.observed, site)
+    times = (resize.again, save.again, shrinking.ORDER_INTERVAL if recovering else None)
     soonest = min((each for each in times if each is not None), default=None)
     return Plan(
         objects=built if goes_on else (),
-        status=status.build(situation, found, now),
+        status=status.build(state, records, found, now),
         events=(
-            *dumps.events(situation.observed.dump, stored),
+            *dumps.events(state.observed.dump, stored),
             *events.of_changes(found, stored.conditions),
         ),
-        delete=_superfluous(situation),
+        delete=_superfluous(state),
         orders=(*resize.orders, *recovering, *save.orders) if goes_on else (),
         again=soonest if goes_on else None,
-        finalizer=_finalizer(situation, site, goes_on=goes_on),
+        finalizer=_finalizer(state, site, goes_on=goes_on),
     )
 
 
-def _finalizer(situation: Situation, site: Site, *, goes_on: bool) -> bool:
+def _finalizer(state: ReconcileState, site: Site, *, goes_on: bool) -> bool:
     """Return whether it must not go before it is saved: from before it has pods, until they have ended."""
-    if not saving.is_wanted(situation.cluster, site) or situation.outcome is not Outcome.NONE:
+    if not saving.is_wanted(state.cluster, site) or state.outcome is not Outcome.NONE:
         return False
-    return goes_on or FINALIZER in situation.cluster.metadata.finalizers
+    return goes_on or FINALIZER in state.cluster.metadata.finalizers
 
 
 def refuse(stored: Status, generation: int, problem: str, now: datetime) -> Plan:
@@ -123,25 +116,21 @@ def _secret(cluster: MiniCluster, site: Site, keys: FreshKeys | None) -> Object:
     return curve_secret.build(cluster, site, curve_secret.files(cluster, site, keys))
 
 
-def _may_apply(situation: Situation) -> bool:
+def _may_apply(state: ReconcileState) -> bool:
     """Whether objects are applied: not over somebody else's, not once it has ended, not beyond the hosts."""
-    return (
-        situation.outcome is Outcome.NONE and not situation.foreign and not conditions.size_problem(situation)
-    )
+    return state.outcome is Outcome.NONE and not state.foreign and not conditions.size_problem(state)
 
 
-def _superfluous(situation: Situation) -> tuple[ObjectKey, ...]:
-    cluster, observed = situation.cluster, situation.observed
-    ended = situation.previous(ConditionType.SUCCEEDED, "True") or situation.previous(
-        ConditionType.FAILED, "True"
-    )
+def _superfluous(state: ReconcileState) -> tuple[ObjectKey, ...]:
+    cluster, observed = state.cluster, state.observed
+    ended = state.previous(ConditionType.SUCCEEDED, "True") or state.previous(ConditionType.FAILED, "True")
     if cluster.spec.cleanup and ended:
-        # Only now: the stored status, and with it the Event, already tell the result.
+        # Only now: the result is stored, and its Event sent.
         return (ObjectKey(KIND, cluster.metadata.name),)
     services = observed.find(objects.services_key(cluster))
-    if services is not None and (services.owner_uid != cluster.metadata.uid or not situation.suspended):
+    if services is not None and (services.owner_uid != cluster.metadata.uid or not state.suspended):
         services = None
     scaler = autoscaler.own(cluster, observed)
-    if autoscaler.wanted_by(cluster, suspended=situation.suspended) and not situation.ended:
+    if autoscaler.wanted_by(cluster, suspended=state.suspended) and not state.ended:
         scaler = None
     return tuple(each.key for each in (services, scaler) if each is not None)

@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from minicluster.flux_zips import INSTALLED, FluxFiles
 from minicluster.plan.constants import CONFIG_DIR, CURVE_DIR, CURVE_FILE, DOOR_PORT, RUN_DIR
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from broker_config.settings import Endpoint
+    from minicluster.document import SaveStatus
     from minicluster.plan.constants import Reason
-    from minicluster.plan.fields import Object
+    from minicluster.plan.objects.fields import Object
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,8 @@ class Site:
     curve_dir: str = CURVE_DIR
     label_output: bool = False
     curve_path: str = f"{RUN_DIR}/{CURVE_FILE}"
+    flux_files: FluxFiles = INSTALLED
+    """What real Flux's lead gets of ours: the one way in which a plan depends on what is installed."""
 
 
 class ObjectKey(NamedTuple):
@@ -241,6 +245,49 @@ class Observed:
     def find(self, key: ObjectKey) -> ObservedObject | None:
         """Return the object of that kind and name, where there is one."""
         return next((item for item in self.objects if item.key == key), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Saving:
+    """What goes before a suspension or a deletion."""
+
+    pending: bool = False
+    """Whether the pods must stay for now."""
+    status: SaveStatus | None = None
+    """How far the save is; None where there is none."""
+    dump: Dump | None = None
+    """The dump that the save ended with, where the lead has left it."""
+    orders: tuple[Order, ...] = ()
+    again: float | None = None
+    """In how many seconds the result is another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resize:
+    """How many pods there are to be now, and what goes before there are as many as the document wants."""
+
+    pods: int
+    orders: tuple[Order, ...] = ()
+    again: float | None = None
+    """In how many seconds the result is another one."""
+    since: datetime | None = None
+    """Since when ranks are waited for; None where none are."""
+    until: datetime | None = None
+    """Until when they are waited for at the latest."""
+    held: tuple[int, ...] = ()
+    """Ranks that have to stay for now."""
+    busy: tuple[int, ...] | None = ()
+    """Ranks of those to leave that have jobs; None: not known."""
+    overdue: bool = False
+    """Whether they were waited for long enough, and go with whatever runs there."""
+    returning: tuple[int, ...] = ()
+    """Ranks that were drained, and are to stay after all."""
+    restarting: bool = False
+    """Whether the lead is asked to start their jobs again elsewhere."""
+    restarted: Restarted | None = None
+    """The lead's answer to that."""
+    released: bool = False
+    """Whether that answer is stored, and the pods go."""
 
 
 @dataclass(frozen=True, slots=True)

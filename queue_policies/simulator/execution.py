@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING
 
 from queue_policies.counting import CountingCluster, Units
 from queue_policies.learning import Learner
+from queue_policies.orders.book import OrderBook
+from queue_policies.orders.records import record
 from queue_policies.queue import IndexedQueue
-from queue_policies.records import Change, Elastic, Happened, QueuedJob, RunningJob
+from queue_policies.records import Change, Elastic, Happened, QueuedJob
 from queue_policies.running import RunningJobs
 from queue_policies.simulator.calendar import Calendar, Event, Kind
 from queue_policies.simulator.errors import SimulationError
 from queue_policies.simulator.failure import Fate
-from queue_policies.simulator.job_run import JobRun, Order, Starter
+from queue_policies.simulator.job_run import JobRun, Order
+from queue_policies.simulator.unit_room import UnitRoom
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -58,13 +61,13 @@ class Execution:
             Kind.RESIZED: self._ordered,
             Kind.REGISTERS: self._register,
         }
-        self._starters: dict[int, Starter] = {}
+        self._book: OrderBook[int, int] = OrderBook(self.queue, self.running, UnitRoom(self.cluster))
         self._units = [Units(size) for size in range(workload.total + 1)]
 
     @property
     def active(self) -> bool:
         """Whether any job runs, or will run once others have shrunk."""
-        return bool(self._runs or self._starters)
+        return bool(self._runs) or self._book.waiting
 
     def arrive(self, job: Job, limit: float | None = None) -> Change:
         """The job may start from now on, for so long (None: its time limit)."""
@@ -91,23 +94,10 @@ class Execution:
 
     def start(self, job_id: int, size: int | None, after: tuple[int, ...], now: float) -> None:
         """Start a queued job, or note that it will start after others have shrunk."""
-        queued = self.queue.remove(job_id)
+        queued = self.queue[job_id]
         wanted = queued.request.size if size is None else size
-        donors = {donor for donor in after if self._runs[donor].order is not None}
-        if not donors:
-            self._begin(queued, wanted, now)
-            return
-        missing = wanted
-        for donor in sorted(donors):
-            order = self._runs[donor].order
-            if order is not None:
-                taken = min(order.spare, missing)
-                order.spare -= taken
-                order.promised[job_id] = taken
-                missing -= taken
-        self.cluster.hold(job_id, missing)
-        self._starters[job_id] = Starter(queued, wanted, donors)
-        self.running[job_id] = self._record(queued, wanted, now, waits=True)
+        if not self._book.wait_for(record(queued, self._units[wanted], now), sorted(set(after))):
+            self._begin(self.queue.remove(job_id), wanted, now)
 
     def resize(self, job_id: int, size: int, now: float) -> None:
         """Order a running job to another size."""
@@ -121,9 +111,9 @@ class Execution:
         if not delay and not refused:
             self._resized(run, size, took.pause, now)
             return
-        run.order = Order(size, took.pause, refused, run.size - size if shrinks else 0)
+        run.order = Order(size, took.pause, refused)
+        self._book.open(job_id, run.size - size if shrinks else 0)
         self.shrinking += shrinks
-        self.running[job_id] = self.running[job_id]._replace(heeds=False)
         self._calendar.add(now + delay, Kind.RESIZED, job_id, run.version)
 
     def preempt(self, job_id: int, now: float) -> None:
@@ -135,9 +125,9 @@ class Execution:
         run.idle += seconds - run.ahead(now)
         run.since = now + seconds  # when it is stopped
         run.version += 1
-        record = self.running[job_id]
-        left = None if record.estimate is None else run.left
-        self.running[job_id] = record._replace(
+        seen = self.running[job_id]
+        left = None if seen.estimate is None else run.left
+        self.running[job_id] = seen._replace(
             heeds=False, stopping=True, acted=now + seconds, remaining=left, measured=now + seconds
         )
         run.deadline += seconds  # the limit is for its work
@@ -171,39 +161,10 @@ class Execution:
         pause = self._cost.start(job, size) + run.resume
         self._hold(run, size, now)
         heeds = job.malleable and not self._cost.registration
-        self.running[job.id] = self._record(queued, size, now, pause, heeds=heeds, left=run.left)
+        self.running[job.id] = record(queued, self._units[size], now, pause, run.left, heeds=heeds)
         self._pace(run, size, pause, now)
         if job.malleable and not heeds:
             self._calendar.add(now + self._cost.registration, Kind.REGISTERS, job.id, run.version)
-
-    def _record(
-        self,
-        queued: QueuedJob,
-        size: int,
-        now: float,
-        pause: float = 0.0,
-        left: float = 1.0,
-        *,
-        heeds: bool = False,
-        waits: bool = False,
-    ) -> RunningJob:
-        """Return what policies see of a job that starts, or waits for others to shrink."""
-        return RunningJob(
-            queued.id,
-            self._units[size],
-            now,
-            now + queued.limit,
-            queued.elastic,
-            queued.priority,
-            queued.submitted,
-            queued.user,
-            now + pause,
-            heeds,
-            None if queued.estimate is None else left,
-            now + pause,
-            queued.estimate,
-            waits=waits,
-        )
 
     def _pace(self, run: JobRun, size: int, pause: float, now: float) -> None:
         """Compute at this size after the pause; find the end anew."""
@@ -245,12 +206,12 @@ class Execution:
         else:
             run.grows += 1
         self._pace(run, size, pause, now)
-        record = self.running[run.job.id]
-        self.running[run.job.id] = record._replace(
+        seen = self.running[run.job.id]
+        self.running[run.job.id] = seen._replace(
             request=Units(size),
             acted=now + pause,
             heeds=True,
-            remaining=None if record.estimate is None else run.left,
+            remaining=None if seen.estimate is None else run.left,
             measured=now + pause,
         )
 
@@ -263,36 +224,20 @@ class Execution:
         self.shrinking -= order.size < run.size
         if not order.refused:
             self._resized(run, order.size, order.pause, now)
-            self._fulfil(job, order, now)
+            self._begin_those_after(job, now)
             return Change(Happened.RESIZED, job)
         run.refusals += 1
         if order.size > run.size:
             self._hold(run, run.size, now)
-        for starter in order.promised:
-            self._cancel(starter, job)
+        self._book.refused(job)
         self.running[job] = self.running[job]._replace(acted=now, heeds=True)
         return Change(Happened.REFUSED, job)
 
-    def _fulfil(self, donor: int, order: Order, now: float) -> None:
-        """Give those who wait for a donor what they were promised; start whoever has all."""
-        for job, units in order.promised.items():
-            starter = self._starters[job]
-            self.cluster.hold(job, self.cluster.held[job] + units)
-            starter.donors.discard(donor)
-            if not starter.donors:
-                del self._starters[job]
-                self._begin(starter.queued, starter.size, now)
-
-    def _cancel(self, job: int, refused_by: int) -> None:
-        """A start is off: the job is queued again, and what it had or was promised is nobody's."""
-        starter = self._starters.pop(job)
-        self.running.pop(job)
-        self.cluster.release(job)
-        self.queue.add(starter.queued)
-        for donor in starter.donors - {refused_by}:
-            order = self._runs[donor].order
-            if order is not None:
-                order.spare += order.promised.pop(job)
+    def _begin_those_after(self, donor: int, now: float) -> None:
+        """Start whoever waited for this job's units and now has all."""
+        for queued, size in self._book.done(donor, 0):
+            if size is not None:
+                self._begin(queued, size, now)
 
     def _end(self, run: JobRun, now: float) -> Change | None:
         run.ended = now
@@ -319,7 +264,7 @@ class Execution:
         order, run.order = run.order, None
         if order is not None:
             self.shrinking -= order.size < run.size
-            self._fulfil(job, order, now)
+            self._begin_those_after(job, now)
 
     def _fail(self, now: float) -> Sequence[Change]:
         """A unit fails; its job is queued again."""

@@ -1,4 +1,4 @@
-"""One job's run in a simulation, the order that it is amid, and a start that waits for others."""
+"""One job's run in a simulation, and the order that it is amid."""
 
 from __future__ import annotations
 
@@ -8,19 +8,16 @@ from typing import TYPE_CHECKING
 from queue_policies.simulator.outcome import End, JobOutcome
 
 if TYPE_CHECKING:
-    from queue_policies.records import QueuedJob
     from queue_policies.simulator.job import Job
 
 
 @dataclass(slots=True)
 class Order:
-    """A resize under way. Of what a shrinking job gives up, `promised` is for starters by id."""
+    """A resize under way, as it will come to pass."""
 
     size: int
     pause: float
     refused: bool
-    spare: int = 0  # what it gives up and nobody was promised
-    promised: dict[int, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -78,12 +75,3 @@ class JobRun:
             self.idle,
             self.preemptions,
         )
-
-
-@dataclass(slots=True)
-class Starter:
-    """A job that starts at `size` once all of `donors` have shrunk."""
-
-    queued: QueuedJob
-    size: int
-    donors: set[int]

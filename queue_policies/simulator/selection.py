@@ -9,7 +9,7 @@ from queue_policies import plugins
 from queue_policies.errors import PolicySettings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from queue_policies.policy import Policy
 
@@ -48,9 +48,9 @@ def read(word: str) -> tuple[str, dict[str, Any]]:
     return name, values
 
 
-def choices() -> Iterator[Described]:
-    """Every registered policy, by name."""
-    for name, kind in sorted(plugins.policies().items()):
+def choices(policies: Mapping[str, type[Policy]]) -> Iterator[Described]:
+    """These policies, by name."""
+    for name, kind in sorted(policies.items()):
         yield Described(name, (kind.__doc__ or "").strip().split("\n")[0], tuple(_settings(kind)))
 
 
@@ -62,7 +62,9 @@ def row(policy: Described) -> dict[str, Any]:
 def _settings(kind: type[Policy] | None) -> Iterator[Setting]:
     if kind is not None:
         for each in dataclasses.fields(kind):  # type: ignore[arg-type]
-            yield Setting(each.name, each.default, str(each.metadata.get("doc", "")))
+            made = each.default_factory
+            default = each.default if made is dataclasses.MISSING else made()
+            yield Setting(each.name, default, str(each.metadata.get("doc", "")))
 
 
 def _read(text: str, like: object) -> Any:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from broker_config import broker_toml, resource_set, start_script
+from broker_config import broker_toml, instance_resources, start_script
 from broker_config.settings import BrokerSettings, FluxView
-from minicluster.flux_modules import packing
+from minicluster import flux_zips
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -53,7 +53,7 @@ def turn(name):
 
 if verb == "--version":
     sys.exit(os.environ.get("STUB_TROUBLE"))
-if verb == "python" and "saving" in args[1]:
+if verb == "python" and "save_restore" in args[1]:
     note("flux", "saving", *args[3:])
     if args[3] == "settle":
         if os.environ.get("STUB_SETTLE") == "block":
@@ -163,7 +163,7 @@ class Pod:
         )
         files = {
             "broker.toml": broker_toml.render(settings),
-            "R": resource_set.render(settings),
+            "R": instance_resources.render(settings),
             "start.sh": start_script.render(settings),
             **start_script.companion_files(settings),
         }
@@ -253,7 +253,7 @@ def make_pod(directory: Path) -> Pod:
     flux.write_text(_FLUX.replace("{python!r}", repr(sys.executable)).replace("{python}", sys.executable))
     flux.chmod(0o755)
     (directory / "secret").write_text("a certificate\n")
-    (directory / "config" / packing.ZIP).write_bytes(packing.pack())
+    (directory / "config" / flux_zips.ZIP).write_bytes(flux_zips.pack())
     return Pod(directory)
 
 

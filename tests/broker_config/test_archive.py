@@ -16,7 +16,7 @@ import pytest
 
 from broker_config.settings import Archive, Command, RunMode
 from broker_config.settings import BrokerSettings as Settings
-from minicluster.flux_modules.saving.notes import Notes
+from minicluster.save_restore.state_files import Notes
 
 PLAIN = Settings("mc", size=2, command=Command("true"))
 MAIN = '{"user": {"minicluster": {"main": true}}}'
@@ -85,6 +85,22 @@ class TestArchive:
         result = pod.start(self.archived(archive, "cp new saved/.saving.dump.tgz"))
         assert [(each.name, each.read_bytes()) for each in archive.parent.iterdir()] == [("dump.tgz", OLD)]
         assert f"nothing was saved to {archive}, what it held is kept" in result.err
+
+    def test_only_its_owner_can_read_it(self, pod, archive):
+        """While Flux writes, and afterwards, whatever an interrupted save left and the umask allows."""
+        (pod.directory / "new").write_bytes(NEW)
+        archive.parent.mkdir()
+        for path in (archive, archive.with_name(".saving.dump.tgz")):
+            path.write_bytes(OLD)
+            path.chmod(0o644)
+        result = pod.start(
+            self.archived(archive, "ls -l saved/.saving.dump.tgz >mode; cat new >saved/.saving.dump.tgz")
+        )
+        assert (result.code, archive.read_bytes()) == (0, NEW)
+        assert (pod.directory / "mode").read_text().split()[0] == "-rw-------"
+        assert [(each.name, each.stat().st_mode & 0o777) for each in archive.parent.iterdir()] == [
+            ("dump.tgz", 0o600)
+        ]
 
     def test_failed_dump_keeps_the_older_one(self, pod, archive):
         """And says so."""

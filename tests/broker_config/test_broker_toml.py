@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker_config import broker_toml, hostlist
+from broker_config import broker_toml
 from broker_config.errors import BrokerTomlError, SettingsError
+from broker_config.formats import hostlist
 from broker_config.settings import (
     BrokerSettings,
     BurstCluster,
@@ -118,6 +119,12 @@ def test_host_listed_twice_is_refused():
     """Its rank would be unknown."""
     with pytest.raises(SettingsError, match="host mc-1 is listed twice"):
         rendered(size=3, bursting=Bursting(hostlist="mc-[0-1],mc-1"))
+
+
+def test_a_long_list_is_searched_once_for_a_host_that_is_there_twice():
+    """A search for each host would take minutes."""
+    with pytest.raises(SettingsError, match="host mc-99998 is listed twice"):
+        rendered(bursting=Bursting(hostlist="mc-[0-99998],mc-99998"))
 
 
 def test_resources_come_from_the_file_beside():

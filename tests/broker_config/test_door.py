@@ -3,9 +3,9 @@
 import pytest
 
 from broker_config.settings import BrokerSettings, Command, DoorSettings
-from minicluster.flux_modules import packing
+from minicluster import flux_zips
 
-FILES = (packing.ZIP, *packing.module_files())
+FILES = (flux_zips.ZIP, *flux_zips.module_files())
 
 
 def settings(**more):

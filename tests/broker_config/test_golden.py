@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from broker_config import broker_toml, resource_set, start_script
+from broker_config import broker_toml, instance_resources, start_script
 from broker_config.settings import (
     Archive,
     BurstCluster,
@@ -124,7 +124,7 @@ SERVICES = {
 def files(settings):
     return {
         "broker.toml": broker_toml.render(settings),
-        "R": resource_set.render(settings),
+        "R": instance_resources.render(settings),
         "start.sh": start_script.render(settings),
         **start_script.companion_files(settings),
     }

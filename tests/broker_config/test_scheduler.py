@@ -5,10 +5,10 @@ import os
 import pytest
 
 from broker_config.settings import BrokerSettings, Command, DoorSettings, Scheduler
-from minicluster.embedded.launcher import write_bin
-from minicluster.flux_modules import packing
+from minicluster import flux_zips
+from minicluster.embedded.broker.launcher import write_bin
 
-FILES = (packing.SCHEDULER_ZIP, *packing.scheduler_files())
+FILES = (flux_zips.SCHEDULER_ZIP, *flux_zips.scheduler_files())
 ENGINES = {"flux": "# FLUX_EXEC_PATH", "embedded": "# minicluster.embedded"}
 
 
@@ -21,7 +21,7 @@ def settings(policy="minicluster/easy", **more):
 @pytest.fixture
 def config(pod):
     """What the ConfigMap holds for the scheduler, and for the door."""
-    for name in (*FILES, packing.ZIP, *packing.module_files()):
+    for name in (*FILES, flux_zips.ZIP, *flux_zips.module_files()):
         (pod.config / name).write_text(f"{name}\n")
     return pod.config
 

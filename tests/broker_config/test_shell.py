@@ -93,6 +93,21 @@ def test_not_simple(line):
     assert not shell.is_simple(line)
 
 
+@pytest.mark.parametrize("opening", ["$(", "${a:-", '"$(', "$((", "$( a; ("])
+@pytest.mark.parametrize("check", [shell.is_simple, shell.check_nesting, shell.is_words])
+def test_what_is_too_deep(check, opening):
+    """Python's stack is no measure of a line: it is named."""
+    with pytest.raises(SettingsError, match="more than 100 quotes and substitutions inside each other"):
+        check("echo " + opening * 2_000)
+
+
+def test_each_line_is_checked():
+    """Of a batch each is a command, also behind a quote that stays open."""
+    shell.check_nesting("a $(b)\n" * 1_000)
+    with pytest.raises(SettingsError, match="more than 100 quotes"):
+        shell.check_nesting("it's\necho " + "$(" * 101)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [("a\0b", "holds a NUL character"), ("a\ud800", "holds half a surrogate pair")],

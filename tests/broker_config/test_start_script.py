@@ -9,7 +9,8 @@ import subprocess
 
 import pytest
 
-from broker_config import resource_set, start_script
+from broker_config import start_script
+from broker_config.formats import idset, resource_set
 from broker_config.settings import BrokerSettings as Settings
 from broker_config.settings import (
     Bursting,
@@ -330,11 +331,11 @@ class TestCores:
         """All of this process's CPUs, on every rank; GPUs stay as they are."""
         found = self.cores(pod)
         count = len(os.sched_getaffinity(0))
-        assert [(len(node.cores), node.gpus) for node in found.nodes] == [(count, (0,))] * 2
+        assert [(idset.size_of(node.cores), node.gpus) for node in found.nodes] == [(count, 0b1)] * 2
 
     def test_follow_a_smaller_affinity(self, pod):
         """One CPU allowed is one core."""
-        assert self.cores(pod, allowed={min(os.sched_getaffinity(0))}).ncores == 2
+        assert self.cores(pod, allowed={min(os.sched_getaffinity(0))}).counts == (2, 2, 2)
 
     @pytest.mark.parametrize(
         ("cgroup", "expected"),
@@ -356,7 +357,7 @@ class TestCores:
     def test_are_bounded_by_the_quota(self, pod, cgroup, expected):
         """Whole cores, at least one; never more than the affinity."""
         found = self.cores(pod, **cgroup)
-        assert len(found.nodes[0].cores) == (expected or len(os.sched_getaffinity(0)))
+        assert idset.size_of(found.nodes[0].cores) == (expected or len(os.sched_getaffinity(0)))
 
     def test_broker_is_told_where_they_stand(self, pod):
         """broker.toml names the file in the run directory."""

@@ -15,9 +15,10 @@ import threading
 from typing import TYPE_CHECKING, TypeVar
 
 from minicluster.malleable import events
-from minicluster.malleable.credentials import ORDER_VARIABLE, PATH_VARIABLE, Credentials
+from minicluster.malleable.credentials import Credentials
 from minicluster.malleable.exchange import Exchange
 from minicluster.malleable.session import Limits, Session
+from minicluster.malleable.variables import ORDER_VARIABLE, PATH_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -101,7 +102,7 @@ class Played:
     def hang_up(self) -> None:
         """Lose the program's connection."""
         with self._changed:
-            self._drop(self.session.connection)
+            self._drop(self.session.speaker.connection)
 
     def wait(self, condition: Callable[[], object], what: str) -> None:
         """Wait until something is true, looked at whenever something has happened."""

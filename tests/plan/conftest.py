@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from broker_config import curve
-from minicluster import spec
+from minicluster import document
 from minicluster.plan import FreshKeys
 
 if TYPE_CHECKING:
@@ -30,16 +30,16 @@ def now() -> datetime:
 
 
 @pytest.fixture(scope="session")
-def make() -> Callable[..., spec.MiniCluster]:
+def make() -> Callable[..., document.MiniCluster]:
     """Return a MiniCluster of a spec; a container that runs `hostname` is there already."""
 
     def build(
         wanted: dict[str, Any] | None = None, *, status: dict[str, Any] | None = None, **metadata: Any
-    ) -> spec.MiniCluster:
-        return spec.validate(
+    ) -> document.MiniCluster:
+        return document.validate(
             {
-                "apiVersion": spec.API_VERSION,
-                "kind": spec.KIND,
+                "apiVersion": document.API_VERSION,
+                "kind": document.KIND,
                 "metadata": {"name": "hpc", "namespace": "science", "uid": UID, "generation": 1, **metadata},
                 "spec": {"containers": [{"image": "app", "command": "hostname"}], **(wanted or {})},
                 "status": status or {},

@@ -17,11 +17,11 @@ from minicluster.plan import (
     PodReport,
     Refusal,
     Site,
-    objects,
     plan,
     refuse,
 )
 from minicluster.plan.constants import FINALIZER
+from minicluster.plan.objects import objects
 from tests.plan.conftest import UID
 from tests.plan.test_shrinking import KEYS
 

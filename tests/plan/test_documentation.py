@@ -9,7 +9,7 @@ import pytest
 
 from minicluster.plan import constants
 from minicluster.plan.constants import Component, ConditionType, Phase, Reason
-from minicluster.plan.events import NOTABLE
+from minicluster.plan.status.events import NOTABLE
 
 PAGE = (Path(__file__).parents[2] / "docs" / "status.md").read_text()
 LABELS = [
@@ -20,6 +20,12 @@ LABELS = [
     constants.LABEL_MANAGED_BY,
     constants.LABEL_SELECTOR,
 ]
+_ROW = re.compile(r"^\| `(\w+)` \| (\w+) \| (\w+) \| (.+) \| (.*)\|$", re.MULTILINE)
+TABLES = {
+    title: _ROW.findall(section)
+    for title, section in re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL)
+    if "| reason |" in section
+}
 
 
 @pytest.mark.parametrize("word", [*Reason, *Phase, *Component, *LABELS])
@@ -34,6 +40,18 @@ def test_condition_is_documented(type_):
     assert re.search(rf"^## .*\b{type_}\b", PAGE, re.MULTILINE)
 
 
-def test_events_are_marked():
-    """The reasons marked with * are those that are Events."""
-    assert set(re.findall(r"`(\w+)`\*", PAGE)) == set(NOTABLE)
+def test_each_condition_has_a_table_of_its_reasons():
+    """A row has reason, status, Event, meaning, and what to do."""
+    assert set(TABLES) == set(ConditionType)
+    assert {row[1] for rows in TABLES.values() for row in rows} == {"True", "False", "Unknown"}
+
+
+@pytest.mark.parametrize("type_", ConditionType)
+def test_its_events_are_those_that_are_sent(type_):
+    """The column Event has the type that `events` sends, or `no`."""
+    shown = {reason: event for reason, _, event, *_ in TABLES[type_]}
+    assert shown == {reason: NOTABLE.get(reason, "no") for reason in shown}
+
+
+def test_every_event_has_a_row():
+    assert {reason for rows in TABLES.values() for reason, *_ in rows} >= set(NOTABLE)

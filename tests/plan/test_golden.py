@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from minicluster import spec
+from minicluster import document as spec
 from minicluster.plan import Site, render, to_yaml
 
 HERE = Path(__file__).parent

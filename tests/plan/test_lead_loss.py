@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from minicluster.plan import BrokerReport, Observed, PodReport
-from minicluster.plan.lead_loss import NOTE
+from minicluster.plan.status.lead_loss import NOTE
+from tests.plan.test_broker_readiness import observed
 from tests.plan.test_conditions import condition, decide, pod, pods
-from tests.plan.test_joining import observed
 
 WORKS = BrokerReport("0-3", running=True)
 LOSSES = [

@@ -19,8 +19,8 @@ from minicluster.plan import (
     Restarted,
     Site,
 )
+from tests.plan.test_broker_readiness import observed
 from tests.plan.test_conditions import condition, decide, pods
-from tests.plan.test_joining import observed
 
 STARTED = datetime(2026, 3, 14, 15, 0, tzinfo=UTC)
 TAKEN = datetime(2026, 3, 14, 15, 9, tzinfo=UTC)

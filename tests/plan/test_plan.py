@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from broker_config import curve
+from minicluster.document import MiniClusterSpec
+from minicluster.document.cel import IMMUTABLE
 from minicluster.plan import (
     JobCondition,
     JobReport,
@@ -20,11 +22,9 @@ from minicluster.plan import (
     Site,
     plan,
 )
-from minicluster.spec import MiniClusterSpec
-from minicluster.spec.cel import IMMUTABLE
 
 if TYPE_CHECKING:
-    from minicluster import spec
+    from minicluster import document
 
 SERVICES = {"services": [{"image": "db", "name": "db"}]}
 ENDED = JobReport(1, conditions=(JobCondition("Complete"),))
@@ -329,7 +329,7 @@ def test_local_documents_have_no_owner(make, keys, now):
 def test_two_miniclusters_share_no_name(make, keys, now):
     """Names that only differ in where a hyphen belongs stay apart."""
 
-    def with_sidecar(name: str, sidecar: str) -> spec.MiniCluster:
+    def with_sidecar(name: str, sidecar: str) -> document.MiniCluster:
         containers = [
             {"image": "app", "command": "x", "runFlux": True},
             {"image": "web", "name": sidecar, "ports": [80]},

@@ -11,9 +11,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker_config import idset
 from broker_config.curve import generate
-from minicluster import spec
+from broker_config.formats import idset
+from minicluster import document as spec
 from minicluster.plan import (
     BrokerReport,
     DoorKeys,

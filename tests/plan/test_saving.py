@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from minicluster import spec
+from minicluster import document as spec
 from minicluster.plan import (
     BrokerReport,
     Dump,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from broker_config import curve
-from minicluster.flux_modules import packing
+from minicluster import flux_zips
 from minicluster.plan import FreshKeys, Observed, Site, plan
 
 
@@ -21,8 +21,8 @@ def config_map(make: Any, now: Any, flux: dict[str, Any]) -> dict[str, Any]:
 def test_a_policy_of_ours_brings_the_scheduler(make, now, policy):
     """Also on a local machine, where Flux may be installed."""
     item = config_map(make, now, {"scheduler": {"queuePolicy": policy}})
-    assert b64decode(item["binaryData"][packing.SCHEDULER_ZIP]) == packing.pack_scheduler()
-    assert packing.scheduler_files().items() <= item["data"].items()
+    assert b64decode(item["binaryData"][flux_zips.SCHEDULER_ZIP]) == flux_zips.pack_scheduler()
+    assert flux_zips.scheduler_files().items() <= item["data"].items()
 
 
 @pytest.mark.parametrize(
@@ -43,4 +43,4 @@ def test_a_policy_of_ours_brings_the_scheduler(make, now, policy):
 def test_others_do_not_carry_it(make, now, flux):
     item = config_map(make, now, flux)
     assert "binaryData" not in item
-    assert not packing.scheduler_files().keys() & item["data"].keys()
+    assert not flux_zips.scheduler_files().keys() & item["data"].keys()

@@ -7,7 +7,8 @@ import subprocess
 import pytest
 
 from broker_config import settings as to
-from minicluster.plan import Site, broker_settings, flux_view
+from minicluster.plan import Site, broker_settings
+from minicluster.plan.objects import flux_view
 
 
 @pytest.mark.parametrize(

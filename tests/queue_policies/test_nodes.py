@@ -10,21 +10,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minicluster.embedded import elastic
-from minicluster.embedded.jobspec import Resources
-from minicluster.embedded.pool import Pool
-from minicluster.embedded.resizing import Resizing, record
+from broker_config.formats.constraints import matches
+from broker_config.formats.jobspec import Resources
+from broker_config.formats.resource_set import Node
 from queue_policies import plugins
 from queue_policies.decision import decide
+from queue_policies.nodes.pool import Pool
+from queue_policies.nodes.slots import slots_of
+from queue_policies.orders.actions import Actions
+from queue_policies.orders.records import Begun, GrowOrder, Misfit, ShrinkOrder, record
+from queue_policies.orders.resizing import Resizing
 from queue_policies.queue import IndexedQueue
 from queue_policies.records import (
     Change,
     Elastic,
-    Grow,
     Happened,
     QueuedJob,
     RunningJob,
-    Shrink,
     Start,
     State,
     WakeAt,
@@ -39,20 +41,11 @@ NODES, CORES = 4, 4
 
 def pool() -> Pool:
     """Four nodes of four cores, two of which have the property `big`."""
-    made = Pool(
-        {
-            "version": 1,
-            "execution": {
-                "R_lite": [{"rank": f"0-{NODES - 1}", "children": {"core": f"0-{CORES - 1}"}}],
-                "nodelist": [f"node[0-{NODES - 1}]"],
-                "properties": {"big": "0-1"},
-                "starttime": 0.0,
-                "expiration": 0.0,
-            },
-        }
-    )
+    big = [frozenset({"big"} if rank < 2 else ()) for rank in range(NODES)]
+    nodes = [Node(rank, f"node{rank}", 2**CORES - 1, 0, big[rank]) for rank in range(NODES)]
+    made = Pool(nodes, matches)
     for rank in range(NODES):
-        made.set_up(rank, True)
+        made.mark(rank, up=True)
     return made
 
 
@@ -130,15 +123,14 @@ class Obedient:
         self.cluster, self.resizing, self.running = cluster, resizing, running
         self.answers: list[Callable[[], None]] = []
 
-    def grow(self, job: int, more: Any) -> None:
-        workers = self.running[job].request.workers + len(more)  # type: ignore[attr-defined] # one a node
-        self.answers.append(lambda: self.resizing.resized(job, workers, (), 0.0, heeds=True))
-
-    def shrink(self, job: int, workers: int) -> None:
-        request: Any = self.running[job].request
-        lost = elastic.places(self.cluster.holding(job), request)[-workers:]
-        left = request.workers - workers
-        self.answers.append(lambda: self.resizing.resized(job, left, lost, 0.0, heeds=True))
+    def order(self, order: GrowOrder | ShrinkOrder) -> None:
+        request: Any = self.running[order.job].request
+        if isinstance(order, GrowOrder):
+            lost, workers = [], request.workers + len(order.more)  # one a node
+        else:
+            lost = slots_of(self.cluster.holding(order.job), request)[-order.workers :]
+            workers = request.workers - order.workers
+        self.answers.append(lambda: self.resizing.resized(order.job, workers, lost, 0.0, heeds=True))
 
 
 @pytest.mark.parametrize("name", RESIZING)
@@ -148,34 +140,31 @@ def test_those_that_shrink_for_a_job_do_so_until_it_fits(name: str) -> None:
     queue, running, changes = IndexedQueue(), RunningJobs(), list[Change]()
     started: list[int] = []
 
-    def begin(job: QueuedJob, request: Any, holding: Any) -> None:
-        del holding
+    def begin(job: QueuedJob, request: Any) -> None:
         running[job.id] = record(job, request, 0.0)._replace(heeds=True)
         started.append(job.id)
 
-    resizing = Resizing(cluster, queue, running, changes.append, begin)
-    programs = resizing.orders = Obedient(cluster, resizing, running)
+    resizing = Resizing(cluster, queue, running, changes.append)
+    actions, programs = Actions(queue, running, resizing), Obedient(cluster, resizing, running)
     wide = Resources(1, 1, CORES, 0, exclusive=True)
     large = QueuedJob(1, 16, wide, 0.0, math.inf, elastic=Elastic(CORES, NODES * CORES, malleable=True))
     whole = wide.with_workers(NODES)
     assert cluster.alloc(1, whole) is not None
-    begin(large, whole, None)
+    begin(large, whole)
     queue.add(QueuedJob(2, 20, Resources(2, 1, 1, 0), 0.0, 100.0))
     changes.append(Change(Happened.ARRIVED, 2))
     orders = 0
     for _ in range(40):
         told, changes[:] = list(changes), []
+        for ready in resizing.ready(0.0):
+            begin(ready.queued, ready.request)
         for action in decide(policy, State(queue, running, cluster, told), 0.0):
-            if isinstance(action, Start):
-                waiting: Any = queue[action.job]
-                if not resizing.wait_for(waiting, waiting.request, action.after, 0.0):
-                    held = cluster.alloc(action.job, waiting.request)
-                    assert held is not None
-                    begin(queue.remove(action.job), waiting.request, held)
-            elif isinstance(action, Grow):
-                resizing.grow(action)
-            elif isinstance(action, Shrink):
-                resizing.shrink(action)
+            deed = actions.carry_out(action, 0.0)
+            assert not isinstance(deed, Misfit)
+            if isinstance(deed, Begun):
+                begin(deed.queued, deed.request)
+            elif deed is not None:
+                programs.order(deed)
         orders += len(programs.answers)
         answers, programs.answers = programs.answers, []
         for answer in answers:

@@ -14,9 +14,11 @@ import pytest
 from queue_policies import plugins
 from queue_policies.easy import Easy
 from queue_policies.errors import PolicyPlugin, PolicySettings, UnknownPolicy
+from tests.queue_policies.installed_plugin import install_plugin
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
     from queue_policies.records import Action, State
 
@@ -37,14 +39,14 @@ class Patient:
 def installed(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Pretend that a package offers policies by an entry point."""
 
-    def install(offered: Any, attribute: str = "minicluster_policies") -> None:
+    def install(offered: Any, *, trylast: bool = False) -> None:
         module = ModuleType("acme_policies")
 
-        @plugins.hookimpl
+        @plugins.hookimpl(trylast=trylast)
         def minicluster_policies() -> Iterable[Any]:
             return offered() if callable(offered) else offered
 
-        setattr(module, attribute, minicluster_policies)
+        vars(module)["minicluster_policies"] = minicluster_policies
         monkeypatch.setitem(sys.modules, "acme_policies", module)
         entry = metadata.EntryPoint("acme", "acme_policies", plugins.GROUP)
         monkeypatch.setattr(plugins.metadata, "entry_points", lambda group: [entry])
@@ -60,11 +62,6 @@ def test_our_own_come_by_the_same_door() -> None:
 def test_an_installed_package_adds_policies(installed: Any) -> None:
     installed([Patient])
     assert plugins.load("patient", {"gap": 60, "launcher-slots": 2}) == Patient(60.0, 2)
-
-
-def test_our_own_names_cannot_be_taken(installed: Any) -> None:
-    installed([type("Other", (Patient,), {"name": "easy"})])
-    assert plugins.load("easy") == Easy()
 
 
 @pytest.mark.parametrize(
@@ -122,29 +119,128 @@ def _fail() -> list[Any]:
     raise RuntimeError("no licence")
 
 
+NAMELESS = dataclass(type("Nameless", (), {"decide": lambda *_: []}))
+PLAIN = type("Plain", (), {"name": "plain", "decide": lambda *_: []})
+REQUIRED = dataclass(type("Required", (PLAIN,), {"name": "required", "__annotations__": {"gap": float}}))
+
+
 @pytest.mark.parametrize(
-    ("offered", "message"),
+    ("offered", "asked", "message"),
     [
-        pytest.param(_fail, "policy plug-in acme does not load: RuntimeError: no licence", id="it raises"),
-        pytest.param([7], "acme offers 7, which is no dataclass with decide(state, now)", id="no policy"),
         pytest.param(
-            [dataclass(type("Nameless", (), {"decide": lambda *_: []}))],
-            "without a name",
-            id="no name",
+            _fail, "acme", "policy plug-in acme does not load: RuntimeError: no licence", id="it raises"
+        ),
+        pytest.param(
+            7,
+            "acme",
+            "policy plug-in acme does not load: TypeError: 'int' object is not iterable",
+            id="no list",
+        ),
+        pytest.param(
+            [7],
+            "acme",
+            "policy plug-in acme offers 7, which is no dataclass with decide(state, now)",
+            id="no policy",
+        ),
+        pytest.param(
+            [PLAIN],
+            "plain",
+            f"policy plug-in acme offers {PLAIN!r}, which is no dataclass with decide(state, now)",
+            id="no dataclass",
+        ),
+        pytest.param(
+            [Patient()],
+            "patient",
+            f"policy plug-in acme offers {Patient()!r}, which is no dataclass with decide(state, now)",
+            id="no class",
+        ),
+        pytest.param(
+            [NAMELESS], "acme", f"policy plug-in acme offers {NAMELESS!r} without a name", id="no name"
+        ),
+        pytest.param(
+            [REQUIRED],
+            "required",
+            f"policy plug-in acme offers {REQUIRED!r}, whose setting 'gap' has no default",
+            id="no default",
         ),
     ],
 )
-def test_a_plugin_that_offers_no_policies_is_named(installed: Any, offered: Any, message: str) -> None:
+def test_what_is_no_policy_is_passed_over(installed: Any, offered: Any, asked: str, message: str) -> None:
+    """With a warning, and with an error only where that policy is asked for."""
     installed(offered)
+    warnings: list[str] = []
+    assert plugins.load("easy", warn=warnings.append) == Easy()
+    assert warnings == [f"{message}; it is passed over"]
     with pytest.raises(PolicyPlugin) as error:
-        plugins.policies()
-    assert message in str(error.value)
+        plugins.load(asked)
+    assert str(error.value) == message
 
 
-def test_a_plugin_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    entry = metadata.EntryPoint("acme", "no_such_module", plugins.GROUP)
-    monkeypatch.setattr(plugins.metadata, "entry_points", lambda group: [entry])
-    with pytest.raises(
-        PolicyPlugin, match=r"policy plug-in acme \(no_such_module\) does not load: ModuleNotFound"
-    ):
-        plugins.load("fcfs")
+def test_the_other_policies_of_a_plugin_stay(installed: Any) -> None:
+    installed([NAMELESS, Patient])
+    assert plugins.load("patient") == Patient()
+    assert len(plugins.registry().problems) == 1
+
+
+def test_an_unknown_policy_names_the_plugins_that_may_have_it(installed: Any) -> None:
+    installed(_fail)
+    with pytest.raises(UnknownPolicy) as error:
+        plugins.load("esy")
+    assert str(error.value) == (
+        "unknown queue policy 'esy'; did you mean 'easy'?;"
+        " policy plug-in acme does not load: RuntimeError: no licence"
+    )
+
+
+@pytest.mark.parametrize("first", [False, True], ids=["in its turn", "before all others"])
+def test_a_policy_named_as_a_built_in_one_is_passed_over(installed: Any, first: bool) -> None:
+    installed([type("Other", (Patient,), {"name": "easy"})], trylast=first)
+    warnings: list[str] = []
+    assert plugins.load("easy", warn=warnings.append) == Easy()
+    assert warnings == [
+        (
+            "policy plug-in acme offers another policy 'easy': there is queue_policies.easy.Easy;"
+            " it is passed over"
+        )
+    ]
+
+
+BROKEN = {
+    "no_module": ("", "policy plug-in sjf (no_module) does not load: ModuleNotFoundError: No module named"),
+    "import_error": (
+        "import no_such_module",
+        (
+            "policy plug-in sjf (import_error) does not load: ModuleNotFoundError: No module named"
+            " 'no_such_module'"
+        ),
+    ),
+    "no_hook": (
+        "def minicluster_policies():\n    return []",
+        "policy plug-in sjf (no_hook) does not implement the hook minicluster_policies",
+    ),
+    "wrong_hook": (
+        (
+            "from queue_policies.plugins import hookimpl\n"
+            "@hookimpl\n"
+            "def minicluster_policies(config):\n    return []"
+        ),
+        "policy plug-in sjf (wrong_hook) does not load: PluginValidationError: Plugin 'sjf' for hook",
+    ),
+}
+
+
+@pytest.mark.parametrize("module", BROKEN)
+def test_an_installed_plugin_that_does_not_load_is_passed_over(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, module: str
+) -> None:
+    """It is an error where the policy of the entry point's name is asked for."""
+    text, message = BROKEN[module]
+    install_plugin(tmp_path, "sjf", module, text)
+    monkeypatch.syspath_prepend(tmp_path)
+    warnings: list[str] = []
+    assert plugins.load("fcfs", warn=warnings.append).name == "fcfs"
+    (warning,) = warnings
+    assert (warning.startswith(message), warning.endswith("; it is passed over")) == (True, True), warning
+    with pytest.raises(PolicyPlugin) as error:
+        plugins.load("sjf")
+    assert f"{error.value}; it is passed over" == warning

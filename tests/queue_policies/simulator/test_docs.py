@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from queue_policies import plugins
 from queue_policies.simulator.selection import choices
 from queue_policies.simulator.workloads import catalogue
 
@@ -19,7 +20,7 @@ def _row(name: str) -> str:
     return next(line for line in TEXT.splitlines() if re.match(rf"\| [^|]*`{re.escape(name)}`[^|]* \|", line))
 
 
-@pytest.mark.parametrize("policy", list(choices()), ids=lambda policy: policy.name)
+@pytest.mark.parametrize("policy", list(choices(plugins.policies())), ids=lambda policy: policy.name)
 def test_every_policy_is_there_with_its_settings(policy: object) -> None:
     row = _row(policy.name)  # type: ignore[attr-defined]
     for setting in policy.settings:  # type: ignore[attr-defined]

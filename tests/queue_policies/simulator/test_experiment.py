@@ -116,7 +116,7 @@ def test_a_setting_that_is_none_is_refused(word: str, message: str) -> None:
 
 
 def test_every_policy_is_offered_with_a_description_of_each_setting() -> None:
-    offered = {each.name: each for each in choices()}
+    offered = {each.name: each for each in choices(plugins.policies())}
     assert set(offered) == set(plugins.policies())
     for each in offered.values():
         assert each.description, each.name

@@ -217,14 +217,14 @@ pause() {
     [ -z "$signal" ] || exit $((128 + signal))
 }
 
-# One step of saving, or of the start after it: minicluster/flux_modules/saving/command.py says which there are.
+# One step of saving, or of the start after it: minicluster/save_restore/command.py says which there are.
 saving() {
     if embedded; then
         flux minicluster-saving "$@"
     else
         flux python -c 'import sys
 sys.path.insert(0, sys.argv.pop(1))
-from minicluster.flux_modules.saving.flux_command import main
+from minicluster.save_restore.flux_command import main
 sys.exit(main(sys.argv[1:]))' "$config/flux_modules.zip" "$@"
     fi
 }
@@ -319,6 +319,9 @@ live() {
     set --
     [ -z "$restore" ] || set -- "$@" "-Scontent.restore=$restore"
     rm -f -- "$dump"
+    # A dump holds the jobs' environments. Flux writes into the file that is there, and leaves its mode.
+    (umask 177 && set -C && : >"$dump") 2>/dev/null ||
+        warn "cannot make $dump, private to uid $(id -u): is its volume writable?"
     set -- "$@" "-Scontent.dump=$dump"
     export MINICLUSTER_RESTORED
     starter=''
@@ -493,7 +496,7 @@ visit() {
     fi
     exec flux python -c 'import sys
 sys.path.insert(0, sys.argv.pop(1))
-from minicluster.instance.flux_helper import main
+from minicluster.broker_link.flux_helper import main
 sys.exit(main())' "$config/flux_modules.zip" "$uri"
 }
 

@@ -372,7 +372,7 @@ visit() {
     fi
     exec flux python -c 'import sys
 sys.path.insert(0, sys.argv.pop(1))
-from minicluster.instance.flux_helper import main
+from minicluster.broker_link.flux_helper import main
 sys.exit(main())' "$config/flux_modules.zip" "$uri"
 }
 

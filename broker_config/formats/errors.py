@@ -1,0 +1,55 @@
+"""The errors of the formats: one class a format, below one root.
+
+ParseError                 a text or a document is not what its format wants; the message names the place
+├── HostlistError          RFC 29
+├── IdsetError             RFC 22
+├── ResourceSetError       RFC 20
+├── JobspecError           RFC 14, RFC 25
+├── ConstraintError        RFC 31
+├── JobIdError             RFC 19
+├── DurationError          RFC 23
+├── BootstrapError         the table [bootstrap] of broker.toml
+└── SignedJobspecError     RFC 15
+"""
+
+from __future__ import annotations
+
+
+class ParseError(ValueError):
+    """A text or a document is not what its format wants."""
+
+
+class HostlistError(ParseError):
+    """The text is no RFC 29 hostlist."""
+
+
+class IdsetError(ParseError):
+    """The text is no RFC 22 idset."""
+
+
+class ResourceSetError(ParseError):
+    """The document is no RFC 20 resource set, or one that Flux would refuse."""
+
+
+class JobspecError(ParseError):
+    """The document is no RFC 25 jobspec that this project runs; the text is Flux's own where it has one."""
+
+
+class ConstraintError(ParseError):
+    """The document is no RFC 31 constraint."""
+
+
+class JobIdError(ParseError):
+    """The text is no RFC 19 job id."""
+
+
+class DurationError(ParseError):
+    """The text is no RFC 23 duration."""
+
+
+class BootstrapError(ParseError):
+    """The table [bootstrap] of broker.toml does not tell who is where."""
+
+
+class SignedJobspecError(ParseError):
+    """The text is no RFC 15 signed jobspec."""

@@ -1,0 +1,55 @@
+"""Eventlogs (RFC 18): one JSON object a line, both ways."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import TypeAlias  # novm - for type checkers alone
+
+Event: TypeAlias = "dict[str, Any]"
+_COMPACT = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+_ASCII = json.JSONEncoder(separators=(",", ":")).encode
+
+
+def event(timestamp: float, name: str, context: dict[str, Any] | None = None) -> Event:
+    """Return an event; without context the key is left out."""
+    made: Event = {"timestamp": timestamp, "name": name}
+    if context:
+        made["context"] = context
+    return made
+
+
+def encode(entry: Event) -> str:
+    """Return one line, without its newline. Lone surrogates (no UTF-8) are written as escapes."""
+    line = _COMPACT(entry)
+    if line.isascii():
+        return line
+    try:
+        line.encode()
+    except UnicodeEncodeError:
+        return _ASCII(entry)
+    return line
+
+
+def decode(line: str) -> Event:
+    """Return the event of one line. Raises ValueError."""
+    found: Event = json.loads(line)
+    return found
+
+
+def events(text: str) -> Iterator[Event]:
+    """Yield the events of an eventlog, line by line. Raises ValueError."""
+    return map(decode, lines(text))
+
+
+def lines(text: str) -> Iterator[str]:
+    """Yield the lines of an eventlog; a newline alone ends one: others may stand in texts as they are."""
+    return filter(None, text.split("\n"))
+
+
+def context(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an event's context, empty where it has none."""
+    return entry.get("context") or {}

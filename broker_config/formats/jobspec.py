@@ -1,0 +1,289 @@
+"""Jobspecs, version 1 (RFC 14, RFC 25): written, checked with the words that Flux uses, and read.
+
+Beyond the RFC, `attributes.user.elastic` makes a job elastic:
+
+    flux submit -n 1 --setattr=user.elastic.min=1 --setattr=user.elastic.max=4 …
+
+Sizes are in workers. A worker is a task: one a slot, or one a node where the job asks for nodes. The size is
+chosen between `min` and `max` when the job starts; the number asked for does not count. With `malleable`
+(default: false) it may change while the job runs, once its program has reported that it accepts resizes.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from broker_config.formats import constraints
+from broker_config.formats.jobspec_rules import check
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import TypeAlias  # novm - for type checkers alone
+
+    from broker_config.formats.constraints import Constraint
+
+JSON: TypeAlias = "dict[str, Any]"
+
+
+class Resources(NamedTuple):
+    """What a job asks for."""
+
+    nodes: int
+    """0: wherever its slots fit."""
+    slots: int
+    """A node where `nodes` is given, else over all of them."""
+    cores: int
+    """A slot."""
+    gpus: int
+    """A slot."""
+    exclusive: bool = False
+    """Whether it takes whole nodes."""
+    constraint: Constraint | None = None
+
+    @property
+    def size(self) -> int:
+        """Return the least number of cores that it takes."""
+        return self.slots_in_all * self.cores
+
+    @property
+    def slots_in_all(self) -> int:
+        """Return the slots over all nodes."""
+        return max(self.nodes, 1) * self.slots
+
+    @property
+    def workers(self) -> int:
+        """Return the workers of an elastic job, each of which has a node or a slot."""
+        return self.nodes or self.slots
+
+    def sized(self, size: int) -> Resources:
+        """Return the same for so many cores, rounded down to whole nodes, or slots where it has no nodes."""
+        if self.nodes:
+            return self.with_workers(size // (self.slots * self.cores))
+        return self.with_workers(size // self.cores)
+
+    def with_workers(self, count: int) -> Resources:
+        """Return the same for so many workers."""
+        return self._replace(nodes=count) if self.nodes else self._replace(slots=count)
+
+
+class Sizes(NamedTuple):
+    """The numbers of workers with which an elastic job can run."""
+
+    least: int
+    most: int
+    malleable: bool = False
+    """Whether the number may change while the job runs."""
+
+
+class Parsed(NamedTuple):
+    """A jobspec as it is read. Of an elastic job, `resources` are those of its least size."""
+
+    resources: Resources
+    duration: float
+    """The time limit in seconds, 0 without one."""
+    name: str
+    ntasks: int
+    """0 where `tasks_per` counts them."""
+    tasks_per: tuple[str, int] | None
+    """"node" or "core", and how many tasks each of it gets."""
+    cwd: str | None
+    queue: str | None
+    dependencies: tuple[tuple[str, str], ...]
+    """Scheme and value of each."""
+    asked: Resources
+    """As the jobspec counts them, also of an elastic job."""
+    elastic: Sizes | None = None
+    group: str = ""
+    """`attributes.user.group`: to whom it is counted, empty where it names none."""
+
+
+def parse(spec: Any) -> Parsed:
+    """Return a jobspec that is checked. Raises JobspecError with the reason that Flux's validator gives."""
+    check(spec)
+    return read(spec)
+
+
+def read(spec: Any) -> Parsed:
+    """Return a jobspec that an instance has admitted. What is odd in it counts as little as it can."""
+    table = _object(spec)
+    attributes = _object(table.get("attributes"))
+    system, user = _object(attributes.get("system")), _object(attributes.get("user"))
+    vertices: JSON = {}
+    _count(table.get("resources"), vertices)
+    asked = _shared(
+        vertices.get("node", 0),
+        vertices.get("slot", 1),
+        vertices.get("core", 1),
+        vertices.get("gpu", 0),
+        vertices.get("exclusive", False),
+        constraints.read(system.get("constraints")),
+    )
+    elastic = sizes_of(user)
+    resources = asked if elastic is None else asked.with_workers(elastic.least)
+    command, tasks = _command_and_count(table.get("tasks"))
+    group = user.get("group")
+    return Parsed(
+        resources=resources,
+        duration=seconds(system.get("duration")),
+        name=_name(system, command),
+        ntasks=tasks.get("total", tasks.get("per_slot", 0) * resources.slots_in_all),
+        tasks_per=_tasks_per(system),
+        cwd=_text(system.get("cwd")),
+        queue=_text(system.get("queue")),
+        dependencies=_dependencies(system.get("dependencies")),
+        asked=asked,
+        elastic=elastic,
+        group=group if isinstance(group, str) else "",
+    )
+
+
+def seconds(limit: Any) -> float:
+    """Return a time limit in seconds, 0 where there is none that can be read."""
+    return float(limit) if isinstance(limit, (int, float)) and 0 <= limit < float("inf") else 0.0
+
+
+def system_of(spec: Any) -> Mapping[str, Any]:
+    """Return `attributes.system`, empty where there is none."""
+    return _object(_object(_object(spec).get("attributes")).get("system"))
+
+
+def user_of(spec: Any) -> Mapping[str, Any]:
+    """Return `attributes.user`, which is anybody's own; empty where there is none."""
+    return _object(_object(_object(spec).get("attributes")).get("user"))
+
+
+def sizes_of(user: Any) -> Sizes | None:
+    """Return the sizes that `attributes.user` names; None: the job is rigid."""
+    table = _object(_object(user).get("elastic"))
+    least, most = _whole(table.get("min")), _whole(table.get("max"))
+    return Sizes(least, most, table.get("malleable") in (True, 1)) if 0 < least <= most else None
+
+
+def shell_options(spec: Any) -> Mapping[str, Any]:
+    """Return `attributes.system.shell.options`, empty where there are none."""
+    return _options(system_of(spec))
+
+
+def cores_per_slot(spec: Any) -> int:
+    """Return how many cores the jobspec asks for in each slot, 1 where it does not say."""
+    vertices: JSON = {}
+    _count(_object(spec).get("resources"), vertices)
+    return vertices.get("core", 0) or 1
+
+
+def task_count(spec: Any) -> Mapping[str, int]:
+    """Return `count` of the one task section: `total` or `per_slot`."""
+    return _command_and_count(_object(spec).get("tasks"))[1]
+
+
+def redacted(spec: JSON) -> JSON:
+    """Return the jobspec without the environment, as Flux shows it."""
+    attributes = spec["attributes"]
+    system = {key: value for key, value in attributes["system"].items() if key != "environment"}
+    return {**spec, "attributes": {**attributes, "system": system}}
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _whole(value: Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+_shared = lru_cache(10_000)(Resources)  # equal requests are one record
+
+
+def _count(vertices: Any, found: JSON) -> None:
+    """Count node → slot → core and gpu."""
+    for vertex in vertices if isinstance(vertices, list) else ():
+        if isinstance(vertex, dict):
+            found[str(vertex.get("type"))] = _whole(vertex.get("count"))
+            if vertex.get("exclusive") is True:
+                found["exclusive"] = True
+            _count(vertex.get("with"), found)
+
+
+def _command_and_count(tasks: Any) -> tuple[Sequence[Any], Mapping[str, int]]:
+    task = _object(tasks[0]) if isinstance(tasks, list) and tasks else {}
+    command, count = task.get("command"), _object(task.get("count"))
+    return command if isinstance(command, list) else (), {key: _whole(each) for key, each in count.items()}
+
+
+def _name(system: Mapping[str, Any], command: Sequence[Any]) -> str:
+    name = _object(system.get("job")).get("name")
+    return name if isinstance(name, str) else _last(str(command[0])) if command else ""
+
+
+def _last(path: str) -> str:
+    return path.rstrip("/").rpartition("/")[2]
+
+
+def _options(system: Mapping[str, Any]) -> Mapping[str, Any]:
+    return _object(_object(system.get("shell")).get("options"))
+
+
+def _tasks_per(system: Mapping[str, Any]) -> tuple[str, int] | None:
+    """Return the shell option per-resource: tasks follow the allocation, not the slots."""
+    wanted = _object(_options(system).get("per-resource"))
+    kind, count = wanted.get("type"), wanted.get("count", 1)
+    return (kind, count) if kind in ("node", "core") and isinstance(count, int) else None
+
+
+def _dependencies(given: Any) -> tuple[tuple[str, str], ...]:
+    entries = (_object(entry) for entry in given) if isinstance(given, list) else ()
+    return tuple((str(entry.get("scheme")), str(entry.get("value"))) for entry in entries)
+
+
+# -- writing ---------------------------------------------------------------------------------------------
+
+
+def build(
+    command: Iterable[str],
+    request: JSON,
+    count: Mapping[str, int],
+    system: JSON,
+    user: Mapping[str, Any] | None = None,
+) -> JSON:
+    """Return a jobspec of one task section; `request` is a `slot` or a `node`, `count` total or per_slot."""
+    attributes: JSON = {"system": system}
+    if user:
+        attributes["user"] = dict(user)
+    return {
+        "resources": [request],
+        "tasks": [{"command": list(command), "slot": "task", "count": dict(count)}],
+        "attributes": attributes,
+        "version": 1,
+    }
+
+
+def slot(count: int, cores: int, gpus: int = 0) -> JSON:
+    """Return a request for slots with so many cores and GPUs each."""
+    inside = [{"type": "core", "count": cores}]
+    if gpus:
+        inside.append({"type": "gpu", "count": gpus})
+    return {"type": "slot", "count": count, "with": inside, "label": "task"}
+
+
+def node(count: int, inside: JSON, *, exclusive: bool = False) -> JSON:
+    """Return a request for nodes with the slots `inside` on each; `exclusive`: for whole nodes."""
+    made: JSON = {"type": "node", "count": count}
+    if exclusive:
+        made["exclusive"] = True
+    return {**made, "with": [inside]}
+
+
+def set_at(table: JSON, path: Iterable[str], value: Any) -> None:
+    """Set a value in nested tables; one in its way that is no table is replaced."""
+    *parents, last = path
+    for name in parents:
+        below = table.setdefault(name, {})
+        if not isinstance(below, dict):
+            below = table[name] = {}
+        table = below
+    table[last] = value

@@ -1,0 +1,33 @@
+"""The R of an instance (RFC 20), from its settings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker_config import broker_toml
+from broker_config.formats import idset, resource_set
+
+if TYPE_CHECKING:
+    from broker_config.formats.resource_set import ResourceSet
+    from broker_config.settings import BrokerSettings
+
+
+def render(settings: BrokerSettings) -> str:
+    """Return the text of the instance's R: every bootstrap host with the same cores and GPUs.
+
+    R must cover every host, or Flux stops ("Number of hosts (8) is greater than node count (4)"): so the
+    hosts are the very ones of broker.toml, the user's own included. Raises BrokerConfigError or ParseError
+    where Flux would not start from it.
+    """
+    return resource_set.dumps(of_settings(settings))
+
+
+def of_settings(settings: BrokerSettings) -> ResourceSet:
+    """Return the instance's resources: ranks 0 … hosts-1, cores 0 … cores-1 and GPUs 0 … gpus-1 on each.
+
+    Where the cores are to be found by the start script, one stands in their place.
+    """
+    node = settings.node
+    properties = {name: idset.decode(ranks) for name, ranks in node.properties.items()}
+    hosts = broker_toml.hosts(settings.broker_toml) if settings.broker_toml else settings.hosts
+    return resource_set.alike(hosts, 1 if node.cores is None else node.cores, node.gpus, properties)

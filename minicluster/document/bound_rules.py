@@ -1,0 +1,79 @@
+"""The rules about how much a document asks for: hosts, cores, GPUs, and what commands hold inside each other.
+
+They count and expand nothing. The bounds are those of `bounds`; hostlists and TOML are counted by `formats`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker_config import shell
+from broker_config.errors import BrokerConfigError
+from minicluster.document import messages, rank_resources
+from minicluster.document.bounds import MAX_CORES, MAX_GPUS, MAX_HOSTS
+from minicluster.document.modes import bursted_clusters, bursts_out, max_size
+from minicluster.document.pod_rules import RULES
+from minicluster.document.quantities import quantity
+from minicluster.document.rules import SPEC, Broken, each_container, rule
+
+__all__ = ["RULES"]
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from minicluster.document.cluster import MiniCluster
+    from minicluster.document.positions import Path
+
+
+@rule("size", "maxSize", "maximumSize", "clusters", "leadBroker")
+def hosts_within_bound(cluster: MiniCluster) -> Iterator[Broken]:
+    """Flux is given all hosts by name at start, those of remote clusters too."""
+    bursting = cluster.spec.flux.bursting
+    local = bursting.lead_broker.size if bursts_out(cluster.spec) else max_size(cluster)
+    remote = sum(size for _, size in bursted_clusters(cluster))
+    if local + remote > MAX_HOSTS:
+        found = f"found {local + remote}, of which {remote} are remote"
+        yield (*SPEC, "flux", "bursting", "clusters"), f"{messages.TOO_MANY_HOSTS}: {found}"
+
+
+@rule("resources", "limits", "requests")
+def cores_within_bound(cluster: MiniCluster) -> Iterator[Broken]:
+    """R lists every core of a rank."""
+    for place, container in each_container(cluster):
+        resources = container.resources
+        for kind, amounts in (("limits", resources.limits), ("requests", resources.requests)):
+            if "cpu" in amounts and quantity(amounts["cpu"]) > MAX_CORES:
+                path = (*place, "resources", kind, "cpu")
+                yield path, f"{messages.TOO_MANY_CORES}: found {amounts['cpu']}"
+
+
+@rule("resources", "limits")
+def gpus_within_bound(cluster: MiniCluster) -> Iterator[Broken]:
+    """R lists every GPU of a rank."""
+    for place, container in each_container(cluster):
+        limits = container.resources.limits
+        if rank_resources.gpus(container.resources) > MAX_GPUS:
+            names = rank_resources.gpu_names(container.resources)
+            found = ", ".join(f"{limits[name]} of {name}" for name in names)
+            yield (*place, "resources", "limits"), f"{messages.TOO_MANY_GPUS}: found {found}"
+
+
+@rule("command", "prefix", "optionFlags", "submitCommand")
+def commands_not_too_deep(cluster: MiniCluster) -> Iterator[Broken]:
+    """The start script needs to know whether a line is one plain command."""
+    for path, text in _commands(cluster):
+        try:
+            shell.check_nesting(text)
+        except BrokerConfigError as error:
+            yield path, str(error)
+
+
+def _commands(cluster: MiniCluster) -> Iterator[tuple[Path, str]]:
+    """Return the shell lines that are taken apart here, each with its place."""
+    for index, container in enumerate(cluster.spec.containers):
+        place = (*SPEC, "containers", index)
+        yield (*place, "command"), container.command
+        yield (*place, "commands", "prefix"), container.commands.prefix
+    flux = cluster.spec.flux
+    yield (*SPEC, "flux", "optionFlags"), flux.option_flags
+    yield (*SPEC, "flux", "submitCommand"), flux.submit_command

@@ -1,0 +1,296 @@
+"""The rules between fields that an API server can check itself, written in CEL.
+
+Each carries the message of its twin in `rules.py`, so that people read the same words from both. A place is
+written as in `schema.at`, with `[]` for the items of a list and `*` for the values of a map.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from minicluster.document import messages
+from minicluster.document.bounds import MAX_HOSTS
+from minicluster.document.modes import RUNNER_NAME
+from minicluster.document.scalars import DNS_LABEL, VARIABLE, Shape
+
+
+@dataclass(frozen=True, slots=True)
+class CelRule:
+    """One rule at one place of the schema."""
+
+    place: str
+    rule: str
+    message: str
+
+
+def _given(name: str) -> str:
+    """Return CEL for: the text `name` of self is there and not empty."""
+    return f"(has(self.{name}) && self.{name} != '')"
+
+
+def _true(name: str) -> str:
+    """Return CEL for: the flag `name` of self is there and true."""
+    return f"(has(self.{name}) && self.{name})"
+
+
+def _count(*conditions: str) -> str:
+    """Return CEL for how many of the conditions hold."""
+    return " + ".join(f"({condition} ? 1 : 0)" for condition in conditions)
+
+
+_RUNS_FLUX = "(has(c.runFlux) && c.runFlux)"
+_NAMED = "(has(c.name) && c.name != '')"
+_UNIQUE = (
+    "self.{0}.all(c, !has(c.name) || c.name == '' || self.{0}.exists_one(d, has(d.name) && d.name == c.name))"
+)
+_SOURCES = (
+    _given("hostPath"),
+    _given("configMapName"),
+    _given("claimName"),
+    _given("secretName"),
+    _given("csiDriver"),
+    _true("emptyDir"),
+)
+_GREATEST = (
+    "has(self.status) && has(self.status.maximumSize) && self.status.maximumSize > 0"
+    " ? self.status.maximumSize"
+    " : has(self.spec.maxSize) && self.spec.maxSize > 0 ? self.spec.maxSize : self.spec.size"
+)
+_STARTED = "has(oldSelf.status) && has(oldSelf.status.maximumSize) && oldSelf.status.maximumSize > 0"
+
+IMMUTABLE: dict[str, str] = {
+    "containers": "the Job's pods are made from them once",
+    "services": "the services pod is made from them once",
+    "maxSize": "brokers read their list of hosts only at start",
+    "tasks": "the main command is submitted once",
+    "drainTimeoutSeconds": "the pods' grace period is made from it once",
+    "interactive": "the lead broker decides at start whether it has a main command",
+    "jobLabels": "Kueue and others read the Job's labels when it is created",
+    "shareProcessNamespace": "the Job's pods are made from it once",
+    "archive": "brokers are told at start what to restore and where to save",
+    "managedBy": "two controllers would look after one MiniCluster",
+    "network": "brokers read their addresses only at start",
+    "logging": "the start script reads it only at start",
+    "pod": "the Job's pods are made from it once",
+    "flux": "brokers read their configuration only at start",
+}
+"""Fields of `spec` that cannot change once brokers have been made, each with the reason."""
+
+
+def _frozen(name: str) -> CelRule:
+    """Return the rule that keeps a field as it was from the moment that brokers were made."""
+    same = f"self.spec.{name} == oldSelf.spec.{name}"
+    there = f"has(self.spec.{name})"
+    before = f"has(oldSelf.spec.{name})"
+    return CelRule(
+        "",
+        f"!({_STARTED}) || ({there} == {before} && (!{there} || {same}))",
+        f"spec.{name} cannot change once brokers were made ({IMMUTABLE[name]}); make a new MiniCluster",
+    )
+
+
+def _names(place: str, shape: Shape) -> CelRule:
+    """Return the rule for the names in a map, about which a structural schema says nothing itself."""
+    return CelRule(
+        place,
+        f"self.all(name, name.matches('^({shape.pattern})$'))",
+        f"{messages.BAD_NAME} {shape.allowed}",
+    )
+
+
+RULES: tuple[CelRule, ...] = (
+    CelRule(
+        "",
+        "!has(self.status) || !has(self.status.maximumSize) || self.status.maximumSize == 0"
+        " || !has(self.spec.size) || self.spec.size <= self.status.maximumSize",
+        messages.BEYOND_START,
+    ),
+    CelRule(
+        "",
+        "size(self.metadata.name) + 1 + size(string((has(self.spec.maxSize) && self.spec.maxSize > 0"
+        " ? self.spec.maxSize : (self.spec.size > 0 ? self.spec.size : 1)) - 1)) <= 63",
+        messages.HOST_NAME_LENGTH,
+    ),
+    CelRule(
+        "",
+        "!has(self.spec.services) || size(self.spec.services) == 0 || size(self.metadata.name) <= 54",
+        messages.SERVICES_NAME_LENGTH,
+    ),
+    *(_frozen(name) for name in IMMUTABLE),
+    CelRule("spec", f"self.size > 0 || {_true('suspend')}", messages.SIZE_ZERO),
+    CelRule(
+        "spec",
+        "!has(self.maxSize) || self.maxSize == 0 || self.size <= self.maxSize",
+        messages.ABOVE_MAX_SIZE,
+    ),
+    CelRule(
+        "spec",
+        "!has(self.minSize) || self.minSize == 0 || self.minSize <= self.size || self.size == 0",
+        messages.BELOW_MIN_SIZE,
+    ),
+    CelRule(
+        "spec",
+        "!has(self.minSize) || !has(self.maxSize) || self.maxSize == 0 || self.minSize <= self.maxSize",
+        messages.MIN_ABOVE_MAX,
+    ),
+    CelRule(
+        "spec",
+        f"size(self.containers) <= 1 || self.containers.exists_one(c, {_RUNS_FLUX})",
+        messages.ONE_RUNNER,
+    ),
+    CelRule(
+        "spec",
+        f"size(self.containers) <= 1 || self.containers.all(c, {_RUNS_FLUX} || {_NAMED})",
+        messages.NAME_NEEDED,
+    ),
+    CelRule("spec", _UNIQUE.format("containers"), messages.SAME_NAME),
+    CelRule(
+        "spec",
+        f"!self.containers.exists(c, {_RUNS_FLUX} && !({_NAMED}))"
+        f" || !self.containers.exists(c, has(c.name) && c.name == '{RUNNER_NAME}')",
+        messages.SAME_NAME,
+    ),
+    CelRule(
+        "spec",
+        "has(self.flux) && has(self.flux.container) && has(self.flux.container.disable)"
+        " && self.flux.container.disable || !self.containers.exists(c, has(c.name) && c.name =="
+        " (has(self.flux) && has(self.flux.container) && has(self.flux.container.name)"
+        " ? self.flux.container.name : 'flux-view'))",
+        messages.SAME_NAME,
+    ),
+    CelRule(
+        "spec",
+        "!has(self.flux) || !has(self.flux.container) || !has(self.flux.container.name)"
+        f" || self.flux.container.name != '{RUNNER_NAME}'"
+        " || has(self.flux.container.disable) && self.flux.container.disable"
+        f" || !self.containers.exists(c, !({_NAMED}) && (size(self.containers) == 1 || {_RUNS_FLUX}))",
+        messages.SAME_NAME,
+    ),
+    CelRule(
+        "spec",
+        f"!has(self.services) || self.services.all(c, {_NAMED})",
+        messages.SERVICE_NAME_NEEDED,
+    ),
+    CelRule("spec", "!has(self.services) || " + _UNIQUE.format("services"), messages.SAME_NAME),
+    CelRule(
+        "spec",
+        "!has(self.services) || self.services.all(c, !has(c.commands) || ["
+        "has(c.commands.pre) && c.commands.pre != '',"
+        " has(c.commands.brokerPre) && c.commands.brokerPre != '',"
+        " has(c.commands.workerPre) && c.commands.workerPre != ''].all(given, !given))",
+        messages.SERVICE_HOOKS,
+    ),
+    CelRule(
+        "spec",
+        "self.containers.all(c, !(size(self.containers) == 1 || (has(c.runFlux) && c.runFlux))"
+        " || !(has(c.command) && c.command != '')"
+        " || !(has(c.commands) && has(c.commands.script) && c.commands.script != ''))",
+        messages.SCRIPT_AND_COMMAND,
+    ),
+    CelRule(
+        "spec",
+        "!has(self.autoscaling) || !has(self.autoscaling.minSize) || self.autoscaling.minSize == 0"
+        " || !has(self.minSize) || self.autoscaling.minSize >= self.minSize",
+        messages.AUTOSCALING_MIN,
+    ),
+    *(
+        CelRule(
+            "",
+            f"!has(self.spec.autoscaling) || !has(self.spec.autoscaling.{name})"
+            f" || ({_GREATEST}) == 0 || self.spec.autoscaling.{name} <= ({_GREATEST})",
+            message,
+        )
+        for name, message in (
+            ("minSize", messages.AUTOSCALING_BEYOND),
+            ("maxSize", messages.AUTOSCALING_MAX),
+        )
+    ),
+    CelRule(
+        "spec",
+        "!has(self.autoscaling) || !has(self.autoscaling.maxSize) || self.autoscaling.maxSize == 0"
+        " || [has(self.autoscaling.minSize) ? self.autoscaling.minSize : 0,"
+        " has(self.minSize) ? self.minSize : 0].all(least, least <= self.autoscaling.maxSize)",
+        messages.AUTOSCALING_ORDER,
+    ),
+    *(
+        CelRule(place, f"!({_true('launcher')} && {_true('batch')})", messages.LAUNCHER_AND_BATCH)
+        for place in ("spec.containers[]", "spec.services[]")
+    ),
+    *(
+        rule
+        for place in ("spec.containers[]", "spec.services[]")
+        for rule in (
+            CelRule(
+                place,
+                "!has(self.environment) || !has(self.secrets)"
+                " || self.secrets.all(name, !(name in self.environment))",
+                messages.VARIABLE_TWICE,
+            ),
+            CelRule(f"{place}.ports", "self.all(p, self.exists_one(q, p == q))", messages.SAME_PORT),
+            CelRule(f"{place}.volumes.*", f"{_count(*_SOURCES)} <= 1", messages.VOLUME_SOURCE),
+            CelRule(
+                f"{place}.volumes.*",
+                f"!({_given('emptyDirMedium')} || has(self.emptyDirSizeLimit))"
+                f" || !({' || '.join(_SOURCES[:-1])})",
+                messages.VOLUME_EXTRA,
+            ),
+            CelRule(
+                f"{place}.volumes.*",
+                f"{_given('path')} || {' || '.join((*_SOURCES[1:2], *_SOURCES[3:]))}",
+                messages.VOLUME_PATH,
+            ),
+        )
+    ),
+    *(
+        _names(f"{place}.{field}", shape)
+        for place in ("spec.containers[]", "spec.services[]")
+        for field, shape in (("environment", VARIABLE), ("secrets", VARIABLE), ("volumes", DNS_LABEL))
+    ),
+    _names("spec.flux.environment", VARIABLE),
+    CelRule(
+        "spec.network",
+        f"!({_true('disableAffinity')} && self.onePerNode == 'Required')",
+        messages.AFFINITY,
+    ),
+    CelRule(
+        "spec.pod.tolerations[]",
+        "!has(self.tolerationSeconds) || (has(self.effect) && self.effect == 'NoExecute')",
+        messages.TOLERATION_SECONDS,
+    ),
+    CelRule(
+        "spec.pod.tolerations[]",
+        f"{_given('key')} || (has(self.operator) && self.operator == 'Exists')",
+        messages.TOLERATION_KEY,
+    ),
+    CelRule(
+        "spec.pod.tolerations[]",
+        f"!(has(self.operator) && self.operator == 'Exists') || !{_given('value')}",
+        messages.TOLERATION_VALUE,
+    ),
+    CelRule(
+        "spec.pod.resourceClaims[]",
+        f"{_count(_given('resourceClaimName'), _given('resourceClaimTemplateName'))} == 1",
+        messages.CLAIM_SOURCE,
+    ),
+    CelRule(
+        "spec.flux.stateVolume",
+        f"{_count(_given('claimName'), _given('hostPath'))} == 1",
+        messages.STATE_SOURCE,
+    ),
+    CelRule(
+        "spec.flux.bursting",
+        f"!({_given('hostlist')} && has(self.clusters) && size(self.clusters) > 0)",
+        messages.HOSTLIST_AND_CLUSTERS,
+    ),
+    # Here and not beside `size`: what does not change is not checked again, so one from before can shrink.
+    CelRule(
+        "spec.flux.bursting",
+        f"!has(self.clusters) || self.clusters.map(c, has(c.size) ? c.size : 0).sum() <= {MAX_HOSTS}",
+        messages.TOO_MANY_HOSTS,
+    ),
+    CelRule(
+        "spec.flux.bursting.leadBroker",
+        f"!{_given('address')} || ({_given('name')} && has(self.size) && self.size > 0)",
+        messages.LEAD_BROKER,
+    ),
+)

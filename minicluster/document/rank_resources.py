@@ -1,0 +1,37 @@
+"""What the broker of a rank has to schedule: cores and GPUs."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from minicluster.document.quantities import quantity
+
+if TYPE_CHECKING:
+    from minicluster.document.resources import ResourceRequirements
+
+
+def cores(resources: ResourceRequirements, otherwise: int | None) -> int | None:
+    """Return a rank's cores: whole CPUs of the limit, at least 1, else of the request, else `otherwise`.
+
+    None leaves it to the broker: what it may use where it runs.
+    """
+    asked = resources.limits.get("cpu", resources.requests.get("cpu"))
+    return otherwise if asked is None else max(1, math.floor(quantity(asked)))
+
+
+def gpus(resources: ResourceRequirements) -> int:
+    """Return a rank's GPUs: the limits of extended resources that are GPUs, or slices of one."""
+    return sum(math.floor(quantity(resources.limits[name])) for name in gpu_names(resources))
+
+
+def gpu_names(resources: ResourceRequirements) -> tuple[str, ...]:
+    """Return the limits that are counted as GPUs."""
+    return tuple(name for name in resources.limits if _is_gpu(name))
+
+
+def _is_gpu(resource: str) -> bool:
+    vendor, _, device = resource.partition("/")
+    # Besides whole devices there is gpu.intel.com/i915_monitoring, which only watches.
+    intel = vendor == "gpu.intel.com" and not device.endswith("_monitoring")
+    return device in {"gpu", "gpu.shared"} or device.startswith("mig-") or intel

@@ -1,0 +1,281 @@
+"""The rules between fields: each a function from a record to what it finds broken, with its place.
+
+A rule names the fields it looks at. Where one of those was unreadable, or may have been misspelt, the rule
+keeps silent: it would complain about a document that nobody wrote.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from minicluster.document import formats, messages
+from minicluster.document.modes import RUNNER_NAME
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from minicluster.document.cluster import MiniCluster
+    from minicluster.document.container import Container
+    from minicluster.document.positions import Path
+
+    Check = Callable[[MiniCluster], Iterator["Broken"]]
+
+Broken = tuple["Path", str]
+SPEC: Path = ("spec",)
+# Room in a host name (RFC 1035), and in a pod's.
+MAX_HOST_NAME = 63
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One named rule, the fields that it looks at, and its check."""
+
+    name: str
+    fields: frozenset[str]
+    check: Check
+
+
+RULES: list[Rule] = []
+
+
+def rule(*fields: str) -> Callable[[Check], Check]:
+    """Register a check as a rule that looks at these fields."""
+
+    def register(check: Check) -> Check:
+        RULES.append(Rule(check.__name__.replace("_", "-"), frozenset(fields), check))
+        return check
+
+    return register
+
+
+def groups(cluster: MiniCluster) -> Iterator[tuple[Path, tuple[Container, ...]]]:
+    """Return the containers of each pod with their place."""
+    yield (*SPEC, "containers"), cluster.spec.containers
+    yield (*SPEC, "services"), cluster.spec.services
+
+
+def each_container(cluster: MiniCluster) -> Iterator[tuple[Path, Container]]:
+    """Return every container with its place."""
+    for place, containers in groups(cluster):
+        for index, container in enumerate(containers):
+            yield (*place, index), container
+
+
+def _range(low: int, high: int) -> str:
+    return f"allowed: {low} to {high}"
+
+
+@rule("size", "suspend")
+def size_at_least_one(cluster: MiniCluster) -> Iterator[Broken]:
+    """Nothing runs on no broker; a suspended cluster may wait without any."""
+    if cluster.spec.size == 0 and not cluster.spec.suspend:
+        yield (*SPEC, "size"), messages.SIZE_ZERO
+
+
+@rule("size", "minSize", "maxSize")
+def sizes_in_order(cluster: MiniCluster) -> Iterator[Broken]:
+    """MinSize ≤ size ≤ maxSize, as far as they are given."""
+    spec = cluster.spec
+    if spec.max_size and spec.size > spec.max_size:
+        yield (*SPEC, "size"), f"{messages.ABOVE_MAX_SIZE}: found {spec.size}, maxSize is {spec.max_size}"
+    if spec.min_size and 0 < spec.size < spec.min_size:
+        yield (*SPEC, "size"), f"{messages.BELOW_MIN_SIZE}: found {spec.size}, minSize is {spec.min_size}"
+    if spec.max_size and spec.min_size > spec.max_size:
+        found = f"found {spec.min_size}, maxSize is {spec.max_size}"
+        yield (*SPEC, "minSize"), f"{messages.MIN_ABOVE_MAX}: {found}"
+
+
+@rule("size", "maximumSize")
+def size_within_start(cluster: MiniCluster) -> Iterator[Broken]:
+    """Flux cannot grow beyond the hosts that it was told of when it started."""
+    bound = cluster.status.maximum_size
+    if bound and cluster.spec.size > bound:
+        found = f"found {cluster.spec.size}, {_range(1, bound)}"
+        yield (*SPEC, "size"), f"{messages.BEYOND_START}: {found}"
+
+
+@rule("autoscaling", "minSize", "maxSize", "size", "maximumSize")
+def autoscaling_within_sizes(cluster: MiniCluster) -> Iterator[Broken]:
+    """The autoscaler moves the size between minSize and maxSize."""
+    spec, place = cluster.spec, (*SPEC, "autoscaling")
+    wanted = spec.autoscaling
+    if wanted is None:
+        return
+    # Without maxSize the size at start bounds growth, also after a shrink: not the size as it is now.
+    greatest = cluster.status.maximum_size or spec.max_size or spec.size
+    if 0 < wanted.min_size < spec.min_size:
+        found = f"found {wanted.min_size}, minSize is {spec.min_size}"
+        yield (*place, "minSize"), f"{messages.AUTOSCALING_MIN}: {found}"
+    for name, value, message in (
+        ("minSize", wanted.min_size, messages.AUTOSCALING_BEYOND),
+        ("maxSize", wanted.max_size, messages.AUTOSCALING_MAX),
+    ):
+        if 0 < greatest < value:
+            yield (*place, name), f"{message}: found {value}, allowed: up to {greatest}"
+    if wanted.max_size and max(wanted.min_size, spec.min_size) > wanted.max_size:
+        yield (*place, "minSize"), messages.AUTOSCALING_ORDER
+
+
+@rule("metadata", "name", "size", "maxSize", "services")
+def host_names_fit(cluster: MiniCluster) -> Iterator[Broken]:
+    """`<name>-<index>` is a host name, and `<name>-services` a pod's."""
+    spec, name, place = cluster.spec, cluster.metadata.name, ("metadata", "name")
+    last = max(spec.max_size or spec.size, 1) - 1
+    longest = f"{name}-{last}"
+    if len(longest) > MAX_HOST_NAME:
+        room = MAX_HOST_NAME - len(longest) + len(name)
+        yield place, f"{messages.HOST_NAME_LENGTH}: found {len(name)} characters, allowed: {room}"
+    elif spec.services and len(f"{name}-services") > MAX_HOST_NAME:
+        room = MAX_HOST_NAME - len("-services")
+        yield place, f"{messages.SERVICES_NAME_LENGTH}: found {len(name)} characters, allowed: {room}"
+
+
+@rule("runFlux")
+def one_container_runs_flux(cluster: MiniCluster) -> Iterator[Broken]:
+    """Among several containers exactly one runs the broker."""
+    containers = cluster.spec.containers
+    runners = [index for index, container in enumerate(containers) if container.run_flux]
+    if len(containers) == 1 or len(runners) == 1:
+        return
+    names = ", ".join(_called(containers, index) for index in runners or range(len(containers)))
+    found = f"these say so: {names}" if runners else f"none of these does: {names}"
+    yield (*SPEC, "containers"), f"{messages.ONE_RUNNER}; {found}"
+
+
+def _called(containers: tuple[Container, ...], index: int) -> str:
+    """Name a container for people: by its name, else by its place."""
+    return containers[index].name or f"containers[{index}]"
+
+
+@rule("runFlux", "name")
+def containers_have_names(cluster: MiniCluster) -> Iterator[Broken]:
+    """Only the container that runs Flux may go without a name."""
+    containers = cluster.spec.containers
+    for index, container in enumerate(containers):
+        if len(containers) > 1 and not container.name and not container.run_flux:
+            yield (*SPEC, "containers", index), messages.NAME_NEEDED
+    for index, container in enumerate(cluster.spec.services):
+        if not container.name:
+            yield (*SPEC, "services", index), messages.SERVICE_NAME_NEEDED
+
+
+@rule("name")
+def container_names_differ(cluster: MiniCluster) -> Iterator[Broken]:
+    """Two containers of one pod cannot share a name."""
+    for place, containers in groups(cluster):
+        taken = _names_given(cluster) if place[-1] == "containers" else {}
+        for index, container in enumerate(containers):
+            if container.name in taken:
+                found = f'"{container.name}" is already {taken[container.name]}'
+                yield (*place, index, "name"), f"{messages.SAME_NAME}: {found}"
+            elif container.name:
+                taken[container.name] = f"the name of {'.'.join(map(str, place))}[{index}]"
+
+
+def _names_given(cluster: MiniCluster) -> dict[str, str]:
+    """Return the names in the broker's pod that the document need not say, and whose they are."""
+    view, containers = cluster.spec.flux.container, cluster.spec.containers
+    taken = {} if view.disable else {view.name: "the name of spec.flux.container"}
+    for index, container in enumerate(containers):
+        if container.run_flux and not container.name:
+            taken[RUNNER_NAME] = f"the name of spec.containers[{index}], which has none of its own"
+    return taken
+
+
+@rule("name", "runFlux", "disable")
+def view_is_not_called_like_the_runner(cluster: MiniCluster) -> Iterator[Broken]:
+    """The runner's name may be the one that it is given."""
+    view, containers = cluster.spec.flux.container, cluster.spec.containers
+    unnamed = any(not each.name and (each.run_flux or len(containers) == 1) for each in containers)
+    if unnamed and not view.disable and view.name == RUNNER_NAME:
+        found = f'"{RUNNER_NAME}" is already the name of the container that runs Flux'
+        yield (*SPEC, "flux", "container", "name"), f"{messages.SAME_NAME}: {found}"
+
+
+@rule("launcher", "batch")
+def launcher_or_batch(cluster: MiniCluster) -> Iterator[Broken]:
+    """A launcher submits its own jobs; a batch is submitted line by line."""
+    for place, container in each_container(cluster):
+        if container.launcher and container.batch:
+            yield (*place, "batch"), messages.LAUNCHER_AND_BATCH
+
+
+@rule("runFlux", "script", "command", "commands")
+def script_or_command(cluster: MiniCluster) -> Iterator[Broken]:
+    """A script stands in place of the command."""
+    containers = cluster.spec.containers
+    for index, container in enumerate(containers):
+        runs_flux = container.run_flux or len(containers) == 1
+        if runs_flux and container.command and container.commands.script:
+            yield (*SPEC, "containers", index, "commands", "script"), messages.SCRIPT_AND_COMMAND
+
+
+@rule()
+def services_have_no_broker_hooks(cluster: MiniCluster) -> Iterator[Broken]:
+    """No broker runs in the services pod."""
+    for index, container in enumerate(cluster.spec.services):
+        hooks = container.commands
+        for name, text in (
+            ("pre", hooks.pre),
+            ("brokerPre", hooks.broker_pre),
+            ("workerPre", hooks.worker_pre),
+        ):
+            if text:
+                yield (*SPEC, "services", index, "commands", name), messages.SERVICE_HOOKS
+
+
+@rule("ports")
+def ports_differ(cluster: MiniCluster) -> Iterator[Broken]:
+    """A port can be offered once."""
+    for place, container in each_container(cluster):
+        for port, count in Counter(container.ports).items():
+            if count > 1:
+                last = len(container.ports) - 1 - container.ports[::-1].index(port)
+                yield (*place, "ports", last), f"{messages.SAME_PORT}: {port}"
+
+
+@rule("environment", "secrets")
+def variables_given_once(cluster: MiniCluster) -> Iterator[Broken]:
+    """A variable has one value."""
+    for place, container in each_container(cluster):
+        for name in container.secrets:
+            if name in container.environment:
+                yield (*place, "secrets", name), messages.VARIABLE_TWICE
+
+
+@rule("disableAffinity", "onePerNode")
+def affinity_not_contradictory(cluster: MiniCluster) -> Iterator[Broken]:
+    """One pod a node cannot be required and switched off."""
+    network = cluster.spec.network
+    if network.disable_affinity and network.one_per_node == "Required":
+        yield (*SPEC, "network", "disableAffinity"), messages.AFFINITY
+
+
+@rule("hostlist", "clusters")
+def hostlist_or_clusters(cluster: MiniCluster) -> Iterator[Broken]:
+    """Either says which remote hosts there are."""
+    bursting = cluster.spec.flux.bursting
+    if bursting.hostlist and bursting.clusters:
+        yield (*SPEC, "flux", "bursting", "hostlist"), messages.HOSTLIST_AND_CLUSTERS
+
+
+@rule("address", "name", "size", "leadBroker")
+def lead_broker_complete(cluster: MiniCluster) -> Iterator[Broken]:
+    """The hosts of the other MiniCluster are named from its name and size."""
+    lead = cluster.spec.flux.bursting.lead_broker
+    given = (bool(lead.address), bool(lead.name), bool(lead.size))
+    if any(given) and not all(given):
+        yield (*SPEC, "flux", "bursting", "leadBroker"), messages.LEAD_BROKER
+
+
+def _format_rules() -> None:
+    """Check the texts that have a language of their own."""
+    rule("hostlist")(formats.hostlist_problems)
+    rule("curveCert")(formats.certificate_problems)
+    rule("brokerConfig")(formats.toml_problems)
+    rule("queuePolicy")(formats.policy_problems)
+
+
+_format_rules()

@@ -1,0 +1,134 @@
+"""How a program carries out orders: it asks its hooks, and answers the instance."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from minicluster.malleable import messages
+from minicluster.malleable.errors import Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from minicluster.malleable.hooks import Hooks
+    from minicluster.malleable.messages import Grow, Member, Shrink, ToInstance, ToProgram
+
+_log = logging.getLogger(__name__)
+_FIRST = 0
+
+
+@dataclass
+class _Order:
+    """The order that was accepted last. `given`: workers that were released for it."""
+
+    id: int
+    given: tuple[int, ...] = ()
+    taken: dict[int, Member] = field(default_factory=dict)
+    over: bool = False
+
+
+class OrderHandling:
+    """The orders to one program, one at a time, and its `workers` as the instance counts them."""
+
+    def __init__(self, hooks: Hooks, send: Callable[[ToInstance], None]) -> None:
+        self.workers: dict[int, Member] = {}
+        self._hooks = hooks
+        self._send = send
+        self._order: _Order | None = None
+        self._given: list[int] = []
+
+    def take(self, message: ToProgram) -> None:
+        """Carry out what the instance says."""
+        if isinstance(message, messages.Grow):
+            self._grow(message)
+        elif isinstance(message, messages.Joined):
+            self._joined(message)
+        elif isinstance(message, messages.Shrink):
+            self._shrink(message)
+        elif isinstance(message, messages.Released):
+            self._released(message)
+        elif isinstance(message, messages.Expired):
+            self._expired(message)
+        elif isinstance(message, messages.Error):
+            _log.warning("the instance found a mistake: %s", message.reason)
+
+    def _grow(self, order: Grow) -> None:
+        try:
+            self._hooks.before_grow(order)
+        except Refusal as refusal:
+            self._send(messages.Refuse(order.order, str(refusal)))
+            return
+        self._order = _Order(order.order)
+        self._send(messages.Accept(order.order))
+
+    def _joined(self, joined: messages.Joined) -> None:
+        order = self._order
+        if order is None or order.id != joined.order:
+            return
+        self._send(messages.Accept(joined.order))  # the limit for the work begins now
+        try:
+            self._hooks.after_grow(joined.workers)
+        except Refusal as refusal:
+            self._order = None
+            self._send(messages.Refuse(joined.order, str(refusal)))
+            return
+        order.taken, order.over = {member.task: member for member in joined.workers}, True
+        self.workers.update(order.taken)
+        self._send(messages.Done(joined.order))
+
+    def _shrink(self, order: Shrink) -> None:
+        self._send(messages.Accept(order.order))
+        given = tuple(self._given[: order.count])  # gone already, for an order that expired meanwhile
+        wanted = order.count - len(given)
+        if wanted:
+            try:
+                chosen = self._hooks.before_shrink(messages.Shrink(order.order, wanted, order.size))
+            except Refusal as refusal:
+                self._send(messages.Refuse(order.order, str(refusal)))
+                return
+            given += self._checked(tuple(chosen), wanted)
+        self._order = _Order(order.order, given)
+        self._send(messages.Release(order.order, given))
+
+    def _checked(self, chosen: tuple[int, ...], wanted: int) -> tuple[int, ...]:
+        able = set(self.workers) - set(self._given) - {_FIRST}
+        if len(chosen) != wanted or len(set(chosen) & able) != wanted:
+            raise ValueError(f"before_shrink returned {list(chosen)}: expected {wanted} of {sorted(able)}")
+        return chosen
+
+    def _released(self, released: messages.Released) -> None:
+        if self._order is None or self._order.id != released.order:
+            return
+        given, self._order = self._order.given, None
+        for task in given:
+            self.workers.pop(task, None)
+        self._given = [task for task in self._given if task not in given]
+        self._hooks.after_shrink(given)
+
+    def _expired(self, expired: messages.Expired) -> None:
+        if self._order is not None and self._order.id == expired.order:
+            self._forget(expired.reason)
+
+    def _forget(self, reason: str) -> None:
+        order, self._order = self._order, None
+        if order is None:
+            return
+        self._given += [task for task in order.given if task not in self._given]
+        for task in order.taken:
+            self.workers.pop(task, None)
+        self._hooks.expired(order.id, reason)
+
+    def lost(self, *, back: bool) -> None:
+        """Forget what was ordered over a lost connection, unless it is done; `back`: there is another one."""
+        order = self._order
+        if order is None:
+            return
+        if back and order.given:  # the word that they are free comes again, or has been said
+            self._given = [task for task in {*self._given, *order.given} if task in self.workers]
+            if not set(order.given) & set(self.workers):
+                self._order = None
+                self._hooks.after_shrink(order.given)
+        elif not order.over or (back and not set(order.taken) <= set(self.workers)):
+            self._forget("the connection to the instance was lost")

@@ -1,0 +1,59 @@
+"""The task that speaks for a job's program, as its instance sees it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minicluster.malleable import events, messages
+from minicluster.malleable.credentials import proves
+from minicluster.malleable.errors import ProtocolError
+from minicluster.malleable.events import NOTHING, Step
+
+if TYPE_CHECKING:
+    from minicluster.malleable.events import Connection
+    from minicluster.malleable.messages import ToProgram
+
+_REGISTRATIONS = 2  # a program whose connection was lost may come back once
+
+
+class Speaker:
+    """By which connection it speaks, if by any, and whether it takes orders."""
+
+    def __init__(self, job: str, token: str) -> None:
+        self.job = job
+        self.connection: Connection | None = None
+        self._token = token
+        self._registrations = 0
+        self._rigid = False
+
+    @property
+    def heeds(self) -> bool:
+        """Whether it takes orders."""
+        return self.connection is not None and not self._rigid
+
+    def check(self, nonce: str, message: messages.Register) -> None:
+        """Raise ProtocolError where it may not register so."""
+        if not proves(message.mac, self._token, nonce, "register", self.job):
+            raise ProtocolError("register: the proof is not one of this job")
+        if self._rigid:
+            raise ProtocolError("register: the program has deregistered, which is for good")
+        if self._registrations == _REGISTRATIONS:
+            raise ProtocolError("register: the program has come back once before")
+
+    def begin(self, connection: Connection) -> None:
+        """Take note that it has registered."""
+        self._registrations += 1
+        self.connection = connection
+
+    def leave(self, reason: str, *, for_good: bool = False) -> Step:
+        """Take note that it takes no orders any more."""
+        if self._rigid:
+            return NOTHING
+        self._rigid = for_good
+        return Step(events=(events.Deregistered(self.job, reason),))
+
+    def tell(self, message: ToProgram) -> Step:
+        """Return that a message is sent to it, if it is there."""
+        if self.connection is None:
+            return NOTHING
+        return Step(sends=((self.connection, messages.encode(message)),))

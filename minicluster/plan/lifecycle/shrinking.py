@@ -1,0 +1,190 @@
+"""How a MiniCluster loses pods: their ranks get no more jobs, those that run are waited for, then they go.
+
+What does not end in time is started again elsewhere, under a new id; the ids are reported before the pods go.
+
+The lead broker drains by orders through its API; what it reports back decides which pods may go. How far that
+is stands in `status.resize`, so that an operator that is started again goes on from there. A change of the
+document begins the wait anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Literal
+
+from broker_config.formats.drain_reasons import SHRINKING
+from minicluster.plan import ranks
+from minicluster.plan.objects import job as jobs
+from minicluster.plan.records import Order, Resize
+from minicluster.plan.status.times import whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from minicluster.document import MiniCluster, ResizeStatus
+    from minicluster.plan.records import BrokerReport, JobReport, Observed, Restarted, Site
+
+ORDER_INTERVAL = 2.0
+"""Seconds after which the lead is sent an order again that it does not report to have done."""
+RESTART_SECONDS = 30
+"""Seconds that the lead has for starting jobs again elsewhere, after they were waited for."""
+
+_WAITED = frozenset({"Draining", "Restarting", "TimedOut", "JobsRestarted"})
+
+
+def stay(cluster: MiniCluster, observed: Observed, _site: Site, _now: datetime) -> Resize:
+    """Return that no pod goes or comes now: what runs there is being saved."""
+    return Resize(observed.job.parallelism if observed.job else jobs.pods(cluster))
+
+
+def decide(cluster: MiniCluster, observed: Observed, site: Site, now: datetime) -> Resize:
+    """Return which pods may go now, and which orders the lead gets."""
+    wanted, job = jobs.pods(cluster), observed.job
+    if not site.door or job is None or not _may_have_jobs(cluster, observed, job):
+        return Resize(wanted)
+    leaving = tuple(range(wanted, job.parallelism))
+    returning = _returning(observed.brokers, wanted)
+    going = {pod.index for pod in observed.pods if pod.leaving}
+    # Not the broker of a pod that is on its way out: it would get jobs, and lose them.
+    again = _order("undrain", (rank for rank in returning if rank not in going))
+    if not leaving:
+        return Resize(wanted, again, ORDER_INTERVAL if returning else None, returning=returning)
+    since = _started(cluster)
+    return _Shrink(
+        cluster=cluster,
+        observed=observed,
+        now=now,
+        leaving=leaving,
+        since=since or whole(now),
+        held=_held(observed.brokers if since else None, leaving),
+        busy=_busy(observed.brokers, leaving),
+        orders=(*again, *_drain(observed.brokers, leaving, wanted, begun=since is not None)),
+    ).decide()
+
+
+@dataclass(frozen=True, slots=True)
+class _Shrink:
+    """Ranks that are to leave, waited for `since`."""
+
+    cluster: MiniCluster
+    observed: Observed
+    now: datetime
+    leaving: tuple[int, ...]
+    since: datetime
+    held: tuple[int, ...]
+    busy: tuple[int, ...] | None
+    orders: tuple[Order, ...]
+
+    def decide(self) -> Resize:
+        """Return which of them may go now."""
+        wanted = self.leaving[0]
+        if _stored(self.cluster, "JobsRestarted"):
+            return Resize(wanted, self.orders, since=self.since, released=True)
+        answer = _answer(self.cluster, self.observed)
+        if answer is not None:
+            return self._wait(0.0, held=self.leaving, restarted=answer)
+        if not self.held:
+            return Resize(wanted, self.orders)
+        if self.now < self._until:
+            left = (self._until - self.now).total_seconds()
+            return self._wait(min(left, ORDER_INTERVAL) if self.orders else left, until=self._until)
+        return self._restart() if self._may_restart() else self._let_go()
+
+    @property
+    def _until(self) -> datetime:
+        return self.since + timedelta(seconds=self.cluster.spec.drain_timeout_seconds)
+
+    def _wait(self, again: float, **more: Any) -> Resize:
+        known = {"held": self.held, "busy": self.busy, "since": self.since, "orders": self.orders, **more}
+        return Resize(known["held"][-1] + 1, again=again, **known)
+
+    def _may_restart(self) -> bool:
+        """Whether the lead may still start again elsewhere what was waited for long enough.
+
+        Not once that was given up, and not where it is known that the lead does not answer.
+        """
+        latest = self._until + timedelta(seconds=RESTART_SECONDS)
+        if self.now >= latest or _stored(self.cluster, "TimedOut"):
+            return False
+        return bool(self.busy) or (self.observed.brokers is None and not self.observed.silence)
+
+    def _restart(self) -> Resize:
+        latest = self._until + timedelta(seconds=RESTART_SECONDS)
+        order = Order("restart", ranks.encode(self.leaving), generation=self.cluster.metadata.generation)
+        more = (order,) if self.observed.brokers else ()
+        again = min((latest - self.now).total_seconds(), ORDER_INTERVAL)
+        return self._wait(again, until=self._until, orders=(*self.orders, *more), restarting=True)
+
+    def _let_go(self) -> Resize:
+        """Let them go with whatever runs there; they go once that is stored."""
+        overdue = self.busy is None or bool(self.busy)
+        if overdue and not _stored(self.cluster, "TimedOut"):
+            return self._wait(0.0, overdue=True)
+        return Resize(
+            self.leaving[0], self.orders, since=self.since, held=self.held, busy=self.busy, overdue=overdue
+        )
+
+
+def _may_have_jobs(cluster: MiniCluster, observed: Observed, job: JobReport) -> bool:
+    """Whether jobs may run: not without the lead, with whose pod they all end."""
+    lead = next((pod for pod in observed.pods if pod.index == 0), None)
+    return lead is not None and lead.phase == "Running" and not jobs.is_suspended(cluster, job)
+
+
+def _answer(cluster: MiniCluster, observed: Observed) -> Restarted | None:
+    """Return which jobs were started again for this shrink, where the lead has answered."""
+    found = observed.restarted
+    if found is None or found.order.generation != cluster.metadata.generation:
+        return None
+    return found if found.restarted or found.lost else None
+
+
+def _started(cluster: MiniCluster) -> datetime | None:
+    """Return since when ranks are waited for; None where that is for a former version of the document."""
+    stored = _stored(cluster, *_WAITED)
+    return datetime.fromisoformat(stored.started_at) if stored else None
+
+
+def _stored(cluster: MiniCluster, *phases: str) -> ResizeStatus | None:
+    """Return the stored resize if it is in one of these phases, and for this very document."""
+    stored = cluster.status.resize
+    if stored is None or stored.phase not in phases:
+        return None
+    return stored if stored.generation == cluster.metadata.generation else None
+
+
+def _held(report: BrokerReport | None, leaving: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the ranks that must stay for now: that are not known to get no more jobs, and to have none."""
+    if report is None:
+        return leaving
+    idle = ranks.decode(report.drained) - ranks.decode(report.busy)
+    return tuple(rank for rank in leaving if rank not in idle)
+
+
+def _busy(report: BrokerReport | None, leaving: tuple[int, ...]) -> tuple[int, ...] | None:
+    if report is None:
+        return None
+    busy = ranks.decode(report.busy)
+    return tuple(rank for rank in leaving if rank in busy)
+
+
+def _drain(
+    report: BrokerReport | None, leaving: tuple[int, ...], size: int, *, begun: bool
+) -> tuple[Order, ...]:
+    """Return the order to drain what leaves: at the beginning all of it, whatever was reported before."""
+    if report is None:
+        return ()
+    drained = ranks.decode(report.drained) if begun else frozenset()
+    return _order("drain", (rank for rank in leaving if rank not in drained), f"{SHRINKING} to {size}")
+
+
+def _returning(report: BrokerReport | None, size: int) -> tuple[int, ...]:
+    """Return the ranks that were drained for a shrink, and are to stay after all, or have come back."""
+    shrunk = ranks.decode(report.shrunk) if report else frozenset()
+    return tuple(sorted(rank for rank in shrunk if rank < size))
+
+
+def _order(action: Literal["drain", "undrain"], found: Iterable[int], reason: str = "") -> tuple[Order, ...]:
+    text = ranks.encode(found)
+    return (Order(action, text, reason),) if text else ()

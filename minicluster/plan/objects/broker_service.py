@@ -1,0 +1,38 @@
+"""The Service through which brokers find each other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minicluster import document
+from minicluster.plan.constants import Component
+from minicluster.plan.objects.labels import lead_pod, metadata, own_pods
+
+if TYPE_CHECKING:
+    from minicluster.document import MiniCluster
+    from minicluster.plan.objects.fields import Object
+    from minicluster.plan.records import Site
+
+
+def build(cluster: MiniCluster, site: Site) -> Object:
+    """Return a headless Service that names every pod, or, if minimal, a ClusterIP that reaches the lead."""
+    spec = _lead_only(cluster) if cluster.spec.flux.minimal_service else _every_pod(cluster)
+    # Brokers join before they are ready, and must be found for it: not-ready pods are published as well.
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": metadata(cluster, site, document.headless_name(cluster), Component.NETWORK),
+        "spec": {
+            **spec,
+            "publishNotReadyAddresses": True,
+            "ports": [{"name": "broker", "port": cluster.spec.network.port, "protocol": "TCP"}],
+        },
+    }
+
+
+def _every_pod(cluster: MiniCluster) -> Object:
+    return {"clusterIP": "None", "selector": own_pods(cluster)}
+
+
+def _lead_only(cluster: MiniCluster) -> Object:
+    return {"type": "ClusterIP", "selector": lead_pod(cluster)}

@@ -1,0 +1,69 @@
+"""The Secret with the brokers' certificate and the door's keys: immutable, and the one place with keys."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from typing import TYPE_CHECKING
+
+from broker_config import curve
+from minicluster.plan.constants import (
+    CURVE_FILE,
+    DOOR_CERTIFICATE,
+    DOOR_KEY,
+    DOOR_TOKEN,
+    METRICS_TOKEN,
+    Component,
+)
+from minicluster.plan.errors import KeysNeededError
+from minicluster.plan.objects import names
+from minicluster.plan.objects.labels import metadata
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from minicluster.document import MiniCluster
+    from minicluster.plan.objects.fields import Object
+    from minicluster.plan.objects.keys import FreshKeys
+    from minicluster.plan.records import Site
+
+
+def build(cluster: MiniCluster, site: Site, files: Mapping[str, str]) -> Object:
+    """Return the Secret that holds these files."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": metadata(cluster, site, names.curve_secret(cluster), Component.CONFIGURATION),
+        "type": "Opaque",
+        "immutable": True,
+        "data": {name: b64encode(text.encode()).decode() for name, text in files.items()},
+    }
+
+
+def files(cluster: MiniCluster, site: Site, keys: FreshKeys | None) -> dict[str, str]:
+    """Return the files in the Secret: the certificate, and where the lead has a door, that one's.
+
+    Raises KeysNeededError where keys are missing.
+    """
+    return {CURVE_FILE: _certificate(cluster, keys), **(_door(cluster, keys) if site.door else {})}
+
+
+def file_names(site: Site) -> tuple[str, ...]:
+    """Return how the files are called."""
+    return (CURVE_FILE, *((DOOR_CERTIFICATE, DOOR_KEY, DOOR_TOKEN, METRICS_TOKEN) if site.door else ()))
+
+
+def _certificate(cluster: MiniCluster, keys: FreshKeys | None) -> str:
+    """Return the certificate's text: the document's own, else one of these keys."""
+    if cluster.spec.flux.curve_cert:
+        return cluster.spec.flux.curve_cert
+    if keys is None:
+        raise KeysNeededError(f"Secret {names.curve_secret(cluster)} is to be made: pass fresh keys")
+    return curve.render(cluster.metadata.name, keys.curve)
+
+
+def _door(cluster: MiniCluster, keys: FreshKeys | None) -> dict[str, str]:
+    if keys is None or keys.door is None:
+        raise KeysNeededError(f"Secret {names.curve_secret(cluster)} is to be made: pass keys for the door")
+    door = keys.door
+    tokens = {DOOR_TOKEN: door.token, METRICS_TOKEN: door.metrics_token}
+    return {DOOR_CERTIFICATE: door.certificate, DOOR_KEY: door.key, **tokens}

@@ -1,0 +1,24 @@
+"""The PodDisruptionBudget: a node is not drained under the lead broker, which holds the queue."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minicluster.plan.constants import Component
+from minicluster.plan.objects import names
+from minicluster.plan.objects.labels import lead_pod, metadata
+
+if TYPE_CHECKING:
+    from minicluster.document import MiniCluster
+    from minicluster.plan.objects.fields import Object
+    from minicluster.plan.records import Site
+
+
+def build(cluster: MiniCluster, site: Site) -> Object:
+    """Return a budget for the lead alone. (maxUnavailable does not work on pods of a Job.)"""
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": metadata(cluster, site, names.disruption_budget(cluster), Component.BROKER),
+        "spec": {"minAvailable": 1, "selector": {"matchLabels": lead_pod(cluster)}},
+    }

@@ -1,0 +1,88 @@
+"""Flux in pods whose own image has none: the view image's directories, mounted or copied.
+
+A view image keeps Flux in /opt/software and /opt/views, with /opt/view a link into the latter. Flux runs
+only where it was built for, so both are mounted at these very paths, and all of /opt at `mountPath`, where
+the start script finds `view/bin`. Where the cluster mounts images as volumes that is all; else an init
+container copies /opt into a volume of the pod.
+
+Documents written for the reference say `. /mnt/flux/flux-view.sh`: the init container writes that file
+beside the copy. An image volume cannot be written to, so there is no such file; the start script has done all
+that it would do, so that a document can leave the line out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker_config import start_script
+from minicluster import document
+from minicluster.plan.constants import RUN_DIR
+from minicluster.plan.objects import settings
+from minicluster.plan.objects.fields import passed, present
+from minicluster.plan.objects.security import container_context, like_runner
+from minicluster.plan.objects.volumes import Mounted
+
+if TYPE_CHECKING:
+    from minicluster.document import FluxContainer, MiniCluster
+    from minicluster.plan.objects.fields import Object
+    from minicluster.plan.records import Site
+
+_VOLUME = "minicluster-view"
+_SOURCE = "opt"
+_FIXED = ("software", "views")
+# What is in /opt, not /opt itself: a user who is not root may not give the volume's own folder its times.
+_COPY = 'cp -a /opt/* "$0"/ && printf %s "$1" >"$0"/flux-view.sh'
+
+
+def mounted(cluster: MiniCluster, site: Site) -> Mounted | None:
+    """Return the volume with Flux and its mounts in a broker's container, unless that brings its own."""
+    view = cluster.spec.flux.container
+    if view.disable:
+        return None
+    prefix = f"{_SOURCE}/" if site.image_volumes else ""
+    whole = present(name=_VOLUME, mountPath=view.mount_path, subPath=prefix.rstrip("/"), readOnly=True)
+    parts = [
+        {"name": _VOLUME, "mountPath": f"/opt/{part}", "subPath": f"{prefix}{part}", "readOnly": True}
+        for part in _FIXED
+    ]
+    return Mounted({"name": _VOLUME, **_source(view, site)}, (whole, *parts))
+
+
+def init_containers(cluster: MiniCluster, site: Site) -> list[Object]:
+    """Return the init container that copies the view, where it must be copied."""
+    view = cluster.spec.flux.container
+    if view.disable or site.image_volumes:
+        return []
+    context = like_runner(view.security_context, document.runner(cluster.spec))
+    return [
+        present(
+            name=view.name,
+            image=view.image,
+            imagePullPolicy=_pull_policy(view),
+            command=["/bin/sh", "-c", _COPY, view.mount_path, _script(cluster)],
+            workingDir=view.working_dir,
+            resources=passed(view.resources),
+            securityContext=container_context(cluster.spec.pod, context),
+            volumeMounts=[{"name": _VOLUME, "mountPath": view.mount_path}],
+        )
+    ]
+
+
+def _script(cluster: MiniCluster) -> str:
+    """Return flux-view.sh: Flux on PATH, and where this pod's broker has its socket.
+
+    It leaves FLUX_URI alone: a broker that finds one takes itself for a part of that instance.
+    """
+    lines = start_script.view_lines(settings.flux_view(cluster))
+    place = "flux/local-$JOB_COMPLETION_INDEX" if cluster.spec.flux.disable_socket else "local"
+    return "\n".join([*lines, f"export fluxsocket=local://{RUN_DIR}/{place}", ""])
+
+
+def _source(view: FluxContainer, site: Site) -> Object:
+    if site.image_volumes:
+        return {"image": {"reference": view.image, "pullPolicy": _pull_policy(view)}}
+    return {"emptyDir": {}}
+
+
+def _pull_policy(view: FluxContainer) -> str:
+    return "Always" if view.pull_always else "IfNotPresent"

@@ -1,0 +1,92 @@
+"""NetworkPolicies: who may connect to the MiniCluster's pods. What the pods connect to is left open."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minicluster.plan.constants import (
+    LABEL_NAME,
+    LABEL_NAMESPACE_NAME,
+    METRICS_APPLICATION,
+    OPERATOR_APPLICATION,
+    Component,
+)
+from minicluster.plan.objects import names
+from minicluster.plan.objects.labels import component_pods, metadata, own_pods
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from minicluster.document import Container, MiniCluster
+    from minicluster.plan.objects.fields import Object
+    from minicluster.plan.records import Site
+
+
+def build(cluster: MiniCluster, site: Site) -> tuple[Object, ...]:
+    """Return the policy of the broker pods, and that of the services pod where there is one."""
+    brokers = [_among_own(cluster), _to_the_door(site)]
+    ports = _ports(cluster.spec.containers) | _burst_ports(cluster) | _metrics_ports(cluster, site)
+    policies = [
+        _policy(cluster, site, names.broker_policy(cluster), Component.BROKER, [*brokers, *_open(ports)])
+    ]
+    if cluster.spec.services:
+        rules = [_among_own(cluster), *_open(_ports(cluster.spec.services))]
+        policies.append(_policy(cluster, site, names.services_policy(cluster), Component.SERVICES, rules))
+    return tuple(policies)
+
+
+def _policy(
+    cluster: MiniCluster, site: Site, name: str, component: Component, ingress: Sequence[Object]
+) -> Object:
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": metadata(cluster, site, name, component),
+        "spec": {
+            "podSelector": {"matchLabels": component_pods(cluster, component)},
+            "policyTypes": ["Ingress"],
+            "ingress": list(ingress),
+        },
+    }
+
+
+def _among_own(cluster: MiniCluster) -> Object:
+    # Every port: MPI libraries listen on random ones.
+    return {"from": [{"podSelector": {"matchLabels": own_pods(cluster)}}]}
+
+
+def _to_the_door(site: Site) -> Object:
+    applications = [OPERATOR_APPLICATION, METRICS_APPLICATION]
+    place = {LABEL_NAMESPACE_NAME: site.operator_namespace} if site.operator_namespace else {}
+    return {
+        "from": [
+            {
+                "namespaceSelector": {"matchLabels": place} if place else {},
+                "podSelector": {
+                    "matchExpressions": [{"key": LABEL_NAME, "operator": "In", "values": applications}]
+                },
+            }
+        ],
+        "ports": [{"port": site.door_port, "protocol": "TCP"}],
+    }
+
+
+def _open(ports: Iterable[int]) -> list[Object]:
+    listed = [{"port": port, "protocol": "TCP"} for port in sorted(ports)]
+    return [{"ports": listed}] if listed else []
+
+
+def _ports(containers: Iterable[Container]) -> set[int]:
+    return {port for container in containers for port in container.ports}
+
+
+def _metrics_ports(cluster: MiniCluster, site: Site) -> set[int]:
+    """Whoever has a certificate may read metrics, wherever they are: a Prometheus, or the API server."""
+    scaling = cluster.spec.autoscaling
+    return {site.door_port} if scaling is not None and scaling.tls_secret else set()
+
+
+def _burst_ports(cluster: MiniCluster) -> set[int]:
+    """Remote brokers come from outside of the cluster; the certificate is what admits them."""
+    bursting = cluster.spec.flux.bursting
+    return {cluster.spec.network.port} if bursting.hostlist or bursting.clusters else set()

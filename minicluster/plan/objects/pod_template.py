@@ -1,0 +1,150 @@
+"""The broker pods: what the Job makes `size` of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minicluster import document
+from minicluster.plan.constants import RUN_DIR, SAVE_SECONDS, START_SCRIPT, STATE_DIR, Component
+from minicluster.plan.objects import containers, flux_view, pod_affinity, volumes
+from minicluster.plan.objects.fields import passed, present
+from minicluster.plan.objects.labels import pod_labels
+from minicluster.plan.objects.security import pod_context
+
+if TYPE_CHECKING:
+    from minicluster.document import Container, MiniCluster
+    from minicluster.plan.objects.fields import Object
+    from minicluster.plan.records import Site
+
+# Kubernetes' default, for what comes after the jobs were waited for: ending the brokers.
+_GRACE_SECONDS = 30
+_RUN = {"MINICLUSTER_RUN": RUN_DIR}
+
+
+def build(cluster: MiniCluster, site: Site) -> Object:
+    """Return the template of the broker pods. It does not depend on `size`: a Job's template is fixed."""
+    pod = cluster.spec.pod
+    runner = [_runner(cluster, site)]
+    before = [*flux_view.init_containers(cluster, site), *_sidecars(cluster, site)]
+    return {
+        "metadata": present(
+            labels=pod_labels(cluster, Component.BROKER),
+            annotations=dict(pod.annotations),
+        ),
+        "spec": present(
+            **common(cluster, cluster.spec.containers),
+            restartPolicy=pod.restart_policy,
+            shareProcessNamespace=cluster.spec.share_process_namespace,
+            terminationGracePeriodSeconds=_grace(cluster),
+            affinity=pod_affinity.affinity(cluster),
+            topologySpreadConstraints=pod_affinity.topology_spread(cluster),
+            initContainers=before,
+            containers=runner,
+            volumes=volumes.used(_volumes(cluster, site), [*before, *runner]),
+            imagePullSecrets=containers.pull_secrets(cluster, _image_secrets(cluster)),
+        ),
+    }
+
+
+def common(cluster: MiniCluster, members: tuple[Container, ...]) -> Object:
+    """Return what broker pods and the services pod have in common; `members` are the pod's containers."""
+    pod = cluster.spec.pod
+    return present(
+        subdomain=document.headless_name(cluster),
+        serviceAccountName=pod.service_account_name,
+        automountServiceAccountToken=pod.automount_service_account_token,
+        # Kubernetes' variables for every Service of the namespace could be taken for Flux's or ours.
+        enableServiceLinks=False,
+        schedulerName=pod.scheduler_name,
+        priorityClassName=pod.priority_class_name,
+        runtimeClassName=pod.runtime_class_name,
+        dnsPolicy=pod.dns_policy,
+        hostIPC=pod.host_ipc or None,
+        hostPID=pod.host_pid or None,
+        nodeSelector=pod_affinity.node_selector(cluster),
+        tolerations=[passed(toleration) for toleration in pod.tolerations],
+        overhead=dict(pod.resources),
+        resourceClaims=[passed(claim) for claim in pod.resource_claims],
+        securityContext=pod_context(pod, members),
+    )
+
+
+def _grace(cluster: MiniCluster) -> int:
+    """Return how many seconds a pod has to go; a lead that saves may have to write a dump as well."""
+    more = SAVE_SECONDS if cluster.spec.archive.path else _GRACE_SECONDS
+    return more + cluster.spec.drain_timeout_seconds
+
+
+def _runner(cluster: MiniCluster, site: Site) -> Object:
+    index = document.runner_index(cluster.spec)
+    container = cluster.spec.containers[index]
+    built = containers.build(
+        cluster,
+        container,
+        document.container_name(cluster.spec, index),
+        command=["/bin/sh", f"{site.config_dir}/{START_SCRIPT}"],
+        environment=_runner_environment(cluster),
+        mounts=volumes.mounts([*_runner_volumes(cluster, site), *volumes.of_document(container)]),
+    )
+    port = {"name": "broker", "containerPort": cluster.spec.network.port, "protocol": "TCP"}
+    others = [each for each in built.get("ports", []) if each["containerPort"] != port["containerPort"]]
+    return {**built, "ports": [port, *others]}
+
+
+def _runner_environment(cluster: MiniCluster) -> dict[str, str]:
+    return {**_RUN, "MINICLUSTER_STATE": STATE_DIR} if cluster.spec.flux.state_volume else _RUN
+
+
+def _sidecars(cluster: MiniCluster, site: Site) -> list[Object]:
+    """Return the sidecars as Kubernetes' own kind: they start first, and end when the broker has ended.
+
+    An ordinary container that never ends would keep its pod, and so the Job, from ever completing.
+    """
+    return [
+        {
+            **containers.build(
+                cluster,
+                container,
+                container.name,
+                command=_sidecar_command(container, site),
+                environment=_RUN,
+                mounts=volumes.mounts([*_shared_volumes(cluster, site), *volumes.of_document(container)]),
+            ),
+            "restartPolicy": "Always",
+        }
+        for container in document.sidecars(cluster.spec)
+    ]
+
+
+def _sidecar_command(container: Container, site: Site) -> list[str]:
+    if containers.has_script(container):
+        return ["/bin/sh", f"{site.config_dir}/{containers.sidecar_script(container)}"]
+    return containers.plain_command(container)
+
+
+def _shared_volumes(cluster: MiniCluster, site: Site) -> list[volumes.Mounted]:
+    """Return what every container of a broker pod sees: settings, the broker's socket, Flux, memory."""
+    view = flux_view.mounted(cluster, site)
+    shared = [volumes.config(cluster, site), volumes.run(), volumes.shared_memory()]
+    return [*shared, view] if view else shared
+
+
+def _runner_volumes(cluster: MiniCluster, site: Site) -> list[volumes.Mounted]:
+    """Return what the broker's container sees besides: the certificate, kept state, the munge key."""
+    optional = [volumes.state(cluster), volumes.munge(cluster), volumes.metrics_tls(cluster, site)]
+    return [
+        *_shared_volumes(cluster, site),
+        volumes.curve(cluster, site),
+        *(mounted for mounted in optional if mounted),
+    ]
+
+
+def _volumes(cluster: MiniCluster, site: Site) -> list[volumes.Mounted]:
+    given = [each for container in cluster.spec.containers for each in volumes.of_document(container)]
+    return [*_runner_volumes(cluster, site), *given]
+
+
+def _image_secrets(cluster: MiniCluster) -> list[str]:
+    view = cluster.spec.flux.container
+    given = [container.image_pull_secret for container in cluster.spec.containers]
+    return given if view.disable else [*given, view.image_pull_secret]

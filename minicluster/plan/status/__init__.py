@@ -1,0 +1,1 @@
+"""What the status reports: observed against desired state, conditions and Events."""

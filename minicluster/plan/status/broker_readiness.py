@@ -1,0 +1,163 @@
+"""Which brokers have joined, as the lead reports, and why the others have not."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from minicluster import document
+from minicluster.plan import ranks
+from minicluster.plan.constants import REPLACED_CODES, ConditionType, Reason
+from minicluster.plan.objects import names
+from minicluster.plan.status.condition_value import ConditionValue, unchanged
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from minicluster.plan.records import BrokerReport, PodReport
+    from minicluster.plan.status.reconcile_state import ReconcileState
+
+MAX_REASONS = 5
+"""How many different reasons a message names."""
+MAX_REASON = 240
+"""Characters of one reason that a message shows: kubelets quote whole answers of registries."""
+
+_LEAVING = "its pod was told to go, and is still there (a node that died holds its pods)"
+_COMPLETE = frozenset({Reason.ALL_JOINED, Reason.BROKERS_MISSING, Reason.JOBS_RESTARTED})
+_REPORTED = _COMPLETE | {Reason.JOINING}
+
+
+def brokers_ready(state: ReconcileState, restarted: str) -> ConditionValue:
+    """Return whether all brokers have joined, and which are missing, and why.
+
+    `restarted` is what became of the jobs of brokers that were lost; empty where none were.
+    """
+    report = state.brokers
+    if report is None:
+        return _unreported(state)
+    count = joined(state, report)
+    message = f"{count} of {state.size} brokers have joined"
+    if count >= state.size:
+        return ConditionValue("True", Reason.ALL_JOINED, message)
+    missing = _missing(state, report)
+    if _were_complete(state):
+        reason = Reason.JOBS_RESTARTED if restarted else Reason.BROKERS_MISSING
+        return ConditionValue("False", reason, f"{message}{missing}{restarted}")
+    needed = document.quorum(state.cluster.spec)
+    return ConditionValue("False", Reason.JOINING, f"{message}; work starts with {needed}{missing}")
+
+
+def are_missing(state: ReconcileState) -> bool:
+    """Return whether brokers are lost that had joined, as the last report has it."""
+    if not state.has_pods or not _were_complete(state):
+        return False
+    if state.brokers is None:
+        return last_report_stands(state)
+    return joined(state, state.brokers) < state.size
+
+
+def joined(state: ReconcileState, report: BrokerReport) -> int:
+    """Return how many of the wanted brokers have joined; those that are to leave do not count."""
+    return sum(rank < state.size for rank in ranks.decode(report.online))
+
+
+def last_report_stands(state: ReconcileState) -> bool:
+    """Return whether the lead's last report still counts, such as for an operator that has just begun."""
+    previous, lead = state.previous(ConditionType.BROKERS_READY), state.lead
+    if previous is None or previous.reason not in _REPORTED or lead is None:
+        return False
+    return (lead.phase == "Running" and not state.silence) or _has_finished(lead)
+
+
+def _has_finished(lead: PodReport) -> bool:
+    """Return whether the lead ended with the instance, not by being lost: the Job reports it in a moment."""
+    ended = lead.phase in {"Succeeded", "Failed"} and lead.exit_code is not None
+    return ended and lead.exit_code not in REPLACED_CODES
+
+
+def _unreported(state: ReconcileState) -> ConditionValue:
+    """Return the condition where the lead has not reported: as it was, while its last report counts."""
+    previous, lead = state.previous(ConditionType.BROKERS_READY), state.lead
+    if previous is not None and last_report_stands(state):
+        if previous.observed_generation == state.cluster.metadata.generation:
+            return unchanged(previous)
+        # How many there are to be has changed: the last report is no verdict on that number.
+        message = "the lead broker has not reported since the document changed"
+    elif lead is None or lead.phase != "Running":
+        message = f"the lead broker has not reported yet: {_waiting(lead)}"
+    else:
+        message = state.silence or "the lead broker has not reported yet"
+    return ConditionValue("Unknown", Reason.NOT_REPORTED, message)
+
+
+def _were_complete(state: ReconcileState) -> bool:
+    """Return whether all brokers of this very size had joined before: what lacks now was lost."""
+    previous = state.previous(ConditionType.BROKERS_READY)
+    return (
+        previous is not None
+        and previous.reason in _COMPLETE
+        and previous.observed_generation == state.cluster.metadata.generation
+    )
+
+
+def _missing(state: ReconcileState, report: BrokerReport) -> str:
+    """Return which ranks are missing and why, to be put behind a count; those alike are named together."""
+    online = ranks.decode(report.online)
+    reported, others = _troubles(state, report)
+    pods = {pod.index: pod for pod in state.pods}
+    alike: defaultdict[str, list[int]] = defaultdict(list)
+    for rank in range(state.size):
+        if rank not in online:
+            alike[_why(pods.get(rank), reported.get(rank, ""))].append(rank)
+    more = f"; the lead says: {'; '.join(map(_cut, others[:MAX_REASONS]))}" if others else ""
+    return f"; missing: {_listed(alike)}{more}"
+
+
+def _listed(alike: Mapping[str, Iterable[int]]) -> str:
+    groups = [f"{ranks.encode(found)} ({why})" for why, found in alike.items()]
+    more = len(groups) - MAX_REASONS
+    return ", ".join(groups[:MAX_REASONS]) + (f", and others for {more} more reasons" if more > 0 else "")
+
+
+def _why(pod: PodReport | None, trouble: str) -> str:
+    """Return why a broker is not there: its pod's reason as long as that does not run, then the lead's."""
+    if pod is None or pod.phase != "Running":
+        return _waiting(pod)
+    if pod.leaving:
+        return "; ".join(part for part in (_cut(trouble), _LEAVING) if part)
+    return _cut(trouble) or "its pod runs, it has not joined"
+
+
+def _waiting(pod: PodReport | None) -> str:
+    """Return what a pod that does not run waits for."""
+    if pod is None:
+        return "no pod yet"
+    if pod.reason or pod.message:
+        return _cut(": ".join(part for part in (pod.reason, pod.message) if part))
+    if pod.phase in {"Succeeded", "Failed"}:
+        code = "" if pod.exit_code is None else f" with exit code {pod.exit_code}"
+        return f"its pod has ended{code}{f': {_cut(pod.refusal)}' if pod.refusal else ''}"
+    return "its pod starts" if pod.scheduled else "its pod has no node yet"
+
+
+def _troubles(state: ReconcileState, report: BrokerReport) -> tuple[dict[int, str], list[str]]:
+    """Return what the lead reports of the ranks that are wanted, the newest of each, and of others.
+
+    It knows a broker by its host's name, one that it rejected perhaps only by its pod's address.
+    """
+    known = {names.host(state.cluster, rank): rank for rank in range(state.size)}
+    known |= {pod.address: pod.index for pod in state.observed.pods if pod.address}
+    of_ranks: dict[int, str] = {}
+    others = []
+    for trouble in report.troubles:
+        who, _, what = trouble.partition(": ")
+        if who not in known:
+            others.append(trouble)
+        else:
+            of_ranks.setdefault(known[who], what)
+    return of_ranks, others
+
+
+def _cut(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= MAX_REASON else f"{line[: MAX_REASON - 1]}…"

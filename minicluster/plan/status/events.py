@@ -1,0 +1,72 @@
+"""Events: sent when a condition comes to have another reason."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from minicluster.plan.constants import Reason
+from minicluster.plan.records import Event
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from minicluster.document import Condition
+    from minicluster.plan.constants import ConditionType
+    from minicluster.plan.status.condition_value import ConditionValue
+
+NOTABLE: Mapping[str, Literal["Normal", "Warning"]] = {
+    Reason.INVALID: "Warning",
+    Reason.SIZE_OUT_OF_RANGE: "Warning",
+    Reason.CREATED: "Normal",
+    Reason.NAME_TAKEN: "Warning",
+    Reason.REFUSED: "Warning",
+    Reason.UNSCHEDULABLE: "Warning",
+    Reason.PODS_STUCK: "Warning",
+    Reason.ALL_JOINED: "Normal",
+    Reason.BROKERS_MISSING: "Warning",
+    Reason.COMMAND_RUNNING: "Normal",
+    Reason.READY_FOR_WORK: "Normal",
+    Reason.LEAD_LOST: "Warning",
+    Reason.COMMAND_SUCCEEDED: "Normal",
+    Reason.COMMAND_FAILED: "Warning",
+    Reason.DEADLINE_EXCEEDED: "Warning",
+    Reason.TOO_MANY_LOST_PODS: "Warning",
+    Reason.JOB_FAILED: "Warning",
+    Reason.SUSPENDED: "Normal",
+    Reason.QUEUED: "Normal",
+    Reason.GROWING: "Normal",
+    Reason.DRAINING: "Normal",
+    Reason.DRAIN_TIMED_OUT: "Warning",
+    Reason.JOBS_RESTARTED: "Warning",
+    Reason.SHRINKING: "Normal",
+    Reason.AT_SIZE: "Normal",
+    Reason.NOT_SUSPENDED: "Normal",
+    Reason.SAVING: "Normal",
+    Reason.SAVE_FAILED: "Warning",
+    Reason.SAVED: "Normal",
+    Reason.NOT_SAVED: "Warning",
+}
+"""Reasons that an Event is sent for, and of which type."""
+
+# A MiniCluster that was always so needs no Event about it.
+_ONLY_AFTER_ANOTHER = frozenset({Reason.AT_SIZE, Reason.NOT_SUSPENDED})
+
+
+def of_changes(
+    found: Mapping[ConditionType, ConditionValue], stored: Iterable[Condition]
+) -> tuple[Event, ...]:
+    """Return an Event for each condition whose reason is new and notable; none where nothing changed."""
+    before = {each.type: each.reason for each in stored}
+    return tuple(
+        Event(NOTABLE[value.reason], Reason(value.reason), value.message)
+        for type_, value in found.items()
+        if value.reason in NOTABLE and _is_news(value.reason, before.get(type_))
+    )
+
+
+def _is_news(reason: str, before: str | None) -> bool:
+    if reason == Reason.SAVED or (reason in _ONLY_AFTER_ANOTHER and before is None):
+        return False  # the Event of a dump is its own, also where no condition was about it
+    if (reason, before) == (Reason.SAVING, Reason.SAVE_FAILED):
+        return False  # tried again, as announced
+    return reason != before

@@ -1,0 +1,164 @@
+"""Desired beside observed state, compared once: every condition is made from this."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from minicluster.plan.constants import ConditionType
+from minicluster.plan.objects import job, names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from minicluster.document import Condition, MiniCluster
+    from minicluster.plan.records import (
+        BrokerReport,
+        JobCondition,
+        JobReport,
+        ObjectKey,
+        Observed,
+        ObservedObject,
+        PodReport,
+        Resize,
+        Saving,
+    )
+
+
+class Outcome(Enum):
+    """How the MiniCluster ended, if it has."""
+
+    NONE = "none"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class ReconcileState:
+    """What the document wants beside what exists."""
+
+    cluster: MiniCluster
+    observed: Observed
+    wanted: tuple[ObjectKey, ...]
+    """Objects that must exist."""
+    foreign: tuple[ObservedObject, ...]
+    """Objects of such a name that somebody else owns."""
+    missing: tuple[ObjectKey, ...]
+    """Wanted objects that do not exist yet."""
+    resize: Resize
+    """How many pods there are to be now."""
+    saving: Saving
+    """What goes before a suspension."""
+
+    @property
+    def size(self) -> int:
+        """The number of brokers that the document asks for."""
+        return self.cluster.spec.size
+
+    @property
+    def job(self) -> JobReport | None:
+        """The Job, where there is one of ours."""
+        return None if self.foreign else self.observed.job
+
+    @property
+    def brokers(self) -> BrokerReport | None:
+        """The lead broker's report; None where it has not reported."""
+        return self.observed.brokers
+
+    @property
+    def silence(self) -> str:
+        """Why the lead broker does not answer, once that has lasted."""
+        return self.observed.silence
+
+    @property
+    def pods(self) -> tuple[PodReport, ...]:
+        """The pods of the wanted ranks, in their order."""
+        return tuple(sorted((pod for pod in self.observed.pods if pod.index < self.size), key=_index))
+
+    @property
+    def lead(self) -> PodReport | None:
+        """The lead broker's pod, where there is one."""
+        return next((pod for pod in self.observed.pods if pod.index == 0), None)
+
+    @property
+    def outcome(self) -> Outcome:
+        """How it ended. What was once stored stays, also when the Job is gone."""
+        if self.previous(ConditionType.SUCCEEDED, "True"):
+            return Outcome.SUCCEEDED
+        if self.previous(ConditionType.FAILED, "True"):
+            return Outcome.FAILED
+        conditions = {each.type for each in self.job_conditions}
+        if conditions & {"Failed", "FailureTarget"}:
+            return Outcome.FAILED
+        return Outcome.SUCCEEDED if conditions & {"Complete", "SuccessCriteriaMet"} else Outcome.NONE
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has."""
+        return self.outcome is not Outcome.NONE
+
+    @property
+    def job_conditions(self) -> tuple[JobCondition, ...]:
+        """The Job's conditions that hold."""
+        conditions = self.job.conditions if self.job else ()
+        return tuple(each for each in conditions if each.status == "True")
+
+    @property
+    def suspended(self) -> bool:
+        """Whether the Job is held back."""
+        return job.is_suspended(self.cluster, self.job)
+
+    @property
+    def has_pods(self) -> bool:
+        """Whether there is a Job that runs, or is to run."""
+        return not self.ended and not self.suspended and self.job is not None
+
+    @property
+    def exit_code(self) -> int | None:
+        """The main command's exit code, which the lead's start script leaves as its termination message."""
+        known = self.cluster.status.exit_code
+        if known is not None or self.outcome is Outcome.NONE:
+            return known
+        if self.outcome is Outcome.SUCCEEDED:
+            return 0
+        return _exit_code(self.lead) if self.lead else None
+
+    def previous(self, type_: ConditionType, status: str | None = None) -> Condition | None:
+        """Return the stored condition of that type, where there is one (of that status)."""
+        stored = (each for each in self.cluster.status.conditions if each.type == type_)
+        return next((each for each in stored if status in {None, each.status}), None)
+
+
+def evaluate(
+    cluster: MiniCluster, observed: Observed, wanted: Iterable[ObjectKey], resize: Resize, saving: Saving
+) -> ReconcileState:
+    """Compare what is wanted with what exists."""
+    keys = tuple(wanted)
+    found = {key: observed.find(key) for key in keys}
+    uid = cluster.metadata.uid
+    return ReconcileState(
+        cluster=cluster,
+        observed=observed,
+        wanted=keys,
+        foreign=tuple(item for item in found.values() if item is not None and item.owner_uid != uid),
+        missing=tuple(key for key, item in found.items() if item is None),
+        resize=resize,
+        saving=saving,
+    )
+
+
+def pod_name(cluster: MiniCluster, pod: PodReport) -> str:
+    """Return the name of a broker pod."""
+    return names.host(cluster, pod.index)
+
+
+def _exit_code(lead: PodReport) -> int | None:
+    text = lead.termination_message.strip()
+    if lead.refusal:
+        return None  # nothing was run
+    return int(text) if text.isdecimal() else lead.exit_code
+
+
+def _index(pod: PodReport) -> int:
+    return pod.index

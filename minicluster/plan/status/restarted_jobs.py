@@ -1,0 +1,43 @@
+"""Jobs that could not finish where they ran: records of the status, and how a message names them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from minicluster.document import MAX_NAMED_JOBS, RestartedJob
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from minicluster.plan.records import Pairs
+
+Cause = Literal["Save", "Resize", "NodeLoss"]
+
+
+def records(cause: Cause, restarted: Pairs, lost: Pairs) -> tuple[RestartedJob, ...]:
+    """Return what the status keeps of jobs: the first ones of (old id, new id), and of (id, why)."""
+    return (
+        *(RestartedJob(job=old, new_job=new, cause=cause) for old, new in restarted[:MAX_NAMED_JOBS]),
+        *(RestartedJob(job=job, why=why, cause=cause) for job, why in lost[:MAX_NAMED_JOBS]),
+    )
+
+
+def of_cause(jobs: Iterable[RestartedJob], cause: Cause) -> tuple[RestartedJob, ...]:
+    """Return the jobs that could not finish for one cause."""
+    return tuple(each for each in jobs if each.cause == cause)
+
+
+def sentence(jobs: Iterable[RestartedJob], restarted: int, lost: int) -> str:
+    """Return what became of jobs, to be put behind something; `restarted` and `lost` count all of them."""
+    named = tuple(jobs)
+    again = [f"{each.job} as {each.new_job}" for each in named if each.new_job]
+    gone = [f"{each.job} ({each.why})" for each in named if not each.new_job]
+    return _listed("started again", again, restarted) + _listed("lost", gone, lost)
+
+
+def _listed(what: str, named: Sequence[str], total: int) -> str:
+    if not named and not total:
+        return ""
+    shown = list(named[:MAX_NAMED_JOBS])
+    more = max(total, len(named)) - len(shown)
+    return f"; {what}: {', '.join((*shown, *((f'{more} more',) if more else ())))}"

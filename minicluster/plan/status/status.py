@@ -1,0 +1,129 @@
+"""The status of a MiniCluster: its conditions with their times, sizes, times, and one word for people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minicluster import document
+from minicluster.plan.constants import ConditionType
+from minicluster.plan.objects.fields import present
+from minicluster.plan.objects.labels import scale_selector
+from minicluster.plan.status import broker_readiness, conditions, dumps, saves
+from minicluster.plan.status.progress import Progress
+from minicluster.plan.status.reconcile_state import Outcome
+from minicluster.plan.status.times import timestamp
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from minicluster.document import MiniCluster, Status
+    from minicluster.plan.objects.fields import Object
+    from minicluster.plan.records import Observed, Saving
+    from minicluster.plan.status.condition_value import ConditionValue
+    from minicluster.plan.status.reconcile_state import ReconcileState
+
+
+def build(
+    state: ReconcileState, progress: Progress, found: Mapping[ConditionType, ConditionValue], now: datetime
+) -> Object:
+    """Return the whole status. Where nothing changed it equals the stored one, also in its times."""
+    cluster, stored = state.cluster, state.cluster.status
+    return present(
+        observedGeneration=cluster.metadata.generation,
+        phase=conditions.phase(found).value,
+        size=state.job.parallelism if state.job else stored.size,
+        maximumSize=_maximum_size(cluster),
+        selector=scale_selector(cluster),
+        readyBrokers=_ready_brokers(state),
+        jobid=state.brokers.jobid if state.brokers else stored.jobid,
+        queuePolicy=state.brokers.queue_policy if state.brokers else stored.queue_policy,
+        exitCode=state.exit_code,
+        startTime=_start_time(state),
+        completionTime=_completion_time(state, now),
+        lastDump=dumps.last(state.observed.dump, stored),
+        **progress.fields(),
+        conditions=_conditions(found, stored, cluster.metadata.generation, now),
+    )
+
+
+def refused(
+    stored: Status, generation: int, found: Mapping[ConditionType, ConditionValue], now: datetime
+) -> Object:
+    """Return the status of a document that is not valid: what was known stays."""
+    return {
+        **kept(stored),
+        "observedGeneration": generation,
+        "phase": conditions.phase(found).value,
+        "conditions": _conditions(found, stored, generation, now),
+    }
+
+
+def leaving(cluster: MiniCluster, observed: Observed, saving: Saving, now: datetime) -> Object:
+    """Return the status of a MiniCluster that is being deleted: what was known stays, but for its saving."""
+    stored, generation = cluster.status, cluster.metadata.generation
+    others = (each for each in stored.restarted_jobs if each.cause != "Save")
+    jobs = Progress(restarted_jobs=(*dumps.jobs(observed.dump, stored), *others))
+    known = kept(stored) | present(lastDump=dumps.last(observed.dump, stored))
+    known = {key: value for key, value in known.items() if key != "restartedJobs"} | jobs.fields()
+    value = saves.condition(saving, cluster)
+    if value is None:
+        return known
+    (saved,) = _conditions({ConditionType.SUSPENDED: value}, stored, generation, now)
+    shown = {each["type"]: each for each in known.get("conditions", ())} | {saved["type"]: saved}
+    save = Progress(save=saving.status).fields()
+    return {**known, **save, "observedGeneration": generation, "conditions": list(shown.values())}
+
+
+def kept(stored: Status) -> Object:
+    """Return the status as it is stored."""
+    return stored.model_dump(mode="json", by_alias=True, exclude_unset=True)
+
+
+def _conditions(
+    found: Mapping[ConditionType, ConditionValue], stored: Status, generation: int, now: datetime
+) -> list[Object]:
+    since = {(each.type, each.status): each.last_transition_time for each in stored.conditions}
+    return [
+        {
+            "type": type_.value,
+            "status": value.status,
+            "reason": str(value.reason),
+            "message": value.message,
+            "observedGeneration": generation,
+            "lastTransitionTime": _since(value, since.get((type_, value.status)), now),
+        }
+        for type_, value in found.items()
+    ]
+
+
+def _since(value: ConditionValue, stored: str | None, now: datetime) -> str:
+    """Return when a status last changed, or from when its reason counts."""
+    return timestamp(value.since) if value.since else stored or timestamp(now)
+
+
+def _maximum_size(cluster: MiniCluster) -> int:
+    """Return the limit of growth, 0 as long as it is not known: suspended from the start, with size 0."""
+    spec = cluster.spec
+    return document.max_size(cluster) if spec.size or spec.max_size or cluster.status.maximum_size else 0
+
+
+def _ready_brokers(state: ReconcileState) -> int:
+    if state.outcome is not Outcome.NONE or state.suspended:
+        return 0
+    if state.brokers is None:
+        stands = broker_readiness.last_report_stands(state)
+        return min(state.cluster.status.ready_brokers, state.size) if stands else 0
+    return broker_readiness.joined(state, state.brokers)
+
+
+def _start_time(state: ReconcileState) -> str | None:
+    began = state.job.start_time if state.job else None
+    return timestamp(began) if began else state.cluster.status.start_time
+
+
+def _completion_time(state: ReconcileState, now: datetime) -> str | None:
+    if state.cluster.status.completion_time or state.outcome is Outcome.NONE:
+        return state.cluster.status.completion_time
+    ended = state.job.completion_time if state.job else None
+    return timestamp(ended or now)

@@ -1,0 +1,212 @@
+"""The pool: what is free on each node, what each job holds, and where a request fits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from queue_policies.nodes import low_ranks
+from queue_policies.nodes.constraints import Constraints
+from queue_policies.nodes.records import NOTHING
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Sequence
+
+    from queue_policies.nodes.records import (
+        Allocation,
+        ClusterNode,
+        Matches,
+        NodeRequest,
+        RankResources,
+    )
+    from queue_policies.records import Request, Sketch
+
+
+def _checked(request: Request) -> NodeRequest:
+    """Return the request. Raises TypeError where it is of another kind."""
+    if not hasattr(request, "slots"):
+        raise TypeError(f"{request!r} is no request for nodes and cores")
+    return cast("NodeRequest", request)
+
+
+class Pool:
+    """The resources of an instance. Ranks that are up and not drained can be given to jobs."""
+
+    def __init__(self, nodes: Sequence[ClusterNode], matches: Matches) -> None:
+        self.nodes = nodes
+        """By rank."""
+        self.constraints = Constraints(nodes, matches)
+        self.up: set[int] = set()
+        """Ranks whose broker has joined."""
+        self.drained: set[int] = set()
+        """Ranks that keep their jobs and get no new ones."""
+        self.usable: frozenset[int] = frozenset()
+        """Ranks that are up and not drained."""
+        self.free = 0
+        """Free cores on usable ranks."""
+        self.total = sum(node.cores.bit_count() for node in nodes)
+        """All cores."""
+        self.shares: list[RankResources] = [(node.cores, node.gpus) for node in nodes]
+        """What is free on each rank, usable or not."""
+        self._held: dict[int, Allocation] = {}
+
+    def sketch(self) -> Sketch:
+        """Return a trial that begins with the present state."""
+        return AllocationTrial(self)
+
+    def mark(self, rank: int, *, up: bool | None = None, drained: bool | None = None) -> None:
+        """A rank came up, went down, was drained or undrained; None: that is as it was."""
+        for members, present in ((self.up, up), (self.drained, drained)):
+            if present is not None:
+                (members.add if present else members.discard)(rank)
+        self.usable = frozenset(self.up - self.drained)
+        self.free = sum(self.shares[each][0].bit_count() for each in self.usable)
+
+    def fits(self, request: Request) -> bool:
+        """Return whether `request` can be placed now."""
+        return self.place(request) is not None
+
+    def place(self, request: Request, beside: Container[int] = ()) -> Allocation | None:
+        """Return where `request` would go, not to the ranks `beside`, or None.
+
+        Raises TypeError where it is no request for nodes and cores.
+        """
+        asked = _checked(request)
+        if asked.size > self.free:
+            return None
+        usable = self.usable
+        ranks = (r for r in self.constraints.ranks(asked.constraint) if r in usable and r not in beside)
+        return low_ranks.place(asked, ranks, self.shares.__getitem__, self.nodes)
+
+    def alloc(self, job: int, request: Request) -> Allocation | None:
+        """Give the job its resources, or return None where they are not free now."""
+        allocation = self.place(request)
+        if allocation is not None:
+            self.hold(job, allocation)
+        return allocation
+
+    def extend(self, job: int, request: NodeRequest) -> Allocation | None:
+        """Give the job this much besides what it has, or return None.
+
+        A request for nodes gets nodes of which the job has nothing yet.
+        """
+        held = self.holding(job) if request.nodes or request.exclusive else ()
+        more = self.place(request, held)
+        if more is not None:
+            self.add(job, more)
+        return more
+
+    def hold(self, job: int, allocation: Allocation) -> None:
+        """The job has exactly these resources, which are free."""
+        self._change(allocation, taken=True)
+        self._held[job] = allocation
+
+    def add(self, job: int, more: Allocation) -> None:
+        """The job has these, which are free, besides what it has."""
+        self._change(more, taken=True)
+        held = dict(self.holding(job))
+        for rank, (cores, gpus) in more.items():
+            had = held.get(rank, NOTHING)
+            held[rank] = (had[0] | cores, had[1] | gpus)
+        self._held[job] = held
+
+    def reduce(self, job: int, part: Allocation) -> None:
+        """Take back a part of what the job has."""
+        self._change(part, taken=False)
+        held = dict(self.holding(job))
+        for rank, (cores, gpus) in part.items():
+            held[rank] = (held[rank][0] & ~cores, held[rank][1] & ~gpus)
+            if held[rank] == NOTHING:
+                del held[rank]
+        self._held[job] = held
+
+    def release(self, job: int) -> None:
+        """Take back all that the job has."""
+        self._change(self._held.pop(job, {}), taken=False)
+
+    def holding(self, job: int) -> Allocation:
+        """Return what the job has."""
+        return self._held.get(job, {})
+
+    def allocated(self) -> Allocation:
+        """Return what all jobs together have."""
+        return {
+            node.rank: (node.cores & ~cores, node.gpus & ~gpus)
+            for node, (cores, gpus) in zip(self.nodes, self.shares, strict=True)
+            if (cores, gpus) != (node.cores, node.gpus)
+        }
+
+    def _change(self, allocation: Allocation, *, taken: bool) -> None:
+        shares, usable = self.shares, self.usable
+        for rank, (cores, gpus) in allocation.items():
+            free = shares[rank]
+            shares[rank] = (free[0] & ~cores, free[1] & ~gpus) if taken else (free[0] | cores, free[1] | gpus)
+            if rank in usable:
+                self.free += -cores.bit_count() if taken else cores.bit_count()
+
+
+class AllocationTrial:
+    """A scratch copy of a pool, on which a policy tries allocations. Only ranks that change are copied."""
+
+    __slots__ = ("_changed", "_placed", "_pool", "free")
+
+    def __init__(self, pool: Pool, origin: AllocationTrial | None = None) -> None:
+        self._pool = pool
+        self.free: int = pool.free if origin is None else origin.free
+        """Free cores on usable ranks."""
+        self._changed: dict[int, RankResources] = {} if origin is None else dict(origin._changed)
+        self._placed: dict[int, Allocation] = {} if origin is None else dict(origin._placed)
+
+    def fits(self, request: Request) -> bool:
+        """Return whether `request` can be placed now."""
+        return self.place(request) is not None
+
+    def place(self, request: Request) -> Allocation | None:
+        """Return where `request` would go, or None. Raises TypeError as `Pool.place` does."""
+        asked = _checked(request)
+        if asked.size > self.free:
+            return None
+        pool = self._pool
+        usable = pool.usable
+        ranks = (rank for rank in pool.constraints.ranks(asked.constraint) if rank in usable)
+        return low_ranks.place(asked, ranks, self._share, pool.nodes)
+
+    def _share(self, rank: int) -> RankResources:
+        changed = self._changed.get(rank)
+        return self._pool.shares[rank] if changed is None else changed
+
+    def take(self, job: int, request: Request) -> bool:
+        """Place the request for the job and return True, or change nothing and return False."""
+        allocation = self.place(request)
+        if allocation is None:
+            return False
+        self._hold(job, allocation)
+        return True
+
+    def _hold(self, job: int, allocation: Allocation) -> None:
+        for rank, (cores, gpus) in allocation.items():
+            free = self._share(rank)
+            self._changed[rank] = (free[0] & ~cores, free[1] & ~gpus)
+            if rank in self._pool.usable:
+                self.free -= cores.bit_count()
+        self._placed[job] = allocation
+
+    def holds(self, job: int) -> bool:
+        """Return whether the job was placed here."""
+        return job in self._placed
+
+    def give(self, job: int) -> None:
+        """Return what a job holds, whether it runs in reality or was placed here."""
+        placed = self._placed.pop(job, None)
+        for rank, (cores, gpus) in (self._pool.holding(job) if placed is None else placed).items():
+            free = self._share(rank)
+            self._changed[rank] = (free[0] | cores, free[1] | gpus)
+            if rank in self._pool.usable:
+                self.free += cores.bit_count()
+
+    def mirror(self, other: Sketch, job: int) -> None:
+        """Take exactly what the job was given in `other`, which is free here."""
+        self._hold(job, cast("AllocationTrial", other)._placed[job])
+
+    def copy(self) -> AllocationTrial:
+        """Return an independent copy."""
+        return AllocationTrial(self._pool, self)

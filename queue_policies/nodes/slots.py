@@ -1,0 +1,55 @@
+"""Allocations divided into the slots of workers, and put together again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from queue_policies.nodes.records import NOTHING, Slot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from queue_policies.nodes.records import Allocation, NodeRequest, RankResources
+
+
+def slots_of(allocation: Allocation, request: NodeRequest) -> list[Slot]:
+    """Return what each worker gets, ranks ascending: all of its node, or a slot's cores and GPUs."""
+    found = []
+    for rank, share in sorted(allocation.items()):
+        if request.nodes or request.exclusive:
+            found.append(Slot(rank, share))
+        else:
+            found += [Slot(rank, part) for part in _parts(share, request)]
+    return found
+
+
+def allocation_of(slots: Iterable[Slot]) -> Allocation:
+    """Return what some workers hold together."""
+    found: Allocation = {}
+    for slot in slots:
+        cores, gpus = found.get(slot.rank, NOTHING)
+        found[slot.rank] = (cores | slot.share[0], gpus | slot.share[1])
+    return found
+
+
+def _parts(share: RankResources, request: NodeRequest) -> list[RankResources]:
+    cores, gpus = list(ids(share[0])), list(ids(share[1]))
+    return [
+        (
+            _bits(cores[number * request.cores : (number + 1) * request.cores]),
+            _bits(gpus[number * request.gpus : (number + 1) * request.gpus]),
+        )
+        for number in range(len(cores) // request.cores)
+    ]
+
+
+def ids(bits: int) -> Iterator[int]:
+    """Return the numbers of the bits that are set, ascending."""
+    while bits:
+        lowest = bits & -bits
+        yield lowest.bit_length() - 1
+        bits ^= lowest
+
+
+def _bits(numbers: Iterable[int]) -> int:
+    return sum(1 << number for number in numbers)

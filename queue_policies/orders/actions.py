@@ -1,0 +1,48 @@
+"""One action of a policy, carried out on an instance's queue, pool and orders."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from queue_policies.orders.records import Begun, GrowOrder, Misfit, ShrinkOrder, record
+from queue_policies.records import Grow, Shrink, Start
+
+if TYPE_CHECKING:
+    from queue_policies.nodes.records import NodeRequest
+    from queue_policies.orders.resizing import Resizing
+    from queue_policies.queue import IndexedQueue
+    from queue_policies.records import Action
+    from queue_policies.running import RunningJobs
+
+
+class Actions:
+    """Turns starts, grows and shrinks into what is to be told to jobs."""
+
+    def __init__(self, queue: IndexedQueue, running: RunningJobs, resizing: Resizing) -> None:
+        self._queue = queue
+        self._running = running
+        self._resizing = resizing
+
+    def carry_out(self, action: Action, now: float) -> Begun | GrowOrder | ShrinkOrder | Misfit | None:
+        """Carry out an action; return what follows for a job now, if anything does."""
+        if isinstance(action, Start):
+            return self._start(action, now)
+        if isinstance(action, Grow):
+            return self._resizing.grow(action)
+        if isinstance(action, Shrink):
+            return self._resizing.shrink(action)
+        return None
+
+    def _start(self, action: Start, now: float) -> Begun | Misfit | None:
+        queued = self._queue[action.job]
+        request = cast("NodeRequest", queued.request)
+        if action.size is not None and action.size != request.size:
+            request = request.sized(action.size)
+        if self._resizing.wait_for(queued, request, action.after, now):
+            return None
+        allocation = self._resizing.room.pool.alloc(queued.id, request)
+        if allocation is None:
+            return Misfit(queued.id, request.size)
+        self._queue.remove(queued.id)
+        self._running[queued.id] = record(queued, request, now)
+        return Begun(queued, request, allocation)

@@ -1,0 +1,59 @@
+"""What starters hold of an instance's nodes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from queue_policies.nodes.slots import allocation_of
+from queue_policies.orders.records import Begun
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from queue_policies.nodes.pool import Pool
+    from queue_policies.nodes.records import Allocation, NodeRequest, Slot
+    from queue_policies.orders.book import Starter
+
+
+class NodeRoom:
+    """Implements `book.Room` on a pool of nodes: what is freed are slots."""
+
+    def __init__(self, pool: Pool) -> None:
+        self.pool = pool
+
+    def hold(self, starter: Starter, units: int) -> None:
+        """Hold whole workers, as many as can be had of what is free."""
+        request = cast("NodeRequest", starter.request)
+        for workers in range(units // (request.size // request.workers), 0, -1):
+            if self.pool.extend(starter.queued.id, request.with_workers(workers)) is not None:
+                return
+
+    def give(self, promised: Mapping[int, int], freed: Sequence[Slot]) -> None:
+        """Give the slots one by one, to each starter until it has its units."""
+        left = list(freed)
+        for job, units in promised.items():
+            got = 0
+            while got < units and left:
+                slot = left.pop(0)
+                got += slot.share[0].bit_count()
+                self.pool.add(job, allocation_of([slot]))
+
+    def settle(self, starter: Starter) -> Begun | None:
+        """Place the job at its size, or where the slots do not suit that, at a smaller one."""
+        queued, request = starter.queued, cast("NodeRequest", starter.request)
+        self.pool.release(queued.id)
+        for workers in range(request.workers, cast("NodeRequest", queued.request).workers - 1, -1):
+            smaller = request.with_workers(workers)
+            allocation = self.pool.alloc(queued.id, smaller)
+            if allocation is not None:
+                return Begun(queued, smaller, allocation)
+        return None
+
+    def reduce(self, job: int, part: Allocation) -> None:
+        """Take back a part of what the job holds, as far as its ranks are here."""
+        held = self.pool.holding(job)
+        self.pool.reduce(job, {rank: share for rank, share in part.items() if rank in held})
+
+    def release(self, job: int) -> None:
+        """Take back all that the job holds."""
+        self.pool.release(job)

@@ -1,0 +1,147 @@
+"""Malleable jobs as an instance's scheduler has them: what is held for an order, and what one comes to.
+
+A job holds what its workers have, and what is kept for workers on their way: in the embedded instance, and in
+our scheduler of real Flux, where the workers beyond the least size are companions, jobs of their own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from queue_policies.nodes.slots import allocation_of, slots_of
+from queue_policies.orders.book import OrderBook
+from queue_policies.orders.node_room import NodeRoom
+from queue_policies.orders.records import Begun, GrowOrder, ShrinkOrder, record
+from queue_policies.records import Change, Happened, RunningJob
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from queue_policies.nodes.pool import Pool
+    from queue_policies.nodes.records import Allocation, NodeRequest, Slot
+    from queue_policies.queue import IndexedQueue
+    from queue_policies.records import Grow, QueuedJob, Shrink
+    from queue_policies.running import RunningJobs
+
+
+class Resizing:
+    """Orders, and jobs that start once others have shrunk; `changed` hears what policies are told."""
+
+    def __init__(
+        self, pool: Pool, queue: IndexedQueue, running: RunningJobs, changed: Callable[[Change], None]
+    ) -> None:
+        self.room = NodeRoom(pool)
+        self._running = running
+        self._changed = changed
+        self._book: OrderBook[Sequence[Slot], Begun] = OrderBook(queue, running, self.room)
+        self._ready: list[Begun] = []
+
+    @property
+    def waiting(self) -> bool:
+        """Return whether a job waits for others to shrink, or is about to begin after they did."""
+        return self._book.waiting or bool(self._ready)
+
+    def follow(self, pool: Pool) -> None:
+        """Go on with a pool that was made anew."""
+        self.room.pool = pool
+
+    def grow(self, action: Grow) -> GrowOrder | None:
+        """Hold what can be had of it: free units may be where the job cannot use them; None: nothing."""
+        request = _request(self._running[action.job])
+        for workers in range(request.sized(action.size).workers - request.workers, 0, -1):
+            more = self.room.pool.extend(action.job, request.with_workers(workers))
+            if more is not None:
+                self._book.open(action.job)
+                return GrowOrder(action.job, more)
+        return None
+
+    def shrink(self, action: Shrink) -> ShrinkOrder:
+        """Expect what the job will give up."""
+        request = _request(self._running[action.job])
+        smaller = request.sized(action.size)
+        self._book.open(action.job, request.size - smaller.size)
+        return ShrinkOrder(action.job, request.workers - smaller.workers)
+
+    def begin(self, job: int) -> None:
+        """Note that the job starts smaller than it was to: it will grow by what is held for it."""
+        self._book.open(job)
+
+    def wait_for(self, queued: QueuedJob, request: NodeRequest, after: Iterable[int], now: float) -> bool:
+        """Start the job when these have shrunk; return False where none of them is amid an order."""
+        return self._book.wait_for(record(queued, request, now), after)
+
+    def cancel(self, job: int) -> Happened | None:
+        """Call off a start; return what that is to policies, or None where the job waited for nobody."""
+        if self._book.cancel(job):
+            return Happened.LEFT
+        if not any(begun.queued.id == job for begun in self._ready):
+            return None
+        self._ready = [begun for begun in self._ready if begun.queued.id != job]
+        self.room.release(job)
+        self._running.pop(job)
+        return Happened.ENDED
+
+    def ready(self, now: float) -> list[Begun]:
+        """Return the jobs that begin now as others have shrunk for them."""
+        ready, self._ready = self._ready, []
+        for queued, request, _ in ready:
+            self._running[queued.id] = record(queued, request, now)
+        return ready
+
+    def heeds(self, job: int, heeds: bool) -> None:
+        """Note that the job began or ceased to heed orders."""
+        if job in self._running and self._running[job].heeds != heeds:
+            self._running[job] = self._running[job]._replace(heeds=heeds)
+            self._changed(Change(Happened.REGISTERED, job))
+
+    def progressed(self, job: int, share: float, now: float) -> None:
+        """Note which share of its work the job has done."""
+        if job in self._running:
+            self._running[job] = self._running[job]._replace(remaining=1 - share, measured=now)
+
+    def resized(self, job: int, workers: int, lost: Sequence[Slot], now: float, *, heeds: bool) -> None:
+        """Close an order that is done: the job has so many workers, and gave up these slots."""
+        self.room.reduce(job, allocation_of(lost))
+        measured = _measured(self._running[job], now)
+        self._running[job] = _sized(measured, workers)._replace(acted=now, heeds=heeds)
+        self._done(job, lost)
+        self._changed(Change(Happened.RESIZED, job))
+
+    def refused(self, job: int, workers: int, unused: Allocation, now: float) -> None:
+        """Close an order that came to nothing: the job keeps its size, and not what was held for it."""
+        self.room.reduce(job, unused)
+        self._running[job] = _sized(self._running[job], workers)._replace(acted=now, heeds=False)
+        self._book.refused(job)
+        self._changed(Change(Happened.REFUSED, job))
+
+    def ended(self, job: int, request: NodeRequest, freed: Allocation) -> None:
+        """Give what a job frees that ended amid an order to those that waited for it."""
+        if job in self._book:
+            self._done(job, slots_of(freed, request))
+
+    def _done(self, donor: int, freed: Sequence[Slot]) -> None:
+        for _, begun in self._book.done(donor, freed):
+            if begun is None:
+                self._changed(Change(Happened.REFUSED, donor))
+            else:
+                self._running[begun.queued.id] = self._running[begun.queued.id]._replace(
+                    request=begun.request
+                )
+                self._ready.append(begun)
+
+
+def _request(running: RunningJob) -> NodeRequest:
+    return cast("NodeRequest", running.request)
+
+
+def _measured(running: RunningJob, now: float) -> RunningJob:
+    """Bring what is left of its work to now: from now on it takes another time."""
+    if running.estimate is None:
+        return running
+    return running._replace(remaining=running.left(now), measured=now)
+
+
+def _sized(running: RunningJob, workers: int) -> RunningJob:
+    if running.elastic is None:  # some of its ranks have left meanwhile
+        return running
+    return running._replace(request=_request(running).with_workers(workers))

@@ -1,0 +1,101 @@
+"""A MiniCluster of four whose plans are carried out while it shrinks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from broker_config import curve
+from minicluster import document as spec
+from minicluster.plan import (
+    BrokerReport,
+    DoorKeys,
+    FreshKeys,
+    JobReport,
+    ObjectKey,
+    Observed,
+    ObservedObject,
+    Order,
+    Plan,
+    PodReport,
+    Restarted,
+    Site,
+    plan,
+)
+from tests.plan.conftest import NOW, UID
+
+SITE = Site(door=True)
+KEYS = FreshKeys(curve.generate(), DoorKeys("certificate", "key", "token", "metrics token"))
+LEAD = PodReport(0, "Running", scheduled=True)
+ALL = BrokerReport("0-3", running=True)
+DRAIN = Order("drain", "2-3", "minicluster: shrinking to 2")
+UNTIL = "2026-03-14T15:10:26Z"
+
+
+def document(size: int, status: Any = None, generation: int = 1, **wanted: Any) -> spec.MiniCluster:
+    about = {"name": "hpc", "namespace": "science", "uid": UID, "generation": generation}
+    whole = {"size": size, "maxSize": 8, "containers": [{"image": "app", "command": "hostname"}], **wanted}
+    return spec.validate(
+        {
+            "apiVersion": spec.API_VERSION,
+            "kind": spec.KIND,
+            "metadata": about,
+            "spec": whole,
+            "status": status or {"size": 4},
+        }
+    )
+
+
+class Life:
+    """A MiniCluster whose plans are carried out, one after the other."""
+
+    def __init__(self, pods: int = 4, report: BrokerReport | None = ALL, **wanted: Any) -> None:
+        self.pods, self.report, self.wanted = pods, report, wanted
+        self.silence = ""
+        self.restarted: Restarted | None = None
+        self.lead = LEAD
+        self.others: tuple[PodReport, ...] = ()
+        self.active = 0  # as many as there are to be
+        self.status: dict[str, Any] = {"size": pods}
+        self.generation = 0
+        self.size = pods
+
+    def resize(self, size: int, now: datetime = NOW) -> Plan:
+        """Have the document ask for another size, and reconcile."""
+        self.size, self.generation = size, self.generation + 1
+        return self.reconcile(now)
+
+    def reconcile(self, now: datetime = NOW) -> Plan:
+        """Plan, do what it says, and once more where it says so; return the last plan, with all Events."""
+        decided = self.step(now)
+        if decided.again != 0:
+            return decided
+        second = self.step(now)
+        return replace(second, events=decided.events + second.events)
+
+    def step(self, now: datetime = NOW) -> Plan:
+        """Plan, and do what it says at the API server; orders are told to nobody."""
+        cluster = document(self.size, self.status, self.generation, **self.wanted)
+        job = JobReport(self.pods, active=self.active or self.pods)
+        made = plan(cluster, Observed(), SITE, KEYS, now).objects
+        keys = (ObjectKey(each["kind"], each["metadata"]["name"]) for each in made)
+        objects = tuple(ObservedObject(key, UID) for key in keys)
+        pods = (self.lead, *self.others)
+        observed = Observed(objects, job, pods, self.report, self.silence, restarted=self.restarted)
+        decided = plan(cluster, observed, SITE, None, now)
+        (self.job,) = (each for each in decided.objects if each["kind"] == "Job")
+        self.pods = self.job["spec"]["parallelism"]
+        assert self.job["spec"]["completions"] == self.pods
+        self.status = decided.status
+        return decided
+
+    @property
+    def resizing(self) -> tuple[str, str]:
+        """The condition's reason and message."""
+        (found,) = (each for each in self.status["conditions"] if each["type"] == "Resizing")
+        return found["reason"], found["message"]
+
+
+def after(seconds: float) -> datetime:
+    return NOW + timedelta(seconds=seconds)

@@ -1,0 +1,105 @@
+"""What became of lost followers' jobs, and of a lost lead, is remembered in fields, not in messages."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from minicluster import plan as planning
+from minicluster.plan import BrokerReport, FreshKeys, Observed, Plan, PodReport
+from tests.plan.test_broker_readiness import observed
+from tests.plan.test_conditions import condition, decide, pod, pods
+from tests.plan.test_node_loss import ANSWER, DOOR, HEARD, SITE, see
+
+ALL = observed(BrokerReport("0-3", running=True), *pods(4))
+SILENT = observed(None, *pods(4)[1:])
+COURSES = {
+    "a node is lost": [
+        ALL,
+        see(),
+        see(answer=ANSWER),
+        see(),
+        see(HEARD),
+        observed(BrokerReport("0,2-3", running=True), *pods(4)),
+        ALL,
+        see(),
+    ],
+    "the lead is deleted": [ALL, SILENT, observed(None, PodReport(0), *pods(4)[1:]), ALL, ALL],
+    "the lead is killed": [
+        ALL,
+        observed(None, pod(0, phase="Failed", exit_code=137), *pods(4)[1:]),
+        SILENT,
+        observed(BrokerReport("0"), *pods(4)),
+        ALL,
+        SILENT,
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def keys(keys: FreshKeys) -> FreshKeys:
+    """With those of the lead's API."""
+    return replace(keys, door=DOOR)
+
+
+def course(make: Any, keys: Any, now: Any, seen: list[Observed], words: str) -> list[Plan]:
+    """Return the plans, each from what the one before stored, with other words in its conditions."""
+    plans: list[Plan] = []
+    status: dict[str, Any] | None = None
+    for each in seen:
+        plans.append(decide(make, keys, now, each, status=status, site=SITE))
+        stored = plans[-1].status
+        changed = [{**one, "message": words} if words else one for one in stored["conditions"]]
+        status = {**stored, "conditions": changed}
+    return plans
+
+
+def without_words(plan: Plan) -> Any:
+    conditions = [(one["type"], one["status"], one["reason"]) for one in plan.status["conditions"]]
+    events = [(one.type, one.reason) for one in plan.events]
+    return {**plan.status, "conditions": conditions}, plan.orders, plan.again, events
+
+
+@pytest.mark.parametrize("name", COURSES)
+def test_words_change_nothing(make: Any, keys: Any, now: Any, name: str) -> None:
+    plain = course(make, keys, now, COURSES[name], "")
+    other = course(make, keys, now, COURSES[name], "reworded")
+    assert list(map(without_words, plain)) == list(map(without_words, other))
+
+
+@pytest.mark.parametrize(
+    ("name", "type_"),
+    [
+        ("a node is lost", "BrokersReady"),
+        ("the lead is deleted", "Running"),
+        ("the lead is killed", "Running"),
+    ],
+)
+def test_messages_are_made_anew_from_the_fields(
+    make: Any, keys: Any, now: Any, name: str, type_: str
+) -> None:
+    plain = course(make, keys, now, COURSES[name], "")
+    other = course(make, keys, now, COURSES[name], "reworded")
+    assert [condition(each, type_)["message"] for each in other] == [
+        condition(each, type_)["message"] for each in plain
+    ]
+
+
+def test_one_module_reads_messages_and_times_of_conditions() -> None:
+    """`unchanged` passes a message on; times are kept where a condition's status did not change."""
+    rooms = Path(planning.__file__).parent
+    pattern = re.compile(r"(?:previous|stored|shown|known)\.message\b|\w+\.last_transition_time\b")
+    found = {
+        file.relative_to(rooms).as_posix(): sorted(set(pattern.findall(file.read_text())))
+        for part in ("status", "lifecycle")
+        for file in (rooms / part).rglob("*.py")
+    }
+    assert {name: words for name, words in found.items() if words} == {
+        "status/release_0_1_0.py": ["shown.last_transition_time", "shown.message"],
+        "status/condition_value.py": ["stored.message"],
+        "status/status.py": ["each.last_transition_time"],
+    }

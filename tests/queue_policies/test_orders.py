@@ -1,0 +1,110 @@
+"""The orders to one program, and jobs that wait for others, where time is but an argument."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from queue_policies.counting import CountingCluster, Units
+from queue_policies.nodes.records import Slot
+from queue_policies.orders.book import OrderBook
+from queue_policies.orders.program import PAUSE, ProgramOrders
+from queue_policies.orders.records import record
+from queue_policies.queue import IndexedQueue
+from queue_policies.records import QueuedJob
+from queue_policies.running import RunningJobs
+from queue_policies.simulator.unit_room import UnitRoom
+
+PLACES = [Slot(rank, (1, 0)) for rank in range(3)]
+
+
+@dataclass
+class Session:
+    """A program that can always be told of an order."""
+
+    heeds: bool = True
+    deadline: float | None = None
+
+
+def _orders() -> ProgramOrders:
+    """A program of one worker, for which two places are held on the hosts 1 and 2."""
+    return ProgramOrders(Session(), PLACES[:1], PLACES[1:])
+
+
+def test_workers_get_places_on_their_hosts() -> None:
+    orders = _orders()
+    assert orders.start({5: "2", 6: "1"}, lambda slot: str(slot.rank)) == {5: PLACES[2], 6: PLACES[1]}
+    assert (orders.heeds, orders.starting) == (False, {5, 6})
+    assert orders.resized(()) == []
+    assert (orders.heeds, orders.places[5]) == (True, PLACES[2])
+    assert orders.resized([5]) == [PLACES[2]]
+
+
+def test_what_was_held_waits_for_the_last_worker_that_was_started() -> None:
+    orders = _orders()
+    orders.start({5: "2", 6: "1"}, lambda slot: str(slot.rank))
+    orders.alive |= {5, 6}
+    orders.expire("late")
+    orders.alive.discard(5)
+    assert (orders.over, orders.wound_up()) == (True, "")
+    orders.alive.discard(6)
+    assert (orders.wound_up(), orders.wound_up()) == ("late", "")
+    assert (orders.drop(100.0), orders.places) == (PLACES[1:], {0: PLACES[0]})
+
+
+def test_a_program_rests_after_an_order_that_came_to_nothing() -> None:
+    orders = _orders()
+    orders.drop(100.0)
+    assert (orders.heeds, orders.due) == (False, 100.0 + PAUSE)
+    assert not orders.rested(99.0 + PAUSE)
+    assert orders.rested(100.0 + PAUSE)
+    assert (orders.heeds, orders.due, orders.rested(200.0)) == (True, None, False)
+
+
+def test_the_next_deadline_counts() -> None:
+    orders = ProgramOrders(Session(deadline=105.0))
+    orders.drop(100.0)
+    assert orders.due == 105.0
+
+
+class TestBook:
+    """One job of four units shrinks by two for a job of three, where one unit is free."""
+
+    def setup_method(self) -> None:
+        self.cluster, self.queue, self.running = CountingCluster(5), IndexedQueue(), RunningJobs()
+        self.book: OrderBook[int, int] = OrderBook(self.queue, self.running, UnitRoom(self.cluster))
+        donor, waiter = QueuedJob(1, 16, Units(4), 0.0), QueuedJob(2, 20, Units(3), 0.0)
+        self.cluster.hold(1, 4)
+        self.running[1] = record(donor, donor.request, 0.0, heeds=True)
+        self.queue.add(waiter)
+        self.book.open(1, 2)
+        assert self.book.wait_for(record(waiter, waiter.request, 5.0), [1])
+
+    def test_it_waits_with_what_is_free(self) -> None:
+        assert (self.cluster.held[2], self.cluster.free, len(self.queue)) == (1, 0, 0)
+        assert (self.running[2].waits, self.running[1].heeds, self.book.waiting) == (True, False, True)
+
+    def test_it_begins_with_what_was_promised(self) -> None:
+        self.cluster.hold(1, 2)
+        ((queued, size),) = self.book.done(1, 0)
+        assert (queued.id, size, self.cluster.held[2], self.book.waiting) == (2, 3, 3, False)
+        assert self.book.done(1, 0) == []
+
+    def test_it_is_queued_again_where_the_order_comes_to_nothing(self) -> None:
+        self.book.refused(1)
+        assert (list(self.queue), 2 in self.running, self.cluster.free) == ([self.queue[2]], False, 1)
+        assert 1 not in self.book
+
+    def test_it_can_be_called_off(self) -> None:
+        """What it was promised is nobody's then, and the next one can have it."""
+        assert self.book.cancel(2)
+        assert not self.book.cancel(2)
+        other = QueuedJob(3, 20, Units(2), 0.0)
+        self.queue.add(other)
+        assert self.book.wait_for(record(other, other.request, 6.0), [1])
+        assert self.cluster.held[3] == 0
+
+    def test_nobody_waits_for_a_job_that_is_amid_no_order(self) -> None:
+        other = QueuedJob(3, 20, Units(1), 0.0)
+        self.queue.add(other)
+        assert not self.book.wait_for(record(other, other.request, 6.0), [7])
+        assert 3 in self.queue
