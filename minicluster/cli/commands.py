@@ -47,6 +47,8 @@ class Commands(TyperGroup):
             "attach",
             "cancel",
             "scale",
+            "suspend",
+            "resume",
             "shell",
             "logs",
             "down",

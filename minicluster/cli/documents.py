@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from minicluster.cli.kubernetes import site_of, target, trial
-from minicluster.cli.options import Context, Document, Kubeconfig, Name, Namespace, On
+from minicluster.cli.options import Document, Name
+from minicluster.cli.places import PlacedCommand, chosen
 from minicluster.cli.tables import Output, show
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from minicluster.local.documents import Text
-    from minicluster.spec import Problem
+    from minicluster.backends.documents import DocumentText
+    from minicluster.document import Problem
 
 app = typer.Typer()
 REDACTED = """\
@@ -23,14 +23,11 @@ REDACTED = """\
 """
 
 
-@app.command()
+@app.command(cls=PlacedCommand)
 def validate(
+    ctx: typer.Context,
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Documents; - is standard input.")],
     output: Output = "table",
-    on: On = "local",
-    namespace: Namespace = "",
-    context: Context = "",
-    kubeconfig: Kubeconfig = "",
 ) -> None:
     """Say everything that is wrong with documents, each with its path and line; exit code 1 if anything is.
 
@@ -41,15 +38,14 @@ def validate(
 
       minicluster validate cluster.yaml --on kubernetes -n research
     """
-    from minicluster.local import documents
+    from minicluster.backends import documents
 
-    where = target(on, namespace, context, kubeconfig)
+    backend = chosen(ctx)
     texts = [documents.read(place) for place in files]
     valid, problems = _checked(texts)
-    if where is not None:
-        problems += trial(where, texts, problems)
-        refused = {each.source for each in problems}
-        valid = {place: names for place, names in valid.items() if place not in refused}
+    problems += backend.trial(texts, problems)
+    refused = {each.source for each in problems}
+    valid = {place: names for place, names in valid.items() if place not in refused}
     for place, names in valid.items() if output == "table" else ():
         typer.echo(f"{place}: valid ({', '.join(names)})")
     if output == "json":
@@ -61,18 +57,15 @@ def validate(
     raise typer.Exit(1 if problems else 0)
 
 
-@app.command()
-def render(  # noqa: PLR0913, PLR0917 - an option each
+@app.command(cls=PlacedCommand)
+def render(
+    ctx: typer.Context,
     document: Document,
     name: Name = "",
     with_secrets: Annotated[
         bool, typer.Option("--with-secrets", help="Show the CURVE certificate as well.")
     ] = False,
     output: Annotated[str, typer.Option("--output", "-o", help="yaml or json.")] = "yaml",
-    on: On = "local",
-    namespace: Namespace = "",
-    context: Context = "",
-    kubeconfig: Kubeconfig = "",
 ) -> None:
     """Print the Kubernetes objects of a document, its Secret without data.
 
@@ -91,13 +84,14 @@ def render(  # noqa: PLR0913, PLR0917 - an option each
 
     from broker_config import curve
     from minicluster import plan
-    from minicluster.local import documents
+    from minicluster.backends import documents
+    from minicluster.document import loading
 
-    where = target(on, namespace, context, kubeconfig)
+    backend = chosen(ctx)
     text = documents.read(document)
-    cluster = documents.parse(text.text, text.place, name).cluster
+    cluster = documents.choose(loading.parse(text.text, source=text.place).clusters, name, text.place)
     keys = plan.FreshKeys(curve.generate()) if with_secrets else None
-    site = site_of(where) if where is not None else plan.Site()
+    site = backend.site()
     if with_secrets:  # without an operator there is nobody who could ask by the lead's door
         site = replace(site, door=False)
     objects = plan.render(cluster, site, keys, with_secrets=with_secrets)
@@ -111,10 +105,10 @@ def render(  # noqa: PLR0913, PLR0917 - an option each
         typer.echo(plan.to_yaml(objects), nl=False)
 
 
-def _checked(texts: Sequence[Text]) -> tuple[dict[str, list[str]], list[Problem]]:
+def _checked(texts: Sequence[DocumentText]) -> tuple[dict[str, list[str]], list[Problem]]:
     """Return the names of the MiniClusters in each text that is valid, and what is wrong with the others."""
-    from minicluster.spec import loading
-    from minicluster.spec.errors import DocumentError
+    from minicluster.document import loading
+    from minicluster.document.errors import DocumentError
 
     valid: dict[str, list[str]] = {}
     problems: list[Problem] = []
@@ -139,11 +133,26 @@ def _inapplicable(secret: dict[str, Any]) -> dict[str, Any]:
 
 
 @app.command()
-def crd() -> None:
+def crd(
+    output: Annotated[
+        Literal["yaml", "json-schema"],
+        typer.Option("--output", "-o", help="json-schema: the document's JSON schema, for editors."),
+    ] = "yaml",
+) -> None:
     """Print the CustomResourceDefinition of MiniClusters.
 
     minicluster crd | kubectl apply -f -
-    """
-    from minicluster.spec.crd import crd_yaml
 
-    typer.echo(crd_yaml(), nl=False)
+    With `# yaml-language-server: $schema=minicluster.schema.json` in a document, editors check it:
+
+    minicluster crd --output json-schema > minicluster.schema.json
+    """
+    import json
+
+    from minicluster.document.crd import crd_yaml
+    from minicluster.document.schema import json_schema
+
+    if output == "json-schema":
+        typer.echo(json.dumps(json_schema(), indent=2, ensure_ascii=False))
+    else:
+        typer.echo(crd_yaml(), nl=False)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from broker_config.formats import eventlog, jobspec, resource_set
 from queue_policies.simulator.errors import WorkloadError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
-    from minicluster.embedded.dump import DumpedJob
+    from broker_config.formats.jobspec import Sizes
+    from minicluster.embedded.jobs.dump import DumpedJob
     from minicluster.instance.port import Instance
     from queue_policies.simulator.job import Job
     from queue_policies.simulator.workload import Workload
@@ -21,7 +23,7 @@ NO_DUMP = "needed is the name of a cluster that is up, or a file that `miniclust
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """A job that has run. `elastic` is what its user attributes say of its sizes."""
+    """A job that has run. `elastic` are the sizes of an elastic one, by its jobspec."""
 
     submitted: float
     started: float
@@ -31,12 +33,12 @@ class Past:
     urgency: int
     user: int
     name: str
-    elastic: Mapping[str, Any] | None = None
+    elastic: Sizes | None = None
 
 
 def of_instance(instance: Instance) -> tuple[list[Past], int]:
     """What an instance has run, and how many cores it has."""
-    jobs = instance.jobs(limit=0)
+    jobs = instance.jobs.find(limit=0)
     past = [
         Past(
             job.t_submit,
@@ -47,18 +49,18 @@ def of_instance(instance: Instance) -> tuple[list[Past], int]:
             job.urgency,
             job.userid,
             job.name,
-            _elastic(instance.job(job.id).attributes),
+            jobspec.sizes_of(instance.jobs.get(job.id).attributes),
         )
         for job in jobs
         if job.t_run and (job.t_cleanup or job.t_inactive) and job.ncores
     ]
-    return past, instance.resources().all.cores
+    return past, instance.nodes.resources().all.cores
 
 
 def of_dump(path: str) -> list[Past]:
     """What a dump of the embedded instance has run. Raises WorkloadError for anything else."""
-    from minicluster.embedded.dump import jobs
     from minicluster.embedded.errors import DumpError
+    from minicluster.embedded.jobs.dump import jobs
 
     if not Path(path).exists():
         raise WorkloadError(f"{path}: {NO_DUMP}")
@@ -106,8 +108,8 @@ def _job(number: int, past: Past, first: float, total: int) -> Job:
     )
     if past.elastic is None:
         return rigid
-    least = min(int(past.elastic.get("min", past.cores)), past.cores)
-    most = min(max(int(past.elastic.get("max", past.cores)), past.cores), total)
+    least = min(past.elastic.least, past.cores)
+    most = min(max(past.elastic.most, past.cores), total)
     parallel = swf.parallel_share(past.cores)
     model = Amdahl(run / (1 - parallel + parallel / past.cores), parallel)
     stretch = model.seconds(least) / run if run else 1.0
@@ -120,34 +122,18 @@ def _dumped(job: DumpedJob) -> Past | None:
     urgency = 16
     for event in job.events:
         times.setdefault(event["name"], event["timestamp"])
-        urgency = event.get("context", {}).get("urgency", urgency)
+        urgency = eventlog.context(event).get("urgency", urgency)
     if job.resources is None or not {"alloc", "finish"} <= set(times):
         return None
-    attributes = job.jobspec["attributes"]
-    system = attributes["system"]
+    parsed = jobspec.read(job.jobspec)
     return Past(
         times["submit"],
         times["alloc"],
         times["finish"],
-        _cores(job.resources),
-        float(system.get("duration", 0)),
+        resource_set.read(job.resources).counts[1],
+        parsed.duration,
         urgency,
         job.user,
-        system.get("job", {}).get("name", "") or job.jobspec["tasks"][0]["command"][0],
-        _elastic(attributes.get("user")),
+        parsed.name,
+        parsed.elastic,
     )
-
-
-def _cores(resources: Mapping[str, Any]) -> int:
-    """How many cores an R (RFC 20) has."""
-    from broker_config.idset import decode
-
-    return sum(
-        len(decode(part["rank"])) * len(decode(part["children"].get("core", "")))
-        for part in resources["execution"]["R_lite"]
-    )
-
-
-def _elastic(attributes: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    elastic = (attributes or {}).get("elastic")
-    return elastic if isinstance(elastic, dict) else None

@@ -21,40 +21,41 @@ MAIN = ("minicluster", "main")
 
 @dataclass(frozen=True, slots=True)
 class Whose:
-    """Whose jobs: the cluster, the options with which a command finds it, the error for a wrong word."""
+    """Whose jobs: the cluster, and what returns the options with which a command finds it."""
 
     name: str
-    options: str
-    problem: Callable[[str], Exception]
+    options: Callable[[], str]
 
     def jobid(self, text: str) -> int:
-        """Return the id that a person wrote, in any form of RFC 19."""
-        from minicluster.embedded.jobid import parse
+        """Return the id that a person wrote, in any form of RFC 19. Raises WrongRequest."""
+        from broker_config.formats.jobid import parse
+        from minicluster.backends.errors import WrongRequest
 
         try:
             return parse(text)
         except ValueError as error:
-            raise self.problem(
-                f"{text}: is no job id; `minicluster jobs {self.name}{self.options}` lists them"
+            raise WrongRequest(
+                f"{text}: is no job id; `minicluster jobs {self.name}{self.options()}` lists them"
             ) from error
 
     def job(self, instance: Instance, text: str) -> Job:
-        """Return a job by the id that a person wrote."""
+        """Return a job by the id that a person wrote. Raises WrongRequest."""
+        from minicluster.backends.errors import WrongRequest
         from minicluster.instance.errors import JobNotFound
 
         jobid = self.jobid(text)
         try:
-            return instance.job(jobid)
+            return instance.jobs.get(jobid)
         except JobNotFound as error:
-            raise self.problem(
+            raise WrongRequest(
                 f"{text}: cluster {self.name} has no such job;"
-                f" `minicluster jobs {self.name} --all{self.options}` lists what it has"
+                f" `minicluster jobs {self.name} --all{self.options()}` lists what it has"
             ) from error
 
 
 def written(jobid: int) -> str:
     """Return a job id as people write it (F58, RFC 19); in ASCII where the terminal knows no more."""
-    from minicluster.embedded.jobid import f58, f58plain
+    from broker_config.formats.jobid import f58, f58plain
 
     wide = "utf" in (sys.stdout.encoding or "").lower()
     return f58(jobid) if wide else f58plain(jobid)
@@ -79,7 +80,7 @@ def row(job: Job) -> dict[str, Any]:
 def copy_output(instance: Instance, job: Job) -> None:
     """Copy a job's output to ours until it ends; of several tasks with the task's rank before each line."""
     streams = {"stdout": sys.stdout.buffer, "stderr": sys.stderr.buffer}
-    with instance.output(job.id, follow=True) as chunks:
+    with instance.jobs.output(job.id, follow=True) as chunks:
         for chunk in chunks:
             target = streams.get(chunk.stream, sys.stderr.buffer)
             target.write(_labelled(chunk.data, chunk.task) if job.ntasks > 1 else chunk.data)

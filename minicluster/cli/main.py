@@ -6,13 +6,16 @@ import contextlib
 import os
 import signal
 import sys
+import warnings
 from typing import TYPE_CHECKING
+
+from minicluster.cli.reporting import print_warning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 OURS = ("minicluster.", "broker_config.", "queue_policies.")
-"""Errors of these packages are written for people: they are shown without a traceback."""
+"""Errors of these packages, and those below them, are for people: they are shown without a traceback."""
 
 
 def run() -> None:
@@ -40,6 +43,7 @@ def _nothing_to_clean_up() -> Iterator[None]:
 
 
 def _end_with(program: Callable[[], None]) -> None:
+    warnings.showwarning = _show_warning
     try:
         program()
     except KeyboardInterrupt:
@@ -49,11 +53,15 @@ def _end_with(program: Callable[[], None]) -> None:
     except Exception as error:
         if isinstance(error, OSError) and (_is_closed(1) or _is_closed(2)):
             sys.exit(128 + signal.SIGHUP)  # we wrote to it before the signal came
-        if not type(error).__module__.startswith(OURS):
+        if not any(each.__module__.startswith(OURS) for each in type(error).__mro__):
             raise
         sys.exit(_told(error))
     finally:
         _flush()
+
+
+def _show_warning(message: Warning | str, *_: object, **_others: object) -> None:
+    print_warning(str(message))
 
 
 def _flush() -> None:

@@ -10,7 +10,7 @@ from minicluster.cli.options import Context, Kubeconfig
 from minicluster.cli.service_options import LogFormat, LogLevel, address
 
 if TYPE_CHECKING:
-    from minicluster.kubernetes.access import Access
+    from minicluster.kube_client.access import Access
 
 app = typer.Typer(add_completion=False)
 LISTEN = "127.0.0.1:8080"
@@ -62,10 +62,10 @@ def operator(  # noqa: PLR0913, PLR0917 - an option each
 
     import os
 
-    from minicluster.kubernetes import operator as running
-    from minicluster.kubernetes.access import Access
-    from minicluster.kubernetes.service_process import identity
-    from minicluster.kubernetes.settings import LEASE, Settings
+    from minicluster.kube_client.access import Access
+    from minicluster.kube_client.service_process import identity
+    from minicluster.operator import process as running
+    from minicluster.operator.settings import LEASE, Settings
 
     access = Access(kubeconfig, context)
     watched = () if all_namespaces else tuple(dict.fromkeys(namespaces or (_own_namespace(access),)))

@@ -14,17 +14,6 @@ EngineOption = Annotated[
 ]
 Name = Annotated[str, typer.Option("--name", help="Which MiniCluster, where the file has several.")]
 ClusterName = Annotated[str, typer.Argument(metavar="NAME", help="The cluster, see `minicluster list`.")]
-On = Annotated[
-    Literal["local", "kubernetes"],
-    typer.Option("--on", envvar="MINICLUSTER_ON", help="This machine, or a Kubernetes cluster."),
-]
-Namespace = Annotated[
-    str,
-    typer.Option("--namespace", "-n", metavar="NS", help="Kubernetes: in place of the context's namespace."),
-]
-LongNamespace = Annotated[  # where -n is the number of tasks, as for flux submit
-    str, typer.Option("--namespace", metavar="NS", help="Kubernetes: in place of the context's namespace.")
-]
 Context = Annotated[
     str, typer.Option("--context", metavar="NAME", help="Kubernetes: in place of the current context.")
 ]
@@ -33,18 +22,4 @@ Kubeconfig = Annotated[
     typer.Option(
         "--kubeconfig", metavar="FILE", help="Kubernetes: in place of $KUBECONFIG and ~/.kube/config."
     ),
-]
-Wait = Annotated[
-    bool, typer.Option("--wait/--no-wait", help="Kubernetes: wait until it is done, telling each stage.")
-]
-UpWait = Annotated[
-    bool | None,
-    typer.Option(
-        "--wait/--no-wait",
-        help="Kubernetes: --wait until the main command has ended, --no-wait not at all; else until it runs.",
-    ),
-]
-Timeout = Annotated[
-    float | None,
-    typer.Option("--timeout", metavar="SECONDS", min=0.001, help="Kubernetes: wait no longer; then 124."),
 ]

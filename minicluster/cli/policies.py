@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from minicluster.cli.reporting import print_warning
 from minicluster.cli.tables import Output, show
 
 app = typer.Typer(add_completion=False)
@@ -25,9 +26,12 @@ def policies(
     from queue_policies import plugins
     from queue_policies.simulator.selection import choices, row
 
+    registry = plugins.registry()
     for name in names or ():
-        plugins.load(name)
-    chosen = [each for each in choices() if not names or each.name in names]
+        registry.kind(name)
+    for text in registry.warnings:
+        print_warning(text)
+    chosen = [each for each in choices(registry.policies) if not names or each.name in names]
     if output == "json":
         show([row(each) for each in chosen], (), output)
         return

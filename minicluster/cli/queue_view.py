@@ -25,7 +25,6 @@ GROUP = "minicluster.onlookers"
 """Entry points of what tells the demand; a class that is called with a transport and the least size."""
 SHOWN = 10
 """How many of the jobs that wait are shown; there may be 100,000."""
-STATES = ("depend", "priority", "sched", "run", "cleanup", "inactive")
 WAITING_COLUMNS = ("id", "tasks", "nodes", "time", "queue", "name", "why")
 
 
@@ -78,7 +77,7 @@ class QueueView:
 def watching(instance: Instance, minimum: int = 1) -> Iterator[Watcher]:
     """Have the numbers of an instance; `minimum` is the least size of its cluster."""
     (found,) = entry_points(group=GROUP)
-    with found.load()(cast("RpcInstance", instance).transport, minimum) as watcher:
+    with found.load()(cast("RpcInstance", instance).links, minimum) as watcher:
         yield watcher
 
 
@@ -93,8 +92,8 @@ def look(instance: Instance, watcher: Watcher) -> QueueView:
             states[each.labels["state"]] = int(each.value)
     waiting: tuple[dict[str, Any], ...] = ()
     if numbers.get("flux_jobs_pending"):
-        found = instance.jobs(JobFilter(states=JobState.PENDING), limit=SHOWN)
-        resources, queues = instance.resources(), instance.queues()
+        found = instance.jobs.find(JobFilter(states=JobState.PENDING), limit=SHOWN)
+        resources, queues = instance.nodes.resources(), instance.queues.all()
         waiting = tuple(_waiting(job, why(job, resources, queues)) for job in found)
     return QueueView(numbers, states, waiting)
 

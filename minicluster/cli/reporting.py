@@ -5,27 +5,17 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
-    from minicluster.local.records import Times
+    from minicluster.backends.records import Times
 
 
 class PlainReporter:
-    """Lines, each beginning with `minicluster:`."""
+    """Lines, each beginning with `minicluster:`; on a terminal too, to which the command writes as well."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._quiet = quiet
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.started()
 
     def notice(self, text: str) -> None:
         """Something that a person should know."""
@@ -58,9 +48,15 @@ class PlainReporter:
         )
 
 
-def reporter(*, quiet: bool = False) -> PlainReporter:
-    """Return the reporter. On a terminal too it writes whole lines: the command writes to the same one."""
-    return PlainReporter(quiet=quiet)
+def print_warning(text: str) -> None:
+    """Print a warning to standard error."""
+    _write(f"minicluster: warning: {text}\n")
+
+
+def write_line(line: bytes) -> None:
+    """Write a line of a log as it is."""
+    sys.stdout.buffer.write(line)
+    sys.stdout.flush()
 
 
 def _brokers(number: int) -> str:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from minicluster.cli.options import Document, EngineOption, Name, Size
+from minicluster.cli.program_command import ProgramCommand
 
 app = typer.Typer()
 
 
-@app.command()
+@app.command(cls=ProgramCommand)
 def run(
     document: Document,
     command: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[-- COMMAND...]", help="Run this in place of the document's command."),
+        typer.Argument(metavar="[COMMAND...]", help="Run this in place of the document's command."),
     ] = None,
     size: Size = None,
     timeout: Annotated[
@@ -35,19 +35,13 @@ def run(
 
       minicluster run cluster.yaml --size 2 --timeout 60 -- ./a.out --steps 10
     """
-    from minicluster.cli.reporting import reporter
-    from minicluster.local import documents
-    from minicluster.local import run as local
+    from minicluster.backends import discovery, documents
+    from minicluster.backends.errors import NotOffered
+    from minicluster.backends.records import ForegroundRun
+    from minicluster.cli.reporting import PlainReporter
 
-    text = documents.read(document)
-    source = documents.parse(text.text, text.place, name)
-    source = documents.with_request(source, size=size, command=command or [])
-    with reporter(quiet=quiet) as told:
-        request = local.RunRequest(
-            source=source,
-            engine=engine,
-            timeout=timeout,
-            working_directory=Path.cwd(),
-            shell=local.shell_of_user() if documents.is_interactive(source) else (),
-        )
-        raise typer.Exit(local.run(request, told))
+    kind = discovery.registry().kind(discovery.USUAL)
+    if kind.run is None:
+        raise NotOffered(f"run: is not offered by the back end {discovery.USUAL}")
+    request = ForegroundRun(name, size, command or (), engine, timeout)
+    raise typer.Exit(kind.run(documents.read(document), request, PlainReporter(quiet=quiet)))

@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
-import threading
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from minicluster.cli import queue_view
-from minicluster.cli.kubernetes import say, scaler_fields, scaler_row
-from minicluster.cli.tables import Format, cell, show, show_fields
+from minicluster.cli.options import ClusterName
+from minicluster.cli.places import PlacedCommand, chosen
+from minicluster.cli.tables import Format, Output, cell, show, show_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
     from rich.console import RenderableType
 
+    from minicluster.backends.records import ClusterSample, Watched
     from minicluster.cli.queue_view import QueueView
     from minicluster.instance.port import Instance
-    from minicluster.kubernetes.clusters import Report
-    from minicluster.kubernetes.session import Session, Target
 
-TOLD_SECONDS = 10.0
-"""Seconds that the API server has for telling of a MiniCluster amid the looks at its queue."""
+app = typer.Typer(add_completion=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,110 +37,69 @@ class How:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What is seen at one moment: what is known of the cluster, for people and programs, and its queue."""
+    """What is seen at one moment: of the cluster, and of its queue."""
 
-    fields: Mapping[str, Any]
-    row: Mapping[str, Any]
+    cluster: ClusterSample
     queue: QueueView
 
     @property
     def shown(self) -> dict[str, Any]:
         """Return the fields for people."""
         jobs = ", ".join(f"{count} {state}" for state, count in self.queue.states.items() if count)
-        return {**self.fields, **self.queue.row, "jobs": jobs or "none"}
+        return {**self.cluster.row, **self.cluster.people, **self.queue.row, "jobs": jobs or "none"}
 
     @property
     def told(self) -> dict[str, Any]:
         """Return all of it for programs."""
         jobs, waiting = dict(self.queue.states), list(self.queue.waiting)
-        return {"time": self.queue.taken, **self.row, **self.queue.row, "jobs": jobs, "waiting": waiting}
+        known = {**self.cluster.row, **self.cluster.programs, **self.queue.row}
+        return {"time": self.queue.taken, **known, "jobs": jobs, "waiting": waiting}
 
 
-Known = tuple["Mapping[str, Any]", "Mapping[str, Any]", int]
-"""What is known of the cluster besides its queue: for people, for programs, its least size."""
+@app.command(cls=PlacedCommand)
+def top(
+    ctx: typer.Context,
+    name: ClusterName,
+    output: Output = "table",
+    once: Annotated[bool, typer.Option("--once", help="Print it once, and end.")] = False,
+    interval: Annotated[float, typer.Option(min=0.2, metavar="SECONDS", help="How often to look.")] = 2.0,
+) -> None:
+    """Show a cluster's queue as it changes, until Ctrl-C: size, demand, jobs, what waits and why.
+
+    On Kubernetes also what its autoscaler asks for. With --output json a line of JSON for each look.
+
+      minicluster top mc
+
+      minicluster top mc --on kubernetes -n research --once --output json
+    """
+    how = How(output, once, interval)
+    chosen(ctx).watch(name, lambda instance, watched: _watch(instance, watched, how))
 
 
-def here(name: str, how: How) -> None:
-    """Show a cluster of this machine."""
-    from minicluster.local import connection, state_file
-
-    def known() -> Known:
-        _, state = state_file.need(name)
-        row = {"name": state.name, "phase": state.phase.value, "size": state.size, "max_size": state.max_size}
-        return row, row, state.min_size
-
-    with connection.of(name) as instance:
-        _watch(instance, known, how, threading.Event())
-
-
-def on_kubernetes(where: Target, name: str, how: How) -> None:
-    """Show a MiniCluster, over one connection to its lead and one to the API server."""
-    from minicluster.kubernetes import clusters, instances, session
-    from minicluster.kubernetes.errors import UnreachableError
-
-    async def errand(asked: Session) -> None:
-        loop, over = asyncio.get_running_loop(), threading.Event()
-
-        def known() -> Known:
-            found = asyncio.run_coroutine_threadsafe(clusters.state(asked, name), loop)
-            try:
-                return _known(found.result(TOLD_SECONDS))
-            except TimeoutError as error:
-                raise UnreachableError(f"no answer from the API server within {TOLD_SECONDS:g} s") from error
-
-        try:
-            await instances.ask(asked, name, lambda instance: _watch(instance, known, how, over))
-        finally:
-            over.set()
-
-    session.carry_out(where, errand, notice=say)
-
-
-def _known(found: Report) -> Known:
-    about, scalers = found.summary, found.scalers or ()
-    row = {
-        "name": about.name,
-        "namespace": about.namespace,
-        "phase": about.phase,
-        "size": about.size,
-        "max_size": about.max_size,
-        "brokers_online": about.ready_brokers,
-    }
-    return (
-        row | scaler_fields(scalers),
-        row | {"autoscalers": [scaler_row(each) for each in scalers]},
-        about.min_size,
-    )
-
-
-def _watch(instance: Instance, known: Callable[[], Known], how: How, over: threading.Event) -> None:
+def _watch(instance: Instance, watched: Watched, how: How) -> None:
     """Look and show until it is over, or once."""
-    from minicluster.instance.errors import RequestRefused
+    from minicluster.broker_link.errors import Refused
 
     with _display(how) as display:
-        while not over.is_set():
+        while not watched.over.is_set():
             try:
-                _follow(instance, known, how, over, display)
-            except RequestRefused:
+                _follow(instance, watched, how, display)
+            except Refused:
                 if how.once:
                     raise
-                over.wait(how.interval)  # what was known of the queue is doubtful: it is read anew
+                watched.over.wait(how.interval)  # what was known of the queue is doubtful: it is read anew
             else:
                 return
 
 
-def _follow(
-    instance: Instance,
-    known: Callable[[], Known],
-    how: How,
-    over: threading.Event,
-    display: Callable[[Look], None],
-) -> None:
-    with queue_view.watching(instance, known()[2]) as watcher:
-        while not over.is_set():
-            fields, row, _ = known()
-            display(Look(fields, row, queue_view.look(instance, watcher)))
-            if how.once or over.wait(how.interval):
+def _follow(instance: Instance, watched: Watched, how: How, display: Callable[[Look], None]) -> None:
+    from minicluster.cli import queue_view
+
+    with queue_view.watching(instance, watched.sample().least) as watcher:
+        while not watched.over.is_set():
+            sample = watched.sample()
+            display(Look(sample, queue_view.look(instance, watcher)))
+            if how.once or watched.over.wait(how.interval):
                 return
 
 
@@ -171,6 +126,8 @@ def _print_once_json(look: Look) -> None:
 
 
 def _print(look: Look) -> None:
+    from minicluster.cli import queue_view
+
     show_fields(look.shown)
     queue_view.show_waiting(look.queue)
 
@@ -180,6 +137,8 @@ def _drawn(look: Look) -> RenderableType:
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
+
+    from minicluster.cli import queue_view
 
     grid = Table.grid(padding=(0, 2))
     for key, value in look.shown.items():

@@ -10,19 +10,25 @@ import os
 import stat
 import tomllib
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import broker_config.curve as curve_text
-from broker_config import idset
 from broker_config.errors import BrokerConfigError
-from minicluster.embedded.durations import configured
-from minicluster.embedded.endpoints import endpoint, names_of
+from broker_config.formats import resource_set
+from broker_config.formats.bootstrap import endpoint, names_of
+from broker_config.formats.errors import BootstrapError
 from minicluster.embedded.errors import ConfigurationError
-from minicluster.embedded.resource_set import described
+from minicluster.embedded.settings import configured
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from minicluster.embedded.ports import JSON
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +65,19 @@ def load(path: str | None) -> JSON:
         raise ConfigurationError(f"Config file error: {path}: {error}") from error
 
 
+def _checked(read: Callable[[], T]) -> T:
+    try:
+        return read()
+    except BootstrapError as error:
+        raise ConfigurationError(str(error)) from error
+
+
 def bootstrap(config: JSON, hostname: str) -> Bootstrap | None:
     """Return this broker's place by [bootstrap], or None where the configuration has no such table."""
     table = config.get("bootstrap")
     if table is None:
         return None
-    names = names_of(table)
+    names = _checked(partial(names_of, table))
     if not names:
         return Bootstrap(0, (hostname,), None, None, None)
     if hostname not in names:
@@ -74,7 +87,7 @@ def bootstrap(config: JSON, hostname: str) -> Bootstrap | None:
     rank = names.index(hostname)
     if len(names) == 1:
         return Bootstrap(0, names, None, None, None)
-    bind, connect = (endpoint(table, key, names[0]) for key in ("bind", "connect"))
+    bind, connect = (_checked(partial(endpoint, table, key, names[0])) for key in ("bind", "connect"))
     certificate = read_certificate(table.get("curve_cert"))
     return Bootstrap(rank, names, None if rank else bind, connect if rank else None, certificate)
 
@@ -113,22 +126,17 @@ def read_certificate(path: str | None) -> Certificate:
 
 def resources(config: JSON, hosts: tuple[str, ...]) -> JSON | None:
     """Return R of [resource] path, or None where there is none."""
-    table = config.get("resource", {})
-    path = table.get("path")
-    if path:
-        try:
-            found: JSON = json.loads(Path(path).read_text(encoding="utf-8"))
-        except OSError as error:
-            raise ConfigurationError(
-                f"Config file error [resource]: path: {path}: {error.strerror}"
-            ) from error
-        except ValueError as error:
-            raise ConfigurationError(
-                f"Config file error [resource]: path: {path} is no R: {error}"
-            ) from error
-    else:
+    path = config.get("resource", {}).get("path")
+    if not path:
         return None
-    count = sum(len(idset.decode(str(entry["rank"]))) for entry in found["execution"]["R_lite"])
+    problem = f"Config file error [resource]: path: {path}"
+    try:
+        found: JSON = json.loads(Path(path).read_text(encoding="utf-8"))
+        count = len(resource_set.ranks_of(found))
+    except OSError as error:
+        raise ConfigurationError(f"{problem}: {error.strerror}") from error
+    except ValueError as error:
+        raise ConfigurationError(f"{problem} is no R: {error}") from error
     if count < len(hosts):
         raise ConfigurationError(
             f"resource: Number of hosts ({len(hosts)}) is greater than node count ({count})"
@@ -138,5 +146,4 @@ def resources(config: JSON, hosts: tuple[str, ...]) -> JSON | None:
 
 def discovered(hosts: tuple[str, ...]) -> JSON:
     """Return R where nothing is configured: every broker has the cores that this process may use."""
-    cores = idset.encode(range(len(os.sched_getaffinity(0))))
-    return described([{"rank": idset.encode(range(len(hosts))), "children": {"core": cores}}], hosts)
+    return resource_set.to_dict(resource_set.alike(hosts, len(os.sched_getaffinity(0))))

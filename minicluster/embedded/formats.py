@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from string import Formatter
 from typing import TYPE_CHECKING, Any
 
+from broker_config.formats import durations
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -145,20 +147,6 @@ class OutputFormat:
 
 _CONVERSIONS: dict[str, Callable[[Any, _Field], Any]] = {
     "": lambda value, _field: value,
-    "F": lambda value, _field: fsd(float(value)),
+    "F": lambda value, _field: durations.encode(float(value)),
     "d": lambda value, field: time.strftime(field.times or "%c", time.localtime(value)) if value else "",
 }
-
-
-def fsd(seconds: float) -> str:
-    """A Flux Standard Duration (RFC 23) for people: 0.203s, 42.5s, 1.5m, 2h, 3d, inf."""
-    if seconds == float("inf"):
-        return "inf"
-    if seconds < 0.001:
-        return "0s"
-    if seconds < 10:
-        return f"{seconds:.3f}s"
-    for unit, size, stop in (("s", 1, 60), ("m", 60, 3600), ("h", 3600, 86400)):
-        if seconds < stop:
-            return f"{seconds / size:.4g}{unit}"
-    return f"{seconds / 86400:.4g}d"

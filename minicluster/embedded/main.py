@@ -12,7 +12,7 @@ from minicluster.embedded.errors import EmbeddedError
 _COMMANDS = {
     "alloc": ("commands.batch", "get a sub-instance on its own allocation"),
     "batch": ("commands.batch", "submit a script that runs in its own sub-instance"),
-    "broker": ("broker", "run a broker"),
+    "broker": ("broker.broker", "run a broker"),
     "cancel": ("commands.cancel", "cancel jobs"),
     "dump": ("commands.saving", "save the jobs of the instance to a file"),
     "getattr": ("commands.attributes", "show a broker attribute"),
@@ -25,15 +25,15 @@ _COMMANDS = {
     "resource": ("commands.resource", "list, drain and undrain resources"),
     "run": ("commands.submit", "run a job and show its output"),
     "shutdown": ("commands.saving", "end the instance"),
-    "start": ("start", "start an instance on this machine"),
+    "start": ("broker.start", "start an instance on this machine"),
     "submit": ("commands.submit", "submit jobs"),
     "uptime": ("commands.uptime", "show how long the instance has been up"),
     "version": ("commands.version", "show the version"),
 }
 # For this project's own use; real Flux has no such commands, and `flux --help` does not show them.
 _HIDDEN = {
-    "minicluster-relay": "embedded.relay",
-    "minicluster-saving": "flux_modules.saving.embedded_command",
+    "minicluster-relay": "embedded.broker.relay",
+    "minicluster-saving": "embedded_lead.save_command",
 }
 # What real Flux has besides.
 _ABSENT = (

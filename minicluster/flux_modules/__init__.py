@@ -1,5 +1,5 @@
-"""What a lead broker loads besides: for real Flux packed as one zip, for the embedded instance as it is.
+"""Names of release 0.1.0 that outlive it: lead_server, save_restore and flux_scheduler have what they name.
 
-What goes into the zip runs under Flux's own Python, perhaps as old as 3.8, and imports the standard library,
-`flux`, and of this project only `broker_config`'s idsets and hostlists.
+Pods that 0.1.0 started run the code of a ConfigMap that an operator updated since, by the names of `saving`,
+`door.flux_module` and `scheduler`. Others' routes at the lead were written against the rest of `door`.
 """

@@ -11,7 +11,7 @@ import subprocess
 from typing import TYPE_CHECKING, Literal
 
 from minicluster.instance.errors import InstanceGone, NoEngine
-from minicluster.instance.flux_python import FluxTransport
+from minicluster.instance.links.flux import FluxEndpoint
 from minicluster.instance.rpc_instance import RpcInstance
 
 if TYPE_CHECKING:
@@ -35,10 +35,10 @@ def connect(uri: str | None = None, engine: Engine = "auto") -> Instance:
     if engine == "auto":
         engine = engine_of(address)
     if engine == "embedded":
-        from minicluster.instance.embedded import EmbeddedTransport  # noqa: PLC0415 - only where it is used
+        from minicluster.instance.links.embedded import EmbeddedEndpoint  # noqa: PLC0415 - only where it is used
 
-        return RpcInstance(EmbeddedTransport(address))
-    return RpcInstance(FluxTransport(address, real_flux()))
+        return RpcInstance(EmbeddedEndpoint(address))
+    return RpcInstance(FluxEndpoint(address, real_flux()))
 
 
 def real_flux(path: str | None = None) -> str:

@@ -1,30 +1,34 @@
-"""What can go wrong between us and an instance, as one tree.
+"""What can go wrong between us and an instance: `minicluster.broker_link.errors`, and the port's own.
 
 InstanceError
-├── NoEngine           no engine can serve the address: no real flux-core on PATH, or the wrong kind of socket
-├── InstanceGone       nobody answers at the address (any more): socket absent, broker ended, helper died
-├── JobNotFound        the instance has no job of that id
-├── JobInactive        the job has ended: nothing can be done to it any more
-├── SubmitRefused      the instance does not take this job: invalid, unsatisfiable, queue disabled
-├── RequestRefused     the instance refused anything else; carries its error number and words
-└── WaitTimeout        what was waited for did not come in time
+├── InstanceGone         nobody answers at the address (any more): socket absent, broker ended, helper died
+├── Refused
+│   ├── RequestRefused   the instance refused a request; carries its error number and words
+│   └── WaitTimeout      what was waited for did not come in time
+├── NoEngine             no engine serves the address: no real flux-core on PATH, or another kind of socket
+├── JobNotFound          the instance has no job of that id
+├── JobInactive          the job has ended: nothing can be done to it any more
+└── SubmitRefused        the instance does not take this job: invalid, unsatisfiable, queue disabled
 """
 
 from __future__ import annotations
 
-import os
+from minicluster.broker_link.errors import InstanceError, InstanceGone, RequestRefused, WaitTimeout
 
-
-class InstanceError(Exception):
-    """Root of the tree."""
+__all__ = [
+    "InstanceError",
+    "InstanceGone",
+    "JobInactive",
+    "JobNotFound",
+    "NoEngine",
+    "RequestRefused",
+    "SubmitRefused",
+    "WaitTimeout",
+]
 
 
 class NoEngine(InstanceError):  # noqa: N818 - named for what happened
     """No engine can serve the address."""
-
-
-class InstanceGone(InstanceError):  # noqa: N818 - named for what happened
-    """Nobody answers at the address (any more)."""
 
 
 class JobNotFound(InstanceError):  # noqa: N818 - named for what happened
@@ -45,17 +49,3 @@ class JobInactive(InstanceError):  # noqa: N818 - named for what happened
 
 class SubmitRefused(InstanceError):  # noqa: N818 - named for what happened
     """The instance does not take this job; the words are the instance's own."""
-
-
-class RequestRefused(InstanceError):  # noqa: N818 - named for what happened
-    """The instance refused a request: `errnum` as in errno.h, `text` in its own words."""
-
-    def __init__(self, topic: str, errnum: int, text: str = "") -> None:
-        self.topic = topic
-        self.errnum = errnum
-        self.text = text or os.strerror(errnum)
-        super().__init__(f"{topic}: {self.text}")
-
-
-class WaitTimeout(InstanceError, TimeoutError):  # noqa: N818 - named for what happened
-    """What was waited for did not come in time."""

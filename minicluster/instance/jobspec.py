@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from broker_config.formats import jobspec as jobspecs
 from minicluster.instance.errors import SubmitRefused
 
 if TYPE_CHECKING:
@@ -25,12 +26,8 @@ def jobspec(request: JobRequest, *, surroundings: bool = True) -> JSON:
     _check(request)
     per_node = request.tasks % request.nodes if request.nodes else 0
     count = {"total": request.tasks} if per_node else {"per_slot": 1}
-    return {
-        "resources": [_resources(request)],
-        "tasks": [{"command": list(request.command), "slot": "task", "count": count}],
-        "attributes": _attributes(request, surroundings=surroundings),
-        "version": 1,
-    }
+    system = _system(request, surroundings=surroundings)
+    return jobspecs.build(request.command, _resources(request), count, system, request.attributes)
 
 
 def _check(request: JobRequest) -> None:
@@ -47,20 +44,12 @@ def _check(request: JobRequest) -> None:
 
 
 def _resources(request: JobRequest) -> JSON:
-    inside: list[JSON] = [{"type": "core", "count": request.cores_per_task}]
-    if request.gpus_per_task:
-        inside.append({"type": "gpu", "count": request.gpus_per_task})
     slots = -(-request.tasks // request.nodes) if request.nodes else request.tasks
-    slot: JSON = {"type": "slot", "count": slots, "with": inside, "label": "task"}
-    if not request.nodes:
-        return slot
-    node: JSON = {"type": "node", "count": request.nodes, "with": [slot]}
-    if request.exclusive:
-        node["exclusive"] = True
-    return node
+    slot = jobspecs.slot(slots, request.cores_per_task, request.gpus_per_task)
+    return jobspecs.node(request.nodes, slot, exclusive=request.exclusive) if request.nodes else slot
 
 
-def _attributes(request: JobRequest, *, surroundings: bool) -> JSON:
+def _system(request: JobRequest, *, surroundings: bool) -> JSON:
     system: JSON = {"duration": request.duration}
     if request.environment is not None or surroundings:
         system["environment"] = dict(os.environ if request.environment is None else request.environment)
@@ -74,10 +63,7 @@ def _attributes(request: JobRequest, *, surroundings: bool) -> JSON:
         system["dependencies"] = [_dependency(text) for text in request.dependencies]
     if request.shell_options:
         system["shell"] = {"options": _nested(request.shell_options)}
-    attributes: JSON = {"system": system}
-    if request.attributes:
-        attributes["user"] = dict(request.attributes)
-    return attributes
+    return system
 
 
 def _dependency(text: str) -> JSON:
@@ -90,9 +76,5 @@ def _dependency(text: str) -> JSON:
 def _nested(options: Mapping[str, Any]) -> JSON:
     nested: JSON = {}
     for key, value in options.items():
-        *levels, last = key.split(".")
-        inner = nested
-        for level in levels:
-            inner = inner.setdefault(level, {})
-        inner[last] = value
+        jobspecs.set_at(nested, key.split("."), value)
     return nested

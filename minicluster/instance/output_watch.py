@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import errno
-import json
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Self
 
+from broker_config.formats import eventlog
 from minicluster.instance.errors import RequestRefused
 from minicluster.instance.port import Stream
 
@@ -83,4 +83,4 @@ class OutputWatch:
 
 
 def _reaches(source: Stream[JSON], name: str) -> bool:
-    return any(json.loads(line)["name"] == name for item in source for line in item["event"].splitlines())
+    return any(entry["name"] == name for item in source for entry in eventlog.events(item["event"]))

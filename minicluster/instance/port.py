@@ -47,18 +47,9 @@ class Stream(Protocol[T_co]):
     ) -> None: ...
 
 
-class Instance(Protocol):
-    """A running Flux instance."""
+class Jobs(Protocol):
+    """The jobs of an instance: what there is, what becomes of them, and what is done to them."""
 
-    @property
-    def engine(self) -> str:
-        """Either "flux" or "embedded"."""
-
-    @property
-    def uri(self) -> str:
-        """The address of the broker we speak to, like local:///run/flux/local."""
-
-    # Jobs
     def submit(self, request: JobRequest) -> int:
         """Submit a job and return its id. Raises SubmitRefused."""
 
@@ -68,10 +59,10 @@ class Instance(Protocol):
     def resubmit(self, jobspec: Mapping[str, Any], *, urgency: int = 16, waitable: bool = False) -> int:
         """Submit a jobspec as it is, under a new id, which is returned. Raises SubmitRefused."""
 
-    def jobs(self, which: JobFilter = EVERY_JOB, limit: int = 1000) -> list[Job]:
+    def find(self, which: JobFilter = EVERY_JOB, limit: int = 1000) -> list[Job]:
         """List jobs: pending by priority, then running and inactive ones, latest first; `limit` 0: all."""
 
-    def job(self, jobid: int) -> Job:
+    def get(self, jobid: int) -> Job:
         """Return one job, its user attributes included. Raises JobNotFound."""
 
     def wait(self, jobid: int, timeout: float | None = None) -> Job:
@@ -86,7 +77,7 @@ class Instance(Protocol):
     def kill(self, jobid: int, signum: int) -> None:
         """Send a signal to every task of a running job. Raises JobNotFound, JobInactive."""
 
-    def urgency(self, jobid: int, urgency: int) -> int:
+    def set_urgency(self, jobid: int, urgency: int) -> int:
         """Set a pending job's urgency (0 holds it, 31 is first); return the old one.
 
         Raises JobNotFound, JobInactive.
@@ -105,9 +96,31 @@ class Instance(Protocol):
         Raises JobNotFound.
         """
 
-    # The instance
+
+class JobQueues(Protocol):
+    """The queues of an instance, and how full they are."""
+
+    def all(self) -> list[Queue]:
+        """The named queues, or the one without a name."""
+
     def stats(self) -> QueueStats:
         """How many jobs are in which state, without listing them."""
+
+    def stop(self, name: str = "", reason: str = "") -> None:
+        """Start no more jobs; without a name in every queue. What runs goes on, submitting works."""
+
+    def start(self, name: str = "") -> None:
+        """Start jobs again; without a name in every queue."""
+
+    def wait_idle(self, timeout: float | None = None) -> int:
+        """Wait until no job holds resources; return how many are pending. Raises WaitTimeout (seconds)."""
+
+
+class Nodes(Protocol):
+    """The nodes of an instance: its brokers, and what they have."""
+
+    def brokers(self) -> list[Broker]:
+        """Every configured broker, by rank."""
 
     def resources(self) -> Resources:
         """What is there, used and free."""
@@ -118,20 +131,12 @@ class Instance(Protocol):
     def undrain(self, targets: str) -> None:
         """Give work to drained brokers again."""
 
-    def queues(self) -> list[Queue]:
-        """The named queues, or the one without a name."""
 
-    def queue_stop(self, name: str = "", reason: str = "") -> None:
-        """Start no more jobs; without a name in every queue. What runs goes on, submitting works."""
+class Lifecycle(Protocol):
+    """The life of an instance as a whole."""
 
-    def queue_start(self, name: str = "") -> None:
-        """Start jobs again; without a name in every queue."""
-
-    def queue_idle(self, timeout: float | None = None) -> int:
-        """Wait until no job holds resources; return how many are pending. Raises WaitTimeout (seconds)."""
-
-    def brokers(self) -> list[Broker]:
-        """Every configured broker, by rank."""
+    def attributes(self) -> Mapping[str, str]:
+        """The broker attributes, like version, size, rundir, starttime."""
 
     def dump(self, path: str) -> None:
         """Save the instance's data to a new file beside the lead.
@@ -139,16 +144,40 @@ class Instance(Protocol):
         Stop the queues and wait for idle before.
         """
 
-    def attributes(self) -> Mapping[str, str]:
-        """The broker attributes, like version, size, rundir, starttime."""
-
     def shutdown(self, dump: str = "") -> None:
         """End the instance and hang up; with `dump` its data is in that file when this returns.
 
         Jobs that run are cancelled: stop the queues and wait for idle before. The processes end soon after.
         """
 
-    # This connection
+
+class Instance(Protocol):
+    """A running Flux instance, and our connection to it."""
+
+    @property
+    def engine(self) -> str:
+        """Either "flux" or "embedded"."""
+
+    @property
+    def uri(self) -> str:
+        """The address of the broker we speak to, like local:///run/flux/local."""
+
+    @property
+    def jobs(self) -> Jobs:
+        """What is asked of jobs."""
+
+    @property
+    def queues(self) -> JobQueues:
+        """What is asked of queues."""
+
+    @property
+    def nodes(self) -> Nodes:
+        """What is asked of nodes."""
+
+    @property
+    def life(self) -> Lifecycle:
+        """What is asked of the instance as a whole."""
+
     def close(self) -> None:
         """Hang up; the instance goes on. Streams end."""
 

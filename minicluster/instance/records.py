@@ -6,37 +6,31 @@ RFC 19, hosts RFC 29 hostlists and ranks RFC 22 idsets where a record says so.
 
 from __future__ import annotations
 
-import enum
 import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from broker_config.formats.job_states import JobResult, JobState
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-
-class JobState(enum.IntFlag):
-    """RFC 21 job states, as the bits that Flux uses, and Flux's names for groups of them."""
-
-    NEW = 1
-    DEPEND = 2
-    PRIORITY = 4
-    SCHED = 8
-    RUN = 16
-    CLEANUP = 32
-    INACTIVE = 64
-    PENDING = DEPEND | PRIORITY | SCHED
-    RUNNING = RUN | CLEANUP
-    ACTIVE = PENDING | RUNNING
-
-
-class JobResult(enum.IntFlag):
-    """How a job ended (RFC 21)."""
-
-    COMPLETED = 1
-    FAILED = 2
-    CANCELED = 4
-    TIMEOUT = 8
+__all__ = [
+    "Broker",
+    "Drain",
+    "Event",
+    "Job",
+    "JobException",
+    "JobFilter",
+    "JobRequest",
+    "JobResult",
+    "JobState",
+    "OutputChunk",
+    "Queue",
+    "QueueStats",
+    "ResourceSet",
+    "Resources",
+]
 
 
 @dataclass(frozen=True, slots=True)

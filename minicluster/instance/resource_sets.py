@@ -1,64 +1,56 @@
-"""Sums and differences of resource sets (RFC 20), to tell what is up, free and drained."""
+"""What is up, free and drained of an instance: sums and differences of resource sets (RFC 20)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from broker_config import hostlist, idset
+from broker_config.formats import idset, resource_set
 from minicluster.instance.records import Drain, Resources, ResourceSet
 
-Units = frozenset[tuple[str, int]]
-"""What one rank offers: ("core", 0), ("core", 1), ("gpu", 0)."""
-ByRank = Mapping[int, Units]
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from broker_config.formats.resource_set import Allocation, Node
 
 
-@dataclass(frozen=True, slots=True)
-class Inventory:
-    """Every rank's host, to name the hosts of any part."""
+class Inventory(NamedTuple):
+    """All that an instance has."""
 
-    hosts: Mapping[int, str]
+    nodes: Mapping[int, Node]
+    """By rank."""
 
-    def summary(self, part: ByRank) -> ResourceSet:
-        """Count `part`; a rank of which nothing is left is not in it."""
-        ranks = tuple(sorted(rank for rank, units in part.items() if units))
-        kinds = [kind for units in part.values() for kind, _ in units]
-        hosts = tuple(self.hosts.get(rank, "") for rank in ranks)
-        return ResourceSet(ranks, hosts, kinds.count("core"), kinds.count("gpu"))
+    @property
+    def whole(self) -> Allocation:
+        """Return all cores and GPUs."""
+        return {rank: (node.cores, node.gpus) for rank, node in self.nodes.items()}
 
-
-def units(r: Mapping[str, Any]) -> dict[int, Units]:
-    """What an R offers on each rank."""
-    found: dict[int, Units] = {}
-    for entry in r["execution"]["R_lite"]:
-        children = entry.get("children", {})
-        offered = frozenset((kind, index) for kind, ids in children.items() for index in idset.decode(ids))
-        for rank in idset.decode(str(entry["rank"])):
-            found[rank] = found.get(rank, frozenset()) | offered
-    return found
+    def summary(self, part: Allocation) -> ResourceSet:
+        """Count a part of it; a rank of which nothing is in the part does not count."""
+        ranks = tuple(sorted(rank for rank, bits in part.items() if any(bits)))
+        hosts = tuple(self.nodes[rank].host if rank in self.nodes else "" for rank in ranks)
+        cores = sum(idset.size_of(part[rank][0]) for rank in ranks)
+        return ResourceSet(ranks, hosts, cores, sum(idset.size_of(part[rank][1]) for rank in ranks))
 
 
-def hosts(r: Mapping[str, Any]) -> dict[int, str]:
-    """The host of each rank of an R: its nodelist names them in the order of the ranks."""
-    names = [name for text in r["execution"].get("nodelist", ()) for name in hostlist.decode(text)]
-    return dict(zip(sorted(units(r)), names, strict=False))
+def minus(whole: Allocation, part: Allocation) -> Allocation:
+    """Return what of `whole` is not in `part`."""
+    nothing = (0, 0)
+    return {
+        rank: (cores & ~part.get(rank, nothing)[0], gpus & ~part.get(rank, nothing)[1])
+        for rank, (cores, gpus) in whole.items()
+    }
 
 
-def minus(whole: ByRank, part: ByRank) -> dict[int, Units]:
-    """What of `whole` is not in `part`."""
-    return {rank: have - part.get(rank, frozenset()) for rank, have in whole.items()}
-
-
-def only(whole: ByRank, ranks: Iterable[int]) -> dict[int, Units]:
-    """The share of `ranks`."""
+def only(whole: Allocation, ranks: Iterable[int]) -> Allocation:
+    """Return what `whole` has on these ranks."""
     return {rank: whole[rank] for rank in ranks if rank in whole}
 
 
 def resources(sched: Mapping[str, Any], status: Mapping[str, Any]) -> Resources:
-    """From the answers to `resource.sched-status` and `resource.status`."""
-    everything, down, allocated = units(sched["all"]), units(sched["down"]), units(sched["allocated"])
-    summary = Inventory(hosts(sched["all"])).summary
+    """Return the records for the answers to `resource.sched-status` and `resource.status`."""
+    inventory = Inventory({node.rank: node for node in resource_set.nodes_of(sched["all"])})
+    down, allocated = (resource_set.allocation_of(sched[part]) for part in ("down", "allocated"))
+    everything, summary = inventory.whole, inventory.summary
     up = minus(everything, down)
     drains = tuple(
         Drain(ranks, info["timestamp"], info.get("reason", "")) for ranks, info in status["drain"].items()

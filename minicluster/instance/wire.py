@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from broker_config import idset
+from broker_config.formats import eventlog, idset
+from broker_config.formats.job_states import RESULT_COUNTS, STATES, JobResult, JobState
 from minicluster.instance.records import (
     Event,
     Job,
     JobException,
     JobFilter,
-    JobResult,
-    JobState,
     OutputChunk,
     Queue,
     QueueStats,
@@ -27,8 +25,6 @@ _SAME_NAME = (
     "t_cleanup", "t_inactive", "nnodes", "ntasks", "ncores", "duration", "expiration", "nodelist", "ranks",
     "waitstatus", "annotations",
 )  # fmt: skip
-_STATES = ("depend", "priority", "sched", "run", "cleanup", "inactive", "total")
-_COUNTED = ("successful", "failed", "canceled", "timeout")
 
 
 def job(entry: JSON, attributes: JSON | None = None) -> Job:
@@ -72,13 +68,13 @@ def constraint(which: JobFilter) -> JSON:
 
 def events(jobid: int, text: str) -> Iterator[Event]:
     """Each line of an eventlog (RFC 18)."""
-    for line in text.splitlines():
-        yield event(jobid, json.loads(line))
+    for entry in eventlog.events(text):
+        yield event(jobid, entry)
 
 
 def event(jobid: int, entry: JSON) -> Event:
     """One entry of an eventlog, decoded."""
-    return Event(jobid, entry["timestamp"], entry["name"], entry.get("context", {}))
+    return Event(jobid, entry["timestamp"], entry["name"], eventlog.context(entry))
 
 
 def output(jobid: int, sequence: int, entry: JSON) -> Iterator[OutputChunk]:
@@ -101,18 +97,12 @@ def _data(context: JSON) -> bytes:
     return text.encode(errors="surrogateescape")
 
 
-def signed_jobspec(signed: str) -> JSON:
-    """The jobspec inside of what its owner signed (RFC 15): HEADER.PAYLOAD.SIGNATURE, in base64."""
-    spec: JSON = json.loads(base64.b64decode(signed.split(".")[1]))
-    return spec
-
-
 def stats(payload: JSON) -> QueueStats:
     """The counts of job-list.job-stats."""
     states = payload["job_states"]
     return QueueStats(
-        **{key: states[key] for key in _STATES},
-        **{key: payload[key] for key in _COUNTED},
+        **{key: states[key] for key in (*STATES, "total")},
+        **{key: payload[key] for key in RESULT_COUNTS},
         queues={queue["name"]: stats(queue) for queue in payload.get("queues", ())},
     )
 

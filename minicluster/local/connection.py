@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from minicluster.local import state_file
+from minicluster.local import processes, state_file
 from minicluster.within import place
 
 if TYPE_CHECKING:
@@ -30,4 +30,12 @@ def environment(name: str) -> dict[str, str]:
     kept = {key: value for key, value in os.environ.items() if not key.startswith(INNER)}
     first = [str(cluster.programs)] if state.engine == "embedded" else []
     path = os.pathsep.join([*first, kept.get("PATH", os.defpath), str(own_programs())])
-    return {**kept, "PATH": path, "FLUX_URI": cluster.uri, place.CONTROL: str(cluster.control)}
+    return {
+        **kept,
+        "PATH": path,
+        "FLUX_URI": cluster.uri,
+        place.CONTROL: str(cluster.control),
+        # With a slash at its end it leads there as well, and is not the mark of the cluster's own processes,
+        # which are killed with it: a person's shell, and `down` called in it, must outlive the cluster.
+        processes.MARKER: f"{cluster.path}/",
+    }

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import base64
 import shlex
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from minicluster.backends.documents import choose, policy_of
 from minicluster.local.errors import SizeRefused, UsageProblem
 
 if TYPE_CHECKING:
-    from minicluster.spec import Container, MiniCluster
+    from minicluster.document import Container, MiniCluster
 
 KeyFile = Mapping[str, bytes]
 
@@ -28,37 +27,17 @@ class Source:
     secrets: Mapping[str, KeyFile] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
-    """A document file as it was read; `place` is what to call it."""
-
-    text: str
-    place: str
-
-
-def read(place: str) -> Text:
-    """Read a file, or with `-` standard input. Raises UsageProblem."""
-    try:
-        if place == "-":
-            return Text(sys.stdin.buffer.read().decode("utf-8-sig"), "standard input")
-        return Text(Path(place).read_bytes().decode("utf-8-sig"), place)
-    except UnicodeDecodeError as error:
-        raise UsageProblem(f"{place}: not UTF-8: byte 0x{error.object[error.start]:02x}") from error
-    except OSError as error:
-        raise UsageProblem(f"{place}: cannot be read: {error.strerror}") from error
-
-
 def parse(text: str, place: str, name: str = "") -> Source:
     """Return what a text holds; `name` chooses one of several MiniClusters.
 
-    Raises UsageProblem, minicluster.spec.DocumentError.
+    Raises WrongRequest, minicluster.document.DocumentError.
     """
-    from minicluster.spec import loading
+    from minicluster.document import loading
 
     clusters = loading.parse(text, source=place).clusters
     objects = _others(text)
     return Source(
-        cluster=_chosen(clusters, name, place),
+        cluster=choose(clusters, name, place),
         place=place,
         config_maps={
             each["metadata"]["name"]: _data(each) for each in objects if each["kind"] == "ConfigMap"
@@ -70,14 +49,14 @@ def parse(text: str, place: str, name: str = "") -> Source:
 def with_request(
     source: Source, *, size: int | None = None, command: Sequence[str] = (), policy: str = ""
 ) -> Source:
-    """Return the source with what was asked for on the command line. Raises SizeRefused, UsageProblem."""
+    """Return the source with what was asked for on the command line. Raises SizeRefused, WrongRequest."""
     cluster = with_policy(with_size(source.cluster, size), policy)
     return replace(source, cluster=with_command(cluster, command))
 
 
 def is_interactive(source: Source) -> bool:
     """Whether the document has nothing to run, but stays up for work sent to it."""
-    from minicluster import spec
+    from minicluster import document as spec
 
     return spec.is_interactive(source.cluster.spec)
 
@@ -96,10 +75,10 @@ def with_size(cluster: MiniCluster, size: int | None) -> MiniCluster:
 
 
 def with_policy(cluster: MiniCluster, word: str) -> MiniCluster:
-    """Return the cluster with another queue policy, written NAME[:SETTING=VALUE,…]. Raises UsageProblem."""
+    """Return the cluster with another queue policy, written NAME[:SETTING=VALUE,…]. Raises WrongRequest."""
     if not word:
         return cluster
-    from minicluster.spec import formats
+    from minicluster.document import formats
 
     flux = cluster.spec.flux
     name, settings = policy_of(word)
@@ -110,24 +89,11 @@ def with_policy(cluster: MiniCluster, word: str) -> MiniCluster:
     return changed
 
 
-def policy_of(word: str) -> tuple[str, dict[str, Any]]:
-    """Return the name of a queue policy and the settings given with it. Raises UsageProblem."""
-    from queue_policies.errors import PolicyError
-    from queue_policies.simulator import selection
-
-    ours = "minicluster/" if word.startswith("minicluster/") else ""
-    try:
-        name, settings = selection.read(word.removeprefix(ours))
-    except PolicyError as error:
-        raise UsageProblem(f"--policy {word}: {error}") from None
-    return f"{ours}{name}", settings
-
-
 def with_command(cluster: MiniCluster, arguments: Sequence[str]) -> MiniCluster:
     """Return the cluster with these arguments as its main command; they reach the tasks unchanged."""
     if not arguments:
         return cluster
-    from minicluster.spec import runner_index
+    from minicluster.document import runner_index
 
     index = runner_index(cluster.spec)
     container = cluster.spec.containers[index]
@@ -153,18 +119,6 @@ def _changed(cluster: MiniCluster, **fields: Any) -> MiniCluster:
 
 def _put(containers: tuple[Container, ...], index: int, container: Container) -> tuple[Container, ...]:
     return (*containers[:index], container, *containers[index + 1 :])
-
-
-def _chosen(clusters: Sequence[MiniCluster], name: str, place: str) -> MiniCluster:
-    if len(clusters) == 1 and not name:
-        return clusters[0]
-    names = ", ".join(each.metadata.name for each in clusters)
-    for each in clusters:
-        if each.metadata.name == name:
-            return each
-    if name:
-        raise UsageProblem(f"{place}: has no MiniCluster {name}; it has {names}")
-    raise UsageProblem(f"{place}: has several MiniClusters ({names}); choose one with --name")
 
 
 def _others(text: str) -> list[dict[str, Any]]:

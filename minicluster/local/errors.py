@@ -1,17 +1,17 @@
-"""What can go wrong when a cluster is run on this machine, as one tree.
+"""What can go wrong when a cluster is run on this machine, as one tree below that of all back ends.
 
-LocalError
-├── UsageProblem          what was asked for does not fit the document or this machine
+LocalError (BackendError)
+├── UsageProblem          (WrongRequest) what was asked for does not fit the document or this machine
 │   ├── SizeRefused       a size outside of what the document allows
 │   ├── VolumeRefused     a volume that cannot be a directory here
 │   └── EngineMissing     the engine asked for is not on this machine
 ├── StateDirectoryError   the state directory cannot be made or written, or is not ours alone
 ├── PortTaken             another program listens where the lead broker should
 ├── ClusterExists         a cluster of that name is up already
-├── NoSuchCluster         no cluster of that name is up
+├── NoSuchCluster         (NoCluster) no cluster of that name is up
 ├── BringUpFailed         the brokers did not come up, with the last words of the one that failed
 ├── LeadLost              the lead broker ended before the main command did
-├── TimeOver              --timeout passed first
+├── TimeOver              (OutOfTime) --timeout passed first
 ├── Interrupted           Ctrl-C or SIGTERM; carries the signal
 └── SupervisorError       the supervisor refused an order, or did not answer
 """
@@ -20,14 +20,16 @@ LocalError
 
 from __future__ import annotations
 
+from minicluster.backends.errors import BackendError, NoCluster, OutOfTime, WrongRequest
 
-class LocalError(Exception):
+
+class LocalError(BackendError):
     """Root of the tree. `exit_code` is what the command line ends with."""
 
     exit_code = 125
 
 
-class UsageProblem(LocalError):
+class UsageProblem(LocalError, WrongRequest):
     """What was asked for does not fit the document or this machine."""
 
     exit_code = 2
@@ -57,7 +59,7 @@ class ClusterExists(LocalError):
     """A cluster of that name is up already."""
 
 
-class NoSuchCluster(LocalError):
+class NoSuchCluster(LocalError, NoCluster):
     """No cluster of that name is up."""
 
 
@@ -69,7 +71,7 @@ class LeadLost(LocalError):
     """The lead broker ended before the main command did."""
 
 
-class TimeOver(LocalError):
+class TimeOver(LocalError, OutOfTime):
     """The time given with --timeout passed first."""
 
     exit_code = 124

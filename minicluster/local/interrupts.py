@@ -6,7 +6,8 @@ import asyncio
 import signal
 from typing import TYPE_CHECKING, Any, Self
 
-from minicluster.local.errors import Interrupted, LocalError
+from minicluster.backends.errors import BackendError
+from minicluster.local.errors import Interrupted
 
 if TYPE_CHECKING:
     from types import FrameType, TracebackType
@@ -40,7 +41,7 @@ class Interrupts:
     ) -> None:
         for signum, handler in self._before.items():
             signal.signal(signum, handler)
-        if self.signum and isinstance(error, Exception) and not isinstance(error, LocalError):
+        if self.signum and isinstance(error, Exception) and not isinstance(error, BackendError):
             raise Interrupted(self.signum) from None  # a module being imported made it an ImportError
 
     def watch(self) -> None:

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -18,14 +19,15 @@ from minicluster.local.interrupts import Interrupts
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from minicluster.local.run import Reporter
+    from minicluster.backends.documents import DocumentText
+    from minicluster.backends.port import Reporter
     from minicluster.local.state_directory import ClusterDirectory
 
 END = 15.0
 
 
 def up(
-    document: documents.Text,
+    document: DocumentText,
     reporter: Reporter,
     *,
     name: str = "",
@@ -60,6 +62,7 @@ def up(
             process.send_signal(signal.SIGTERM)
             process.wait(END)
             raise
+    _let_go(process)
     return called
 
 
@@ -91,6 +94,13 @@ def _started(directory: ClusterDirectory, task: Mapping[str, object]) -> subproc
         stdin.write(json.dumps(task).encode())
         stdin.close()
     return process
+
+
+def _let_go(process: subprocess.Popen[bytes]) -> None:
+    """Leave the supervisor to itself; where it ends before this process, it is not left as a zombie."""
+    if process.stdout is not None:
+        process.stdout.close()
+    threading.Thread(target=process.wait, daemon=True).start()
 
 
 def _await(process: subprocess.Popen[bytes], reporter: Reporter) -> None:

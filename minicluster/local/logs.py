@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from typing import TYPE_CHECKING
@@ -26,15 +27,17 @@ def lines(
 
     With `follow` it goes on until the cluster ends. Raises UsageProblem where there is no such log.
     """
-    readers = [
-        _Reader(path, b"" if rank is not None else _label(path)) for path in _paths(cluster, state, rank)
-    ]
-    while True:
-        for reader in readers:
-            yield from reader.more()
-        if not follow or not state_file.is_alive(state):
-            return
-        time.sleep(POLL)
+    with contextlib.ExitStack() as opened:
+        readers = [
+            opened.enter_context(contextlib.closing(_Reader(path, b"" if rank is not None else _label(path))))
+            for path in _paths(cluster, state, rank)
+        ]
+        while True:
+            for reader in readers:
+                yield from reader.more()
+            if not follow or not state_file.is_alive(state):
+                return
+            time.sleep(POLL)
 
 
 def _paths(cluster: ClusterDirectory, state: ClusterState, rank: int | None) -> list[Path]:
@@ -69,6 +72,10 @@ class _Reader:
                 return
             self._file.close()
             self._file = self._path.open("rb")
+
+    def close(self) -> None:
+        """Read no more."""
+        self._file.close()
 
     def _replaced(self) -> bool:
         try:

@@ -17,11 +17,11 @@ from minicluster.local.site import Engine, local_site
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from minicluster.document import MiniCluster
     from minicluster.local.documents import Source
     from minicluster.local.state_directory import ClusterDirectory
     from minicluster.local.volumes import VolumeMap
     from minicluster.plan import Plan
-    from minicluster.spec import MiniCluster
 
 Notice = Callable[[str], None]
 
@@ -110,7 +110,7 @@ def _write_files(objects: tuple[Object, ...], directory: ClusterDirectory) -> No
 
 
 def _write_engine(directory: ClusterDirectory) -> None:
-    from minicluster.embedded import launcher
+    from minicluster.embedded.broker import launcher
 
     launcher.write_bin(directory.programs)
 

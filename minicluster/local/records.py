@@ -74,15 +74,6 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
-class Times:
-    """Seconds that the parts of a run took."""
-
-    bring_up: float
-    run: float
-    tear_down: float
-
-
-@dataclass(frozen=True, slots=True)
 class ClusterState:
     """What state.json says: who looks after a cluster, and what it is.
 

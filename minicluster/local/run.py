@@ -12,21 +12,23 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
+from minicluster.backends.records import Times
 from minicluster.local import preparation, state_directory, state_file
 from minicluster.local.cluster import EXIT_CODE, MAIN_STARTED, POLL, LocalCluster, Outcome
 from minicluster.local.errors import BringUpFailed, Interrupted, LeadLost, TimeOver
 from minicluster.local.interrupts import Interrupts
 from minicluster.local.kubelet import Streams
 from minicluster.local.output import CommandErrors
-from minicluster.local.records import ClusterState, Phase, Times
+from minicluster.local.records import ClusterState, Phase
 from minicluster.local.scaling import Brokers
 from minicluster.local.site import Engine, engine
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
+    from minicluster.backends.port import Reporter
     from minicluster.local.documents import Source
     from minicluster.local.preparation import Prepared
     from minicluster.local.state_directory import ClusterDirectory
@@ -37,25 +39,6 @@ FAREWELL = 5.0
 """Seconds for followers to end by themselves once the lead has ended the instance."""
 PATIENCE = 10.0
 """Seconds of bring-up after which the brokers that are missing are named."""
-
-
-class Reporter(Protocol):
-    """Who is told how a run goes."""
-
-    def notice(self, text: str) -> None:
-        """Something that a person should know."""
-
-    def bring_up(self, joined: int, size: int) -> None:
-        """So many brokers have joined."""
-
-    def started(self) -> None:
-        """The bring-up is over."""
-
-    def errors(self, data: bytes) -> None:
-        """What the command wrote to its standard error."""
-
-    def ended(self, times: Times, size: int) -> None:
-        """It is over, and all is cleaned up."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from minicluster.flux_modules.saving import dumps
-from minicluster.flux_modules.saving.errors import DumpUnusable
+from minicluster.embedded import partial_file
 from minicluster.local.errors import LocalError, UsageProblem
 from minicluster.local.scaling import Brokers, finish_or_restart
+from minicluster.save_restore import dumps
+from minicluster.save_restore.errors import DumpUnusable
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 Notice = Callable[[str], None]
+
+_FORMS = (".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst", ".zip", ".cpio")
 
 
 class SaveFailed(LocalError):  # noqa: N818 - as in errors.py
@@ -30,33 +32,30 @@ async def save(brokers: Brokers, path: Path, timeout: float, notice: Notice) -> 
     if not path.parent.is_dir():
         raise UsageProblem(f"--dump {path}: there is no directory {path.parent}")
     notice(f"saving: no job starts any more, running ones have {timeout:g} s")
-    await brokers.call(lambda instance: instance.queue_stop(reason="minicluster down --dump"))
+    await brokers.call(lambda instance: instance.queues.stop(reason="minicluster down --dump"))
     try:
-        ranks = await brokers.call(lambda instance: set(instance.resources().all.ranks))
+        ranks = await brokers.call(lambda instance: set(instance.nodes.resources().all.ranks))
         await finish_or_restart(brokers, ranks, timeout, notice)
-        pending = await brokers.call(lambda instance: instance.queue_idle(timeout))
+        pending = await brokers.call(lambda instance: instance.queues.wait_idle(timeout))
         await _dumped(brokers, path)
     except BaseException:
-        await brokers.call(lambda instance: instance.queue_start())
+        await brokers.call(lambda instance: instance.queues.start())
         raise
     notice(f"saved {pending} waiting job{'' if pending == 1 else 's'} to {path}")
 
 
 async def _dumped(brokers: Brokers, path: Path) -> None:
-    draft = _draft(path)
-    draft.unlink(missing_ok=True)
     try:
-        await brokers.call(lambda instance: instance.dump(str(draft)))
-        dumps.keep(draft, path)
+        partial = partial_file.create(path, _form(path))
+        try:
+            await brokers.call(lambda instance: instance.life.dump(str(partial)))
+            dumps.keep(partial, path)
+        finally:
+            partial.unlink(missing_ok=True)
     except (DumpUnusable, OSError) as error:
         raise SaveFailed(f"--dump {path}: {error}; nothing was ended") from error
-    finally:
-        draft.unlink(missing_ok=True)
 
 
-def _draft(path: Path) -> Path:
-    """Return a hidden name beside `path`; Flux chooses the form by the suffix, and refuses unknown ones."""
-    known = path.name.endswith(
-        (".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst", ".zip", ".cpio")
-    )
-    return path.with_name(f".{os.getpid()}.{path.name}" + ("" if known else ".tar"))
+def _form(path: Path) -> str:
+    """Return the suffix by which Flux chooses the form; it refuses unknown ones."""
+    return next((each for each in _FORMS if path.name.endswith(each)), ".tar")

@@ -59,13 +59,13 @@ class Brokers:
 
     def _answers(self) -> bool:
         try:
-            return self._instance is not None and bool(self._instance.attributes())
+            return self._instance is not None and bool(self._instance.life.attributes())
         except InstanceError:
             return False
 
     def _are_online(self, ranks: range) -> bool:
         try:
-            resources = self._call(lambda instance: instance.resources())
+            resources = self._call(lambda instance: instance.nodes.resources())
         except InstanceError:
             return False
         return set(ranks) <= set(resources.all.ranks) - set(resources.offline.ranks)
@@ -76,7 +76,7 @@ async def shrink(
 ) -> None:
     """Let these ranks, the highest, leave: after their jobs ended, or were restarted elsewhere."""
     notice(f"draining {_ranks(ranks)}: no new work goes there, running jobs have {timeout:g} s")
-    await brokers.call(lambda instance: instance.drain(_idset(ranks), REASON))
+    await brokers.call(lambda instance: instance.nodes.drain(_idset(ranks), REASON))
     await finish_or_restart(brokers, set(ranks), timeout, notice)
     await cluster.leave(ranks, GRACE)
     notice(f"{_ranks(ranks)} left")
@@ -87,9 +87,9 @@ async def grow(brokers: Brokers, cluster: LocalCluster, ranks: range, notice: No
     notice(f"starting {_ranks(ranks)}")
     cluster.start(ranks)
     await brokers.online(ranks)
-    drained = await brokers.call(lambda instance: set(instance.resources().drained.ranks) & set(ranks))
+    drained = await brokers.call(lambda instance: set(instance.nodes.resources().drained.ranks) & set(ranks))
     if drained:
-        await brokers.call(lambda instance: instance.undrain(",".join(map(str, sorted(drained)))))
+        await brokers.call(lambda instance: instance.nodes.undrain(",".join(map(str, sorted(drained)))))
     notice(f"{_ranks(ranks)} joined")
 
 
@@ -104,7 +104,7 @@ async def finish_or_restart(brokers: Brokers, ranks: set[int], timeout: float, n
             told = len(jobs)
             notice(f"waiting for {told} running job{'s' if told > 1 else ''}")
         await asyncio.sleep(POLL)
-    from minicluster.embedded.jobid import f58
+    from broker_config.formats.jobid import f58
 
     stuck = [job.id for job in jobs]
     await brokers.call(
@@ -119,10 +119,10 @@ async def finish_or_restart(brokers: Brokers, ranks: set[int], timeout: float, n
 
 def jobs_on(instance: Instance, ranks: set[int]) -> list[Job]:
     """Return the jobs that hold resources on any of these ranks."""
-    from broker_config import idset
+    from broker_config.formats import idset
     from minicluster.instance.records import JobFilter, JobState
 
-    running = instance.jobs(JobFilter(states=JobState.RUNNING), limit=0)
+    running = instance.jobs.find(JobFilter(states=JobState.RUNNING), limit=0)
     return [job for job in running if job.ranks and ranks & set(idset.decode(job.ranks))]
 
 

@@ -14,9 +14,9 @@ from minicluster.local.errors import EngineMissing, PortTaken
 
 if TYPE_CHECKING:
     from broker_config.settings import Endpoint
+    from minicluster.document import MiniCluster
     from minicluster.local.state_directory import ClusterDirectory
     from minicluster.plan.records import Site
-    from minicluster.spec import MiniCluster
 
 ADDRESS = "127.0.0.1"
 ENGINES = ("auto", "flux", "embedded")

@@ -18,10 +18,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from minicluster.backends.errors import BackendError
 from minicluster.local import documents, preparation, state_directory, state_file
 from minicluster.local.cluster import LocalCluster
 from minicluster.local.control import LONGEST_ORDER, Message, peer_is_owner
-from minicluster.local.errors import BringUpFailed, LocalError, TimeOver, UsageProblem
+from minicluster.local.errors import BringUpFailed, TimeOver, UsageProblem
 from minicluster.local.kubelet import Streams
 from minicluster.local.records import ClusterState, Phase
 from minicluster.local.saving import save
@@ -231,7 +232,7 @@ def main(directory: ClusterDirectory, task: Message, report: Callable[[Message],
         asyncio.run(_live(prepared, state, report))
     except Exception as error:
         report({"error": str(error), "exit_code": getattr(error, "exit_code", 1)})
-        if not isinstance(error, (LocalError, ValueError)):
+        if not isinstance(error, (BackendError, ValueError)):
             raise
         return 1
     finally:

@@ -11,6 +11,7 @@ import sys
 from importlib.metadata import entry_points
 from pathlib import Path
 
+import jsonschema
 import pytest
 import yaml
 
@@ -174,6 +175,21 @@ def test_render_shows_secrets_where_they_are_asked_for() -> None:
 def test_crd_prints_the_definition() -> None:
     definition = yaml.safe_load(_call("crd").stdout)
     assert definition["metadata"]["name"] == "miniclusters.flux-framework.org"
+
+
+def test_crd_prints_a_json_schema_for_editors() -> None:
+    """Each example is valid by it; an unknown field is not."""
+    validator = jsonschema.Draft202012Validator(json.loads(_call("crd", "--output", "json-schema").stdout))
+    documents = [
+        document
+        for path in sorted(EXAMPLES.glob("*/minicluster.yaml"))
+        for document in yaml.safe_load_all(path.read_text())
+        if document["kind"] == "MiniCluster"
+    ]
+    assert [list(validator.iter_errors(document)) for document in documents] == [[]] * len(documents)
+    documents[0]["spec"]["sise"] = 2
+    (error,) = validator.iter_errors(documents[0])
+    assert "'sise' was unexpected" in error.message
 
 
 def test_an_error_of_ours_has_no_traceback(tmp_path: Path) -> None:

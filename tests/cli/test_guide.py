@@ -11,7 +11,19 @@ from minicluster.cli.commands import app
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "kubernetes.md").read_text()
 SHOWN = re.findall(r"^\$ minicluster (.+)$", GUIDE, re.MULTILINE)
-ON_KUBERNETES = ("up", "list", "status", "top", "scale", "logs", "down", "validate", "render")
+ON_KUBERNETES = (
+    "up",
+    "list",
+    "status",
+    "top",
+    "scale",
+    "suspend",
+    "resume",
+    "logs",
+    "down",
+    "validate",
+    "render",
+)
 ON_KUBERNETES += ("submit", "jobs", "attach", "cancel", "shell")
 
 

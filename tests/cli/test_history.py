@@ -42,12 +42,18 @@ JOBS = (
 
 
 class _Instance:
-    """Knows some jobs; the one called a says that it is elastic."""
+    """Knows some jobs; the one called a says that it is elastic. It is all parts of the port."""
 
-    def jobs(self, limit: int) -> list[Job]:
+    @property
+    def jobs(self) -> _Instance:
+        return self
+
+    nodes = jobs
+
+    def find(self, limit: int) -> list[Job]:
         return list(JOBS)
 
-    def job(self, jobid: int) -> Any:
+    def get(self, jobid: int) -> Any:
         return SimpleNamespace(attributes={"elastic": {"min": 1, "max": 8}} if jobid == 20 else {})
 
     def resources(self) -> Any:

@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from minicluster.cli.main import run
-from minicluster.kubernetes.access import Access
-from minicluster.kubernetes.settings import Settings
+from minicluster.kube_client.access import Access
+from minicluster.operator.settings import Settings
 
 Start = Callable[..., Settings]
 
@@ -41,13 +41,13 @@ def start(monkeypatch: pytest.MonkeyPatch, kubeconfig: Path) -> Iterator[Start]:
     for name in ("POD_NAME", "POD_NAMESPACE", "KUBECONFIG"):
         monkeypatch.delenv(name, raising=False)
     seen: list[Settings] = []
-    stand_in = ModuleType("minicluster.kubernetes.operator")
+    stand_in = ModuleType("minicluster.operator.process")
     stand_in.run = lambda settings: seen.append(settings) or 7  # type: ignore[attr-defined]
     stand_in.installed_lease = lambda _access: None  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, stand_in.__name__, stand_in)
-    import minicluster.kubernetes  # noqa: PLC0415
+    import minicluster.operator  # noqa: PLC0415
 
-    monkeypatch.setattr(minicluster.kubernetes, "operator", stand_in, raising=False)
+    monkeypatch.setattr(minicluster.operator, "process", stand_in, raising=False)
 
     def call(*options: str) -> Settings:
         words = ["minicluster", "operator", "--kubeconfig", str(kubeconfig), *options]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from minicluster.backends.records import ClusterSample
 from minicluster.cli import queue_view, top
 from minicluster.cli.queue_view import QueueView
 from minicluster.instance.records import Job, JobState, Queue, Resources, ResourceSet
@@ -70,7 +71,7 @@ VIEW = QueueView(
     (WAITING,),
     1_700_000_000.0,
 )
-LOOK = top.Look({"name": "mc", "autoscaler": "mc asks for 3"}, {"name": "mc"}, VIEW)
+LOOK = top.Look(ClusterSample({"name": "mc"}, people={"autoscaler": "mc asks for 3"}), VIEW)
 
 
 def test_a_look_is_drawn_with_what_waits() -> None:

@@ -67,53 +67,53 @@ class Experiment:
         """After a failure: end this case's jobs and drains, so that the next case finds nothing of them."""
         for jobid in self.ids:
             with contextlib.suppress(InstanceError):
-                self.instance.cancel(jobid)
-        for drain in self.instance.resources().drains:
-            self.instance.undrain(drain.ranks)
-        self.instance.queue_start()
+                self.instance.jobs.cancel(jobid)
+        for drain in self.instance.nodes.resources().drains:
+            self.instance.nodes.undrain(drain.ranks)
+        self.instance.queues.start()
 
     def submit(self, name: str, *command: str, **wishes: Any) -> int:
         """Submit a job with this name."""
         request = JobRequest(
             command, name=name, environment=own_environment(self.lab), cwd=str(self.lab.folder), **wishes
         )
-        jobid = self.instance.submit(request)
+        jobid = self.instance.jobs.submit(request)
         self.ids[jobid] = name
         return jobid
 
     def done(self, name: str, *command: str, **wishes: Any) -> int:
         """Submit a job and wait for its end."""
         jobid = self.submit(name, *command, **wishes)
-        self.instance.wait(jobid, 20)
+        self.instance.jobs.wait(jobid, 20)
         return jobid
 
     def running(self, name: str, *command: str, **wishes: Any) -> int:
         """Submit a job and wait until a task has said something: a started job has no process yet."""
         jobid = self.submit(name, *(command or TALKS), shell_options={"output.batch-timeout": 0.01}, **wishes)
-        with self.instance.output(jobid, follow=True) as output:
+        with self.instance.jobs.output(jobid, follow=True) as output:
             next(iter(output))
         return jobid
 
     def reaches(self, jobid: int, event: str) -> None:
         """Wait for an event of a job."""
-        with self.instance.events(jobid, follow=True) as events:
+        with self.instance.jobs.events(jobid, follow=True) as events:
             assert any(each.name == event for each in events), f"no {event}"
 
     def settles(self, jobid: int, state: JobState) -> None:
         """Wait until the listing shows the job in this state."""
-        eventually(lambda: self.instance.job(jobid).state == state, f"{self.ids[jobid]} is in {state!r}")
+        eventually(lambda: self.instance.jobs.get(jobid).state == state, f"{self.ids[jobid]} is in {state!r}")
 
     def job(self, jobid: int) -> dict[str, Any]:
         """A job as it can be compared: its times as the order in which they came."""
-        return shown(self.instance.job(jobid))
+        return shown(self.instance.jobs.get(jobid))
 
     def ended(self, jobid: int) -> dict[str, Any]:
         """The same, after its end."""
-        return shown(self.instance.wait(jobid, 20))
+        return shown(self.instance.jobs.wait(jobid, 20))
 
     def events(self, jobid: int) -> list[list[Any]]:
         """Names and contexts of a job's events up to its end, times in order checked."""
-        with self.instance.events(jobid, follow=True) as stream:
+        with self.instance.jobs.events(jobid, follow=True) as stream:
             events = list(stream)
         assert [event.timestamp for event in events] == sorted(event.timestamp for event in events)
         assert {event.id for event in events} == {jobid}
@@ -122,7 +122,7 @@ class Experiment:
     def output(self, jobid: int, **wishes: Any) -> dict[str, str]:
         """All output by task and stream."""
         streams: dict[str, bytes] = {}
-        with self.instance.output(jobid, **wishes) as chunks:
+        with self.instance.jobs.output(jobid, **wishes) as chunks:
             for chunk in chunks:
                 key = f"{chunk.task} {chunk.stream}"
                 streams[key] = streams.get(key, b"") + chunk.data

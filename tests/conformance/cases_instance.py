@@ -18,108 +18,110 @@ queue = "batch"
 """
 
 
-@case("resources", "drain", "undrain")
+@case("nodes.resources", "nodes.drain", "nodes.undrain")
 def resources_idle_used_and_drained(lab: Experiment) -> Any:
     on, seen = lab.instance, {}
-    seen["idle"] = asdict(on.resources())
+    seen["idle"] = asdict(on.nodes.resources())
     runs = lab.running("runs", cores_per_task=2, gpus_per_task=1)
-    seen["used"] = asdict(on.resources())
-    on.drain("0", "maintenance of it")
-    seen["draining"] = asdict(on.resources())
-    on.cancel(runs)
-    on.wait(runs, 20)
-    eventually(lambda: not on.resources().allocated.cores, "the cores are free again")
-    seen["drained"] = asdict(on.resources())
-    on.undrain("mc-0")
-    seen["again"] = asdict(on.resources())
+    seen["used"] = asdict(on.nodes.resources())
+    on.nodes.drain("0", "maintenance of it")
+    seen["draining"] = asdict(on.nodes.resources())
+    on.jobs.cancel(runs)
+    on.jobs.wait(runs, 20)
+    eventually(lambda: not on.nodes.resources().allocated.cores, "the cores are free again")
+    seen["drained"] = asdict(on.nodes.resources())
+    on.nodes.undrain("mc-0")
+    seen["again"] = asdict(on.nodes.resources())
     return seen
 
 
-@case("drain", "undrain")
+@case("nodes.drain", "nodes.undrain")
 def drained_brokers_get_no_jobs(lab: Experiment) -> Any:
-    lab.instance.drain("mc-1")
+    lab.instance.nodes.drain("mc-1")
     one = lab.ended(lab.submit("one", "true"))
     jobid = lab.submit("both", "true", nodes=2, tasks=2)
     lab.settles(jobid, JobState.SCHED)
     waits = lab.job(jobid)["state"]
-    lab.instance.undrain("1")
+    lab.instance.nodes.undrain("1")
     return waits, one["nodelist"], lab.ended(jobid)["nodelist"]
 
 
-@case("drain", "undrain")
+@case("nodes.drain", "nodes.undrain")
 def refused_drains(lab: Experiment) -> Any:
     on = lab.instance
-    on.drain("1", "first")
+    on.nodes.drain("1", "first")
     seen = {
-        "again": lab.refusal(lambda: on.drain("1", "second")),
-        "no such rank": lab.refusal(lambda: on.drain("7")),
-        "no such host": lab.refusal(lambda: on.drain("elsewhere")),
-        "no list": lab.refusal(lambda: on.drain("mc-["))[0],
-        "undrain what is not drained": lab.refusal(lambda: on.undrain("0")),
-        "undrain no such rank": lab.refusal(lambda: on.undrain("9")),
-        "reason": [drain.reason for drain in on.resources().drains],
+        "again": lab.refusal(lambda: on.nodes.drain("1", "second")),
+        "no such rank": lab.refusal(lambda: on.nodes.drain("7")),
+        "no such host": lab.refusal(lambda: on.nodes.drain("elsewhere")),
+        "no list": lab.refusal(lambda: on.nodes.drain("mc-["))[0],
+        "undrain what is not drained": lab.refusal(lambda: on.nodes.undrain("0")),
+        "undrain no such rank": lab.refusal(lambda: on.nodes.undrain("9")),
+        "reason": [drain.reason for drain in on.nodes.resources().drains],
     }
-    on.undrain("1")
+    on.nodes.undrain("1")
     return seen
 
 
-@case("queues", "queue_stop", "queue_start")
+@case("queues.all", "queues.stop", "queues.start")
 def queue_stopped_and_started(lab: Experiment) -> Any:
     on = lab.instance
-    before = [asdict(queue) for queue in on.queues()]
-    on.queue_stop(reason="a pause")
-    stopped = [asdict(queue) for queue in on.queues()]
+    before = [asdict(queue) for queue in on.queues.all()]
+    on.queues.stop(reason="a pause")
+    stopped = [asdict(queue) for queue in on.queues.all()]
     jobid = lab.submit("waits", "true")
     lab.settles(jobid, JobState.SCHED)
     waits = lab.job(jobid)
-    on.queue_start()
-    after = [asdict(queue) for queue in on.queues()]
+    on.queues.start()
+    after = [asdict(queue) for queue in on.queues.all()]
     return before, stopped, waits, after, lab.ended(jobid)["result"]
 
 
-@case("queue_stop", "queue_start")
+@case("queues.stop", "queues.start")
 def refused_queues(lab: Experiment) -> Any:
     on = lab.instance
-    return [lab.refusal(lambda: on.queue_stop("nope")), lab.refusal(lambda: on.queue_start("nope"))]
+    return [lab.refusal(lambda: on.queues.stop("nope")), lab.refusal(lambda: on.queues.start("nope"))]
 
 
-@case("queue_idle", fresh=True)
+@case("queues.wait_idle", fresh=True)
 def idle_with_jobs_waiting(lab: Experiment) -> Any:
     on = lab.instance
-    nothing = on.queue_idle(5)
+    nothing = on.queues.wait_idle(5)
     runs = lab.running("runs")
     held = lab.submit("held", "true", urgency=0)
     lab.settles(held, JobState.SCHED)
-    busy = lab.refusal(lambda: on.queue_idle(0.05))
-    on.cancel(runs)
-    return nothing, busy, on.queue_idle(20)
+    busy = lab.refusal(lambda: on.queues.wait_idle(0.05))
+    on.jobs.cancel(runs)
+    return nothing, busy, on.queues.wait_idle(20)
 
 
-@case("stats", fresh=True)
+@case("queues.stats", fresh=True)
 def numbers_of_jobs(lab: Experiment) -> Any:
-    before = asdict(lab.instance.stats())
+    before = asdict(lab.instance.queues.stats())
     lab.done("fine", "true")
     lab.done("fails", "false")
     lab.done("late", "sleep", "60", duration=0.2)
     runs, other = lab.running("runs"), lab.running("other")
-    lab.instance.cancel(other)
-    lab.instance.wait(other, 20)
+    lab.instance.jobs.cancel(other)
+    lab.instance.jobs.wait(other, 20)
     held = lab.submit("held", "true", urgency=0)
     lab.submit("after", "true", dependencies=(f"afterok:{held}",))
     lab.settles(held, JobState.SCHED)
-    eventually(lambda: lab.instance.stats().depend == 1, "one job depends")
-    stats = lab.instance.stats()
+    eventually(lambda: lab.instance.queues.stats().depend == 1, "one job depends")
+    stats = lab.instance.queues.stats()
     assert runs
     return before, asdict(stats), stats.pending, stats.running
 
 
-@case("queues", "queue_stop", "queue_start", "stats", "submit", "jobs", extra=TWO_QUEUES)
+@case(
+    "queues.all", "queues.stop", "queues.start", "queues.stats", "jobs.submit", "jobs.find", extra=TWO_QUEUES
+)
 def named_queues(lab: Experiment) -> Any:
     on = lab.instance
-    before = [asdict(queue) for queue in on.queues()]
-    on.queue_start()
-    on.queue_stop("debug", "only one")
-    stopped = [asdict(queue) for queue in on.queues()]
+    before = [asdict(queue) for queue in on.queues.all()]
+    on.queues.start()
+    on.queues.stop("debug", "only one")
+    stopped = [asdict(queue) for queue in on.queues.all()]
     usual = lab.done("usual", "true")
     waits = lab.submit("waits", "true", queue="debug")
     lab.settles(waits, JobState.SCHED)
@@ -127,25 +129,25 @@ def named_queues(lab: Experiment) -> Any:
         "before": before,
         "stopped": stopped,
         "refused": lab.refusal(lambda: lab.submit("x", "true", queue="nope")),
-        "listed": [shown(job) for job in on.jobs(JobFilter(queue="debug"))],
+        "listed": [shown(job) for job in on.jobs.find(JobFilter(queue="debug"))],
         "usual": lab.job(usual),
-        "stats": asdict(on.stats()),
+        "stats": asdict(on.queues.stats()),
     }
-    on.queue_start()
-    return seen, lab.ended(waits)["result"], [queue.started for queue in on.queues()]
+    on.queues.start()
+    return seen, lab.ended(waits)["result"], [queue.started for queue in on.queues.all()]
 
 
-@case("brokers", fresh=True)
+@case("nodes.brokers", fresh=True)
 def brokers_up_and_lost(lab: Experiment) -> Any:
-    before = [asdict(broker) for broker in lab.instance.brokers()]
+    before = [asdict(broker) for broker in lab.instance.nodes.brokers()]
     lab.lab.kill_broker(1)
-    eventually(lambda: lab.instance.brokers()[1].state != "full", "the overlay misses broker 1")
-    eventually(lambda: lab.instance.resources().offline.nodes, "broker 1 is offline")
-    after = [asdict(broker) for broker in lab.instance.brokers()]
-    return before, after, asdict(lab.instance.resources())
+    eventually(lambda: lab.instance.nodes.brokers()[1].state != "full", "the overlay misses broker 1")
+    eventually(lambda: lab.instance.nodes.resources().offline.nodes, "broker 1 is offline")
+    after = [asdict(broker) for broker in lab.instance.nodes.brokers()]
+    return before, after, asdict(lab.instance.nodes.resources())
 
 
-@case("events", "wait", fresh=True)
+@case("jobs.events", "jobs.wait", fresh=True)
 def job_on_a_lost_broker(lab: Experiment) -> Any:
     runs = lab.running("runs", nodes=2, tasks=2)
     lab.lab.kill_broker(1)
@@ -153,9 +155,9 @@ def job_on_a_lost_broker(lab: Experiment) -> Any:
     return ended, [event for event in lab.events(runs) if event[0] == "exception"]
 
 
-@case("attributes", "engine", "uri")
+@case("life.attributes", "engine", "uri")
 def broker_attributes(lab: Experiment) -> Any:
-    attributes = lab.instance.attributes()
+    attributes = lab.instance.life.attributes()
     names = (
         "rank", "size", "hostlist", "hostname", "instance-level", "rundir", "local-uri", "broker.boot-method",
         "log-stderr-level", "broker.quorum",
@@ -168,22 +170,22 @@ def broker_attributes(lab: Experiment) -> Any:
     return {name: attributes.get(name) for name in names}, present
 
 
-@case("dump", "jobs", "stats", fresh=True)
+@case("life.dump", "jobs.find", "queues.stats", fresh=True)
 def dump_and_restore(lab: Experiment) -> Any:
     """Nothing is lost: ids, states, attributes, output and eventlogs; what waited runs later."""
     on, dump = lab.instance, str(lab.lab.folder / "dump.tar")
     done = lab.done("done", "sh", "-c", "echo kept; exit 3", attributes={"color": "red"})
     held = lab.submit("held", "true", urgency=0, attributes={"color": "blue"})
     after = lab.submit("after", "true", dependencies=(f"afterany:{held}",))
-    eventually(lambda: on.stats().depend == 1 and on.stats().sched == 1, "both wait")
-    on.queue_stop()
-    pending = on.queue_idle(10)
+    eventually(lambda: on.queues.stats().depend == 1 and on.queues.stats().sched == 1, "both wait")
+    on.queues.stop()
+    pending = on.queues.wait_idle(10)
     events = lab.events(done)
-    on.dump(dump)
+    on.life.dump(dump)
     assert lab.fresh is not None
     with Experiment.on(lab.fresh("", f"-Scontent.restore={dump}")) as later:
         later.ids = lab.ids
-        eventually(lambda: later.instance.stats().total == 3, "all jobs are known again")
+        eventually(lambda: later.instance.queues.stats().total == 3, "all jobs are known again")
         seen = {
             "pending": pending,
             "done": {**later.job(done), "annotations": "not kept by Flux"},
@@ -191,50 +193,50 @@ def dump_and_restore(lab: Experiment) -> Any:
             "output": later.output(done),
             "held": later.job(held),
         }
-        later.instance.queue_start()
-        later.instance.urgency(held, 16)
+        later.instance.queues.start()
+        later.instance.jobs.set_urgency(held, 16)
         return {**seen, "ends": [later.ended(each)["result"] for each in (held, after)]}
 
 
-@case("shutdown", "dump", fresh=True)
+@case("life.shutdown", "life.dump", fresh=True)
 def shutdown_with_a_dump(lab: Experiment) -> Any:
     dump = lab.lab.folder / "end.tar"
     held = lab.submit("held", "true", urgency=0)
     lab.settles(held, JobState.SCHED)
-    lab.instance.queue_stop()
-    lab.instance.shutdown(str(dump))
+    lab.instance.queues.stop()
+    lab.instance.life.shutdown(str(dump))
     codes = [broker.wait(20) for broker in lab.lab.brokers.values()]
     lab.lab.brokers.clear()
-    gone = lab.refusal(lab.instance.stats)[0]
+    gone = lab.refusal(lab.instance.queues.stats)[0]
     assert lab.fresh is not None
     with Experiment.on(lab.fresh("", f"-Scontent.restore={dump}")) as later:
         later.ids = lab.ids
         return dump.stat().st_size > 0, codes, gone, later.job(held)["state"]
 
 
-@case("dump")
+@case("life.dump")
 def refused_dump(lab: Experiment) -> Any:
-    return lab.refusal(lambda: lab.instance.dump("/no/such/folder/dump.tar"))[0]
+    return lab.refusal(lambda: lab.instance.life.dump("/no/such/folder/dump.tar"))[0]
 
 
 @case("close")
 def closed_connection(lab: Experiment) -> Any:
     other = lab.lab.connect()
-    stream = other.events(follow=True)
+    stream = other.jobs.events(follow=True)
     other.close()
     other.close()
     try:
         rest = len([event.name for event in stream if event.id in lab.ids])
     except InstanceGone:
         rest = 0
-    return lab.refusal(other.stats)[0], rest
+    return lab.refusal(other.queues.stats)[0], rest
 
 
-@case("stats", fresh=True)
+@case("queues.stats", fresh=True)
 def lead_that_is_killed(lab: Experiment) -> Any:
     held = lab.submit("held", "true", urgency=0)
-    stream = lab.instance.events(held, follow=True)
+    stream = lab.instance.jobs.events(held, follow=True)
     first = next(stream).name
     lab.lab.kill_broker(0)
     ended = lab.refusal(lambda: list(stream))[0]
-    return first, ended, lab.refusal(lab.instance.stats)[0]
+    return first, ended, lab.refusal(lab.instance.queues.stats)[0]

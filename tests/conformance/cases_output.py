@@ -7,66 +7,66 @@ from typing import Any
 from tests.conformance.cases import Experiment, case
 
 
-@case("output")
+@case("jobs.output")
 def output_by_task_and_stream(lab: Experiment) -> Any:
     jobid = lab.done("talks", "sh", "-c", "echo out $FLUX_TASK_RANK; echo err $FLUX_TASK_RANK >&2", tasks=3)
     return lab.output(jobid), lab.output(jobid, follow=True)
 
 
-@case("output")
+@case("jobs.output")
 def output_that_is_no_text(lab: Experiment) -> Any:
     return lab.output(lab.done("bytes", "printf", r"a\377\000\nzo\303\253\n"), follow=True)
 
 
-@case("output")
+@case("jobs.output")
 def output_without_end_of_line(lab: Experiment) -> Any:
     return lab.output(lab.done("short", "printf", r"one\ntwo"), follow=True)
 
 
-@case("output")
+@case("jobs.output")
 def large_output(lab: Experiment) -> Any:
     jobid = lab.done("large", "sh", "-c", "head -c 300000 /dev/zero | tr '\\0' x; echo; seq 20000")
     text = lab.output(jobid, follow=True)["0 stdout"]
     return len(text), text.count("\n"), text[-6:]
 
 
-@case("output")
+@case("jobs.output")
 def output_resumed(lab: Experiment) -> Any:
     jobid = lab.done("lines", "sh", "-c", "for i in 1 2 3 4 5; do echo $i; done")
-    with lab.instance.output(jobid) as output:
+    with lab.instance.jobs.output(jobid) as output:
         chunks = list(output)
-    with lab.instance.output(jobid, after=chunks[0].sequence) as output:
+    with lab.instance.jobs.output(jobid, after=chunks[0].sequence) as output:
         rest = list(output)
-    with lab.instance.output(jobid, follow=True, after=chunks[-1].sequence) as output:
+    with lab.instance.jobs.output(jobid, follow=True, after=chunks[-1].sequence) as output:
         nothing = list(output)
     assert [chunk.sequence for chunk in chunks] == sorted({chunk.sequence for chunk in chunks})
     return b"".join(chunk.data for chunk in chunks), rest == chunks[1:], nothing
 
 
-@case("output")
+@case("jobs.output")
 def output_of_a_job_that_never_ran(lab: Experiment) -> Any:
     held = lab.submit("held", "true", urgency=0)
     before = lab.output(held)
-    with lab.instance.output(held, follow=True) as output:
-        lab.instance.cancel(held)
+    with lab.instance.jobs.output(held, follow=True) as output:
+        lab.instance.jobs.cancel(held)
         after = list(output)
     return before, after, lab.ended(held)["result"]
 
 
-@case("output")
+@case("jobs.output")
 def output_while_it_runs(lab: Experiment) -> Any:
     runs = lab.running("runs", "sh", "-c", "echo first; exec sleep 60")
-    with lab.instance.output(runs, follow=True) as output:
+    with lab.instance.jobs.output(runs, follow=True) as output:
         chunk = next(iter(output))
-        state = lab.instance.job(runs).state.name
+        state = lab.instance.jobs.get(runs).state.name
         now = lab.output(runs)
-        lab.instance.cancel(runs)
-        lab.instance.wait(runs, 20)
+        lab.instance.jobs.cancel(runs)
+        lab.instance.jobs.wait(runs, 20)
         rest = [each.data for each in output if each.stream != "log"]
     return chunk.task, chunk.stream, chunk.data, state, now, rest
 
 
-@case("output")
+@case("jobs.output")
 def environment_of_a_task(lab: Experiment) -> Any:
     names = "GREETING FLUX_JOB_SIZE FLUX_JOB_NNODES FLUX_TASK_RANK FLUX_TASK_LOCAL_ID FLUX_JOB_CC"
     script = f'for name in {names}; do eval "echo $name=\\$$name"; done; pwd; echo "$@"'
@@ -74,40 +74,40 @@ def environment_of_a_task(lab: Experiment) -> Any:
     return lab.output(jobid, follow=True)
 
 
-@case("output", "jobspec")
+@case("jobs.output", "jobs.jobspec")
 def output_into_a_file(lab: Experiment) -> Any:
     options = {"output.stdout.type": "file", "output.stdout.path": f"{lab.lab.folder}/out-{{{{name}}}}.txt"}
     jobid = lab.done("writes", "sh", "-c", "echo to file; echo to err >&2", shell_options=options)
     seen = lab.output(jobid, follow=True)
     text = (lab.lab.folder / "out-writes.txt").read_text()
-    return sorted(text.splitlines()), seen, lab.instance.jobspec(jobid)["attributes"]["system"]["shell"]
+    return sorted(text.splitlines()), seen, lab.instance.jobs.jobspec(jobid)["attributes"]["system"]["shell"]
 
 
-@case("events")
+@case("jobs.events")
 def events_now_and_followed(lab: Experiment) -> Any:
     held = lab.submit("held", "true", urgency=0)
     lab.reaches(held, "priority")
-    with lab.instance.events(held) as events:
+    with lab.instance.jobs.events(held) as events:
         now = [event.name for event in events]
-    with lab.instance.events(held, follow=True) as followed:
+    with lab.instance.jobs.events(held, follow=True) as followed:
         early = [next(followed).name for _ in now]
-        lab.instance.urgency(held, 16)
+        lab.instance.jobs.set_urgency(held, 16)
         late = [event.name for event in followed]
     return now, early == now, late
 
 
-@case("events")
+@case("jobs.events")
 def events_of_all_jobs(lab: Experiment) -> Any:
     first, second = lab.done("first", "true"), lab.done("second", "true")
-    with lab.instance.events() as events:
+    with lab.instance.jobs.events() as events:
         every = [event for event in events if event.id in (first, second)]
     assert [event.timestamp for event in every] == sorted(event.timestamp for event in every)
     return [[lab.ids[event.id], event.name] for event in every]
 
 
-@case("events")
+@case("jobs.events")
 def events_of_all_jobs_followed(lab: Experiment) -> Any:
-    with lab.instance.events(follow=True) as events:
+    with lab.instance.jobs.events(follow=True) as events:
         jobid = lab.submit("later", "true")
         seen = []
         for event in events:
@@ -118,11 +118,11 @@ def events_of_all_jobs_followed(lab: Experiment) -> Any:
     return seen
 
 
-@case("events", "close")
+@case("jobs.events", "close")
 def closed_stream_is_at_its_end(lab: Experiment) -> Any:
     held = lab.submit("held", "true", urgency=0)
-    stream = lab.instance.events(held, follow=True)
+    stream = lab.instance.jobs.events(held, follow=True)
     first = next(stream).name
     stream.close()
-    lab.instance.cancel(held)
+    lab.instance.jobs.cancel(held)
     return first, list(stream), lab.ended(held)["result"]

@@ -1,6 +1,7 @@
 """The instances that the suite runs on: the embedded one always, real Flux where it is installed.
 
-"relay" is the embedded one once more, spoken to as an instance in a far pod is: in lines, through its relay.
+Each is there once for every adapter of `BrokerLink`. "relay" is the embedded one, spoken to as an instance in
+a far pod is: in lines, through its relay. "handle" is real Flux, by its bindings in this process.
 """
 
 from __future__ import annotations
@@ -14,32 +15,38 @@ import pytest
 
 from minicluster.instance.connection import real_flux
 from minicluster.instance.errors import NoEngine
+from tests.conformance import bindings
 from tests.conformance.laboratory import Laboratory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 
-@pytest.fixture(scope="session", params=["embedded", "relay", "flux"])
+OF_FLUX = ("flux", "handle")
+
+
+@pytest.fixture(scope="session", params=["embedded", "relay", "flux", "handle"])
 def engine(request: pytest.FixtureRequest) -> str:
-    """Name the engine; real Flux is asked for only where it is on PATH."""
+    """Name the engine and the way to it; real Flux is asked for only where it is on PATH."""
     name: str = request.param
     if name != "flux" and request.config.getoption("--golden-write"):
         pytest.skip("expected values are recorded from real Flux only")
-    if name == "flux":
-        try:
+    try:
+        if name in OF_FLUX:
             real_flux()
-        except NoEngine as reason:
-            pytest.skip(str(reason))
+        if name == "handle":
+            bindings.need(real_flux())
+    except (NoEngine, ImportError) as reason:
+        pytest.skip(str(reason))
     return name
 
 
 @pytest.fixture(scope="session")
 def flux_folder(engine: str, scratch: Path) -> Path:
     """The folder with the engine's `flux` command."""
-    if engine == "flux":
+    if engine in OF_FLUX:
         return Path(real_flux()).parent
-    from minicluster.embedded.launcher import write_bin  # noqa: PLC0415 - real Flux is recorded without it
+    from minicluster.embedded.broker.launcher import write_bin  # noqa: PLC0415 - real Flux is recorded without it
 
     return write_bin(scratch / "bin").parent
 
@@ -59,8 +66,8 @@ def laboratories(engine: str, flux_folder: Path, scratch: Path) -> Iterator[Call
 
     def make(extra: str = "") -> Laboratory:
         folder = Path(tempfile.mkdtemp(prefix=engine[0], dir=scratch))
-        kind = "flux" if engine == "flux" else "embedded"
-        made.append(Laboratory(kind, flux_folder, folder, extra, relayed=engine == "relay"))
+        kind = "flux" if engine in OF_FLUX else "embedded"
+        made.append(Laboratory(kind, flux_folder, folder, extra, reached=engine))
         return made[-1]
 
     yield make

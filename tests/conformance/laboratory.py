@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 from broker_config import curve
 from minicluster.instance.connection import connect
 from minicluster.instance.errors import InstanceError
-from minicluster.instance.lines import LinesTransport
-from minicluster.instance.process_channel import ProcessChannel
+from minicluster.instance.links.lines import LinesEndpoint
+from minicluster.instance.links.process_channel import ProcessChannel
 from minicluster.instance.rpc_instance import RpcInstance
+from tests.conformance.bindings import HandleEndpoint
 from tests.ports import free_port
 
 if TYPE_CHECKING:
@@ -73,14 +74,14 @@ class Said:
 class Laboratory:
     """Two brokers, mc-0 and mc-1, with two cores and a GPU each; `flux` is the folder of its command.
 
-    With `relayed` the port speaks to them through the relay.
+    The port reaches them by the adapter of `reached`: "embedded", "relay", "flux" (its helper) or "handle".
     """
 
     engine: str
     flux: Path
     folder: Path
     extra: str = ""
-    relayed: bool = False
+    reached: str = ""
     brokers: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     @property
@@ -112,7 +113,7 @@ class Laboratory:
         for rank in range(len(HOSTS)):
             self.start_broker(rank, *options)
         with self.connect() as instance:
-            eventually(lambda: instance.resources().up.nodes == len(HOSTS), "both brokers are up")
+            eventually(lambda: instance.nodes.resources().up.nodes == len(HOSTS), "both brokers are up")
 
     def start_broker(self, rank: int, *options: str) -> None:
         """Start one broker."""
@@ -142,16 +143,18 @@ class Laboratory:
                 time.sleep(0.02)
                 continue
             with contextlib.suppress(InstanceError):
-                instance.resources()
+                instance.nodes.resources()
                 return instance
             instance.close()
             assert time.monotonic() < end, f"the lead does not serve: {self.log(0)}"
             time.sleep(0.02)
 
     def _connect(self) -> Instance:
-        if self.relayed:
+        if self.reached == "handle":
+            return RpcInstance(HandleEndpoint(self.uri))
+        if self.reached == "relay":
             words = [f"{self.flux}/flux", "minicluster-relay", self.uri]
-            return RpcInstance(LinesTransport(self.uri, ProcessChannel(words, "the relay")))
+            return RpcInstance(LinesEndpoint(self.uri, ProcessChannel(words, "the relay")))
         return connect(self.uri, "flux" if self.engine == "flux" else "embedded")
 
     def _check_alive(self) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minicluster.instance.port import Instance
+from minicluster.instance.port import Instance, JobQueues, Jobs, Lifecycle, Nodes
 from tests.conformance import cases_instance, cases_jobs, cases_output
 from tests.conformance.cases import Case, Experiment
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from tests.conformance.laboratory import Laboratory
 
+PARTS = {"jobs": Jobs, "queues": JobQueues, "nodes": Nodes, "life": Lifecycle}
 GOLDEN = Path(__file__).with_name("golden") / "port"
 CASES: list[Case] = [
     value
@@ -71,7 +72,12 @@ def test_a_port_method_does_what_it_does_on_flux_in_an_instance_of_its_own(
 
 def test_every_port_method_has_a_case() -> None:
     """A method without a case would be an unproved promise."""
-    methods = {name for name, _ in inspect.getmembers(Instance) if not name.startswith("_")}
+    methods = {
+        f"{part}.{name}"
+        for part, kind in PARTS.items()
+        for name, _ in inspect.getmembers(kind)
+        if name[0] != "_"
+    } | {name for name, _ in inspect.getmembers(Instance) if name[0] != "_" and name not in PARTS}
     covered = {method for case in CASES for method in case.methods}
     assert methods - covered == set()
     assert covered - methods == set()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from broker_config import curve
-from minicluster.embedded import launcher
+from minicluster.embedded.broker import launcher
 from minicluster.embedded.client import Client
 from minicluster.embedded.errors import EmbeddedError
 from tests.ports import free_port

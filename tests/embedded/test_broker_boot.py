@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minicluster.embedded import launcher
+from minicluster.embedded.broker import launcher
 from minicluster.embedded.client import Client
 
 if TYPE_CHECKING:

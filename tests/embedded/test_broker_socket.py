@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minicluster.embedded import local_socket
+from minicluster.embedded.broker import local_socket
+from minicluster.embedded.broker.local_socket import LocalSocket
 from minicluster.embedded.errors import BootError, RpcError
-from minicluster.embedded.local_socket import LocalSocket
 from minicluster.embedded.services import Encoded, Registry
 
 if TYPE_CHECKING:

@@ -6,14 +6,16 @@ from typing import Any
 
 import pytest
 
-from minicluster.embedded import elastic, jobspec, taskmap
-from minicluster.embedded.elastic import Place, Sizes
-from minicluster.embedded.errors import RpcError
-from minicluster.embedded.jobspec import Resources
-from minicluster.embedded.pool import Pool
-from minicluster.embedded.resource_set import encode, nodes_of
-from minicluster.embedded.spawn import ORDER_VARIABLE, PATH_VARIABLE
-from minicluster.malleable import credentials
+from broker_config.formats import jobspec
+from broker_config.formats.constraints import matches
+from broker_config.formats.errors import JobspecError
+from broker_config.formats.jobspec import Resources, Sizes
+from broker_config.formats.resource_set import encode, nodes_of
+from minicluster.embedded.jobs import elastic, taskmap
+from queue_policies.nodes.feasibility import counted_cores
+from queue_policies.nodes.pool import Pool
+from queue_policies.nodes.records import Slot
+from queue_policies.nodes.slots import allocation_of, slots_of
 
 WHERE = "attributes.user.elastic"
 
@@ -45,9 +47,9 @@ def spec(table: Any, slots: int = 1, nodes: int = 0, cores: int = 1, **count: in
     ],
 )
 def test_refused_tables(table: Any, message: str) -> None:
-    with pytest.raises(RpcError) as error:
+    with pytest.raises(JobspecError) as error:
         jobspec.parse(spec(table))
-    assert error.value.text == message
+    assert str(error.value) == message
 
 
 @pytest.mark.parametrize(
@@ -59,14 +61,14 @@ def test_refused_tables(table: Any, message: str) -> None:
     ],
 )
 def test_tasks_are_one_a_slot_or_one_a_node(shape: dict[str, int]) -> None:
-    with pytest.raises(RpcError, match="an elastic job runs one task a slot"):
+    with pytest.raises(JobspecError, match="an elastic job runs one task a slot"):
         jobspec.parse(spec({"min": 1, "max": 2}, **shape))
 
 
 def test_tasks_a_node_by_a_shell_option_are_refused() -> None:
     given = spec({"min": 1, "max": 2})
     given["attributes"]["system"]["shell"] = {"options": {"per-resource": {"type": "core"}}}
-    with pytest.raises(RpcError, match="an elastic job runs one task a slot"):
+    with pytest.raises(JobspecError, match="an elastic job runs one task a slot"):
         jobspec.parse(given)
 
 
@@ -115,9 +117,9 @@ R = {
 
 
 def _pool() -> Pool:
-    pool = Pool(R)
+    pool = Pool(nodes_of(R), matches)
     for rank in range(3):
-        pool.set_up(rank, True)
+        pool.mark(rank, up=True)
     return pool
 
 
@@ -132,7 +134,7 @@ def _pool() -> Pool:
     ],
 )
 def test_whole_nodes_count_with_all_their_cores(asked: Resources, counted: int) -> None:
-    assert Pool(R).counted(asked).size == counted
+    assert asked.slots_in_all * counted_cores(_pool(), asked) == counted
 
 
 @pytest.mark.parametrize(
@@ -147,24 +149,20 @@ def test_whole_nodes_count_with_all_their_cores(asked: Resources, counted: int) 
 def test_each_worker_has_the_place_where_its_task_runs(asked: Resources) -> None:
     holding = _pool().alloc(1, asked)
     assert holding is not None
-    places = elastic.places(holding, asked)
+    places = slots_of(holding, asked)
     given = encode(nodes_of(R), holding, nslots=asked.slots_in_all)
     shape = {"slots": asked.slots, "cores": asked.cores} | ({"nodes": asked.nodes} if asked.nodes else {})
     laid_out = taskmap.layout(spec(None, **shape), given)
     assert [place.rank for place in places] == [node.rank for node in laid_out for _ in node.tasks]
-    assert elastic.holding(places) == holding
+    assert allocation_of(places) == holding
 
 
 def test_a_task_comes_and_goes() -> None:
     node = taskmap.Node(1, "n1", (0,), (0, 1), (0,))
-    place = Place(1, (0b1100, 0b10))
+    place = Slot(1, (0b1100, 0b10))
     more = elastic.with_task(node, 7, place)
     assert more == taskmap.Node(1, "n1", (0, 7), (0, 1, 2, 3), (0, 1))
     assert elastic.without_task(more, 7, place) == node
-
-
-def test_followers_know_the_variables_by_the_same_names() -> None:
-    assert (PATH_VARIABLE, ORDER_VARIABLE) == (credentials.PATH_VARIABLE, credentials.ORDER_VARIABLE)
 
 
 @pytest.mark.parametrize("held", [Resources(0, 2, 1, 0), Resources(2, 1, 1, 0)], ids=["slots", "nodes"])

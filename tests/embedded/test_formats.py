@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicluster.embedded.formats import FormatError, OutputFormat, fsd, headings
+from broker_config.formats import durations
+from minicluster.embedded.formats import FormatError, OutputFormat, headings
 
 HEADS = headings("id=JOBID name queue ntasks nnodes runtime t_run when")
 ITEMS = [
@@ -89,7 +90,7 @@ def test_a_wrong_format_says_why(form: str, message: str) -> None:
     ],
 )
 def test_durations_are_written_as_flux_does(seconds: float, text: str) -> None:
-    assert fsd(seconds) == text
+    assert durations.encode(seconds) == text
 
 
 @given(st.text(st.characters(exclude_characters="{}"), max_size=12), st.integers(1, 12))

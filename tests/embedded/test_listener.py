@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from minicluster.embedded import listener
-from minicluster.embedded.endpoints import lead_host
-from minicluster.embedded.listener import TcpListener
+from broker_config.formats.bootstrap import lead_host
+from minicluster.embedded.execution import listener
+from minicluster.embedded.execution.listener import TcpListener
 
 SECONDS = 20.0
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minicluster.embedded import modules
+from minicluster.embedded.broker import modules
 from minicluster.embedded.errors import ConfigurationError
-from tests.flux_modules.keys import Authority
+from tests.lead.keys import Authority
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,5 +89,5 @@ def test_followers_start_no_module(make_instance: Callable[..., object]) -> None
 
 def test_the_broker_itself_loads_no_module() -> None:
     """Nor the TLS library that one needs."""
-    program = "import minicluster.embedded.lead, sys; print([m for m in sys.modules if 'flux_modules' in m])"
+    program = "import minicluster.embedded.broker.lead, sys; print([m for m in sys.modules if 'lead_' in m])"
     assert subprocess.check_output([sys.executable, "-c", program], text=True) == "[]\n"

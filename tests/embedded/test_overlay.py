@@ -14,7 +14,7 @@ import zmq
 from broker_config import curve
 from minicluster.embedded import configuration
 from minicluster.embedded.log import Log
-from minicluster.embedded.overlay import FollowerOverlay, LeadOverlay, Timing
+from minicluster.embedded.overlay.overlay import FollowerOverlay, LeadOverlay, Timing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicluster.embedded import pmi
 from minicluster.embedded.errors import BootError
+from minicluster.embedded.execution import pmi
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import os
 import subprocess
 from typing import TYPE_CHECKING
 
-from minicluster.embedded.processes import MARKER, belongs
+from minicluster.embedded.execution.processes import MARKER, belongs
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minicluster.embedded.jobid import parse
+from broker_config.formats.jobid import parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker_config import idset
-from minicluster.embedded import resource_set
-from minicluster.embedded.jobspec import Resources
-from minicluster.embedded.pool import Pool, matches
+from broker_config.formats import idset, resource_set
+from broker_config.formats.constraints import matches
+from broker_config.formats.jobspec import Resources
+from queue_policies.nodes.feasibility import infeasible
+from queue_policies.nodes.pool import Pool
 
 NODES, CORES, GPUS = 4, 4, 2
 SIZED = Resources(0, 1, 1, 0)
@@ -24,9 +25,9 @@ def _resources(**more: Any) -> dict[str, Any]:
 
 
 def _pool(**more: Any) -> Pool:
-    pool = Pool(_resources(**more))
+    pool = Pool(resource_set.nodes_of(_resources(**more)), matches)
     for rank in range(NODES):
-        pool.set_up(rank, True)
+        pool.mark(rank, up=True)
     return pool
 
 
@@ -76,20 +77,20 @@ def test_what_was_worked_out_of_constraints_does_not_grow_without_bound() -> Non
     pool = _pool()
     for number in range(1100):
         pool.fits(Resources(0, 1, 1, 0, False, ("properties", f"p{number}")))
-    assert len(pool._matches._known) <= 1002
+    assert len(pool.constraints) <= 1002
 
 
 def test_down_and_drained_ranks_get_nothing() -> None:
     pool = _pool()
-    pool.set_up(0, False)
-    pool.set_drained(1, True)
+    pool.mark(0, up=False)
+    pool.mark(1, drained=True)
     assert (pool.free, list(pool.alloc(1, SIZED) or ())) == (2 * CORES, [2])
 
 
 def test_resources_freed_on_a_drained_rank_are_not_free() -> None:
     pool = _pool()
     pool.alloc(1, SIZED)
-    pool.set_drained(0, True)
+    pool.mark(0, drained=True)
     pool.release(1)
     assert (pool.free, pool.allocated()) == (3 * CORES, {})
 
@@ -103,7 +104,9 @@ def test_encodes_an_allocation_as_an_r() -> None:
     pool = _pool(properties={"big": "1,3"})
     holding = pool.alloc(1, Resources(0, 6, 1, 0))
     assert holding is not None
-    made = pool.encode(holding, nslots=6)
+    made = resource_set.encode(
+        resource_set.nodes_of(_resources(properties={"big": "1,3"})), holding, nslots=6
+    )
     assert made["execution"] == {
         "R_lite": [
             {"rank": "0", "children": {"core": "0-3"}},
@@ -115,7 +118,7 @@ def test_encodes_an_allocation_as_an_r() -> None:
         "properties": {"big": "1"},
         "nslots": 6,
     }
-    assert (resource_set.holding_of(made), resource_set.cores_of(made)) == (holding, 6)
+    assert (resource_set.allocation_of(made), resource_set.read(made).counts[1]) == (holding, 6)
 
 
 REQUESTS = st.builds(
@@ -145,19 +148,19 @@ def test_no_core_is_given_twice_and_counts_hold(steps: list[Any]) -> None:
             assert holding == expected, "a sketch and the pool place alike"
             if holding is not None:
                 held[number] = dict(holding)
-                assert pool.infeasible(request) is None, "what was placed is feasible"
+                assert infeasible(pool, request) is None, "what was placed is feasible"
                 assert trial.free == pool.free
         elif step == "free":
             pool.release(number)
             held.pop(number, None)
         elif step in ("down", "up"):
-            pool.set_up(number % NODES, step == "up")
+            pool.mark(number % NODES, up=step == "up")
         else:
-            pool.set_drained(number % NODES, number > NODES)
+            pool.mark(number % NODES, drained=number > NODES)
         for rank in range(NODES):
             shares = [holding[rank] for holding in held.values() if rank in holding]
             assert sum(cores for cores, _ in shares) == pool.allocated().get(rank, (0, 0))[0]
-        assert pool.free == sum(pool._shares[r][0].bit_count() for r in pool.up - pool.drained)
+        assert pool.free == sum(pool.shares[r][0].bit_count() for r in pool.up - pool.drained)
 
 
 @given(st.lists(REQUESTS, max_size=6), REQUESTS)
@@ -165,7 +168,7 @@ def test_a_sketch_leaves_the_pool_alone(requests: list[Resources], request: Reso
     pool = _pool()
     for number, each in enumerate(requests):
         pool.alloc(number, each)
-    before = (pool.free, list(pool._shares))
+    before = (pool.free, list(pool.shares))
     trial = pool.sketch()
     for number in range(len(requests)):
         trial.give(number)
@@ -174,5 +177,5 @@ def test_a_sketch_leaves_the_pool_alone(requests: list[Resources], request: Reso
         copied.mirror(trial, 99)
         assert copied.free == trial.free
         copied.give(99)
-    assert (pool.free, pool._shares) == before
+    assert (pool.free, pool.shares) == before
     assert copied.free == NODES * CORES

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from minicluster.embedded.errors import StorageError
-from minicluster.embedded.store import StorageLost, Store
+from minicluster.embedded.jobs.store import StorageLost, Store
 
 
 @pytest.fixture
@@ -102,7 +102,8 @@ def test_many_jobs_are_read_page_by_page(store: Store) -> None:
 def test_it_survives_sigkill(tmp_path: Path) -> None:
     """What was flushed is there after the process was killed without a word."""
     program = (
-        "import sys, os, signal; from pathlib import Path; from minicluster.embedded.store import Store\n"
+        "import sys, os, signal; from pathlib import Path\n"
+        "from minicluster.embedded.jobs.store import Store\n"
         "s = Store(Path(sys.argv[1]))\n"
         "s.add_job(7, 1000, '{}'); s.add_event(7, 'eventlog', 'written'); s.flush()\n"
         "s.add_event(7, 'eventlog', 'not yet'); os.kill(os.getpid(), signal.SIGKILL)\n"

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicluster.embedded import taskmap
 from minicluster.embedded.errors import LayoutError
+from minicluster.embedded.jobs import taskmap
 
 
 def resources(*cores: str, nslots: int | None = None, hosts: str = "") -> dict[str, Any]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from minicluster.embedded import spawn
+from minicluster.embedded.execution import spawn
 
 
 def share(**changes: object) -> spawn.Share:

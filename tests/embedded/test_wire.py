@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 PEER_GOES_AMID_CLOSE = """\
 import asyncio, sys, time, zmq
 sys.path.insert(0, sys.argv[1])
-from minicluster.embedded import wire
+from minicluster.embedded.overlay import wire
 
 class Slow(wire.Wire):
     def close(self, linger=0):

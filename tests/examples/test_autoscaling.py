@@ -1,6 +1,6 @@
 """What examples/autoscaling has others ask for is what is served, under the names under which it is served.
 
-The autoscalers are tried on a real API server, in tests/kubernetes/test_operator_autoscaling.py.
+The autoscalers are tried on a real API server, in tests/kubernetes/operator/test_autoscaling.py.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from metrics_api.answers.queries import CUSTOM
 from metrics_api.lead.routes import QueueRoutes
 from metrics_api.lead.sampled import Sampled
 from metrics_api.numbers.records import Sample
-from minicluster import spec
-from minicluster.flux_modules.door import aggregation, files
+from minicluster import document as spec
+from minicluster.lead_server import aggregation, files
 from minicluster.plan import lead_hosts, render
 from minicluster.plan.constants import DOOR_CERTIFICATE, DOOR_PORT, LABEL_SELECTOR, METRICS_TOKEN
-from minicluster.plan.labels import lead_pod
+from minicluster.plan.objects.labels import lead_pod
 from minicluster.plan.records import Site
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

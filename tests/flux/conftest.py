@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from broker_config import broker_toml, curve, resource_set, start_script
+from broker_config import broker_toml, curve, instance_resources, start_script
 from broker_config.settings import BrokerSettings, Endpoint, Network
-from minicluster.flux_modules import packing
+from minicluster import flux_zips
 from tests.ports import free_port
 
 if TYPE_CHECKING:
@@ -59,13 +59,13 @@ class Cluster:
         (directory / "config").mkdir(parents=True, exist_ok=True)
         files = {
             "broker.toml": broker_toml.render(settings),
-            "R": resource_set.render(settings),
+            "R": instance_resources.render(settings),
             "start.sh": start_script.render(settings),
             **start_script.companion_files(settings),
         }
         for name, text in files.items():
             (directory / "config" / name).write_bytes(text.encode(errors="surrogateescape"))
-        (directory / "config" / packing.ZIP).write_bytes(packing.pack())
+        (directory / "config" / flux_zips.ZIP).write_bytes(flux_zips.pack())
         certificate = Path(settings.curve_path)
         if not certificate.exists():
             certificate.touch(mode=0o400)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from broker_config.settings import BrokerSettings, Hooks
-from minicluster.flux_modules import packing
-from minicluster.instance.lines import LinesTransport
-from minicluster.instance.process_channel import ProcessChannel
+from minicluster import flux_zips
+from minicluster.instance.links.lines import LinesEndpoint
+from minicluster.instance.links.process_channel import ProcessChannel
 from minicluster.instance.records import JobRequest
 from minicluster.instance.rpc_instance import RpcInstance
 
@@ -26,7 +26,7 @@ def mc(cluster):
         "mc", size=1, environment={"GREETING": "hello"}, hooks=Hooks(broker_pre="export LATE=late")
     )
     made = cluster(settings)
-    (made.directory / "config" / packing.ZIP).write_bytes(packing.pack())
+    (made.directory / "config" / flux_zips.ZIP).write_bytes(flux_zips.pack())
     made.start().online(1)
     return made
 
@@ -40,20 +40,20 @@ def visit(mc, *words: str) -> list[str]:
 @pytest.fixture
 def instance(mc) -> Iterator[RpcInstance]:
     channel = ProcessChannel(visit(mc, "relay"), "the relay")
-    with RpcInstance(LinesTransport("cluster mc", channel, shares_surroundings=False)) as connected:
+    with RpcInstance(LinesEndpoint("cluster mc", channel, shares_surroundings=False)) as connected:
         yield connected
 
 
 def test_the_relay_speaks_for_real_flux(instance) -> None:
-    assert (instance.engine, [broker.host for broker in instance.brokers()]) == ("flux", ["mc-0"])
+    assert (instance.engine, [broker.host for broker in instance.nodes.brokers()]) == ("flux", ["mc-0"])
 
 
 def test_a_job_from_afar_has_the_brokers_environment(instance) -> None:
     """What the document and the hooks set: the same as `flux submit` in the pod would send."""
-    jobid = instance.submit(JobRequest(("sh", "-c", "echo $GREETING $LATE")))
-    with instance.output(jobid, follow=True) as chunks:
+    jobid = instance.jobs.submit(JobRequest(("sh", "-c", "echo $GREETING $LATE")))
+    with instance.jobs.output(jobid, follow=True) as chunks:
         assert b"".join(chunk.data for chunk in chunks) == b"hello late\n"
-    assert instance.wait(jobid, 30).returncode == 0
+    assert instance.jobs.wait(jobid, 30).returncode == 0
 
 
 def test_in_a_shell_flux_speaks_to_the_instance(mc) -> None:

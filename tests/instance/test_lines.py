@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minicluster.instance.errors import InstanceGone
-from minicluster.instance.lines import LinesTransport
-from minicluster.instance.process_channel import ProcessChannel
+from minicluster.instance.links.lines import LinesEndpoint
+from minicluster.instance.links.process_channel import ProcessChannel
+from minicluster.instance.links.shared import SharedLinks
 from minicluster.instance.records import JobRequest
 from minicluster.instance.rpc_instance import RpcInstance
 
@@ -51,9 +52,9 @@ GREETING = b'{"engine": "flux"}\n'
 
 
 def test_the_greeting_names_the_engine() -> None:
-    transport = LinesTransport("far", Far(b'{"engine": "embedded"}'))
-    assert transport.engine == "embedded"
-    transport.close()
+    links = SharedLinks(LinesEndpoint("far", Far(b'{"engine": "embedded"}')))
+    assert links.engine == "embedded"
+    links.close()
 
 
 @pytest.mark.parametrize(
@@ -71,17 +72,17 @@ def test_who_does_not_greet_is_hung_up_on(line: bytes | None, why: str) -> None:
     if line is None:
         far.close()
     with pytest.raises(InstanceGone) as refusal:
-        LinesTransport("far", far)
+        LinesEndpoint("far", far)
     assert (str(refusal.value), far.closed) == (f"far: {why}", True)
 
 
 def test_words_between_the_lines_end_it() -> None:
     """They could be the rest of an answer: nothing behind them is believed."""
-    transport = LinesTransport("far", Far(GREETING, b"Segmentation fault"))
+    links = SharedLinks(LinesEndpoint("far", Far(GREETING, b"Segmentation fault")))
     with pytest.raises(InstanceGone) as refusal:
-        transport.call("attr.get", {})
+        links.rpc("attr.get", {})
     assert str(refusal.value) == "far: what answers there is no broker's helper: 'Segmentation fault'"
-    transport.close()
+    links.close()
 
 
 @pytest.mark.parametrize(
@@ -97,16 +98,16 @@ def test_words_between_the_lines_end_it() -> None:
 )
 def test_a_far_job_gets_nothing_of_this_machine(wish: Mapping[str, Any], sent: object) -> None:
     far = Far(GREETING)
-    with RpcInstance(LinesTransport("far", far, shares_surroundings=False)) as instance:
-        assert instance.submit(JobRequest(("true",), **wish)) == 7
+    with RpcInstance(LinesEndpoint("far", far, shares_surroundings=False)) as instance:
+        assert instance.jobs.submit(JobRequest(("true",), **wish)) == 7
     assert far.requests[0]["payload"]["jobspec"]["attributes"]["system"] == sent
 
 
 def test_a_near_job_gets_this_process_s_surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GREETING", "hello")
     far = Far(GREETING)
-    with RpcInstance(LinesTransport("near", far)) as instance:
-        instance.submit(JobRequest(("true",)))
+    with RpcInstance(LinesEndpoint("near", far)) as instance:
+        instance.jobs.submit(JobRequest(("true",)))
     system = far.requests[0]["payload"]["jobspec"]["attributes"]["system"]
     assert (system["environment"]["GREETING"], set(system)) == ("hello", {"duration", "environment", "cwd"})
 
@@ -124,12 +125,12 @@ sys.stdin.read()
 
 def test_both_ends_may_talk_at_once() -> None:
     """The other end says more than a pipe holds before it listens to us, who say as much."""
-    transport = LinesTransport("near", ProcessChannel([sys.executable, "-c", TALKER], "the talker"))
+    links = SharedLinks(LinesEndpoint("near", ProcessChannel([sys.executable, "-c", TALKER], "the talker")))
     found: list[object] = []
     asker = threading.Thread(
-        target=lambda: found.append(transport.call("big", {"text": "y" * 1_000_000})), daemon=True
+        target=lambda: found.append(links.rpc("big", {"text": "y" * 1_000_000})), daemon=True
     )
     asker.start()
     asker.join(20)
     assert found == [{}]
-    transport.close()
+    links.close()

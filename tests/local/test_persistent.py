@@ -10,7 +10,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from local_machine import Machine, document, eventually
+from local_machine import PROGRAM, Machine, document, eventually
 
 SPEC = {"maxSize": 4, "interactive": True, "drainTimeoutSeconds": 2}
 
@@ -43,6 +43,14 @@ def test_a_life(up: Machine) -> None:
     assert up.good("logs", "mc", "--rank", "1").stdout
     up.good("down", "mc")
     assert up.left() == ([], [])
+
+
+def test_a_shell_knows_the_directory_and_outlives_it(up: Machine) -> None:
+    """What is killed at a cluster's end is what it started, not who worked with it."""
+    program, again = " ".join(PROGRAM), f"MINICLUSTER_RUNTIME_DIR={up.root}"
+    words = f'test -S "$MINICLUSTER_DIRECTORY/control" && {again} {program} down mc && echo outlived'
+    done = up.good("shell", "mc", "--", "sh", "-c", words)
+    assert done.stdout == "cluster mc is down\noutlived\n"
 
 
 def test_list_and_status_say_how_it_is(up: Machine) -> None:
@@ -214,6 +222,15 @@ def test_a_dump_that_cannot_be_written_ends_nothing(up: Machine, tmp_path: Path)
     assert "there is no directory" in done.stderr
     job = up.good("submit", "mc", "--", "echo", "alive").stdout.strip()
     assert up.good("attach", "mc", job).stdout == "alive\n"
+
+
+def test_a_dump_is_its_owners_alone(up: Machine, tmp_path: Path) -> None:
+    """It holds the environment of every job; what an interrupted save left beside it goes."""
+    folder = tmp_path / "saved"
+    folder.mkdir()
+    (folder / ".x.dump.a1b2c3d4.partial.tar").touch()
+    up.good("down", "mc", "--dump", folder / "x.dump")
+    assert [(each.name, each.stat().st_mode & 0o777) for each in folder.iterdir()] == [("x.dump", 0o600)]
 
 
 def test_a_dump_of_the_other_engine_is_refused(embedded: Machine, tmp_path: Path) -> None:

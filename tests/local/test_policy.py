@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from local_machine import document, eventually
 
-from minicluster.kubernetes import documents as applied
-from minicluster.kubernetes.errors import RequestError
+from minicluster.backends.documents import policy_of
+from minicluster.backends.errors import WrongRequest
+from minicluster.kube_client.errors import RequestError
 from minicluster.local import documents
-from minicluster.local.errors import UsageProblem
+from minicluster.remote import documents as applied
 
 if TYPE_CHECKING:
     from local_machine import Machine
@@ -39,7 +40,7 @@ def _scheduler(word: str) -> tuple[str, dict[str, Any]]:
 
 def _applied(word: str) -> tuple[str, dict[str, Any]]:
     found, _ = applied.read(TEXT, "x.yaml")
-    policy = documents.policy_of(word) if word else None
+    policy = policy_of(word) if word else None
     (wanted,) = applied.choose(found, policy=policy)
     flux = wanted.item["spec"]["flux"]
     assert flux["connectTimeout"] == "7s"
@@ -79,7 +80,7 @@ def test_the_policy_asked_for_replaces_the_documents(
     ],
 )
 def test_a_policy_that_does_not_exist_is_refused(word: str, message: str) -> None:
-    with pytest.raises(UsageProblem) as error:
+    with pytest.raises(WrongRequest) as error:
         _scheduler(word)
     assert str(error.value) == f"--policy {word}: {message}"
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minicluster.flux_modules import packing
+from minicluster import flux_zips
 from minicluster.local import documents
 from minicluster.local.preparation import prepare
 from minicluster.local.site import Engine
@@ -29,7 +29,7 @@ spec:
 
 @pytest.mark.parametrize(
     ("name", "packed"),
-    [(packing.ZIP, packing.pack), (packing.SCHEDULER_ZIP, packing.pack_scheduler)],
+    [(flux_zips.ZIP, flux_zips.pack), (flux_zips.SCHEDULER_ZIP, flux_zips.pack_scheduler)],
     ids=["what saves its jobs", "what schedules them"],
 )
 def test_real_flux_finds_what_it_imports_of_ours(tmp_path: Path, name, packed) -> None:

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from minicluster.backends.errors import WrongRequest
 from minicluster.local import documents, pod_policy, processes, state_directory, volumes
-from minicluster.local.errors import SizeRefused, StateDirectoryError, UsageProblem
+from minicluster.local.errors import SizeRefused, StateDirectoryError
 from minicluster.local.output import CommandErrors, Log, last_lines
 from minicluster.local.pod_policy import PodPolicy, Verdict, back_off
 from minicluster.local.records import Container, Ended, Pod
@@ -98,10 +99,10 @@ def test_a_command_given_replaces_the_documents() -> None:
 
 def test_one_of_several_is_chosen_by_name() -> None:
     two = DOCUMENT + "---\n" + DOCUMENT.split("---", maxsplit=1)[0].replace("name: one", "name: two")
-    with pytest.raises(UsageProblem, match=r"several MiniClusters \(one, two\); choose one with --name"):
+    with pytest.raises(WrongRequest, match=r"several MiniClusters \(one, two\); choose one with --name"):
         documents.parse(two, "x.yaml")
     assert documents.parse(two, "x.yaml", "two").cluster.metadata.name == "two"
-    with pytest.raises(UsageProblem, match="has no MiniCluster three; it has one, two"):
+    with pytest.raises(WrongRequest, match="has no MiniCluster three; it has one, two"):
         documents.parse(two, "x.yaml", "three")
 
 

@@ -14,8 +14,8 @@ import pytest
 
 import minicluster
 from minicluster import within
+from minicluster.document.crd import PLURAL
 from minicluster.plan.constants import API_VERSION
-from minicluster.spec.crd import PLURAL
 from minicluster.within import place, service_account
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Self
 
-from minicluster.embedded import jobid
+from broker_config.formats import eventlog, jobid
 from minicluster.embedded.client import JSON, Client, RpcError
 from minicluster.embedded.commands.console import Parser, fail, note, parsed_id
 from minicluster.embedded.commands.output import OutputWriter, ending, exit_code
@@ -95,7 +95,7 @@ class _Attached:
     def _watch(self, path: str, show: Callable[[JSON], None]) -> None:
         def taker(response: JSON | None, refusal: RpcError | None) -> None:
             if response is not None:
-                show(json.loads(response["event"]))
+                show(eventlog.decode(response["event"]))
             elif refusal is not None:
                 self._watches.discard(path)
                 self._watch_ended(path, refusal)

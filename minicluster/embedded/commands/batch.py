@@ -8,7 +8,7 @@ import re
 import shlex
 from typing import TYPE_CHECKING
 
-from minicluster.embedded import jobid
+from broker_config.formats import jobid
 from minicluster.embedded.client import JSON, Client
 from minicluster.embedded.commands import submission
 from minicluster.embedded.commands.console import fail

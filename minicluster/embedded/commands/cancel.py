@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from minicluster.embedded import jobid
+from broker_config.formats import jobid
 from minicluster.embedded.client import Client, RpcError
 from minicluster.embedded.commands.console import Parser, fail, job_argument, note
 

@@ -6,8 +6,8 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from minicluster.embedded import jobid
-from minicluster.embedded.durations import seconds
+from broker_config.formats import jobid
+from broker_config.formats.durations import seconds
 
 if TYPE_CHECKING:
     from typing import NoReturn

@@ -7,6 +7,7 @@ import json
 import time
 from typing import TYPE_CHECKING, Any
 
+from broker_config.formats import eventlog
 from minicluster.embedded.client import JSON, Client, RpcError
 from minicluster.embedded.commands.console import Parser, fail, limit, parsed_id
 
@@ -56,7 +57,7 @@ def _eventlog(client: Client, argv: list[str]) -> int:
     options = _parser("eventlog", "id").parse_args(argv)
     printer = _Printer(options)
     try:
-        for line in _looked_up(client, options.id, _PATHS.get(options.path, options.path)).splitlines():
+        for line in eventlog.lines(_looked_up(client, options.id, _PATHS.get(options.path, options.path))):
             printer.show(line)
     except RpcError as error:
         _absent(error, options)
@@ -110,8 +111,8 @@ class _Awaited:
         if response is None or self._came:
             self._refusal = refusal
             return
-        event = json.loads(response["event"])
-        self._came = event["name"] == self._options.event and self._matches(event.get("context") or {})
+        event = eventlog.decode(response["event"])
+        self._came = event["name"] == self._options.event and self._matches(eventlog.context(event))
         if (self._came and not self._options.quiet) or self._options.verbose:
             self._printer.show(response["event"])
 
@@ -132,11 +133,11 @@ class _Printer:
         if self._options.format == "json":
             print(line.removesuffix("\n"), flush=True)
             return
-        event = json.loads(line)
+        event = eventlog.decode(line)
         if self._first is None:
             self._first = event["timestamp"] if self._options.time_format == "offset" else 0.0
         words = [f"{event['timestamp'] - self._first:.6f}", event["name"]]
-        words += [f"{key}={_compact(value)}" for key, value in (event.get("context") or {}).items()]
+        words += [f"{key}={_compact(value)}" for key, value in eventlog.context(event).items()]
         print(" ".join(words), flush=True)
 
 

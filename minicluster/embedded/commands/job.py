@@ -9,7 +9,7 @@ import signal
 import sys
 from typing import TYPE_CHECKING, Any
 
-from minicluster.embedded import jobid
+from broker_config.formats import jobid
 from minicluster.embedded.client import JSON, Client, RpcError
 from minicluster.embedded.commands.console import Parser, fail, note, parsed_id
 from minicluster.embedded.commands.submission import URGENCY

@@ -7,16 +7,15 @@ import pwd
 import time
 from typing import TYPE_CHECKING, Any
 
-from minicluster.embedded import jobid
-from minicluster.embedded.formats import fsd, headings
+from broker_config.formats import durations, jobid
+from broker_config.formats.job_states import RESULT_NAMES, STATE_NAMES
+from minicluster.embedded.formats import headings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from minicluster.embedded.client import JSON
 
-STATES = {1: "NEW", 2: "DEPEND", 4: "PRIORITY", 8: "SCHED", 16: "RUN", 32: "CLEANUP", 64: "INACTIVE"}
-RESULTS = {1: "COMPLETED", 2: "FAILED", 4: "CANCELED", 8: "TIMEOUT"}
 _SHORT = {"COMPLETED": "CD", "FAILED": "F", "CANCELED": "CA", "TIMEOUT": "TO"}
 _ZERO = {"t_depend", "t_priority", "t_sched", "t_run", "t_cleanup", "t_inactive", "duration", "expiration"}
 HEADINGS = headings(
@@ -43,11 +42,11 @@ def value(job: JSON, name: str) -> Any:
 
 
 def _state(job: JSON) -> str:
-    return STATES.get(job.get("state", 1), "")
+    return STATE_NAMES.get(job.get("state", 1), "")
 
 
 def _result(job: JSON) -> str:
-    return RESULTS.get(job.get("result", 0), "")
+    return RESULT_NAMES.get(job.get("result", 0), "")
 
 
 def _status(job: JSON) -> str:
@@ -95,7 +94,7 @@ def _pending_info(job: JSON) -> str:
     estimate = (job.get("annotations") or {}).get("sched", {}).get("t_estimate")
     if estimate is not None:
         left = estimate - time.time()
-        return f"eta:{'now' if left < 0 else fsd(left)}"
+        return f"eta:{'now' if left < 0 else durations.encode(left)}"
     if job.get("urgency") == 0:
         return "held"
     return "priority-hold" if job.get("priority") == 0 else ""

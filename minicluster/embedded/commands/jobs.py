@@ -7,7 +7,8 @@ import os
 import pwd
 from typing import TYPE_CHECKING
 
-from minicluster.embedded import jobid
+from broker_config.formats import jobid
+from broker_config.formats.job_states import JobResult, JobState
 from minicluster.embedded.client import JSON, Client, RpcError
 from minicluster.embedded.commands import job_record, named_formats
 from minicluster.embedded.commands.console import Parser, fail, job_argument, note
@@ -20,9 +21,8 @@ _FORMATS = {
     "default": "{id.f58:>12} ?:{queue:<8.8} +:{username:<8} {name:<10.10+} {status_abbrev:>2.2} "
     "{ntasks:>6} {nnodes:>6h} {contextual_time!F:>8h} {contextual_info}"
 }
-_MASKS = {name.lower(): mask for mask, name in job_record.STATES.items() if mask > 1}
-_MASKS |= {"pending": 14, "running": 48, "active": 62}
-_RESULTS = {name.lower(): mask for mask, name in job_record.RESULTS.items()}
+_MASKS = {name.lower(): int(state) for name, state in JobState.__members__.items() if name != "NEW"}
+_RESULTS = {name.lower(): int(result) for name, result in JobResult.__members__.items()}
 
 
 def main(argv: list[str]) -> int:

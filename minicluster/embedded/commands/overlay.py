@@ -6,7 +6,7 @@ import errno
 import time
 from typing import TYPE_CHECKING
 
-from broker_config import hostlist
+from broker_config.formats import hostlist
 from minicluster.embedded.client import JSON, Client, RpcError
 from minicluster.embedded.commands.console import Parser, absent, fail, limit
 

@@ -6,7 +6,7 @@ import argparse
 import errno
 from typing import TYPE_CHECKING
 
-from minicluster.embedded import resource_set
+from broker_config.formats import resource_set
 from minicluster.embedded.client import JSON, Client, RpcError
 from minicluster.embedded.commands import named_formats
 from minicluster.embedded.commands.console import Parser, fail, limit
@@ -126,7 +126,7 @@ def _idle(client: Client, options: argparse.Namespace) -> None:
 def _list(client: Client, options: argparse.Namespace) -> None:
     layout = named_formats.chosen(options, _FORMATS, _HEADINGS)
     everything = resource_set.nodes_of(client.rpc("resource.sched-status")["all"])
-    counts = zip(_LIMITS, resource_set.counted(everything), strict=True)
+    counts = zip(_LIMITS, resource_set.counts(everything), strict=True)
     # A job may ask for everything there is.
     ranges = {f"limits.range.effective.{name}": f"0-{count}" for name, count in counts}
     rows = [_row(name, _ask(client, name), ranges) for name in _meant(None, _names(client))]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from broker_config import hostlist, idset
-from minicluster.embedded import resource_set
+from broker_config.formats import hostlist, idset, resource_set
 from minicluster.embedded.client import JSON, Client, RpcError
 from minicluster.embedded.commands import named_formats
 from minicluster.embedded.commands.console import Parser, fail, note
@@ -15,7 +14,7 @@ from minicluster.embedded.formats import headings
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from minicluster.embedded.resource_set import Node
+    from broker_config.formats.resource_set import Node
 
 _LIST_STATES = ("all", "up", "free", "allocated", "down")
 _ROWS = ("avail", "exclude", "allocated", "torpid", "housekeeping", "draining", "drained")
@@ -92,7 +91,7 @@ def _list(client: Client, options: argparse.Namespace) -> None:
     sets = {name: list(resource_set.nodes_of(answer[name])) for name in ("all", "down", "allocated")}
     down = {node.rank for node in sets["down"]}
     sets["up"] = [node for node in sets["all"] if node.rank not in down]
-    sets["free"] = resource_set.without(sets["up"], sets["allocated"])
+    sets["free"] = _without(sets["up"], sets["allocated"])
     rows = [row for state in _LIST_STATES if state in wanted for row in _list_rows(state, sets[state])]
     named_formats.show(layout, rows, options)
 
@@ -103,12 +102,23 @@ def _list_rows(state: str, some: list[Node]) -> list[JSON]:
         groups.setdefault(",".join(sorted(node.properties)), []).append(node)
     rows = []
     for properties, members in groups.items():
-        nodes, cores, gpus = resource_set.counted(members)
+        nodes, cores, gpus = resource_set.counts(members)
         row = {"state": state, "queue": "", "properties": properties, "propertiesx": properties}
         sizes = {"nnodes": nodes, "ncores": cores, "ngpus": gpus}
         shares = {node.rank: (node.cores, node.gpus) for node in members}
         rows.append({**row, **sizes, **_where(members), "rlist": resource_set.summary(shares)})
     return rows
+
+
+def _without(nodes: Iterable[Node], taken: Iterable[Node]) -> list[Node]:
+    """Return what is left of nodes when the cores and GPUs of others are taken away."""
+    used = {node.rank: (node.cores, node.gpus) for node in taken}
+    left = []
+    for node in nodes:
+        cores, gpus = used.get(node.rank, (0, 0))
+        rest = node._replace(cores=node.cores & ~cores, gpus=node.gpus & ~gpus)
+        left += [rest] if rest.cores or rest.gpus else []
+    return left
 
 
 def _where(some: Iterable[Node]) -> JSON:

@@ -6,9 +6,9 @@ import json
 import os
 from typing import TYPE_CHECKING
 
-from broker_config import hostlist, idset
-from broker_config.errors import ParseError
-from minicluster.embedded import resource_set
+from broker_config.formats import hostlist, idset, resource_set
+from broker_config.formats.errors import ParseError
+from broker_config.formats.resource_set import Node, ResourceSet
 from minicluster.embedded.commands.console import Parser, absent, fail
 
 if TYPE_CHECKING:
@@ -43,6 +43,13 @@ def _ids(text: str, what: str) -> tuple[int, ...]:
         fail(f"Failed to decode {what}='{text}' as idset")
 
 
+def _bits(text: str, what: str) -> int:
+    try:
+        return idset.decode_bits(text)
+    except ParseError:
+        fail(f"Failed to decode {what}='{text}' as idset")
+
+
 def _encoded(options: argparse.Namespace) -> JSON:
     try:
         hosts = hostlist.decode(options.hosts) if options.hosts else None
@@ -53,6 +60,6 @@ def _encoded(options: argparse.Namespace) -> JSON:
         hosts = [os.uname().nodename] * len(ranks)
     if len(hosts) != len(ranks):
         fail(f"hostname count in '{options.hosts}' does not match nranks ({len(ranks)})")
-    children = {"gpu": idset.encode(_ids(options.gpus, "gpus"))} if options.gpus else {}
-    children["core"] = idset.encode(_ids(options.cores, "cores"))
-    return resource_set.described([{"rank": idset.encode(ranks), "children": children}], hosts)
+    cores, gpus = _bits(options.cores, "cores"), _bits(options.gpus or "", "gpus")
+    nodes = (Node(rank, host, cores, gpus) for rank, host in zip(ranks, hosts, strict=True))
+    return resource_set.in_flux_order(resource_set.to_dict(ResourceSet(tuple(nodes))))

@@ -6,13 +6,13 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
+from broker_config.formats.durations import seconds
+from broker_config.formats.jobspec import build, node, set_at, slot
 from minicluster.embedded.commands import constraints
 from minicluster.embedded.commands.console import fail
-from minicluster.embedded.durations import seconds
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable
 
     from minicluster.embedded.client import JSON
 
@@ -25,18 +25,13 @@ def jobspec(options: argparse.Namespace, command: list[str], variables: dict[str
     resources, count = _resources(options, shell)
     system: JSON = {"duration": _duration(options.time_limit), "environment": variables}
     system["cwd"] = options.cwd or _directory()
-    spec: JSON = {
-        "resources": resources,
-        "tasks": [{"command": command, "slot": "task", "count": count}],
-        "attributes": {"system": system},
-        "version": 1,
-    }
+    spec = build(command, resources, count, system)
     if options.job_name:
         system["job"] = {"name": options.job_name}
     _redirect(options, shell)
     for setting in options.setopt:
         name, value = _value(setting)
-        _set_at(shell, name.split("."), value)
+        set_at(shell, name.split("."), value)
     if shell:
         system["shell"] = {"options": shell}
     _placement(options, system)
@@ -65,8 +60,8 @@ def _duration(limit: str | None) -> float:
         fail(str(error))
 
 
-def _resources(options: argparse.Namespace, shell: JSON) -> tuple[list[JSON], JSON]:
-    """The resources section and the task count; tasks per node or core go to the shell."""
+def _resources(options: argparse.Namespace, shell: JSON) -> tuple[JSON, JSON]:
+    """The request for resources and the task count; tasks per node or core go to the shell."""
     if options.nodes is not None and options.nodes < 1:
         fail("node count must be an integer >= 1 (if set)")
     if options.exclusive and not options.nodes:
@@ -78,7 +73,7 @@ def _resources(options: argparse.Namespace, shell: JSON) -> tuple[list[JSON], JS
     return _per_resource(options, shell)
 
 
-def _per_resource(options: argparse.Namespace, shell: JSON) -> tuple[list[JSON], JSON]:
+def _per_resource(options: argparse.Namespace, shell: JSON) -> tuple[JSON, JSON]:
     nodes, cores = options.nodes, options.cores
     if not nodes and not cores:
         fail("must specify node or core count with per_resource")
@@ -86,37 +81,26 @@ def _per_resource(options: argparse.Namespace, shell: JSON) -> tuple[list[JSON],
         if count:
             shell["per-resource"] = {"type": kind, "count": count}
     if not nodes:
-        return [_slot(cores, 1, 0)], {"per_slot": 1}
+        return slot(cores, 1), {"per_slot": 1}
     if cores and cores % nodes:
         fail("number of cores must be evenly divisible by node count")
-    return [_node(nodes, _slot(1, (cores or nodes) // nodes, 0), options.exclusive or not cores)], {
-        "per_slot": 1
-    }
+    inside = slot(1, (cores or nodes) // nodes)
+    return node(nodes, inside, exclusive=options.exclusive or not cores), {"per_slot": 1}
 
 
-def _per_task(options: argparse.Namespace) -> tuple[list[JSON], JSON]:
+def _per_task(options: argparse.Namespace) -> tuple[JSON, JSON]:
     nodes = options.nodes
     tasks = options.ntasks or nodes or 1
     if tasks < 0:
         fail("task count must be a integer >= 1")
-    slot = (options.cores_per_task or 1, options.gpus_per_task or 0)
+    size = (options.cores_per_task or 1, options.gpus_per_task or 0)
     if not nodes:
-        return [_slot(tasks, *slot)], {"per_slot": 1}
+        return slot(tasks, *size), {"per_slot": 1}
     if nodes > tasks:
         fail("node count must not be greater than task count")
     count = {"per_slot": 1} if tasks % nodes == 0 else {"total": tasks}
-    return [_node(nodes, _slot(-(-tasks // nodes), *slot), options.exclusive or not options.ntasks)], count
-
-
-def _slot(count: int, cores: int, gpus: int) -> JSON:
-    inside = [{"type": "core", "count": cores}]
-    if gpus:
-        inside.append({"type": "gpu", "count": gpus})
-    return {"type": "slot", "count": count, "with": inside, "label": "task"}
-
-
-def _node(count: int, slot: JSON, exclusive: bool) -> JSON:
-    return {"type": "node", "count": count, **({"exclusive": True} if exclusive else {}), "with": [slot]}
+    inside = slot(-(-tasks // nodes), *size)
+    return node(nodes, inside, exclusive=options.exclusive or not options.ntasks), count
 
 
 def _redirect(options: argparse.Namespace, shell: JSON) -> None:
@@ -161,14 +145,4 @@ def _set_attribute(attributes: JSON, setting: str) -> None:
     path = name.removeprefix(".").removeprefix("attributes.").split(".")
     if path[0] not in ("user", "system"):
         path.insert(0, "system")
-    _set_at(attributes, path, value)
-
-
-def _set_at(table: JSON, path: Iterable[str], value: Any) -> None:
-    *parents, last = path
-    for name in parents:
-        below = table.setdefault(name, {})
-        if not isinstance(below, dict):
-            below = table[name] = {}
-        table = below
-    table[last] = value
+    set_at(attributes, path, value)

@@ -6,13 +6,13 @@ import argparse
 import re
 from typing import TYPE_CHECKING, Any
 
+from broker_config.formats.job_states import JobFlag
 from minicluster.embedded.commands.console import Parser, fail
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _BRACES = re.compile(r"(?<!\{)\{([^{}]*)\}(?!\})")
-_FLAGS = {"debug": 2, "waitable": 4, "novalidate": 8}
 URGENCY = {"hold": 0, "default": 16, "expedite": 31}
 
 
@@ -78,9 +78,10 @@ def flags(options: argparse.Namespace) -> int:
     """The submission flags as the job manager's bits."""
     bits = 0
     for name in filter(None, options.flags.split(",")):
-        if name not in _FLAGS:
+        flag = JobFlag.__members__.get(name.upper())
+        if flag is None or not name.islower():
             fail(f"--flags: Unknown flag '{name}'")
-        bits |= _FLAGS[name]
+        bits |= flag
     return bits
 
 

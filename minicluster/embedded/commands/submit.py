@@ -6,9 +6,8 @@ import errno
 import json
 from typing import TYPE_CHECKING, Any
 
-from broker_config import idset
-from broker_config.errors import ParseError
-from minicluster.embedded import jobid
+from broker_config.formats import idset, jobid
+from broker_config.formats.errors import ParseError
 from minicluster.embedded.client import JSON, Client, RpcError
 from minicluster.embedded.commands import submission
 from minicluster.embedded.commands.console import fail, note

@@ -38,7 +38,7 @@ def _print(client: Client) -> None:
 
 
 def _counted(ranks: str) -> int:
-    from broker_config import idset  # noqa: PLC0415 - a healthy instance has nothing to count
+    from broker_config.formats import idset  # noqa: PLC0415 - a healthy instance has nothing to count
 
     return len(idset.decode(ranks)) if ranks else 0
 

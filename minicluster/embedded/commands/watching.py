@@ -8,7 +8,8 @@ import sys
 from collections import deque
 from typing import TYPE_CHECKING
 
-from minicluster.embedded import jobid
+from broker_config.formats import eventlog, jobid
+from broker_config.formats.job_states import JobState
 from minicluster.embedded.commands.console import note
 from minicluster.embedded.commands.output import OutputWriter, exit_code
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from minicluster.embedded.client import JSON, Client, RpcError
 
 _OUTPUTS = 64  # jobs whose output is read at the same time: bounds what lies in buffers
-_INACTIVE = 64
 _ATTRIBUTES = ["state", "t_submit", "t_cleanup", "waitstatus"]
 _ATTRIBUTES += ["exception_severity", "exception_type", "exception_note"]
 
@@ -39,7 +39,7 @@ class Watcher:
         if self._events:
             _Followed(self, self._client, self._options, number)
             return
-        payload = {"id": number, "state": _INACTIVE, "attrs": _ATTRIBUTES}
+        payload = {"id": number, "state": int(JobState.INACTIVE), "attrs": _ATTRIBUTES}
         self._client.call("job-list.list-id", payload, lambda *answer: self._inactive(number, *answer))
 
     def _inactive(self, number: int, answer: JSON | None, refusal: RpcError | None) -> None:
@@ -84,7 +84,7 @@ class Watcher:
 
         def taker(response: JSON | None, refusal: RpcError | None) -> None:
             if response is not None:
-                writer.take(json.loads(response["event"]))
+                writer.take(eventlog.decode(response["event"]))
                 return
             self._reading -= 1
             if refusal is not None and refusal.errnum not in (errno.ENODATA, errno.ENOENT):
@@ -112,13 +112,13 @@ class _Followed:
 
     def _take(self, response: JSON | None, refusal: RpcError | None) -> None:
         if response is not None:
-            self._event(json.loads(response["event"]))
+            self._event(eventlog.decode(response["event"]))
         elif refusal is not None and refusal.errnum != errno.ENODATA:
             note(f"{jobid.f58(self._id)}: {refusal}")
             self._watcher.count(1)
 
     def _event(self, event: JSON) -> None:
-        name, context = event["name"], event.get("context") or {}
+        name, context = event["name"], eventlog.context(event)
         if name == "submit":
             self._zero = event["timestamp"]
         elapsed = event["timestamp"] - self._zero

@@ -1,46 +1,8 @@
-"""What can go wrong at the door, as one tree.
+"""What routes raise, by its names of release 0.1.0."""
 
-DoorError
-├── FilesUnusable    the certificate, its key or the token cannot be used; names the file
-├── BadRequest       what a client sent makes no sense: HTTP's status code, and words for the client
-├── Unproven         nobody vouches for who asks
-├── Refused          the broker refused a request: Flux's error number, its words
-└── BrokerGone       the broker does not answer (any more)
-"""
+from minicluster.broker_link.errors import InstanceError as DoorError  # the root of them all
+from minicluster.broker_link.errors import InstanceGone as BrokerGone
+from minicluster.broker_link.errors import Refused
+from minicluster.lead_server.errors import BadRequest, FilesUnusable, Unproven
 
-from __future__ import annotations
-
-import os
-
-
-class DoorError(Exception):
-    """Root of the tree."""
-
-
-class FilesUnusable(DoorError):  # noqa: N818 - named for the state it reports
-    """Without certificate, key and token there is no door."""
-
-
-class BadRequest(DoorError):  # noqa: N818 - HTTP's name for it
-    """What a client sent makes no sense; `code` is HTTP's."""
-
-    def __init__(self, text: str, code: int = 400) -> None:
-        self.code = code
-        super().__init__(text)
-
-
-class Unproven(DoorError):  # noqa: N818 - named for what is the case
-    """Nobody vouches for who asks."""
-
-
-class Refused(DoorError):  # noqa: N818 - named for what happened
-    """The broker refused a request: `errnum` as in errno.h, `text` in its own words."""
-
-    def __init__(self, errnum: int, text: str = "") -> None:
-        self.errnum = errnum
-        self.text = text or os.strerror(errnum)
-        super().__init__(self.text)
-
-
-class BrokerGone(DoorError):  # noqa: N818 - named for what happened
-    """The broker does not answer (any more)."""
+__all__ = ["BadRequest", "BrokerGone", "DoorError", "FilesUnusable", "Refused", "Unproven"]

@@ -1,27 +1,5 @@
-"""The door of real Flux's lead: a child of the module `minicluster-door` (stub.py), which restarts it."""
+"""What the module `minicluster-door` of release 0.1.0 runs."""
 
-from __future__ import annotations
+from minicluster.lead_server.flux_module import main
 
-import sys
-from typing import TYPE_CHECKING
-
-from minicluster.flux_modules.door.door import WITHOUT, Door, say, say_broken
-from minicluster.flux_modules.door.errors import FilesUnusable
-from minicluster.flux_modules.door.flux_link import FluxLink
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-
-def main(uri: str, settings: Mapping[str, Any]) -> int:
-    """Serve until stdin, a pipe, ends with the module; 0 is for good, also where there can be no door."""
-    try:
-        door = Door(settings, lambda: FluxLink(uri), say, say_broken)
-    except FilesUnusable as error:
-        say(f"{WITHOUT}: {error}")
-        return 0
-    door.open()
-    sys.stdin.buffer.read()
-    door.close()
-    return 0
+__all__ = ["main"]

@@ -1,24 +1,5 @@
-"""`command` for real Flux's lead, under Flux's own Python."""
+"""What the start script of release 0.1.0 runs."""
 
-from __future__ import annotations
+from minicluster.save_restore.flux_command import main
 
-import os
-from typing import TYPE_CHECKING
-
-from minicluster.flux_modules.saving import command, dumps
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from minicluster.flux_modules.door.link import Link
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Carry one command out."""
-    return command.main(arguments, command.Engine(dumps.FLUX, _connect))
-
-
-def _connect() -> Link:
-    from minicluster.flux_modules.door.flux_link import FluxLink  # noqa: PLC0415 - a file's check needs no Flux
-
-    return FluxLink(os.environ["FLUX_URI"])
+__all__ = ["main"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from minicluster.embedded.engine import LeadEngine, build_lead_services
+from minicluster.embedded.broker.engine import LeadEngine, build_lead_services
 from minicluster.embedded.ports import Launch, LeadContext
 from minicluster.embedded.services import Encoded, Registry, Request
 
@@ -90,9 +90,10 @@ class Executor:
     def kill(self, jobid: int, signum: int) -> None:
         self.kills.append((jobid, signum))
 
-    def extend(self, jobid: int, order: int, places: JSON, hosts: JSON) -> None:
+    def extend(self, jobid: int, order: int, places: JSON, hosts: JSON) -> bool:
         assert {place.rank for place in places.values()} == set(hosts)
         self.tasks.append(("start", jobid, list(places)))
+        return True
 
     def admit(self, jobid: int, tasks: Iterable[int]) -> None:
         self.tasks.append(("admit", jobid, list(tasks)))

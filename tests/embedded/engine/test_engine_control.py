@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from minicluster.embedded.errors import ConfigurationError, RpcError
-from minicluster.embedded.job_control import status_text
-from minicluster.embedded.queues import Queues
+from minicluster.embedded.jobs.job_waits import status_text
+from minicluster.embedded.jobs.queues import Queues
 
 
 def _refusal(bench: Any, topic: str, **payload: Any) -> tuple[int, str]:

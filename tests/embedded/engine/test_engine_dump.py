@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import errno
 import io
+import os
 import sqlite3
 import tarfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minicluster.embedded import dump
 from minicluster.embedded.errors import DumpError, RpcError
+from minicluster.embedded.jobs import dump
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 @pytest.fixture
@@ -184,6 +188,58 @@ def test_a_dump_that_fails_leaves_the_old_one(dumped: Any) -> None:
         dump.write(fail, path)
     assert path.read_bytes() == before
     assert [each.name for each in path.parent.iterdir() if "partial" in each.name] == []
+
+
+@pytest.fixture
+def open_umask() -> Iterator[None]:
+    """New files are everybody's to read, unless a program makes them otherwise."""
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("open_umask")
+def test_only_its_owner_can_read_a_dump(dumped: Any) -> None:
+    """At no moment can anybody else, nor foresee the name under which it is written."""
+    path, _ = dumped
+    content = path.read_bytes()
+    path.chmod(0o644)
+    written: dict[str, int] = {}
+
+    def copy_to(target: Path) -> None:
+        written[target.name] = target.stat().st_mode & 0o777
+        target.write_bytes(content)
+
+    for _ in range(2):
+        dump.write(copy_to, path)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert (len(written), set(written.values())) == (2, {0o600})
+    assert [each for each in path.parent.iterdir() if "partial" in each.name] == []
+
+
+LEFTOVERS = {
+    ".mc.dump.partial": True,
+    ".mc.dump.a1b2c3d4.partial": True,
+    ".mc.dump.a1b2c3d4.partial.tar.gz": True,
+    "..mc.dump.a1b2c3d4.partial.tar.e5f6_7h8.partial": True,
+    ".mc.dump.other.partial": False,
+    ".other.mc.dump.a1b2c3d4.partial": False,
+    "mc.dump.a1b2c3d4.partial": False,
+}
+
+
+def test_what_interrupted_writers_left_goes(dumped: Any) -> None:
+    """That of other files stays."""
+    path, _ = dumped
+    for name in LEFTOVERS:
+        (path.parent / name).touch()
+    content = path.read_bytes()
+
+    def copy_to(target: Path) -> None:
+        target.write_bytes(content)
+
+    dump.write(copy_to, path)
+    assert {name: not (path.parent / name).exists() for name in LEFTOVERS} == LEFTOVERS
 
 
 @pytest.mark.parametrize("place", ["/proc/mc.dump", "/nonexistent/mc.dump"])

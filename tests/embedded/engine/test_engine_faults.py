@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
-from minicluster.embedded import engine as engines
+from minicluster.embedded.broker import engine as engines
 from minicluster.embedded.errors import RpcError, SchedulerError
 from queue_policies.records import Action, Happened, Start, State, WakeAt
+from tests.queue_policies.installed_plugin import install_plugin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -233,7 +234,7 @@ class Scripted:
 
 @pytest.fixture
 def scripted(kit: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(engines, "policy_of", lambda config: Scripted())
+    monkeypatch.setattr(engines, "policy_of", lambda *_: Scripted())
     Scripted.answer = staticmethod(lambda state, now: [Start(job.id) for job in state.queue])
     made = kit.Bench(tmp_path)
     yield made
@@ -330,6 +331,20 @@ def test_a_policy_that_cannot_be_loaded_stops_the_lead(
     with pytest.raises(SchedulerError) as error:
         kit.Bench(tmp_path, config={"minicluster": table})
     assert str(error.value) == f"broker.toml, [minicluster] queue-policy = {message}"
+
+
+def test_a_policy_plugin_that_does_not_load_is_logged(
+    kit: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lead starts with the policy that is asked for; it does not with the plug-in's."""
+    install_plugin(tmp_path / "site", "sjf", "my_sjf", "import no_such_module")
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    wrong = "policy plug-in sjf (my_sjf) does not load: ModuleNotFoundError: No module named 'no_such_module'"
+    assert f"{wrong}; it is passed over" in kit.Bench(tmp_path).logged
+    (tmp_path / "other").mkdir()
+    with pytest.raises(SchedulerError) as error:
+        kit.Bench(tmp_path / "other", config={"minicluster": {"queue-policy": "sjf"}})
+    assert str(error.value) == f"broker.toml, [minicluster] queue-policy = 'sjf': {wrong}"
 
 
 def test_easy_tells_when_a_blocked_job_starts(kit: Any, tmp_path: Any) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from minicluster.embedded import output_limit
 from minicluster.embedded.errors import RpcError
-from minicluster.embedded.job_list import ATTRIBUTES, compile_constraint
+from minicluster.embedded.jobs import output_limit
+from minicluster.embedded.jobs.job_list import ATTRIBUTES, compile_constraint
 
 
 def _list(bench: Any, **payload: Any) -> list[dict[str, Any]]:
@@ -436,7 +436,7 @@ def test_a_slow_reader_of_the_journal_gets_what_happened_to_a_job_in_a_row_as_on
 
 
 def test_a_listener_that_falls_behind_is_cut_off(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("minicluster.embedded.watchers.JOURNAL_LIMIT", 3)
+    monkeypatch.setattr("minicluster.embedded.jobs.watchers.JOURNAL_LIMIT", 3)
 
     async def scenario() -> list[str]:
         journal = bench.call("job-manager.events-journal")

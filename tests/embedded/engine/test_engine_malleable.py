@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from broker_config.formats.jobid import f58
 from minicluster.embedded.errors import ConfigurationError
-from minicluster.embedded.jobid import f58
 from queue_policies import decision_log
 from queue_policies.plugins import load
 from tests.embedded.engine.programs import Listener, Program

@@ -1,0 +1,61 @@
+"""Documents as people name them: files, the MiniCluster that is meant, a queue policy in one word."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from minicluster.backends.errors import WrongRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from minicluster.document import MiniCluster
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentText:
+    """A document file as it was read; `place` is what to call it."""
+
+    text: str
+    place: str
+
+
+def read(place: str) -> DocumentText:
+    """Read a file, or with `-` standard input. Raises WrongRequest."""
+    try:
+        if place == "-":
+            return DocumentText(sys.stdin.buffer.read().decode("utf-8-sig"), "standard input")
+        return DocumentText(Path(place).read_bytes().decode("utf-8-sig"), place)
+    except UnicodeDecodeError as error:
+        raise WrongRequest(f"{place}: not UTF-8: byte 0x{error.object[error.start]:02x}") from error
+    except OSError as error:
+        raise WrongRequest(f"{place}: cannot be read: {error.strerror}") from error
+
+
+def choose(clusters: Sequence[MiniCluster], name: str, place: str) -> MiniCluster:
+    """Return the one MiniCluster of a document that is meant. Raises WrongRequest."""
+    if len(clusters) == 1 and not name:
+        return clusters[0]
+    names = ", ".join(each.metadata.name for each in clusters)
+    for each in clusters:
+        if each.metadata.name == name:
+            return each
+    if name:
+        raise WrongRequest(f"{place}: has no MiniCluster {name}; it has {names}")
+    raise WrongRequest(f"{place}: has several MiniClusters ({names}); choose one with --name")
+
+
+def policy_of(word: str) -> tuple[str, dict[str, Any]]:
+    """Return the name of a queue policy and the settings given with it. Raises WrongRequest."""
+    from queue_policies.errors import PolicyError
+    from queue_policies.simulator import selection
+
+    ours = "minicluster/" if word.startswith("minicluster/") else ""
+    try:
+        name, settings = selection.read(word.removeprefix(ours))
+    except PolicyError as error:
+        raise WrongRequest(f"--policy {word}: {error}") from None
+    return f"{ours}{name}", settings

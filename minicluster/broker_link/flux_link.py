@@ -1,0 +1,298 @@
+"""The link to real Flux's lead: a handle of its own, and a reactor that runs only while somebody waits.
+
+Runs under Flux's own Python.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import re
+import socket
+import subprocess
+import time
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+import flux
+import flux.constants
+import flux.kvs
+
+from minicluster.broker_link.errors import InstanceError, InstanceGone, RequestRefused, WaitTimeout
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from minicluster.broker_link.link import JSON, Callback
+
+MEMORY = 60.0
+"""Seconds for which a broker that was turned away is told of; it tries again within 15 s."""
+MOST = 64
+BATCH = 1000
+"""Answers that are handed out before whoever dispatches is heard again."""
+_REJECTED = re.compile(r"rejecting connection from (\S+) \(rank \d+\): (.*)", re.DOTALL)
+_FOR_EVER = -1.0
+_SUBMIT = "job-ingest.submit"
+_FIRST_COME = {"sched-simple": "fcfs", "sched-fifo": "fcfs"}
+
+
+class FluxLink:
+    """One handle; see `LeadLink`."""
+
+    engine = "flux"
+
+    def __init__(self, uri: str) -> None:
+        self._uri = uri
+        try:
+            self._handle = flux.Flux(uri)
+        except OSError as error:
+            raise InstanceGone(error.strerror or str(error)) from error
+        self._streams: dict[int, Any] = {}
+        self._number = 0
+        self._reactor = _Reactor(self._handle)
+        self._log: _RejectedPeers | None = None
+
+    def stream(self, topic: str, payload: JSON, callback: Callback) -> int:
+        """Ask for a stream of answers."""
+        self._number += 1
+        try:
+            rpc = self._handle.rpc(topic, payload, flags=flux.constants.FLUX_RPC_STREAMING)
+        except OSError as error:
+            raise _ours(topic, error) from error
+        self._streams[self._number] = (topic, rpc)
+        rpc.then(self._take, self._number, callback)
+        return self._number
+
+    call = stream  # its name in release 0.1.0, by which others' routes at the lead know it
+
+    def _take(self, rpc: Any, number: int, callback: Callback) -> None:
+        """Hand an answer on; an exception here would end the reactor with an error."""
+        topic, _ = self._streams.get(number, ("", None))
+        refusal = answer = None
+        try:
+            text = rpc.get_str()
+            rpc.reset()
+            answer = json.loads(text or "{}")
+        except OSError as error:
+            refusal = RequestRefused(topic, error.errno or errno.EIO, error.strerror or "")
+        if number in self._streams:
+            if refusal is not None:
+                del self._streams[number]
+            callback(answer, refusal)
+        self._reactor.taken()
+
+    def cancel(self, number: int) -> None:
+        """Ask for no more of a stream."""
+        topic, rpc = self._streams.pop(number, (None, None))
+        if rpc is None:
+            return  # it has ended by itself
+        tag = {"matchtag": rpc.pimpl.get_matchtag()}
+        self._handle.rpc(topic + "-cancel", tag, flags=flux.constants.FLUX_RPC_NORESPONSE)
+
+    def rpc(self, topic: str, payload: JSON, timeout: float | None = None) -> JSON:
+        """Return the one answer."""
+        try:
+            rpc = self._handle.rpc(topic, payload)
+            rpc.wait_for(_FOR_EVER if timeout is None else timeout)
+            answer: JSON = rpc.get() or {}
+        except OSError as error:
+            raise _ours(topic, error, timeout) from error
+        return answer
+
+    def submit(self, jobspec: JSON, urgency: int, flags: int = 0, timeout: float | None = None) -> int:
+        """Sign a jobspec and submit it as it is."""
+        import flux.job  # noqa: PLC0415 - 3 MB, and hardly any lead's door submits
+
+        future = None
+        waitable = bool(flags & flux.constants.FLUX_JOB_WAITABLE)
+        try:
+            future = flux.job.submit_async(
+                self._handle, json.dumps(jobspec), urgency=urgency, waitable=waitable
+            )
+            future.wait_for(_FOR_EVER if timeout is None else timeout)
+            return int(future.get_id())
+        except OSError as error:
+            words = future.error_string() if future is not None else ""
+            raise _ours(_SUBMIT, OSError(error.errno, words or error.strerror), timeout) from error
+
+    def dump(self, path: str) -> None:
+        """Save the instance's data."""
+        done = subprocess.run(
+            ["flux", "dump", "-q", path],
+            env={**os.environ, "FLUX_URI": self._uri},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+        if done.returncode:
+            raise RequestRefused("flux dump", errno.EIO, done.stderr.decode(errors="replace").strip())
+
+    def sync(self) -> None:
+        """Have the KVS make a checkpoint, which it does with a commit of any kind."""
+        try:
+            flux.kvs.put(self._handle, "minicluster.saved", int(time.time()))
+            flux.kvs.commit(self._handle, flux.constants.FLUX_KVS_SYNC)
+        except OSError as error:
+            raise _ours("kvs.commit", error) from error
+
+    def dispatch(self, timeout: float | None) -> None:
+        """Wait for answers, for `wake`, or for `timeout` seconds."""
+        self._reactor.run(timeout)
+
+    def wake(self) -> None:
+        """Have `dispatch` return."""
+        self._reactor.wake()
+
+    def queue_policy(self) -> str:
+        """Return which policy the loaded scheduler goes by; nothing while none is loaded."""
+        modules = self.rpc("module.list", {}, 10.0)["mods"]
+        if any(each["name"] == "sched-fluxion-qmanager" for each in modules):
+            table = self.rpc("config.get", {}, 10.0).get("sched-fluxion-qmanager", {})
+            return f"fluxion/{table.get('queue-policy', 'fcfs')}"
+        loaded = next((str(each["name"]) for each in modules if "sched" in each["services"]), "")
+        if loaded == "minicluster-sched":
+            return f"minicluster/{self.rpc('minicluster-sched.stats-get', {}, 10.0)['policy']}"
+        return _FIRST_COME.get(loaded, loaded)
+
+    def turned_away(self) -> Sequence[str]:
+        """Return whom the lead turned away lately, as its log has it, which is followed from now on.
+
+        A broker with another certificate is not among them: Flux's lead does not notice that it knocks.
+        """
+        if self._log is None:
+            self._log = _RejectedPeers(self._handle)
+        return self._log.lately()
+
+    def close(self) -> None:
+        """Hang up."""
+        self._reactor.close()
+        self._streams.clear()
+        self._log = self._handle = None
+
+
+class _Reactor:
+    """A handle's reactor, which runs only while somebody waits, and stops at each answer."""
+
+    def __init__(self, handle: Any) -> None:
+        self._handle = handle
+        self._taken = False
+        self._awake, self._waker = socket.socketpair()
+        self._waker.setblocking(False)
+        self._watchers: list[Any] = []
+
+    def taken(self) -> None:
+        """Stop: an answer was handed out."""
+        self._taken = True
+        self._handle.reactor_stop()
+
+    def _watch(self) -> None:
+        """Make what the reactor looks at: not before it runs, because watchers keep a handle for long."""
+        awake = self._handle.fd_watcher_create(self._awake.fileno(), self._woken, flux.constants.FLUX_POLLIN)
+        # Without a message handler the reactor would not notice that the broker hung up.
+        listener = self._handle.msg_watcher_create(
+            lambda *_: None, flux.constants.FLUX_MSGTYPE_EVENT, "minicluster.none"
+        )
+        self._watchers = [awake, listener]
+        for watcher in self._watchers:
+            watcher.start()
+
+    def run(self, timeout: float | None) -> None:
+        """Run until answers came, or `wake`, or for `timeout` seconds."""
+        if not self._watchers:
+            self._watch()
+        timer = None
+        if timeout is not None:
+            timer = self._handle.timer_watcher_create(timeout, lambda *_: self._handle.reactor_stop())
+            timer.start()
+        try:
+            self._run(0)
+            for _ in range(BATCH):
+                if not self._taken:
+                    break
+                self._run(flux.constants.FLUX_REACTOR_NOWAIT)
+        except OSError as error:
+            raise _ours("", error) from error
+        finally:
+            if timer is not None:
+                _let_go(timer)  # else the handle keeps it
+
+    def _run(self, flags: int) -> None:
+        self._taken = False
+        if self._handle.reactor_run(flags=flags) < 0:
+            raise InstanceGone("the broker ended the connection")
+
+    def _woken(self, *_: Any) -> None:
+        self._awake.recv(4096)
+        self._handle.reactor_stop()
+
+    def wake(self) -> None:
+        """Have `run` return; for other threads."""
+        with contextlib.suppress(OSError):  # full: it is awake; closed: it is over
+            self._waker.send(b"x")
+
+    def close(self) -> None:
+        """Let the handle go."""
+        for watcher in self._watchers:
+            _let_go(watcher)
+        self._watchers.clear()
+        self._handle = None
+        self._awake.close()
+        self._waker.close()
+
+
+def _let_go(watcher: Any) -> None:
+    watcher.stop()
+    watcher.destroy()
+    watcher.flux_handle = None  # it holds itself, and would hold the connection as long
+
+
+class _RejectedPeers:
+    """The brokers that the lead turned away, from its log."""
+
+    def __init__(self, handle: Any) -> None:
+        self._newest_last: OrderedDict[str, tuple[float, str]] = OrderedDict()
+        request = {"follow": True, "nobacklog": True}
+        try:
+            self._log = handle.rpc("log.dmesg", request, flags=flux.constants.FLUX_RPC_STREAMING)
+        except OSError as error:
+            raise _ours("log.dmesg", error) from error
+        self._log.then(self._take_line)
+
+    def lately(self) -> list[str]:
+        """Return them with the reasons, newest first."""
+        now = time.monotonic()
+        return [
+            f"{peer}: turned away: {reason}"
+            for peer, (when, reason) in reversed(list(self._newest_last.items()))
+            if now - when <= MEMORY
+        ]
+
+    def _take_line(self, rpc: Any) -> None:
+        try:
+            line = rpc.get_str() or ""
+        except OSError:
+            return  # the log ended, and the instance with it
+        rpc.reset()
+        found = _REJECTED.search(line)
+        if found:
+            self._note(found.group(1), found.group(2).strip())
+
+    def _note(self, peer: str, reason: str) -> None:
+        self._newest_last.pop(peer, None)
+        self._newest_last[peer] = (time.monotonic(), reason)
+        if len(self._newest_last) > MOST:
+            self._newest_last.popitem(last=False)
+
+
+def _ours(topic: str, error: OSError, timeout: float | None = None) -> InstanceError:
+    """Return our error for Flux's."""
+    code = error.errno or errno.EIO
+    if code in (errno.ECONNRESET, errno.EPIPE, errno.ENOTCONN, errno.EHOSTUNREACH):
+        return InstanceGone(error.strerror or str(error))
+    if code == errno.ETIMEDOUT and timeout is not None:
+        return WaitTimeout(f"{topic}: no answer in {timeout:g} s")
+    return RequestRefused(topic, code, error.strerror or "")

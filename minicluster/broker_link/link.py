@@ -1,0 +1,77 @@
+"""How a broker is called: the same topics for both engines, by one protocol.
+
+There is one adapter for each way. `flux_link.FluxLink` runs in Flux's own Python. Two adapters are in
+`minicluster.instance.links`: `embedded.EmbeddedLink` uses the embedded broker's socket, and `lines.LinesLink`
+a helper process, or a relay in a pod.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from minicluster.broker_link.errors import RequestRefused
+
+    JSON = dict[str, Any]
+    # Gets each answer: a payload, or the refusal that ends the request (ENODATA: the end of a stream).
+    Callback = Callable[[JSON | None, RequestRefused | None], None]
+
+
+class Accepted:
+    """The answer that what was asked for is going to be done."""
+
+
+class BrokerLink(Protocol):
+    """A connection to a broker, for one thread at a time. All methods but `wake` raise InstanceGone."""
+
+    engine: str
+    """Either "flux" or "embedded"."""
+
+    def rpc(self, topic: str, payload: JSON, timeout: float | None = None) -> JSON:
+        """Return the one answer. Raises RequestRefused; WaitTimeout after `timeout` seconds."""
+
+    def stream(self, topic: str, payload: JSON, callback: Callback) -> int:
+        """Ask for a stream of answers; return the request's number.
+
+        `callback` is called within `dispatch` and `rpc`.
+        """
+
+    def cancel(self, number: int) -> None:
+        """Ask for no more of a stream; its callback is not called any more."""
+
+    def dispatch(self, timeout: float | None) -> None:
+        """Wait for answers of streams, for `wake`, or for `timeout` seconds; hand out what came.
+
+        It may return earlier, and with nothing handed out.
+        """
+
+    def wake(self) -> None:
+        """Have `dispatch` return: the one method for other threads."""
+
+    def submit(self, jobspec: JSON, urgency: int, flags: int = 0, timeout: float | None = None) -> int:
+        """Sign a jobspec, submit it as it is, and return the job's id. Raises RequestRefused, WaitTimeout."""
+
+    def dump(self, path: str) -> None:
+        """Save the instance's data to a new file beside the broker. Raises RequestRefused."""
+
+    def close(self) -> None:
+        """Hang up; the instance goes on, and streams have no further answers."""
+
+
+class LeadLink(BrokerLink, Protocol):
+    """A link to the lead broker from beside it, which knows more."""
+
+    def sync(self) -> None:
+        """Make durable what the instance holds, so that it outlives a lead that is killed.
+
+        Raises RequestRefused.
+        """
+
+    def queue_policy(self) -> str:
+        """Return which policy is really loaded."""
+
+    def turned_away(self) -> Sequence[str]:
+        """Return whom the lead turned away lately and why, newest first."""

@@ -1,0 +1,70 @@
+"""A link to the broker that is made anew whenever it breaks, for the one thread that follows through it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from minicluster.broker_link.link import LeadLink
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 15.0
+"""Seconds before a broken link is made anew: it begins with the first, and after each that lasted longer."""
+
+
+class LinkLoop:
+    """Links are made by `connect`, in the thread that calls `run`; `broke` is told why one broke.
+
+    `wanted` is set by `wake`: somebody waits for what the thread finds out.
+    """
+
+    def __init__(self, connect: Callable[[], LeadLink], broke: Callable[[Exception], None]) -> None:
+        self.wanted = threading.Event()
+        self._connect = connect
+        self._broke = broke
+        self._ending = threading.Event()
+        self._link: LeadLink | None = None
+
+    @property
+    def closed(self) -> bool:
+        """Whether it is to end."""
+        return self._ending.is_set()
+
+    def wake(self) -> None:
+        """Have the thread look; for other threads."""
+        self.wanted.set()
+        link = self._link
+        if link is not None:
+            link.wake()
+
+    def close(self) -> None:
+        """Have `run` return soon; for other threads."""
+        self._ending.set()
+        self.wake()
+
+    def until_closed(self) -> None:
+        """Wait for the end."""
+        self._ending.wait()
+
+    def run(self, follow: Callable[[LeadLink], None], lost: Callable[[Exception], None]) -> None:
+        """Follow until `close`; whatever `follow` raises, `lost` hears of it, and there is another link."""
+        pause = FIRST_PAUSE
+        while not self.closed:
+            began = time.monotonic()
+            try:
+                link = self._link = self._connect()
+                try:
+                    follow(link)
+                finally:
+                    self._link = None
+                    link.close()
+            except Exception as error:  # noqa: BLE001 - whatever the broker answers, the door stays
+                lost(error)
+                pause = FIRST_PAUSE if time.monotonic() - began > LONGEST_PAUSE else pause
+                if not self.closed:
+                    self._broke(error)
+                    self._ending.wait(pause)
+                pause = min(2 * pause, LONGEST_PAUSE)

@@ -1,0 +1,53 @@
+"""`minicluster down`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from minicluster.cli.options import ClusterName
+from minicluster.cli.places import PlacedCommand, chosen
+
+app = typer.Typer(add_completion=False)
+
+
+class _Down(PlacedCommand):
+    """`down`, whose option --dump may stand alone."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put what means any file behind an option that stands alone."""
+        from minicluster.backends.port import ANY_FILE
+
+        words = zip(args, [*args[1:], "-"], strict=True)
+        alone = [word == "--dump" and after.startswith("-") for word, after in words]
+        given = [f"{word}={ANY_FILE}" if bare else word for word, bare in zip(args, alone, strict=True)]
+        return super().parse_args(ctx, given)
+
+
+@app.command(cls=_Down)
+def down(
+    ctx: typer.Context,
+    name: ClusterName,
+    dump: Annotated[
+        str,
+        typer.Option(
+            metavar="[FILE]", help="Save all jobs to this file first; Kubernetes: to spec.archive.path."
+        ),
+    ] = "",
+) -> None:
+    """End a cluster; with --dump no job is lost. On Kubernetes: delete it with all that belongs to it.
+
+    A MiniCluster with an archive is saved before it is deleted, for a limited time. With --dump it is deleted
+    only if that succeeds; else it goes on.
+
+      minicluster down mc --dump saved.dump
+
+      minicluster up cluster.yaml --restore saved.dump
+
+      minicluster down mc --on kubernetes --dump
+    """
+    done = chosen(ctx).down(name, dump)
+    typer.echo(f"cluster {name} is down" if done.is_done else f"cluster {name} is being deleted")
+    if done.note:
+        typer.echo(done.note)

@@ -1,0 +1,29 @@
+"""`minicluster logs`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from minicluster.cli.options import ClusterName
+from minicluster.cli.places import PlacedCommand, chosen
+from minicluster.cli.reporting import write_line
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command(cls=PlacedCommand)
+def logs(
+    ctx: typer.Context,
+    name: ClusterName,
+    rank: Annotated[int | None, typer.Option(min=0, help="Only this broker's log.")] = None,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as it grows.")] = False,
+) -> None:
+    """Show what the brokers, services and the supervisor wrote.
+
+    minicluster logs mc --rank 0 --follow
+
+    minicluster logs mc --on kubernetes
+    """
+    chosen(ctx).logs(name, write_line, rank, follow=follow)

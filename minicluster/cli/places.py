@@ -1,0 +1,157 @@
+"""Where a command's clusters live: the option --on, and the options that back ends add to commands.
+
+A command that works with clusters has `cls=PlacedCommand`, and asks `chosen` for the back end that is meant.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+from typer.core import TyperCommand
+
+from minicluster.cli.reporting import PlainReporter, print_warning
+
+if TYPE_CHECKING:
+    from minicluster.backends.discovery import BackendRegistry
+    from minicluster.backends.port import Backend, BackendOption
+
+_ON = "--on"
+_GIVEN = "minicluster.cli.places"
+"""Where a command's context has the values of the options here, by the first name of each."""
+
+
+class PlacedCommand(TyperCommand):
+    """A command with --on, and with the options of every back end behind its own."""
+
+    @property
+    def params(self) -> list[Any]:
+        """Its own parameters, and those of the back ends, which are found when they are first needed."""
+        found: list[Any] = self.__dict__["params"]
+        if not self.__dict__["placed"]:
+            self.__dict__["placed"] = True
+            found += _placed(self.name or "", found)
+        return found
+
+    @params.setter
+    def params(self, own: list[Any]) -> None:
+        self.__dict__.update(params=own, placed=False)
+
+
+def chosen(ctx: typer.Context) -> Backend:
+    """Return the back end that is meant.
+
+    Raises BadParameter for an option that has no meaning there, BackendPlugin where it does not load.
+    """
+    found, given = registry(), ctx.meta[_GIVEN]
+    kind = found.kind(given[_ON])
+    for text in found.warnings:
+        print_warning(text)
+    own = kind.options_of(ctx.command.name or "")
+    refuse(ctx, (each.names[0] for each in own))
+    return kind.open({each.key: given[each.names[0]] for each in own}, PlainReporter())
+
+
+def refuse(ctx: typer.Context, known: Iterable[str] = (), needed: str = "") -> None:
+    """Raise BadParameter for the first option of a back end that was given and is not one of the known.
+
+    It has a meaning only with what is `needed`; empty: with the back ends that have it.
+    """
+    command, kept = ctx.command.name or "", set(known)
+    for option in _options(command):
+        value = ctx.meta[_GIVEN][option.names[0]]
+        if option.names[0] in kept or value in {None, "", option.default}:
+            continue
+        where = needed or " or ".join(f"{_ON} {name}" for name in _owners(command, option))
+        first, _, negative = option.names[0].partition("/")
+        word = negative if value is False else first
+        raise typer.BadParameter(f"has a meaning only with {where}", param_hint=word)
+
+
+@cache
+def registry() -> BackendRegistry:
+    """Return the back ends there are."""
+    from minicluster.backends import discovery
+
+    return discovery.registry()
+
+
+def _options(command: str) -> list[BackendOption]:
+    """Return the options that back ends add to a command; of two with one name the first."""
+    found: dict[str, BackendOption] = {}
+    for kind in registry().kinds.values():
+        for option in kind.options_of(command):
+            found.setdefault(option.names[0], option)
+    return list(found.values())
+
+
+def _owners(command: str, option: BackendOption) -> list[str]:
+    return [
+        name
+        for name, kind in registry().kinds.items()
+        if any(each.names[0] == option.names[0] for each in kind.options_of(command))
+    ]
+
+
+def _placed(command: str, own: Iterable[Any]) -> list[Any]:
+    """Return the parameters that a command has besides its own."""
+    from minicluster.backends import discovery
+
+    taken = {word for each in own for word in each.opts} | {_ON}
+    on = typer.Option(
+        _ON,
+        envvar="MINICLUSTER_ON",
+        help="This machine, or a Kubernetes cluster.",
+        expose_value=False,
+        callback=_keeper(_ON),
+    )
+    place = _parameter("on", Literal[discovery.names()], on, discovery.USUAL)
+    found = [place]
+    for option in _options(command):
+        free = [each for each in option.names if each not in taken]
+        taken.update(free)
+        found.append(_declared(option, free))
+    return found
+
+
+def _declared(option: BackendOption, names: Iterable[str]) -> Any:
+    """Return a back end's option as a parameter with those of its names that nobody else has."""
+    about = typer.Option(
+        *names,
+        help=option.help,
+        metavar=option.metavar or None,
+        min=option.least,
+        expose_value=False,
+        callback=_keeper(option.names[0]),
+    )
+    return _parameter(option.key, option.type, about, option.default)
+
+
+def _keeper(name: str) -> Callable[..., Any]:
+    """Return what keeps an option's value for `chosen`."""
+
+    def keep(ctx: typer.Context, value: Any) -> Any:
+        ctx.meta.setdefault(_GIVEN, {})[name] = value
+        return value
+
+    # By the annotations, of which those of this module are text, typer knows what to give.
+    keep.__annotations__ = {"ctx": typer.Context, "value": Any}
+    return keep
+
+
+def _parameter(name: str, kind: Any, about: Any, default: Any) -> Any:
+    """Return what typer makes of an argument of a function."""
+    annotation = Annotated[kind, about]
+
+    def holder() -> None:
+        """Have the argument."""
+
+    argument = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+    vars(holder)["__signature__"] = inspect.Signature([argument])
+    holder.__annotations__ = {name: annotation}
+    app = typer.Typer(add_completion=False)
+    app.command()(holder)
+    return typer.main.get_command(app).params[0]

@@ -1,0 +1,46 @@
+"""A command that is given a program to run: options behind the program's name are the program's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from typer.core import TyperCommand
+
+from minicluster.cli.places import PlacedCommand
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class ProgramCommand(TyperCommand):
+    """A command whose arguments are one word, and then a program with its arguments.
+
+    Option parsing ends at the program, as in srun and flux, or at `--`.
+    """
+
+    allow_interspersed_args = False
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the options before the first word and those before the program. Raises UsageError."""
+        options, words = self._split(ctx, args)
+        if words and "--" not in options[-1:]:
+            more, program = self._split(ctx, words[1:])
+            options, words = [*options, *more], [words[0], *program]
+        ended = options[-1:] == ["--"]
+        return super().parse_args(
+            ctx, [*(options[:-1] if ended else options), "--", *words] if words else args
+        )
+
+    def _split(self, ctx: Any, args: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Return the leading options, with the `--` that ends them, and the words behind them."""
+        values, extra, _ = self.make_parser(ctx).parse_args(list(args))
+        count = len(extra)
+        for argument in self.params:
+            if argument.param_type_name == "argument":
+                value = values.get(argument.name or "")
+                count += len(value) if isinstance(value, tuple) else value is not None
+        return list(args[: len(args) - count]), list(args[len(args) - count :])
+
+
+class PlacedProgramCommand(ProgramCommand, PlacedCommand):
+    """Such a command that works with a cluster, wherever that is."""

@@ -1,0 +1,69 @@
+"""Clusters that become larger or smaller, or pause: scale, suspend, resume."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from minicluster.cli.options import ClusterName
+from minicluster.cli.places import PlacedCommand, chosen, refuse
+
+app = typer.Typer(add_completion=False)
+SELF = "self"
+"""The cluster that this process runs in."""
+
+
+@app.command(cls=PlacedCommand)
+def scale(
+    ctx: typer.Context,
+    name: ClusterName,
+    size: Annotated[int, typer.Argument(min=1, help="How many brokers there shall be.")],
+) -> None:
+    """Change the number of brokers while jobs run.
+
+    The highest ranks are drained first; they leave when their jobs have ended. A job that cannot finish
+    within drainTimeoutSeconds is started again elsewhere on this machine, under a new id that names the old
+    one; on Kubernetes an Event names both.
+
+      minicluster scale mc 2
+
+      minicluster scale mc 8 --on kubernetes --timeout 300
+
+    Inside of a MiniCluster `self` is that one: it is asked for, with the rights of the pod's service account.
+
+      minicluster submit mc -- minicluster scale self 4
+    """
+    from minicluster import within
+
+    if name == SELF and within.is_inside():
+        refuse(ctx, needed="another NAME")
+        within.scale(size)
+        typer.echo(f"cluster: {size} {'broker' if size == 1 else 'brokers'} asked for")
+        return
+    done = chosen(ctx).scale(name, size)
+    if done.before == done.after:
+        typer.echo(f"cluster {name}: has {done.after} brokers already")
+    else:
+        asked = "" if done.is_done else " asked for"
+        typer.echo(f"cluster {name}: {done.before} → {done.after} brokers{asked}")
+
+
+@app.command(cls=PlacedCommand)
+def suspend(ctx: typer.Context, name: ClusterName) -> None:
+    """Suspend a cluster: its brokers end, and it stays. On Kubernetes one with an archive is saved first.
+
+    minicluster suspend mc --on kubernetes -n research
+    """
+    done = chosen(ctx).suspend(name, suspended=True)
+    typer.echo(f"cluster {name} is {done.phase}" if done.is_done else f"cluster {name} is being suspended")
+
+
+@app.command(cls=PlacedCommand)
+def resume(ctx: typer.Context, name: ClusterName) -> None:
+    """Have a suspended cluster go on: its brokers are started again, with what was saved of it.
+
+    minicluster resume mc --on kubernetes -n research
+    """
+    done = chosen(ctx).suspend(name, suspended=False)
+    typer.echo(f"cluster {name} is {done.phase}" if done.is_done else f"cluster {name} is being resumed")

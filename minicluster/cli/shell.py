@@ -1,0 +1,32 @@
+"""`minicluster shell`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from minicluster.cli.options import ClusterName
+from minicluster.cli.places import chosen
+from minicluster.cli.program_command import PlacedProgramCommand
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command(cls=PlacedProgramCommand)
+def shell(
+    ctx: typer.Context,
+    name: ClusterName,
+    command: Annotated[
+        list[str] | None, typer.Argument(metavar="[COMMAND...]", help="Run this, then leave.")
+    ] = None,
+) -> None:
+    """Open a shell in which `flux` speaks to the cluster; on Kubernetes it runs in the lead's container.
+
+    minicluster shell mc
+
+    minicluster shell mc -- flux resource list
+
+    minicluster shell mc --on kubernetes -n research
+    """
+    raise typer.Exit(chosen(ctx).shell(name, command or ()))

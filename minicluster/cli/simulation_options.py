@@ -1,0 +1,62 @@
+"""The options of `minicluster simulate`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+Policies = Annotated[
+    list[str],
+    typer.Option(metavar="POLICY", help="With settings as in priority-elastic:gap=60; repeat it to compare."),
+]
+Word = Annotated[
+    str,
+    typer.Option(
+        metavar="WORKLOAD",
+        help="charm, apgas, elastisim or lublin, with settings as in charm:gap=180; or a file: FILE.swf,"
+        " FILE.swf.gz, FILE.json.",
+    ),
+]
+Source = Annotated[
+    str,
+    typer.Option(
+        "--from",
+        metavar="NAME|DUMP",
+        help="In place of --workload: the jobs that a cluster has run, or those in a dump of it.",
+    ),
+]
+Seeds = Annotated[int, typer.Option(min=1, metavar="N", help="So many job sets of a generator.")]
+FirstSeed = Annotated[int, typer.Option(min=0, metavar="SEED", help="The first of them.")]
+Size = Annotated[
+    int, typer.Option(min=0, metavar="UNITS", help="Another size of the cluster than the workload's.")
+]
+Estimates = Annotated[
+    Literal["told", "learned", "none"],
+    typer.Option(help="Whether policies are told run times, or learn them from progress."),
+]
+Error = Annotated[
+    float, typer.Option(min=0, max=0.99, metavar="SHARE", help="By how much those are off, each way.")
+]
+Refusals = Annotated[
+    float, typer.Option(min=0, max=0.99, metavar="SHARE", help="So many orders to resize are refused.")
+]
+Mtbf = Annotated[
+    float, typer.Option(min=0, metavar="SECONDS", help="A unit fails so often on average; 0: none does.")
+]
+Repair = Annotated[float, typer.Option(min=0, metavar="SECONDS", help="After so long a failed unit is back.")]
+Checkpoint = Annotated[
+    float,
+    typer.Option(
+        min=0, metavar="SECONDS", help="How often jobs save their work; 0: they begin from nothing."
+    ),
+]
+Preempting = Annotated[
+    float,
+    typer.Option(min=0, metavar="SECONDS", help="How long a job writes its work when it is preempted."),
+]
+Restart = Annotated[float, typer.Option(min=0, metavar="SECONDS", help="What beginning again takes.")]
+Jobs = Annotated[int, typer.Option("--jobs", "-j", min=0, metavar="J", help="Processes; 0: one a core.")]
+Report = Annotated[str, typer.Option(metavar="FILE.html", help="Write a page with charts.")]
+Csv = Annotated[str, typer.Option(metavar="FILE.csv", help="Write a row a job.")]
+Parquet = Annotated[str, typer.Option(metavar="FILE.parquet", help="Write a row a job.")]

@@ -1,0 +1,99 @@
+"""How clusters are: list, status."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from minicluster.cli.options import ClusterName
+from minicluster.cli.places import PlacedCommand, chosen
+from minicluster.cli.tables import Output, age, show, show_fields
+
+if TYPE_CHECKING:
+    from minicluster.backends.records import ClusterSummary, StatusReport, StatusTable
+    from minicluster.cli.queue_view import QueueView
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command(name="list", cls=PlacedCommand)
+def list_(ctx: typer.Context, output: Output = "table") -> None:
+    """List the clusters of this machine that are yours, runs in the foreground included; or a namespace's.
+
+    minicluster list --output json
+
+    minicluster list --on kubernetes --all-namespaces
+    """
+    found = chosen(ctx).clusters()
+    show([_row(each) for each in found.clusters], found.columns, output, found.empty)
+
+
+@app.command(cls=PlacedCommand)
+def status(ctx: typer.Context, name: ClusterName, output: Output = "table") -> None:
+    """Show how a cluster is: brokers, jobs, what waits and why, how many nodes all that demands.
+
+    On Kubernetes also its conditions, its autoscaler and the latest Events. What the queue says is asked of
+    its lead broker with your own rights (pods/exec); without them the rest is shown.
+
+    minicluster status mc --output json
+
+    minicluster status mc --on kubernetes -n research
+    """
+    from minicluster.cli import queue_view
+
+    report, queue = chosen(ctx).status(name, queue_view.once)
+    if output == "json":
+        show([_told(report, queue)], (), output)
+        return
+    show_fields(_fields(report, queue) | dict(report.people))
+    first = [each for each in report.tables if not each.title]
+    for table in first:
+        typer.echo("")
+        show(_rows(table), table.columns, output, table.empty)
+    if queue:
+        queue_view.show_waiting(queue)
+    for table in report.tables:
+        if table.title and table.rows:
+            typer.echo(f"\n{table.title}")
+            show(_rows(table), table.columns, output)
+
+
+def _told(report: StatusReport, queue: QueueView | None) -> dict[str, Any]:
+    """Return a status for programs."""
+    return {
+        **_fields(report, queue),
+        "created": report.cluster.created,
+        **report.programs,
+        **{table.name: _rows(table) for table in report.tables},
+        "waiting": list(queue.waiting) if queue else None,
+    }
+
+
+def _fields(report: StatusReport, queue: QueueView | None) -> dict[str, Any]:
+    known = {**_row(report.cluster), **(queue.row if queue else {}), **report.values}
+    return {name: known[name] for name in report.order if name in known}
+
+
+def _row(found: ClusterSummary) -> dict[str, Any]:
+    return {
+        "name": found.name,
+        **found.more,
+        "size": found.size,
+        "max_size": found.max_size,
+        "phase": found.phase,
+        "created": found.created,
+        "age": age(time.time() - found.created),
+    }
+
+
+def _rows(table: StatusTable) -> list[dict[str, Any]]:
+    """Return the rows of a table, with their age where it tells since when they hold."""
+    if not table.since:
+        return [dict(row) for row in table.rows]
+    return [{**row, "age": _age(row[table.since])} for row in table.rows]
+
+
+def _age(since: float | None) -> str:
+    return "" if since is None else age(time.time() - since)

@@ -1,0 +1,129 @@
+"""What lead and follower have in common: attributes, local socket, tasks of jobs on this rank."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import tempfile
+import time
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from broker_config.formats import hostlist
+from minicluster.embedded.broker.local_socket import LocalSocket
+from minicluster.embedded.errors import BootError
+from minicluster.embedded.execution.processes import MARKER, Reaper, signal_family
+from minicluster.embedded.execution.spawn import Surroundings
+from minicluster.embedded.overlay.overlay import VERSION, Timing
+from minicluster.embedded.services import Registry
+from minicluster.embedded.settings import configured
+
+if TYPE_CHECKING:
+    from minicluster.embedded.broker import boot
+    from minicluster.embedded.broker.attributes import Attributes
+    from minicluster.embedded.broker.options import Options
+    from minicluster.embedded.log import Log
+    from minicluster.embedded.ports import JSON
+
+KILL_TIMEOUT = 5.0
+"""Seconds between SIGTERM and SIGKILL; `[exec] kill-timeout` overrides it, as in Flux."""
+
+
+class BrokerBase:
+    """What lead and follower have in common: attributes, local socket, tasks of jobs on this rank."""
+
+    def __init__(
+        self, options: Options, config: JSON, attributes: Attributes, log: Log, place: boot.Place
+    ) -> None:
+        self.options = options
+        self.config = config
+        self.attributes = attributes
+        self.log = log
+        self.place = place
+        self.rank = place.boot.rank
+        self.registry = Registry(log)
+        self.reaper = Reaper()
+        self.rundir, self._own_rundir = _rundir(attributes)
+        self.uri = attributes.get("local-uri") or f"local://{self.rundir}/local-{self.rank}"
+        described = {"local-uri": self.uri, "rundir": self.rundir, **_description(config, place)}
+        for name, value in described.items():
+            attributes.set(name, value)
+        self.end: asyncio.Event = asyncio.Event()
+        self._socket: LocalSocket | None = None
+        attributes.register(self.registry)
+
+    @property
+    def timing(self) -> Timing:
+        """Return the overlay's time limits."""
+        names = ("tbon.connect_timeout", "tbon.tcp_user_timeout")
+        return Timing(*(configured(self.attributes.get(name), name) for name in names))
+
+    @property
+    def grace(self) -> float:
+        """Return the seconds from SIGTERM to SIGKILL."""
+        return configured(
+            self.config.get("exec", {}).get("kill-timeout", KILL_TIMEOUT), "[exec] kill-timeout"
+        )
+
+    def surroundings(self) -> Surroundings:
+        """Return what this broker adds to its tasks."""
+        outer = os.environ.get(MARKER)
+        mine = str(self.attributes.get("broker.uuid"))[:8]
+        return Surroundings(self.uri, self.rundir, f"{outer}/{mine}" if outer else mine)
+
+    async def open(self) -> None:
+        """Begin to serve: children, signals, local socket."""
+        self.reaper.open()
+        loop = asyncio.get_running_loop()
+        for signum in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(signum, self.terminate, signum)
+        self._socket = LocalSocket(Path(self.uri.removeprefix("local://")), self.registry, os.getuid())
+        await self._socket.open()
+
+    def terminate(self, signum: int) -> None:
+        """Begin to end because of a signal."""
+        raise NotImplementedError
+
+    async def close(self) -> None:
+        """Hang up, end whatever still runs below, remove what was made for this run only."""
+        if self._socket is not None:
+            await self._socket.close()
+        signal_family(self.reaper.orphans(), signal.SIGKILL)
+        if self._own_rundir:
+            shutil.rmtree(self.rundir, ignore_errors=True)
+
+
+def _description(config: JSON, place: boot.Place) -> dict[str, object]:
+    """Return what the broker's attributes say of it."""
+    found: dict[str, object] = {
+        "rank": place.boot.rank,
+        "size": place.boot.size,
+        "version": VERSION,
+        "instance-level": place.level,
+        "hostlist": hostlist.encode(place.boot.hosts),
+        "hostname": place.boot.hosts[place.boot.rank],
+        "broker.pid": os.getpid(),
+        "broker.starttime": f"{time.time():.2f}",
+        "broker.uuid": uuid.uuid4(),
+        "broker.boot-method": "config" if "bootstrap" in config else "simple",
+        "security.owner": os.getuid(),
+    }
+    outer = {"jobid": place.jobid, "parent-uri": place.parent_uri}
+    return found | {name: text for name, text in outer.items() if text is not None}
+
+
+def _rundir(attributes: Attributes) -> tuple[Path, bool]:
+    given = attributes.get("rundir")
+    if given is None:
+        return Path(tempfile.mkdtemp(prefix="flux-")), True
+    path = Path(given)
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise BootError(f"rundir error creating {path}: {error.strerror}") from error
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise BootError(f"rundir {path} is not writable")
+    return path, False

@@ -1,0 +1,74 @@
+"""`flux broker`: one process of an instance, lead (rank 0) or follower.
+
+`flux broker [-c PATH] [-Sattr=value]… [program…]`. The lead runs the program once its quorum joined and ends
+with the program's exit code; a follower ends with 0 when the lead ended the instance or it was told to leave
+(SIGTERM), with 1 when it was refused or lost its lead, which a signal to the lead means too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from minicluster.embedded import configuration
+from minicluster.embedded.broker import boot
+from minicluster.embedded.broker.attributes import Attributes
+from minicluster.embedded.broker.options import Options
+from minicluster.embedded.errors import ConfigurationError, EmbeddedError
+from minicluster.embedded.log import CRIT, ERR, Log
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from minicluster.embedded.ports import JSON
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run `flux broker` and return its exit code."""
+    log = Log(os.uname().nodename)
+    try:
+        options = Options(argv)
+        attributes = Attributes(options.settings)
+    except ConfigurationError as error:
+        print(f"broker: {error}", file=sys.stderr)
+        return 1
+    try:
+        return _run(options, attributes, log)
+    except (EmbeddedError, OSError) as error:
+        log(CRIT if isinstance(error, ConfigurationError) else ERR, str(error))
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def _run(options: Options, attributes: Attributes, log: Log) -> int:
+    level = attributes.get("log-stderr-level") or "3"
+    if not level.isdigit() or not 0 <= int(level) <= 7:
+        raise ConfigurationError(
+            f"log-stderr-level: {level!r} is no level; right would be 0 (emerg) to 7 (debug)"
+        )
+    log.level = int(level)
+    hostname = attributes.get("hostname") or os.uname().nodename
+    log.name = hostname
+    config = configuration.load(options.config)
+    place = boot.find(config, hostname, os.environ)
+    log.name = str(place.boot.rank)
+    return asyncio.run(_live(options, config, attributes, log, place))
+
+
+async def _live(options: Options, config: JSON, attributes: Attributes, log: Log, place: boot.Place) -> int:
+    if place.boot.rank:
+        from minicluster.embedded.broker.follower import FollowerProcess  # noqa: PLC0415 - each loads its own
+
+        return await FollowerProcess(options, config, attributes, log, place).run()
+    from minicluster.embedded.broker.lead import LeadProcess  # noqa: PLC0415 - followers never load the engine
+
+    return await LeadProcess(options, config, attributes, log, place).run()
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(BrokenPipeError):
+        sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,199 @@
+"""The job engine of a lead broker: builds its parts, registers its topics, ends it in order."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from broker_config.formats.constraints import matches
+from broker_config.formats.job_states import JobState
+from broker_config.formats.jobid import IdMaker
+from broker_config.formats.resource_set import nodes_of
+from minicluster.embedded import log, ports
+from minicluster.embedded.configuration import order_timeout
+from minicluster.embedded.errors import ConfigurationError, StorageFull
+from minicluster.embedded.jobs import dump
+from minicluster.embedded.jobs.job_control import JobControl
+from minicluster.embedded.jobs.job_info import JobInfo
+from minicluster.embedded.jobs.job_list import JobList
+from minicluster.embedded.jobs.job_manager import JobManager
+from minicluster.embedded.jobs.job_waits import JobWaits
+from minicluster.embedded.jobs.parts import Parts
+from minicluster.embedded.jobs.queue_control import QueueControl
+from minicluster.embedded.jobs.queues import Queues
+from minicluster.embedded.jobs.replay import replay
+from minicluster.embedded.jobs.resource_status import ResourceStatus
+from minicluster.embedded.jobs.scheduler import Scheduler, policy_of
+from minicluster.embedded.jobs.store import Store
+from queue_policies.nodes.pool import Pool
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from minicluster.embedded.services import Handler, Registry
+    from queue_policies.records import Action
+    from queue_policies.records import State as SchedulerState
+
+DATABASE = "jobs.sqlite"
+
+
+class LeadEngine:
+    """What the lead broker holds of the engine."""
+
+    def __init__(self, manager: JobManager, resources: ResourceStatus) -> None:
+        self._manager = manager
+        self.membership = resources
+        self.events = manager.reports
+        self.waits = JobWaits(manager)
+        self.control = JobControl(manager, self.waits)
+        self.queues = QueueControl(manager, self.waits)
+        self.listing = JobList(manager)
+        self.info = JobInfo(manager)
+
+    @property
+    def policy(self) -> str:
+        """Return the name of the queue policy that decides."""
+        return self._manager.parts.scheduler.policy.name
+
+    def start_queue(self) -> None:
+        """Begin to schedule."""
+        self._manager.decisions.ready = True
+        self._manager.commits.soon()
+
+    async def drain_all(self, timeout: float) -> bool:
+        """End every running job and wait for it; waiting jobs stay in the store. False: some still run."""
+        self._manager.decisions.ready = False
+        for job in tuple(self._manager.active.values()):
+            if job.state == JobState.RUN:
+                self._manager.lifecycle.raise_exception(job, "cancel", 0, "instance is shutting down")
+        deadline = asyncio.get_running_loop().time() + timeout
+        while running := [j for j in self._manager.active.values() if j.state in JobState.RUNNING]:
+            left = deadline - asyncio.get_running_loop().time()
+            try:
+                await asyncio.wait_for(self._manager.watchers.changed(running[0].id), left)
+            except TimeoutError:
+                return False
+        return True
+
+    def dump(self, path: str) -> int:
+        """Write every job to `path` and return how many. Raises DumpError."""
+        self._manager.commits.write()
+        return dump.write(self._manager.parts.store.copy_to, Path(path))
+
+    def close(self) -> None:
+        """Write what waits and close the store."""
+        parts = self._manager.parts
+        for each in (parts.listener, parts.scheduler.recorder):
+            if each is not None:
+                each.close()
+        try:
+            parts.store.close()
+        except StorageFull as lost:
+            parts.log(log.ERR, str(lost))
+
+
+def build_lead_services(context: ports.LeadContext, registry: Registry) -> LeadEngine:
+    """Open (or restore) the job data, take up its jobs, and register the engine's topics.
+
+    Raises StorageError, DumpError, SchedulerError or ConfigurationError: then the lead cannot start.
+    """
+    clock = context.clock or time.time
+    path = Path(context.statedir) / DATABASE
+    if context.restore is not None:
+        dump.restore(Path(context.restore), path, context.log)
+    store = Store(path)
+    manager = JobManager(_parts(context, store, clock))
+    resources = ResourceStatus(manager, clock)
+    manager.parts.queues.restore(store.get_meta("queues"))
+    replay(manager)
+    engine = LeadEngine(manager, resources)
+    _register(registry, engine, manager, resources)
+    return engine
+
+
+def _parts(context: ports.LeadContext, store: Store, clock: ports.Clock) -> Parts:
+    epoch = store.get_meta("epoch")
+    if epoch is None:
+        epoch = repr(clock())
+        store.set_meta("epoch", epoch)
+    order_timeout(context.config)  # refuses what it cannot read, before a malleable job needs it
+    nodes = nodes_of(context.R)
+    scheduler = Scheduler(Pool(nodes, matches), policy_of(context.config, context.log), context.log)
+    decisions = context.config.get("minicluster", {}).get("decisions")
+    if decisions is not None:
+        scheduler.recorder = Recorder(str(decisions), scheduler.policy.name)
+    return Parts(
+        store=store,
+        scheduler=scheduler,
+        nodes=nodes,
+        queues=Queues(context.config),
+        executor=context.executor,
+        ids=IdMaker(float(epoch), store.largest_id()),
+        owner=context.owner,
+        clock=clock,
+        loop=context.loop or asyncio.get_running_loop(),
+        log=context.log,
+        config=context.config,
+        listener=context.listener,
+    )
+
+
+class Recorder:
+    """Appends each decision to a file: `[minicluster] decisions` of broker.toml."""
+
+    def __init__(self, path: str, policy: str) -> None:
+        from queue_policies.decision_log import encode  # noqa: PLC0415 - seldom needed
+
+        self._encode = encode
+        self._policy = policy
+        try:
+            self._file = Path(path).open("a", encoding="utf-8", buffering=1)  # noqa: SIM115 - see close
+        except OSError as error:
+            message = f"broker.toml, [minicluster] decisions = {path!r}: {error.strerror}"
+            raise ConfigurationError(message) from error
+
+    def __call__(self, state: SchedulerState, now: float, actions: Sequence[Action]) -> None:
+        """Record a decision; a full disk is no reason to stop."""
+        with suppress(OSError):
+            self._file.write(self._encode(self._policy, state, now, actions) + "\n")
+
+    def close(self) -> None:
+        """Close the file."""
+        with suppress(OSError):
+            self._file.close()
+
+
+def _register(registry: Registry, engine: LeadEngine, manager: JobManager, resources: ResourceStatus) -> None:
+    control, waits, queues = engine.control, engine.waits, engine.queues
+    listing, info = engine.listing, engine.info
+    topics: dict[str, Handler] = {
+        "job-ingest.submit": control.submit,
+        "feasibility.check": control.feasible,
+        "job-manager.raise": control.raise_,
+        "job-manager.raiseall": control.raiseall,
+        "job-manager.kill": control.kill,
+        "job-manager.urgency": control.urgency,
+        "job-manager.wait": waits.wait,
+        "job-manager.drain": waits.drain,
+        "job-manager.idle": waits.idle,
+        "job-manager.queue-list": queues.list,
+        "job-manager.queue-status": queues.status,
+        "job-manager.queue-start": queues.start,
+        "job-manager.events-journal": info.journal,
+        "job-list.list": listing.list,
+        "job-list.list-id": listing.list_id,
+        "job-list.job-stats": listing.stats,
+        "job-info.lookup": info.lookup,
+        "job-info.eventlog-watch": info.watch,
+        "resource.status": resources.status,
+        "resource.drain": resources.drain,
+        "resource.undrain": resources.undrain,
+        "resource.sched-status": resources.sched_status,
+        "sched.resource-status": resources.sched_status,
+        "content.dump": lambda request: dump.dump(manager, request),
+    }
+    for topic, handler in topics.items():
+        registry.register(topic, handler)

@@ -1,0 +1,185 @@
+"""This broker's topics as lines of JSON on standard input and output, for whoever is not on this machine.
+
+The lines are those of minicluster/broker_link/flux_helper.py, which does the same for real Flux:
+
+    {"id": 7, "topic": "job-list.job-stats", "payload": {}}                  → {"id": 7, "payload": {...}}
+    {"id": 8, "topic": "job-info.eventlog-watch", "payload": {...}, "stream": true, "credit": 64}
+    {"id": 8, "credit": 32}          room for 32 more items of stream 8
+    {"id": 8, "cancel": true}        ends stream 8
+
+The first line that comes back is {"engine": "embedded"}; then the answers, {"id", "payload"} or {"id",
+"errnum", "errstr"}; {"gone": reason} where the broker hung up. The relay ends with its standard input.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import select
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from minicluster.embedded.client import Client
+from minicluster.embedded.errors import BrokerUnreachable, RpcError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    JSON = dict[str, Any]
+    Answer = Callable[[JSON], None]
+
+_CHUNK = 1 << 16
+_INPUT, _OUTPUT = 0, 1
+
+
+class StreamCall:
+    """A streaming request on a connection of its own, read only while its reader has room.
+
+    So the broker holds back what the reader is too slow for.
+    """
+
+    def __init__(self, uri: str, request: JSON, answer: Answer) -> None:
+        self._answer = answer
+        self._number = request["id"]
+        self._credit = int(request.get("credit", 1))
+        self._held: deque[JSON] = deque()
+        self.ended = False
+        self._client = Client(uri)
+        self._client.call(request["topic"], request.get("payload"), self._take, streaming=True)
+
+    def fileno(self) -> int:
+        """The connection, to wait for with select."""
+        return self._client.fileno()
+
+    @property
+    def has_room(self) -> bool:
+        """Whether to read on."""
+        return self._credit > 0 and not self.ended
+
+    def read(self) -> None:
+        """Pass on what came. Raises RpcError where the broker hung up."""
+        self._client.dispatch()
+        self._send()
+
+    def _take(self, payload: JSON | None, refusal: RpcError | None) -> None:
+        said = _refused(refusal) if refusal is not None else {"payload": payload}
+        self._held.append({"id": self._number, **said})
+
+    def _send(self) -> None:
+        while self._held and not self.ended:
+            is_last = "errnum" in self._held[0]
+            if not is_last:
+                if not self._credit:
+                    return
+                self._credit -= 1
+            self._answer(self._held.popleft())
+            if is_last:
+                self.close()
+
+    def credit(self, more: int) -> None:
+        """Send up to `more` items besides."""
+        self._credit += more
+        self._send()
+
+    def cancel(self) -> None:
+        """End the stream; its reader hears ENODATA at once."""
+        if not self.ended:
+            self._answer({"id": self._number, **_refused(RpcError(errno.ENODATA))})
+            self.close()
+
+    def close(self) -> None:
+        """Hang up."""
+        self.ended = True
+        self._client.close()
+
+
+class Relay:
+    """The lines' requests, carried to the broker of `uri`. Raises BrokerUnreachable."""
+
+    def __init__(self, uri: str, answer: Answer) -> None:
+        self._uri = uri
+        self._answer = answer
+        self._calls = Client(uri)
+        self._streams: dict[int, StreamCall] = {}
+        self._rest = b""
+
+    def serve(self) -> None:
+        """Serve until standard input ends. Raises RpcError or BrokerUnreachable where the broker hung up."""
+        while True:
+            streams = {each.fileno(): each for each in self._streams.values() if each.has_room}
+            ready, _, _ = select.select([_INPUT, self._calls.fileno(), *streams], [], [])
+            if self._calls.fileno() in ready:
+                self._calls.dispatch()
+            for descriptor in streams.keys() & set(ready):
+                streams[descriptor].read()
+            if _INPUT in ready and not self._read():
+                return
+            self._streams = {number: each for number, each in self._streams.items() if not each.ended}
+
+    def _read(self) -> bool:
+        data = os.read(_INPUT, _CHUNK)
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            self._request(json.loads(line))
+        return bool(data)
+
+    def _request(self, request: JSON) -> None:
+        number, topic = request["id"], request.get("topic")
+        stream = self._streams.get(number)
+        if topic is None:
+            if stream is not None and request.get("cancel"):
+                stream.cancel()
+            elif stream is not None:
+                stream.credit(int(request.get("credit", 0)))
+        elif request.get("stream"):
+            self._streams[number] = StreamCall(self._uri, request, self._answer)
+        else:
+            topic, payload = _translated(topic, request.get("payload") or {})
+            self._calls.call(topic, payload, lambda *answer: self._answered(number, *answer))
+
+    def _answered(self, number: int, payload: JSON | None, refusal: RpcError | None) -> None:
+        said = _refused(refusal) if refusal is not None else {"payload": payload}
+        self._answer({"id": number, **said})
+
+
+def _translated(topic: str, payload: JSON) -> tuple[str, JSON]:
+    """Return what this engine calls a topic of the helper's own; a job lacks what only we know."""
+    if topic == "helper.dump":
+        return "content.dump", payload
+    if topic == "helper.submit":
+        system = payload["jobspec"]["attributes"]["system"]
+        system.setdefault("environment", dict(os.environ))
+        system.setdefault("cwd", os.getcwd())  # noqa: PTH109 - pathlib costs start time
+        return "job-ingest.submit", payload
+    return topic, payload
+
+
+def _refused(refusal: RpcError) -> JSON:
+    return {"errnum": refusal.errnum, "errstr": refusal.text}
+
+
+def _write(answer: JSON) -> None:
+    data = json.dumps(answer).encode("ascii") + b"\n"
+    while data:
+        data = data[os.write(_OUTPUT, data) :]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Serve the broker of the URI that is given, else of FLUX_URI."""
+    uri = arguments[0] if arguments else os.environ.get("FLUX_URI", "")
+    try:
+        relay = Relay(uri, _write)
+        _write({"engine": "embedded"})
+        relay.serve()
+    except BrokerUnreachable as error:
+        _write({"gone": str(error)})
+        return 1
+    except RpcError as error:
+        _write(
+            {"gone": "the broker ended the connection" if error.errnum == errno.ECONNRESET else error.text}
+        )
+        return 1
+    except BrokenPipeError:
+        return 1
+    return 0

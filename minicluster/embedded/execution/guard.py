@@ -1,0 +1,52 @@
+"""What ends a broker's tasks when the broker itself was killed: a small shell that waits on a pipe.
+
+Tasks lead their own sessions, so nothing else ties them to their broker. The pipe's end without a word means
+that the broker died; then every process with its MARKER in the environment is killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+
+from minicluster.embedded.execution.processes import MARKER
+
+_SCRIPT = """\
+read word
+[ "$word" = done ] && exit
+for round in 1 2 3; do
+    for file in $(grep -ls "$1" /proc/[0-9]*/environ 2>/dev/null); do
+        pid=${file#/proc/}
+        kill -KILL "${pid%/environ}" 2>/dev/null
+    done
+done
+"""
+
+
+class Guard:
+    """Started with the first task; `marker` is the broker's part of MARKER."""
+
+    def __init__(self, marker: str) -> None:
+        self._marker = marker
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Begin to watch over this process."""
+        if self._process is None:
+            self._process = subprocess.Popen(
+                ["/bin/sh", "-c", _SCRIPT, "flux-guard", f"{MARKER}={self._marker.replace('.', '[.]')}[.]"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env={"PATH": "/usr/bin:/bin"},
+                start_new_session=True,
+                bufsize=0,
+            )
+
+    def close(self) -> None:
+        """The broker ended in order: nothing is left to do."""
+        if self._process is not None and self._process.stdin is not None:
+            with contextlib.suppress(OSError):
+                self._process.stdin.write(b"done\n")
+                self._process.stdin.close()
+            self._process.wait()

@@ -1,0 +1,176 @@
+"""A job whose processes live, as the lead sees it; of a malleable one, tasks come and go."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from broker_config.formats import jobid
+from broker_config.formats.jobspec import shell_options, system_of
+from minicluster.embedded.jobs import elastic, taskmap
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Iterable, Mapping
+
+    from minicluster.embedded.ports import JSON, JobEvents, Launch
+    from queue_policies.nodes.records import Slot
+
+CREDENTIALS = "malleable.json"
+"""In the job's temporary directory, for its user alone: how its program reaches the instance."""
+
+
+@dataclass(slots=True)
+class Crew:
+    """What there is besides of a malleable job."""
+
+    launch: Launch
+    numbers: dict[int, int]  # of the ranks among the job's, for ever
+    first: frozenset[int]  # ranks, of the start
+    parts: dict[int, int] = field(default_factory=dict)  # by rank: how often tasks were started there since
+    ended: dict[int, int] = field(default_factory=dict)  # tasks whose end counted, with their statuses
+    exempt: dict[int, Slot] = field(default_factory=dict)  # tasks whose end is nobody's failure
+
+
+@dataclass(slots=True)
+class Run:
+    """A job whose processes live."""
+
+    id: int
+    events: JobEvents
+    nodes: dict[int, taskmap.Node]  # by broker rank
+    command: str
+    exit_timeout: float
+    starting: set[int]
+    running: set[int]
+    status: int = 0
+    ended_tasks: int = 0
+    started: bool = False
+    failed: bool = False  # a fatal exception was raised from here
+    barrier: set[int] = field(default_factory=set)
+    puts: dict[str, str] = field(default_factory=dict)
+    doom: asyncio.TimerHandle | None = None
+    waiting: int | None = None  # the rank that writes the others' output files and is done itself
+    status_known: bool = False  # the task whose end failed the job gives its status, not those killed for it
+    crew: Crew | None = None  # of a malleable job
+
+    @property
+    def size(self) -> int:
+        """Return the number of tasks."""
+        return sum(len(node.tasks) for node in self.nodes.values())
+
+    @property
+    def at_barrier(self) -> bool:
+        """Whether all ranks that were there at the start have come to the barrier."""
+        first = frozenset(self.nodes) if self.crew is None else self.crew.first & self.running
+        return self.barrier >= {rank for rank in first if self.nodes[rank].tasks}
+
+    def shares(self, launch: Launch) -> Mapping[int, JSON]:
+        """What each rank is told to start."""
+        nodes = list(self.nodes.values())
+        return {
+            node.rank: _share(launch, nodes, node, index) for index, node in enumerate(nodes) if node.tasks
+        }
+
+    # Of malleable jobs
+
+    def add(self, order: int, places: Mapping[int, Slot], hosts: Mapping[int, str]) -> Mapping[int, JSON]:
+        """Take in further tasks, and return what their ranks are told to start."""
+        crew = self._crew()
+        for task, place in places.items():
+            rank = place.rank
+            node = self.nodes.get(rank) or taskmap.Node(rank, hosts[rank], (), (), ())
+            self.nodes[rank] = elastic.with_task(node, task, place)
+            crew.exempt[task] = place
+        ranks = sorted({place.rank for place in places.values()})
+        nodes = list(self.nodes.values())
+        found = {}
+        for rank in ranks:
+            number = crew.numbers.setdefault(rank, len(crew.numbers))
+            crew.parts[rank] = crew.parts.get(rank, 0) + 1
+            share = _share(crew.launch, nodes, self.nodes[rank], number)
+            share["options"] = {**share["options"], "pmi": "none"}  # it counts the tasks of the start
+            fresh = [task for task, place in places.items() if place.rank == rank]
+            found[rank] = share | {"order": order, "part": crew.parts[rank], "fresh": fresh}
+        self.running.update(ranks)
+        return found
+
+    def admit(self, tasks: Iterable[int]) -> None:
+        """From now on the end of these tasks counts."""
+        for task in tasks:
+            self._crew().exempt.pop(task, None)
+
+    def dismiss(self, places: Mapping[int, Slot]) -> None:
+        """These tasks may end as they like."""
+        crew = self._crew()
+        crew.exempt.update(places)
+        for task in crew.ended.keys() & places:
+            del crew.ended[task]
+            self.ended_tasks -= 1
+            self.drop(places[task].rank, task)
+        if not self.status_known:
+            self.status = max(crew.ended.values(), default=0)
+        if self.doom is not None and not crew.ended:
+            self.doom.cancel()
+            self.doom = None
+
+    def drop(self, rank: int, task: int) -> bool:
+        """Take out a task that has ended; False: its end counts."""
+        place = self.crew.exempt.pop(task, None) if self.crew is not None else None
+        if place is None:
+            return False
+        self.nodes[rank] = elastic.without_task(self.nodes[rank], task, place)
+        if rank not in self.running:
+            self.leave(rank)
+        return True
+
+    def is_stale(self, rank: int, part: int) -> bool:
+        """Whether a rank was done before it got its latest tasks."""
+        return self.crew is not None and self.crew.parts.get(rank, 0) != part
+
+    def leave(self, rank: int) -> None:
+        """Nothing of the job runs there any more."""
+        self.running.discard(rank)
+        self.starting.discard(rank)
+        if self.crew is not None and rank in self.nodes and not self.nodes[rank].tasks:
+            del self.nodes[rank]
+
+    def _crew(self) -> Crew:
+        if self.crew is None:
+            raise AssertionError(f"job {self.id} is not malleable")
+        return self.crew
+
+
+def crew_of(launch: Launch, nodes: Iterable[taskmap.Node]) -> Crew | None:
+    """The crew of a malleable job at its start."""
+    if launch.credentials is None:
+        return None
+    numbers = {node.rank: index for index, node in enumerate(nodes)}
+    return Crew(launch, numbers, frozenset(numbers))
+
+
+def _share(launch: Launch, nodes: list[taskmap.Node], node: taskmap.Node, number: int) -> JSON:
+    system = system_of(launch.jobspec)
+    argv = launch.jobspec["tasks"][0]["command"]
+    share = {
+        "id": launch.id,
+        "f58": jobid.f58(launch.id),
+        "argv": argv,
+        "env": system.get("environment", {}),
+        "cwd": system.get("cwd", "/"),
+        "name": system.get("job", {}).get("name") or os.path.basename(argv[0]),  # noqa: PTH119 - a name, not a file
+        "size": sum(len(each.tasks) for each in nodes),
+        "nodes": len(nodes),
+        "node": number,
+        "tasks": node.tasks,
+        "cores": node.cores,
+        "gpus": node.gpus,
+        "options": shell_options(launch.jobspec),
+        "files": system.get("files", {}),
+        "mapping": taskmap.process_mapping(nodes),
+    }
+    if launch.credentials is not None:
+        share["files"] = share["files"] | {CREDENTIALS: {"data": launch.credentials, "mode": 0o400}}
+        share["credentials"] = CREDENTIALS
+    return share

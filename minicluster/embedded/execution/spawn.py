@@ -1,0 +1,195 @@
+"""Starting one task: its words, environment, directory, files and channels."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import socket
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from minicluster.embedded.execution.processes import MARKER
+from minicluster.malleable.variables import ORDER_VARIABLE, PATH_VARIABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from minicluster.embedded.ports import JSON
+
+_TEMPLATE = re.compile(r"\{\{\s*([a-zA-Z0-9_.]+)\s*\}\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """One rank's part of a job, as the lead sends it (`exec-start`)."""
+
+    id: int
+    f58: str
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    cwd: str
+    name: str
+    size: int
+    nodes: int
+    node: int  # index of this rank among the job's
+    tasks: tuple[int, ...]
+    cores: tuple[int, ...]
+    gpus: tuple[int, ...]
+    options: Mapping[str, Any]
+    files: Mapping[str, Any]
+    mapping: str
+    credentials: str | None = None  # of a malleable job: the file's name in the job's directory
+    order: int = 0  # by which these tasks are started
+    part: int = 0  # how often tasks were started here before
+    fresh: tuple[int, ...] | None = None  # of the tasks, those to start; None: all
+
+    @classmethod
+    def from_message(cls, message: JSON) -> Share:
+        """Read the message's `share`."""
+        raw = dict(message["share"])
+        for key in ("argv", "tasks", "cores", "gpus"):
+            raw[key] = tuple(raw[key])
+        raw["fresh"] = tuple(raw["fresh"]) if "fresh" in raw else None
+        return cls(**raw)
+
+    def expand(self, text: str, task: int | None, tmpdir: str) -> str:
+        """Replace Flux's {{…}} templates; unknown ones stay."""
+        if "{{" not in text:
+            return text
+        values = {
+            **dict.fromkeys(("id", "id.f58", "jobid"), self.f58),
+            "id.dec": str(self.id),
+            "name": self.name,
+            "tmpdir": tmpdir,
+            "size": str(self.size),
+            "nnodes": str(self.nodes),
+            "node.id": str(self.node),
+        }
+        if task is not None:
+            values |= dict.fromkeys(("taskid", "task.id", "task.rank"), str(task))
+        return _TEMPLATE.sub(lambda found: values.get(found[1], found[0]), text)
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the broker adds to every task."""
+
+    uri: str
+    rundir: Path
+    marker: str  # instance part of MARKER
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A running task and the broker's ends of its channels; `stdin` is None where it reads a file."""
+
+    pid: int
+    stdin: int | None
+    stdout: int
+    stderr: int
+    pmi: socket.socket | None
+
+
+def marker(around: Surroundings, share: Share) -> str:
+    """Return the job's value of MARKER."""
+    return f"{around.marker}.{share.id}"
+
+
+def jobtmp(around: Surroundings, share: Share) -> Path:
+    """Return FLUX_JOB_TMPDIR."""
+    return around.rundir / f"jobtmp-{share.node}-{share.f58}"
+
+
+def write_files(directory: Path, files: Mapping[str, Any]) -> None:
+    """Make the job's directory with the files of attributes.system.files (RFC 37), which are text."""
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for name, entry in files.items():
+        path = directory / name
+        path.write_text(entry["data"], encoding="utf-8", errors="surrogateescape")
+        path.chmod(int(entry.get("mode", 0o600)) & 0o7777)
+
+
+def start(share: Share, task: int, around: Surroundings, cwd: str) -> Started:
+    """Start a task as leader of its own session. Raises OSError where the command cannot be executed."""
+    tmpdir = str(jobtmp(around, share))
+    argv = [share.expand(word, task, tmpdir) for word in share.argv]
+    theirs: socket.socket | None = None
+    ours: socket.socket | None = None
+    if share.options.get("pmi") not in {"none", "off"}:
+        ours, theirs = socket.socketpair()
+    source = share.options.get("input", {}).get("stdin", {})
+    stdin: Any = subprocess.PIPE
+    try:
+        with contextlib.ExitStack() as opened:
+            if source.get("type") == "file":
+                path = Path(cwd, share.expand(source["path"], task, tmpdir))
+                stdin = opened.enter_context(path.open("rb"))
+            env = environment(share, task, around, None if theirs is None else theirs.fileno())
+            process = subprocess.Popen(
+                argv,
+                cwd=cwd,
+                env=env,
+                stdin=stdin,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                start_new_session=True,
+                pass_fds=() if theirs is None else (theirs.fileno(),),
+            )
+    except BaseException:
+        if ours is not None:
+            ours.close()
+        raise
+    finally:
+        if theirs is not None:
+            theirs.close()
+    process.returncode = 0  # the Reaper collects it; Popen must not
+    assert process.stdout is not None  # noqa: S101 - piped above
+    assert process.stderr is not None  # noqa: S101 - piped above
+    return Started(
+        process.pid,
+        _detach(process.stdin) if process.stdin is not None else None,
+        _detach(process.stdout),
+        _detach(process.stderr),
+        ours,
+    )
+
+
+def _detach(stream: Any) -> int:
+    """Take the descriptor away from a raw file object, which then never closes it."""
+    descriptor = os.dup(stream.fileno())
+    stream.close()
+    return descriptor
+
+
+def environment(share: Share, task: int, around: Surroundings, pmi: int | None) -> dict[str, str]:
+    """Return the task's environment: the job's own, and what Flux's shell adds."""
+    env = {key: str(value) for key, value in share.env.items()}
+    env.update(
+        FLUX_URI=around.uri,
+        FLUX_JOB_ID=share.f58,
+        FLUX_JOB_SIZE=str(share.size),
+        FLUX_JOB_NNODES=str(share.nodes),
+        FLUX_JOB_TMPDIR=str(jobtmp(around, share)),
+        FLUX_TASK_RANK=str(task),
+        FLUX_TASK_LOCAL_ID=str(share.tasks.index(task)),
+    )
+    env[MARKER] = marker(around, share)
+    for name in (PATH_VARIABLE, ORDER_VARIABLE):  # of a job around this instance
+        env.pop(name, None)
+    if share.credentials is not None:
+        env[PATH_VARIABLE] = str(jobtmp(around, share) / share.credentials)
+    if share.order:
+        env[ORDER_VARIABLE] = str(share.order)
+    for name in ("PMI_FD", "PMI_RANK", "PMI_SIZE"):
+        env.pop(name, None)
+    if pmi is not None:
+        env.update(PMI_FD=str(pmi), PMI_RANK=str(task), PMI_SIZE=str(share.size))
+    if share.options.get("gpu-affinity") != "off":
+        env.update(
+            CUDA_VISIBLE_DEVICES=",".join(map(str, share.gpus)) or "-1", CUDA_DEVICE_ORDER="PCI_BUS_ID"
+        )
+    return env

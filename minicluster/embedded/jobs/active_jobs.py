@@ -1,0 +1,31 @@
+"""The active jobs by id, and the counts of jobs, which follow every change of state."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker_config.formats.job_states import JobState
+from minicluster.embedded.jobs.job_stats import JobStats
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from minicluster.embedded.jobs.job import Job
+
+
+class ActiveJobs:
+    """Jobs that are not inactive yet."""
+
+    def __init__(self, queues: Iterable[str]) -> None:
+        self.by_id: dict[int, Job] = {}
+        self.stats = JobStats(queues)
+
+    def move(self, job: Job, state: JobState) -> None:
+        """Change a job's state."""
+        self.stats.move(job, state)
+        job.state = state
+
+    def end(self, job: Job) -> None:
+        """Note that a job is inactive."""
+        self.move(job, JobState.INACTIVE)
+        self.stats.end(job)

@@ -1,0 +1,164 @@
+"""From its submission to the scheduler: DEPEND, PRIORITY and SCHED of RFC 21."""
+
+from __future__ import annotations
+
+import errno
+import json
+from typing import TYPE_CHECKING
+
+from broker_config.formats import jobspec
+from broker_config.formats.errors import JobspecError
+from broker_config.formats.job_states import JobState
+from broker_config.formats.jobid import f58
+from minicluster.embedded import log
+from minicluster.embedded.errors import RpcError
+from minicluster.embedded.jobs.dependencies import Dependencies, Target
+from minicluster.embedded.jobs.job import FLAGS, Job, priority_of
+
+if TYPE_CHECKING:
+    from minicluster.embedded.jobs.active_jobs import ActiveJobs
+    from minicluster.embedded.jobs.commit_loop import CommitLoop
+    from minicluster.embedded.jobs.job_log import JobLog
+    from minicluster.embedded.jobs.lifecycle import JobLifecycle
+    from minicluster.embedded.jobs.parts import Parts
+    from minicluster.embedded.ports import JSON
+
+
+def checked(spec: JSON) -> jobspec.Parsed:
+    """Return a jobspec that was submitted. Raises RpcError (EPERM, as Flux's validator) with the reason."""
+    try:
+        return jobspec.parse(spec)
+    except JobspecError as error:
+        raise RpcError(errno.EPERM, str(error)) from None
+
+
+class Admission:
+    """Takes jobs in, and brings each before the scheduler when nothing holds it back."""
+
+    def __init__(
+        self, parts: Parts, jobs: ActiveJobs, log: JobLog, commits: CommitLoop, lifecycle: JobLifecycle
+    ) -> None:
+        self._parts = parts
+        self._jobs = jobs
+        self._log = log
+        self._commits = commits
+        self._lifecycle = lifecycle
+        self._dependencies = Dependencies(self._target, self._satisfied, self._impossible)
+        lifecycle.on_inactive.append(self._dependencies.ended)
+
+    def submit(self, spec: JSON, urgency: int, flags: int) -> int:
+        """Check and store a job, and return its id. Raises RpcError."""
+        parsed = self._admit(spec, urgency, flags)
+        now, userid = self._parts.clock(), self._parts.owner
+        job = Job.of(self._parts.ids.next(now), userid, urgency, flags, parsed)
+        wanted = self._dependencies.describe(parsed.dependencies)
+        self._parts.store.add_job(job.id, userid, json.dumps(spec, separators=(",", ":")))
+        job.t_submit = now
+        self._jobs.stats.enter(job, JobState.NEW)
+        context = {"userid": userid, "urgency": urgency, "flags": flags, "version": 1}
+        self._log.append(job, "submit", context, jobspec=jobspec.redacted(spec))
+        for description, satisfied in wanted:
+            self._log.append(job, "dependency-add", {"description": description})
+            if satisfied:
+                self._log.append(job, "dependency-remove", {"description": description})
+        self._log.append(job, "validate")
+        self._keep(job)
+        job.dependencies = [description for description, satisfied in wanted if not satisfied] or None
+        self._jobs.move(job, JobState.DEPEND)
+        job.t_depend = now
+        self._wait(job)
+        return job.id
+
+    def _admit(self, spec: JSON, urgency: int, flags: int) -> jobspec.Parsed:
+        if not 0 <= urgency <= 31:
+            raise RpcError(errno.EINVAL, "urgency range is [0:31]")
+        if flags & ~FLAGS:
+            raise RpcError(errno.EPROTO, "invalid job flags")
+        if isinstance(spec, dict):
+            self._parts.queues.complete(spec)
+        parsed = checked(spec)
+        self._parts.queues[parsed.queue]  # refuses one that is unknown
+        return parsed
+
+    def _keep(self, job: Job) -> None:
+        """A job exists once it is stored; where it cannot be, the submission is refused."""
+        if not self._commits.write():
+            self._commits.withdraw(job.id)
+            self._jobs.stats.leave(job)
+            raise RpcError(errno.ENOSPC, self._commits.trouble or "")
+        self._jobs.by_id[job.id] = job
+
+    def _wait(self, job: Job) -> None:
+        for description in tuple(job.dependencies or ()):
+            self._dependencies.wait(job.id, description)
+        self._check_depend(job)
+
+    def resume(self, job: Job) -> None:
+        """Go on with a waiting job that was taken up from the store."""
+        self._wait(job)
+        if job.state in (JobState.PRIORITY, JobState.SCHED):
+            self._prioritize(job)
+
+    def _check_depend(self, job: Job) -> None:
+        if job.state != JobState.DEPEND or job.dependencies:
+            return
+        self._log.append(job, "depend")
+        self._jobs.move(job, JobState.PRIORITY)
+        job.t_priority = self._parts.clock()
+        self._prioritize(job)
+
+    def _prioritize(self, job: Job) -> None:
+        """PRIORITY → SCHED, or again in SCHED after the urgency changed."""
+        priority = priority_of(job.urgency)
+        if priority != job.priority:
+            job.priority = priority
+            self._log.append(job, "priority", {"priority": priority})
+        if job.state == JobState.PRIORITY:
+            self._jobs.move(job, JobState.SCHED)
+            job.t_sched = self._parts.clock()
+        self.enqueue(job)
+
+    def set_urgency(self, job: Job, urgency: int) -> None:
+        """Change the urgency of a job that waits, and so its priority."""
+        job.urgency = urgency
+        self._log.append(job, "urgency", {"userid": self._parts.owner, "urgency": urgency})
+        if job.state == JobState.SCHED:
+            self._prioritize(job)
+
+    def enqueue(self, job: Job) -> None:
+        """Let the scheduler have a job, unless it is held or its queue is stopped."""
+        self._parts.scheduler.dequeue(job.id)
+        if job.state != JobState.SCHED or not job.priority or not self._parts.queues[job.queue].started:
+            return
+        reason = self._parts.scheduler.infeasible(job)
+        if reason is not None and job.restored:
+            self._parts.log(log.WARNING, f"job {f58(job.id)} is kept, it does not fit any more: {reason}")
+            self._log.annotate(job, {"sched": {"reason_pending": reason}})
+            return
+        if reason is not None:
+            self._lifecycle.raise_exception(job, "alloc", 0, reason)
+            return
+        self._parts.scheduler.enqueue(job)
+        self._commits.soon()
+
+    # -- what becomes of dependencies ------------------------------------------------------------------
+
+    def _target(self, jobid: int) -> Target | None:
+        job = self._jobs.by_id.get(jobid)
+        if job is not None:
+            return Target.of(job)
+        info = self._parts.store.info(jobid)
+        return Target.ended_as(json.loads(info)) if info else None
+
+    def _satisfied(self, jobid: int, description: str) -> None:
+        job = self._jobs.by_id.get(jobid)
+        if job is None or job.state != JobState.DEPEND or description not in (job.dependencies or ()):
+            return
+        job.dependencies = [each for each in job.dependencies or () if each != description] or None
+        self._log.append(job, "dependency-remove", {"description": description})
+        self._check_depend(job)
+
+    def _impossible(self, jobid: int, note: str) -> None:
+        job = self._jobs.by_id.get(jobid)
+        if job is not None and job.state == JobState.DEPEND:
+            self._lifecycle.raise_exception(job, "dependency", 0, note)

@@ -1,0 +1,81 @@
+"""What jobs get: R kept right, and time limits."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from broker_config.formats import resource_set
+from broker_config.formats.job_states import JobState
+from minicluster.embedded.services import Encoded
+
+if TYPE_CHECKING:
+    from broker_config.formats.jobspec import Resources
+    from broker_config.formats.resource_set import Allocation as Holding
+    from broker_config.formats.resource_set import R
+    from minicluster.embedded.jobs.job import Job
+    from minicluster.embedded.jobs.job_log import JobLog
+    from minicluster.embedded.jobs.lifecycle import JobLifecycle
+    from minicluster.embedded.jobs.parts import Parts
+    from minicluster.embedded.ports import JSON
+    from queue_policies.nodes.records import Slot
+
+
+class Allocations:
+    """Gives jobs their resources, of which the scheduler's pool knows already."""
+
+    def __init__(self, parts: Parts, log: JobLog, lifecycle: JobLifecycle) -> None:
+        self._parts = parts
+        self._log = log
+        self._lifecycle = lifecycle
+
+    def start(self, job: Job, request: Resources, holding: Holding) -> None:
+        """SCHED → RUN."""
+        now = self._parts.clock()
+        expiration = now + job.duration if job.duration else 0.0
+        job.t_run = now
+        annotations, encoded = self._allocate(job, holding, request, starttime=now, expiration=expiration)
+        if job.elastic is not None:
+            job.ntasks = request.workers
+        self._log.append(job, "alloc", {"annotations": annotations}, R=encoded)
+        self._lifecycle.enter_run(job)
+        self._set_timer(job)
+
+    def _allocate(
+        self, job: Job, holding: Holding, request: Resources, **times: float
+    ) -> tuple[JSON, Encoded]:
+        """Let R be what the job holds; return the annotations that say so, and R."""
+        job.R = resource_set.encode(self._parts.nodes, holding, **times, nslots=request.slots_in_all)
+        encoded = Encoded(json.dumps(job.R, separators=(",", ":")))
+        self._parts.store.set_resources(job.id, encoded.text)
+        annotations = {"sched": {"resource_summary": resource_set.summary(holding)}}
+        self._log.annotate(job, annotations)
+        return annotations, encoded
+
+    def resized(self, job: Job, order: int, request: Resources) -> None:
+        """Change the R of a job that has another size, which the event `resource-update` tells."""
+        had: R = (job.R or {})["execution"]
+        holding = self._parts.scheduler.pool.holding(job.id)
+        times = {key: had[key] for key in ("starttime", "expiration")}
+        _, encoded = self._allocate(job, holding, request, **times)
+        job.ntasks = request.workers
+        has: R = (job.R or {})["execution"]
+        update = {key: has[key] for key in ("R_lite", "nodelist", "nslots")}
+        context = {"order": order, "size": request.workers, **update}
+        self._log.append(job, "resource-update", context, R=encoded)
+
+    def _set_timer(self, job: Job) -> None:
+        """End the job when its time limit is over."""
+        if job.timer is not None:
+            job.timer.cancel()
+        expire = lambda: self._expire(job)  # noqa: E731
+        job.timer = self._parts.call_at(job.expiration, expire) if job.expiration else None
+
+    def _expire(self, job: Job) -> None:
+        job.timer = None
+        if job.state == JobState.RUN:
+            self._lifecycle.raise_exception(job, "timeout", 0, "resource allocation expired")
+
+    def host(self, place: Slot) -> str:
+        """Return the host of a worker's place."""
+        return self._parts.nodes[place.rank].host

@@ -1,0 +1,106 @@
+"""One turn of the loop: decide, write everything in one transaction, start what got resources, tell watchers.
+
+So no job is started whose allocation a restarted lead would not know of, and nobody is told of an event that
+is not stored. While the store cannot be written, nothing starts, events wait in memory, and the write is
+tried again every second.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minicluster.embedded import log
+from minicluster.embedded.jobs.store import StorageLost, Store
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable, Mapping, Sequence
+
+    from minicluster.embedded.jobs.watchers import Watchers
+    from minicluster.embedded.ports import JSON
+    from minicluster.embedded.services import Encoded
+
+RETRY_SECONDS = 1.0
+
+
+class CommitLoop:
+    """Has at most one turn due at a time. What is to be done in a turn is registered here."""
+
+    def __init__(
+        self,
+        store: Store,
+        watchers: Watchers,
+        loop: asyncio.AbstractEventLoop,
+        say: Callable[[int, str], None],
+    ) -> None:
+        self.trouble: str | None = None
+        """Why nothing can be written."""
+        self.on_turn: list[Callable[[], None]] = []
+        """Called before the write, unless there is trouble."""
+        self.on_written: list[Callable[[], None]] = []
+        """Called after it."""
+        self.on_lost: list[Callable[[Sequence[int], str], None]] = []
+        """Called with the jobs whose output could not be stored, and why."""
+        self._store = store
+        self._watchers = watchers
+        self._loop = loop
+        self._say = say
+        self._posted: list[tuple[int, str, str, Mapping[str, JSON | Encoded]]] = []
+        self._due = False
+        self._retrying = False
+
+    def soon(self) -> None:
+        """Have a turn at the end of what the loop does now."""
+        if not self._due:
+            self._due = True
+            self._loop.call_soon(self.turn)
+
+    def post(self, job: int, name: str, line: str, data: Mapping[str, JSON | Encoded]) -> None:
+        """Hand an event to the journal once it is written, with what goes with it."""
+        self._posted.append((job, name, line, data))
+
+    def withdraw(self, job: int) -> None:
+        """Forget everything about a job that could not be written."""
+        self._store.withdraw(job)
+        self._posted = [item for item in self._posted if item[0] != job]
+
+    def turn(self) -> None:
+        """Decide, write, start, tell."""
+        self._due = False
+        if self.trouble is None:
+            for decide in self.on_turn:
+                decide()
+        if self.write():
+            for launch in self.on_written:
+                launch()
+        self._watchers.wake(self._store.take_changed())
+
+    def write(self) -> bool:
+        """Write what waits, so that readers of the store see it; return False where it cannot be now."""
+        try:
+            self._store.flush()
+        except StorageLost as lost:
+            self._lost(lost)
+            return False
+        posted, self._posted = self._posted, []
+        for each in posted:
+            self._watchers.post(*each)
+        if self.trouble is not None:
+            self._say(log.NOTICE, "job data can be stored again: jobs start")
+            self.trouble = None
+            self.soon()
+        return True
+
+    def _lost(self, lost: StorageLost) -> None:
+        if self.trouble is None:
+            self._say(log.ERR, f"{lost}; no job starts until it can")
+        self.trouble = str(lost)
+        if not self._retrying:
+            self._retrying = True
+            self._loop.call_later(RETRY_SECONDS, self._retry)
+        for tell in self.on_lost:
+            tell(lost.jobs, str(lost))
+
+    def _retry(self) -> None:
+        self._retrying = False
+        self.turn()

@@ -1,0 +1,95 @@
+"""What the scheduler decides in each turn of the loop, carried out: jobs start, and are ordered to resize."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, cast
+
+from minicluster.embedded.jobs.launch_queue import WaitingLaunch
+from queue_policies.orders.records import Begun, GrowOrder, ShrinkOrder
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from broker_config.formats.jobspec import Resources
+    from minicluster.embedded.jobs.active_jobs import ActiveJobs
+    from minicluster.embedded.jobs.allocations import Allocations
+    from minicluster.embedded.jobs.commit_loop import CommitLoop
+    from minicluster.embedded.jobs.job_log import JobLog
+    from minicluster.embedded.jobs.launch_queue import LaunchQueue
+    from minicluster.embedded.jobs.lifecycle import JobLifecycle
+    from minicluster.embedded.jobs.malleable_jobs import MalleableJobs
+    from minicluster.embedded.jobs.parts import Parts
+    from minicluster.embedded.jobs.scheduler import Deed
+
+
+class Decisions:
+    """Asks the scheduler once it is `ready`."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        jobs: ActiveJobs,
+        log: JobLog,
+        commits: CommitLoop,
+        lifecycle: JobLifecycle,
+        launches: LaunchQueue,
+        allocations: Allocations,
+    ) -> None:
+        self.ready = False  # scheduling begins when the broker says so
+        self._parts = parts
+        self._jobs = jobs.by_id
+        self._log = log
+        self._commits = commits
+        self._lifecycle = lifecycle
+        self._launches = launches
+        self._allocations = allocations
+        self._malleable: MalleableJobs | None = None
+        self._wake: asyncio.TimerHandle | None = None
+        commits.on_turn.append(self._decide)
+
+    def task_ended(self, job: int, task: int) -> None:
+        """Tell of a task of a malleable job that ended."""
+        if self._malleable is not None:
+            self._malleable.task_ended(job, task)
+
+    def _decide(self) -> None:
+        if not self.ready:
+            return
+        scheduler = self._parts.scheduler
+        for deed in scheduler.decide(self._parts.clock()):
+            self._carry_out(deed)
+        if self._wake is not None:
+            self._wake.cancel()
+        self._wake = None if scheduler.wake is None else self._parts.call_at(scheduler.wake, self._woken)
+
+    def _woken(self) -> None:
+        self._parts.scheduler.woken()
+        self._commits.soon()
+
+    def _carry_out(self, deed: Deed) -> None:
+        if isinstance(deed, Begun):
+            self._start(deed)
+        elif isinstance(deed, (GrowOrder, ShrinkOrder)):
+            self._loaded().order(deed)
+        else:
+            self._log.annotate(self._jobs[deed.job], {"sched": {"t_estimate": deed.at}})
+
+    def _start(self, begun: Begun) -> None:
+        job, request = self._jobs[begun.queued.id], cast("Resources", begun.request)
+        credentials = None
+        if job.elastic is not None and job.elastic.malleable:
+            self._loaded().begin(job, request, begun.allocation)
+            credentials = partial(self._loaded().credentials, job)
+        self._allocations.start(job, request, begun.allocation)
+        self._launches.add(WaitingLaunch(job, credentials))
+
+    def _loaded(self) -> MalleableJobs:
+        """Return those who run malleable jobs, loaded when there is the first."""
+        if self._malleable is None:
+            from minicluster.embedded.jobs.malleable_jobs import MalleableJobs  # noqa: PLC0415 - seldom needed
+
+            self._malleable = MalleableJobs(
+                self._parts, self._log, self._commits, self._lifecycle, self._allocations
+            )
+        return self._malleable

@@ -1,0 +1,106 @@
+"""Dependencies between jobs, with Flux's rules for when one is satisfied or never can be.
+
+A target that never got resources satisfies `afterany` only.
+"""
+
+from __future__ import annotations
+
+import errno
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from broker_config.formats import jobid
+from broker_config.formats.job_states import JobResult, JobState
+from minicluster.embedded.errors import RpcError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from minicluster.embedded.jobs.job import Job
+_KINDS = {"afterok": "after-success", "afterany": "after-finish", "afternotok": "after-failure"}
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What is known of the job that another one waits for."""
+
+    allocated: bool
+    ended: bool
+    result: JobResult
+
+    @staticmethod
+    def of(job: Job) -> Target:
+        """An active job."""
+        return Target(job.R is not None, job.state == JobState.INACTIVE, job.result)
+
+    @staticmethod
+    def ended_as(info: Mapping[str, Any]) -> Target:
+        """An inactive job, by what listings show of it."""
+        return Target("t_run" in info, True, JobResult(info["result"]))
+
+    def satisfies(self, kind: str) -> bool:
+        """Whether a dependency of this kind is satisfied by the target's end."""
+        if kind == "after-finish":
+            return True
+        return self.allocated and (self.result == JobResult.COMPLETED) == (kind == "after-success")
+
+
+class Dependencies:
+    """Who waits for whom."""
+
+    def __init__(
+        self,
+        find: Callable[[int], Target | None],
+        satisfied: Callable[[int, str], None],
+        impossible: Callable[[int, str], None],
+    ) -> None:
+        self._find = find
+        self._satisfied = satisfied
+        self._impossible = impossible
+        self._waiting: dict[int, list[tuple[int, str]]] = {}  # by target: job, description
+
+    def describe(self, wanted: tuple[tuple[str, str], ...]) -> list[tuple[str, bool]]:
+        """Each dependency's description, and whether it is satisfied already.
+
+        Raises RpcError where one is malformed or can never be satisfied; nothing is kept then.
+        """
+        return [self._describe(scheme, value) for scheme, value in wanted]
+
+    def _describe(self, scheme: str, value: str) -> tuple[str, bool]:
+        if scheme not in _KINDS:
+            raise RpcError(errno.EINVAL, f'dependency scheme "{scheme}" not supported')
+        try:
+            target = self._find(jobid.parse(value))
+        except ValueError as error:
+            raise RpcError(errno.EINVAL, f"dependency: {scheme}: {error}") from None
+        if target is None:
+            raise RpcError(errno.EINVAL, f"dependency: {scheme}: id {value}: job not found")
+        kind = _KINDS[scheme]
+        if target.ended and not target.satisfies(kind):
+            failed = "failed or was canceled" if scheme == "afterok" else "succeeded"
+            why = f"{scheme}: job {value} {failed}" if target.allocated else f"after: {value} never started"
+            raise RpcError(errno.EINVAL, f"dependency: {why}")
+        return f"{kind}={value}", target.ended
+
+    def wait(self, job: int, description: str) -> None:
+        """The job waits for this description, which is not satisfied yet (or was not, before a restart)."""
+        number = jobid.parse(description.partition("=")[2])
+        target = self._find(number)
+        if target is None:
+            self._impossible(job, f"dependency {description} can never be satisfied")
+        elif target.ended:
+            self._end(job, description, target)
+        else:
+            self._waiting.setdefault(number, []).append((job, description))
+
+    def ended(self, job: Job) -> None:
+        """The target became inactive."""
+        for waiter, description in self._waiting.pop(job.id, []):
+            self._end(waiter, description, Target.of(job))
+
+    def _end(self, job: int, description: str, target: Target) -> None:
+        if target.satisfies(description.partition("=")[0]):
+            self._satisfied(job, description)
+        else:
+            why = "can never be satisfied" if target.allocated else "job never started"
+            self._impossible(job, f"dependency {description} {why}")

@@ -1,0 +1,163 @@
+"""Dump and restore: every job with its id, events and output, in one file that another size can take up.
+
+A dump is a compact copy of the job data (an SQLite file) whose table `meta` says what wrote it. It is
+checked and written to the disk before it gets its name, so that a file of that name is a whole dump.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import shutil
+import sqlite3
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from broker_config.formats import eventlog
+from broker_config.formats.job_states import JobState
+from minicluster.embedded import log, partial_file
+from minicluster.embedded.errors import DumpError, RpcError
+from minicluster.embedded.jobs.store import APPLICATION_ID, VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from minicluster.embedded.jobs.job_manager import JobManager
+    from minicluster.embedded.services import Request
+
+_SQLITE = b"SQLite format 3\0"
+_ARCHIVES = (
+    b"\x1f\x8b",
+    b"BZh",
+    b"\xfd7zXZ\0",
+    b"\x28\xb5\x2f\xfd",
+    b"\x04\x22\x4d\x18",
+)  # gz bz2 xz zst lz4
+
+
+class DumpedJob(NamedTuple):
+    """A job as a dump has it: jobspec (RFC 14), eventlog (RFC 18), and R (RFC 20) once it had resources."""
+
+    user: int
+    jobspec: dict[str, Any]
+    events: list[dict[str, Any]]
+    resources: dict[str, Any] | None
+
+
+def dump(manager: JobManager, request: Request) -> dict[str, Any]:
+    """content.dump: write every job to `path`."""
+    path = Path(request.need("path", str))
+    running = manager.stats.count(JobState.RUNNING)
+    if running:
+        raise RpcError(errno.EBUSY, f"{running} job(s) are running: stop the queue and wait until it is idle")
+    if not manager.commits.write():
+        raise RpcError(errno.ENOSPC, manager.commits.trouble or "")
+    try:
+        jobs = write(manager.parts.store.copy_to, path)
+    except DumpError as error:
+        raise RpcError(errno.EIO, str(error)) from error
+    return {"jobs": jobs, "bytes": path.stat().st_size}
+
+
+def write(copy_to: Callable[[Path], None], path: Path) -> int:
+    """Copy, check, sync, and only then rename. Only its owner can read the dump: it holds jobs' environments.
+
+    Returns the number of jobs; raises DumpError.
+    """
+    try:
+        partial = partial_file.create(path)
+        try:
+            copy_to(partial)
+            jobs = check(partial)
+            _sync(partial)
+            partial.replace(path)
+            _sync(path.parent)
+        finally:
+            with contextlib.suppress(OSError):
+                partial.unlink(missing_ok=True)
+    except (OSError, sqlite3.Error) as error:
+        raise DumpError(f"{path}: the dump cannot be written: {error}") from error
+    return jobs
+
+
+def check(path: Path) -> int:
+    """The number of jobs in a dump. Raises DumpError where it is no whole dump that this version reads."""
+    _check_kind(path)
+    try:
+        with _opened(path) as db:
+            version = db.execute("SELECT value FROM meta WHERE key='version'").fetchone()
+            if version is None or int(version[0]) > VERSION:
+                found = version[0] if version else "none"
+                raise DumpError(
+                    f"{path}: a dump of the embedded instance, version {found}; this reads up to {VERSION}"
+                )
+            (verdict,) = db.execute("PRAGMA integrity_check(1)").fetchone()
+            if verdict != "ok":
+                raise sqlite3.DatabaseError(verdict)
+            return int(db.execute("SELECT COUNT(*) FROM jobs").fetchone()[0])
+    except sqlite3.Error as error:
+        raise DumpError(f"{path}: the dump is truncated or damaged: {error}") from error
+
+
+def jobs(path: Path) -> Iterator[DumpedJob]:
+    """The jobs of a dump, by their ids. Raises DumpError as `check` does."""
+    check(path)
+    with _opened(path) as db:
+        for job, user, jobspec, resources in db.execute(
+            "SELECT id, userid, jobspec, R FROM jobs ORDER BY id"
+        ):
+            lines = db.execute("SELECT line FROM events WHERE job=? AND log='eventlog' ORDER BY seq", (job,))
+            events = [eventlog.decode(line) for (line,) in lines]
+            yield DumpedJob(user, json.loads(jobspec), events, json.loads(resources) if resources else None)
+
+
+def restore(source: Path, target: Path, told: Callable[[int, str], None]) -> None:
+    """Make the job data from a dump. Job data that is there already is left alone, and said so."""
+    if target.exists():
+        told(log.NOTICE, f"{target} holds jobs already: {source} is not restored over them")
+        return
+    count = check(source)
+    partial = target.with_name(f".{target.name}.partial")
+    try:
+        shutil.copyfile(source, partial)
+        _sync(partial)
+        partial.replace(target)
+    except OSError as error:
+        raise DumpError(f"{source} cannot be restored to {target}: {error}") from error
+    told(log.INFO, f"restored {count} job(s) from {source}")
+
+
+def _check_kind(path: Path) -> None:
+    try:
+        with path.open("rb") as file:
+            head = file.read(512)
+    except OSError as error:
+        raise DumpError(f"{path}: the dump cannot be read: {error.strerror}") from error
+    if head[257:262] == b"ustar" or head.startswith(_ARCHIVES):
+        raise DumpError(
+            f"{path}: a dump of Flux (a tar archive); this is the embedded instance, "
+            "which restores only dumps of the embedded instance"
+        )
+    if not head.startswith(_SQLITE[: len(head)]) or not head:
+        raise DumpError(f"{path}: no dump of the embedded instance")
+    if len(head) >= 72 and int.from_bytes(head[68:72], "big") != APPLICATION_ID:
+        raise DumpError(f"{path}: an SQLite file, but no dump of the embedded instance")
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[sqlite3.Connection]:
+    db = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)
+    try:
+        yield db
+    finally:
+        db.close()
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,32 @@
+"""A job's layout with one task more, or one less."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from broker_config.formats.idset import ids_of
+
+if TYPE_CHECKING:
+    from minicluster.embedded.jobs.taskmap import Node
+    from queue_policies.nodes.records import Slot
+
+
+def with_task(node: Node, task: int, place: Slot) -> Node:
+    """The node of a layout with one more task, and what that holds."""
+    return replace(
+        node,
+        tasks=(*node.tasks, task),
+        cores=tuple(sorted({*node.cores, *ids_of(place.share[0])})),
+        gpus=tuple(sorted({*node.gpus, *ids_of(place.share[1])})),
+    )
+
+
+def without_task(node: Node, task: int, place: Slot) -> Node:
+    """The node of a layout without a task, and without what that held."""
+    return replace(
+        node,
+        tasks=tuple(each for each in node.tasks if each != task),
+        cores=tuple(each for each in node.cores if not place.share[0] >> each & 1),
+        gpus=tuple(each for each in node.gpus if not place.share[1] >> each & 1),
+    )

@@ -1,0 +1,76 @@
+"""A job as the engine holds it while it is active (RFC 21), small enough for 100,000 of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from sys import intern
+from typing import TYPE_CHECKING, Any
+
+from broker_config.formats.job_states import EXCEPTION_RESULTS, JobFlag, JobResult, JobState
+
+if TYPE_CHECKING:
+    from broker_config.formats.jobspec import Parsed, Resources, Sizes
+
+URGENCY_EXPEDITE = 31
+PRIORITY_LARGEST = (1 << 32) - 1
+FLAGS = int(JobFlag.DEBUG | JobFlag.WAITABLE | JobFlag.NOVALIDATE)
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """An active job. Its jobspec and its eventlog live in the store."""
+
+    id: int
+    userid: int
+    urgency: int
+    flags: int
+    resources: Resources
+    duration: float
+    name: str
+    ntasks: int
+    tasks_per: tuple[str, int] | None
+    cwd: str | None
+    queue: str | None
+    elastic: Sizes | None = None
+    state: JobState = JobState.NEW
+    priority: int | None = None
+    t_submit: float = 0.0
+    t_depend: float = 0.0
+    t_priority: float = 0.0
+    t_sched: float = 0.0
+    t_run: float = 0.0
+    t_cleanup: float = 0.0
+    t_inactive: float = 0.0
+    R: dict[str, Any] | None = None  # while it holds resources, and after
+    restored: bool = False  # taken up from the store: it waits, also where it does not fit any more
+    start_pending: bool = False  # the executor still owes its release
+    started: bool = False
+    status: int | None = None  # wait status
+    exception: tuple[str, int, str] | None = None  # type, severity, note of the gravest
+    annotations: dict[str, Any] | None = None
+    dependencies: list[str] | None = None  # descriptions of those not yet satisfied
+    timer: Any = None  # ends its time limit
+
+    @classmethod
+    def of(cls, jobid: int, userid: int, urgency: int, flags: int, parsed: Parsed) -> Job:
+        """A new job."""
+        cwd = intern(parsed.cwd) if parsed.cwd is not None else None
+        asked = (parsed.resources, parsed.duration, intern(parsed.name), parsed.ntasks, parsed.tasks_per)
+        return cls(jobid, userid, urgency, flags, *asked, cwd, parsed.queue, parsed.elastic)
+
+    @property
+    def result(self) -> JobResult:
+        """How it ended (RFC 21): an exception counts before the tasks' status."""
+        if self.exception is not None and self.exception[1] == 0:
+            return EXCEPTION_RESULTS.get(self.exception[0], JobResult.FAILED)
+        return JobResult.COMPLETED if self.status == 0 else JobResult.FAILED
+
+    @property
+    def expiration(self) -> float:
+        """When its time limit ends it, 0 without one."""
+        return float(self.R["execution"]["expiration"]) if self.R else 0.0
+
+
+def priority_of(urgency: int) -> int:
+    """Flux's default: the urgency, except that 31 goes before everything."""
+    return PRIORITY_LARGEST if urgency == URGENCY_EXPEDITE else urgency

@@ -1,0 +1,103 @@
+"""What steers jobs: submit, raise, kill, urgency."""
+
+from __future__ import annotations
+
+import errno
+import signal
+from typing import TYPE_CHECKING, Any
+
+from broker_config.formats.job_states import JobState
+from minicluster.embedded.errors import RpcError
+from minicluster.embedded.jobs.admission import checked
+from queue_policies.nodes.feasibility import infeasible
+
+if TYPE_CHECKING:
+    from minicluster.embedded.jobs.job import Job
+    from minicluster.embedded.jobs.job_manager import JobManager
+    from minicluster.embedded.jobs.job_waits import JobWaits
+    from minicluster.embedded.services import Request
+
+JSON = dict[str, Any]
+
+
+class JobControl:
+    """Answers what of job-manager.* is about jobs, job-ingest.submit and feasibility.check."""
+
+    def __init__(self, manager: JobManager, waits: JobWaits) -> None:
+        self._manager = manager
+        self._parts = manager.parts
+        self._waits = waits
+
+    def submit(self, request: Request) -> JSON:
+        """job-ingest.submit."""
+        spec, payload = request.need("jobspec", dict), request.payload
+        urgency, flags = payload.get("urgency", 16), payload.get("flags", 0)
+        if not isinstance(urgency, int) or not isinstance(flags, int):
+            raise RpcError(errno.EPROTO, "error decoding job request: urgency and flags are integers")
+        jobid = self._manager.admission.submit(spec, urgency, flags)
+        self._waits.submitted(flags)
+        return {"id": jobid}
+
+    def feasible(self, request: Request) -> JSON:
+        """feasibility.check: whether a job could ever run here."""
+        parsed = checked(dict(request.need("jobspec", dict)))
+        reason = infeasible(self._parts.scheduler.pool, parsed.resources)
+        if reason is not None:
+            raise RpcError(errno.EINVAL, reason)
+        return {}
+
+    def _job(self, request: Request, errnum: int, unknown: str = "unknown job id") -> Job:
+        jobid = request.need("id", int)
+        job = self._manager.active.get(jobid)
+        if job is None:
+            known = self._parts.store.jobspec(jobid) is not None
+            raise RpcError(errnum, "job is inactive" if known else unknown)
+        return job
+
+    def raise_(self, request: Request) -> JSON:
+        """job-manager.raise."""
+        severity, kind, note = _exception(request)
+        self._manager.lifecycle.raise_exception(self._job(request, errno.ENOENT), kind, severity, note)
+        return {}
+
+    def raiseall(self, request: Request) -> JSON:
+        """job-manager.raiseall: on all jobs in some states."""
+        severity, kind, note = _exception(request)
+        states = JobState(request.need("states", int))
+        jobs = [job for job in self._manager.active.values() if job.state in states]
+        for job in jobs if not request.payload.get("dry_run", False) else ():
+            if job.id in self._manager.active:
+                self._manager.lifecycle.raise_exception(job, kind, severity, note)
+        return {"count": len(jobs), "errors": 0}
+
+    def kill(self, request: Request) -> JSON:
+        """job-manager.kill: a signal to the tasks of a running job."""
+        signum = request.need("signum", int)
+        if not 0 < signum < signal.NSIG:
+            raise RpcError(errno.EINVAL, "Invalid signal number")
+        job = self._job(request, errno.EINVAL)
+        if job.state not in JobState.RUNNING:
+            raise RpcError(errno.EINVAL, "job is not running")
+        self._parts.executor.signal(job.id, signum)
+        return {}
+
+    def urgency(self, request: Request) -> JSON:
+        """job-manager.urgency: 0 holds, 31 expedites."""
+        urgency = request.need("urgency", int)
+        if not 0 <= urgency <= 31:
+            raise RpcError(errno.EINVAL, "urgency value is out of range")
+        job = self._job(request, errno.EINVAL, "unknown job")
+        if job.R is not None:
+            raise RpcError(errno.EINVAL, "urgency cannot be changed once resources are allocated")
+        old = job.urgency
+        self._manager.admission.set_urgency(job, urgency)
+        return {"old_urgency": old}
+
+
+def _exception(request: Request) -> tuple[int, str, str]:
+    severity, kind = request.need("severity", int), request.need("type", str)
+    if not 0 <= severity <= 7:
+        raise RpcError(errno.EPROTO, "invalid exception severity")
+    if not kind or any(character.isspace() for character in kind):
+        raise RpcError(errno.EPROTO, "invalid exception type")
+    return severity, kind, request.payload.get("note") or ""

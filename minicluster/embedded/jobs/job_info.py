@@ -1,0 +1,176 @@
+"""What is stored of a job: jobspec, R, eventlogs, and its output as RFC 24 has it."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import errno
+import json
+from itertools import groupby
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+from broker_config.formats import eventlog, signed_jobspec
+from broker_config.formats.jobspec import redacted
+from minicluster.embedded.errors import RpcError
+from minicluster.embedded.jobs.job_log import EXEC, MAIN
+from minicluster.embedded.services import Encoded
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Container, Sequence
+
+    from minicluster.embedded.jobs.job_manager import JobManager
+    from minicluster.embedded.jobs.watchers import Posted
+    from minicluster.embedded.services import Request
+
+JSON = dict[str, Any]
+OUTPUT = "guest.output"
+DECODE = 1  # lookup flag: answer jobspec and R as objects
+_JOBS_AT_ONCE = 50  # of a journal's history
+_BATCH = 4  # chunks read at a time: with 256 KiB a chunk, 1 MiB
+
+
+class JobInfo:
+    """Answers job-info.* and the job manager's journal."""
+
+    def __init__(self, manager: JobManager) -> None:
+        self._manager = manager
+        self._store = manager.parts.store
+
+    def lookup(self, request: Request) -> JSON:
+        """job-info.lookup: one or several keys of a job."""
+        jobid = request.need("id", int)
+        decode = bool(request.payload.get("flags", 0) & DECODE)
+        self._known(jobid)
+        answer: JSON = {"id": jobid}
+        for key in request.need("keys", list):
+            answer[key] = self._value(jobid, key, decode)
+        return answer
+
+    def _known(self, jobid: int) -> None:
+        if self._store.jobspec(jobid) is None:
+            raise RpcError(errno.ENOENT, "invalid job id")
+
+    def _value(self, jobid: int, key: str, decode: bool) -> Any:
+        if key in (MAIN, EXEC, OUTPUT):
+            self._manager.commits.write()
+            return "".join(line for _, line in self._lines(jobid, key, 0, -1))
+        if key == "J":
+            return signed_jobspec.encode(self._store.jobspec(jobid) or "")
+        text = {"jobspec": self._store.jobspec, "R": self._store.resources}.get(key, lambda _id: None)(jobid)
+        if text is None:
+            raise RpcError(errno.ENOENT)
+        if key == "jobspec":
+            shown = redacted(json.loads(text))
+            return shown if decode else json.dumps(shown, ensure_ascii=True)
+        return json.loads(text) if decode else text
+
+    def _lines(self, jobid: int, path: str, after: int, most: int) -> list[tuple[int, str]]:
+        """Lines with their sequence numbers, each with its newline."""
+        if path != OUTPUT:
+            return [(seq, line + "\n") for seq, line in self._store.events(jobid, path, after, most)]
+        chunks = self._store.output(jobid, after, most)
+        lines = [] if after or not chunks else [(0, _line(chunks[0][4], "header", _HEADER))]
+        lines += [(seq, _output_line(task, stream, data, t)) for seq, task, stream, data, t in chunks]
+        return lines
+
+    async def watch(self, request: Request) -> AsyncIterator[JSON]:
+        """job-info.eventlog-watch: a log's lines, those to come too, until the job is inactive."""
+        jobid = request.need("id", int)
+        path = request.need("path", str)
+        self._known(jobid)
+        if path not in (MAIN, EXEC, OUTPUT):
+            raise RpcError(errno.ENOENT)
+        after = int(request.payload.get("since", 0))
+        while True:
+            ended = jobid not in self._manager.active
+            self._manager.commits.write()
+            lines = self._lines(jobid, path, after, _BATCH)
+            for seq, line in lines:
+                yield {"event": line, "seq": seq}
+                after = max(after, seq)
+            if not lines:
+                if ended:
+                    return
+                await self._manager.watchers.changed(jobid)
+
+    async def journal(self, request: Request) -> AsyncIterator[JSON | Encoded]:
+        """job-manager.events-journal: the history, a sentinel (id -1), then what happens.
+
+        The history is that of active jobs, with `full` of all; `allow` names the events that are wanted.
+        A reader that is slower than the instance gets what happened to a job in a row as one item. Not in
+        Flux: with `gather` it hears at most every so many seconds, and then of each job in one item; it has
+        heard of all that the counts of job-list.job-stats know.
+        """
+        full = bool(request.payload.get("full", False))
+        allow = request.need("allow", dict) if "allow" in request.payload else None
+        gather = request.need("gather", (int, float)) if "gather" in request.payload else 0.0
+        watchers = self._manager.watchers
+        self._manager.commits.write()
+        listener = watchers.subscribe(allow, gather)
+        try:
+            last = self._store.last_event()
+            jobs = self._store.known_ids() if full else tuple(self._manager.active)
+            for number, jobid in enumerate(jobs):
+                if number % _JOBS_AT_ONCE == 0:
+                    await asyncio.sleep(0)  # others want to be served, too
+                if item := self._history(jobid, last, allow):
+                    yield item
+            yield {"id": -1, "events": []}
+            while posted := await listener.take():
+                if gather:
+                    posted.sort(key=attrgetter("job"))  # which keeps the order of each job's
+                for _, run in groupby(posted, attrgetter("job")):
+                    yield _told(tuple(run))
+        finally:
+            watchers.unsubscribe(listener)
+
+    def _history(self, jobid: int, last: int, allow: Container[str] | None) -> JSON | None:
+        """A job's events up to a sequence number; None without any."""
+        events = [eventlog.decode(line) for seq, line in self._store.events(jobid, MAIN) if seq <= last]
+        if not events:
+            return None
+        chosen = [event for event in events if allow is None or event["name"] in allow]
+        item = {"id": jobid, "events": chosen, "jobspec": self._value(jobid, "jobspec", True)}
+        resources = self._store.resources(jobid)
+        return item | ({"R": json.loads(resources)} if resources else {})
+
+
+def _told(run: Sequence[Posted]) -> Encoded:
+    """What happened to a job in a row, put together from what was encoded as it happened."""
+    data = {key: value for posted in run for key, value in posted.data.items()}
+    more = "".join(f',"{key}":{value}' for key, value in data.items())
+    return Encoded(f'{{"id":{run[0].job},"events":[{",".join(posted.line for posted in run)}]{more}}}')
+
+
+_HEADER: JSON = {
+    "version": 1,
+    "encoding": {"stdout": "UTF-8", "stderr": "UTF-8"},
+    "count": {"stdout": 1, "stderr": 1},
+    "options": {},
+}
+
+
+def _line(timestamp: float, name: str, context: JSON) -> str:
+    return eventlog.encode(eventlog.event(timestamp, name, context)) + "\n"
+
+
+def _output_line(task: int, stream: str, data: bytes | None, t: float) -> str:
+    """An RFC 24 event: data, its end, a message of the shell, or where a stream goes instead."""
+    if stream.startswith("log"):
+        text = (data or b"").decode(errors="replace")
+        return _line(t, "log", {"rank": task, "level": int(stream.removeprefix("log")), "message": text})
+    if stream.startswith("redirect-"):
+        ranks = "0" if task == 1 else f"[0-{task - 1}]"
+        path = (data or b"").decode("utf-8", "surrogateescape")
+        return _line(t, "redirect", {"stream": stream.removeprefix("redirect-"), "rank": ranks, "path": path})
+    context: JSON = {"stream": stream, "rank": str(task)}
+    if data is None:
+        return _line(t, "data", {**context, "eof": True})
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        text = "\0"
+    if "\0" in text:  # text with zeros is six times as long in JSON, and longer in the frame around it
+        return _line(t, "data", {**context, "encoding": "base64", "data": base64.b64encode(data).decode()})
+    return _line(t, "data", {**context, "data": text})

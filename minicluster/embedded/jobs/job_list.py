@@ -1,0 +1,133 @@
+"""Listing jobs, by the attributes of Flux's job-list and the constraints of RFC 31."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import json
+import operator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from broker_config.formats.job_states import JobState
+from minicluster.embedded.errors import RpcError
+from minicluster.embedded.jobs.job_attributes import attributes
+
+if TYPE_CHECKING:
+    from minicluster.embedded.jobs.job_manager import JobManager
+    from minicluster.embedded.services import Request
+
+JSON = dict[str, Any]
+Match = Callable[[JSON], bool]
+# fmt: off
+ATTRIBUTES = [
+    "userid", "urgency", "priority", "t_submit", "t_depend", "t_priority", "t_sched", "t_run", "t_cleanup",
+    "t_inactive", "state", "name", "cwd", "queue", "ntasks", "ncores", "duration",
+    "nnodes", "ranks", "nodelist", "success", "exception_occurred", "exception_severity", "exception_type",
+    "exception_note", "result", "expiration", "annotations", "waitstatus", "dependencies",
+]
+# fmt: on
+_YIELD_EVERY = 500  # jobs are looked at before others are served
+
+
+class JobList:
+    """Answers job-list.* from the active jobs and, for inactive ones, from the store."""
+
+    def __init__(self, manager: JobManager) -> None:
+        self._manager = manager
+
+    async def list(self, request: Request) -> AsyncIterator[JSON]:
+        """job-list.list, some jobs an answer: pending by priority, running and inactive the latest first."""
+        payload = request.payload
+        most = payload.get("max_entries", 0)
+        wanted = _wanted(request)
+        match = compile_constraint(payload.get("constraint") or {})
+        since = payload.get("since") or 0.0
+        found: list[JSON] = []
+        count = 0
+        for number, shown in enumerate(self._all(float(since)), 1):
+            if match(shown):
+                found.append(_chosen(shown, wanted))
+                count += 1
+            if count == most > 0:
+                break
+            if number % _YIELD_EVERY == 0:
+                yield {"jobs": found}
+                found = []
+                await asyncio.sleep(0)
+        yield {"jobs": found}
+
+    def _all(self, since: float) -> Iterator[JSON]:
+        jobs = tuple(self._manager.active.values())
+        pending = [job for job in jobs if job.state in JobState.PENDING]
+        pending.sort(key=lambda job: (-(job.priority if job.priority is not None else -1), job.id))
+        running = [job for job in jobs if job.state in JobState.RUNNING]
+        running.sort(key=lambda job: (-job.t_run, -job.id))
+        for job in (*pending, *running):
+            if job.id in self._manager.active:
+                yield attributes(job)
+        for _, info in self._manager.parts.store.inactive(since):
+            yield json.loads(info)
+
+    async def list_id(self, request: Request) -> JSON:
+        """job-list.list-id: one job, waiting for a state where one is asked for."""
+        jobid = request.need("id", int)
+        wanted = _wanted(request)
+        state = request.payload.get("state")
+        while True:
+            shown = self.find(jobid)
+            if shown is None:
+                raise RpcError(errno.ENOENT)
+            if state is None or shown["state"] >= state:
+                return {"job": _chosen(shown, wanted)}
+            await self._manager.watchers.changed(jobid)
+
+    def find(self, jobid: int) -> JSON | None:
+        """What is shown of a job, None where there is none of this id."""
+        job = self._manager.active.get(jobid)
+        if job is not None:
+            return attributes(job)
+        info = self._manager.parts.store.info(jobid)
+        return json.loads(info) if info else None
+
+    def stats(self, _request: Request) -> JSON | Awaitable[JSON]:
+        """job-list.job-stats; a reader of the journal hears before it of what is counted."""
+        return self._later_stats() if self._manager.watchers.hurry() else self._manager.stats.encode()
+
+    async def _later_stats(self) -> JSON:
+        await asyncio.sleep(0)
+        return self._manager.stats.encode()
+
+
+def _wanted(request: Request) -> list[str]:
+    names: list[str] = request.need("attrs", list)
+    for name in names:
+        if name not in (*ATTRIBUTES, "all"):
+            raise RpcError(errno.EINVAL, f"{name} is not a valid attribute")
+    return ATTRIBUTES if "all" in names else names
+
+
+def _chosen(shown: JSON, wanted: list[str]) -> JSON:
+    return {"id": shown["id"], **{name: shown[name] for name in wanted if name in shown}}
+
+
+def compile_constraint(constraint: Any) -> Match:
+    """A predicate over shown jobs. Raises RpcError where the constraint is none."""
+    if constraint == {}:
+        return lambda _job: True
+    try:
+        ((name, values),) = constraint.items()
+        if name in ("and", "or"):
+            parts = [compile_constraint(value) for value in values]
+            join = all if name == "and" or not parts else any
+            return lambda job: join(part(job) for part in parts)
+        if name in ("states", "results"):
+            mask, key = reduce(operator.or_, map(int, values)), name.removesuffix("s")
+            return lambda job: bool(job.get(key, 0) & mask)
+        if name in ("userid", "name", "queue"):
+            chosen = frozenset(values)
+            return lambda job: job.get(name) in chosen
+    except (AttributeError, TypeError, ValueError):
+        pass
+    raise RpcError(errno.EPROTO, f"invalid payload: constraint object invalid: {constraint}")

@@ -1,0 +1,46 @@
+"""The eventlogs of jobs: what happened is stored, and the journal tells it once that is written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker_config.formats import eventlog
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from minicluster.embedded.jobs.commit_loop import CommitLoop
+    from minicluster.embedded.jobs.job import Job
+    from minicluster.embedded.jobs.store import Store
+    from minicluster.embedded.ports import JSON
+    from minicluster.embedded.services import Encoded
+
+MAIN = "eventlog"
+EXEC = "guest.exec.eventlog"
+
+
+class JobLog:
+    """Appends events; each has the commit loop write soon."""
+
+    def __init__(self, store: Store, commits: CommitLoop, clock: Callable[[], float]) -> None:
+        self._store = store
+        self._commits = commits
+        self._clock = clock
+
+    def append(
+        self, job: Job, name: str, context: JSON | None = None, path: str = MAIN, **data: JSON | Encoded
+    ) -> None:
+        """Append an event to one of the job's eventlogs; the journal tells `data` with it."""
+        line = eventlog.encode(eventlog.event(self._clock(), name, context))
+        self._store.add_event(job.id, path, line)
+        if path == MAIN:
+            self._commits.post(job.id, name, line, data)
+        self._commits.soon()
+
+    def annotate(self, job: Job, annotations: JSON) -> None:
+        """Show something with the job in listings, and tell the journal."""
+        annotated = {**(job.annotations or {}), **annotations}
+        if annotated != job.annotations:
+            job.annotations = annotated
+            entry = eventlog.event(self._clock(), "annotations", {"annotations": annotations})
+            self._commits.post(job.id, "annotations", eventlog.encode(entry), {})

@@ -1,0 +1,45 @@
+"""The job manager: the states of RFC 21, driven by events, each of which is appended to the job's eventlog.
+
+Its parts know those before them, and never those after: what has to happen in a turn of the loop, or at a
+job's end, is registered with `CommitLoop` or `JobLifecycle` by the part that does it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minicluster.embedded.jobs.active_jobs import ActiveJobs
+from minicluster.embedded.jobs.admission import Admission
+from minicluster.embedded.jobs.allocations import Allocations
+from minicluster.embedded.jobs.commit_loop import CommitLoop
+from minicluster.embedded.jobs.decisions import Decisions
+from minicluster.embedded.jobs.job_log import JobLog
+from minicluster.embedded.jobs.job_output import JobOutput
+from minicluster.embedded.jobs.launch_queue import LaunchQueue
+from minicluster.embedded.jobs.lifecycle import JobLifecycle
+from minicluster.embedded.jobs.reports import Launcher, Reports
+from minicluster.embedded.jobs.watchers import Watchers
+
+if TYPE_CHECKING:
+    from minicluster.embedded.jobs.parts import Parts
+
+
+class JobManager:
+    """Active jobs, and every way in which they change."""
+
+    def __init__(self, parts: Parts) -> None:
+        self.parts = parts
+        self.jobs = ActiveJobs(parts.queues.names())
+        self.active = self.jobs.by_id
+        self.stats = self.jobs.stats
+        self.watchers = Watchers()
+        self.commits = CommitLoop(parts.store, self.watchers, parts.loop, parts.log)
+        log = JobLog(parts.store, self.commits, parts.clock)
+        launches = LaunchQueue()
+        self.lifecycle = JobLifecycle(parts, self.jobs, log, launches)
+        self.admission = Admission(parts, self.jobs, log, self.commits, self.lifecycle)
+        allocations = Allocations(parts, log, self.lifecycle)
+        self.decisions = Decisions(parts, self.jobs, log, self.commits, self.lifecycle, launches, allocations)
+        output = JobOutput(parts, self.jobs, self.commits, self.lifecycle)
+        self.reports = Reports(self.jobs, log, self.lifecycle, self.decisions, output)
+        self._launcher = Launcher(parts, launches, self.commits, self.reports)

@@ -1,0 +1,101 @@
+"""How a job ends, and what brings it there: RUN, CLEANUP and INACTIVE of RFC 21, and exceptions."""
+
+from __future__ import annotations
+
+import json
+import signal
+from typing import TYPE_CHECKING
+
+from broker_config.formats.job_states import JobState
+from minicluster.embedded.jobs.job_attributes import attributes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from minicluster.embedded.jobs.active_jobs import ActiveJobs
+    from minicluster.embedded.jobs.job import Job
+    from minicluster.embedded.jobs.job_log import JobLog
+    from minicluster.embedded.jobs.launch_queue import LaunchQueue
+    from minicluster.embedded.jobs.parts import Parts
+
+
+class JobLifecycle:
+    """Moves jobs from state to state."""
+
+    def __init__(self, parts: Parts, jobs: ActiveJobs, log: JobLog, launches: LaunchQueue) -> None:
+        self.on_failed: list[Callable[[Job], None]] = []
+        """Called when a job is ended by an exception."""
+        self.on_inactive: list[Callable[[Job], None]] = []
+        """Called when a job is no longer among the active ones."""
+        self._parts = parts
+        self._jobs = jobs
+        self._log = log
+        self._launches = launches
+
+    def raise_exception(self, job: Job, kind: str, severity: int, note: str) -> None:
+        """Append an exception; severity 0 ends the job."""
+        if job.exception is None or severity < job.exception[1]:
+            job.exception = (kind, severity, note)
+        context = {"type": kind, "severity": severity, "note": note, "userid": self._parts.owner}
+        self._log.append(job, "exception", context)
+        if severity == 0:
+            self._fail(job, signal.SIGALRM if kind == "timeout" else signal.SIGTERM)
+
+    def _fail(self, job: Job, signum: int) -> None:
+        if job.state == JobState.CLEANUP:
+            return
+        self._parts.scheduler.dequeue(job.id)
+        self.enter_cleanup(job)
+        for tell in self.on_failed:
+            tell(job)
+        if self._launches.withdraw(job):
+            job.start_pending = False
+        if job.start_pending:
+            self._parts.executor.kill(job.id, signum)
+        else:
+            self._clean(job)
+
+    def enter_run(self, job: Job) -> None:
+        """Note that the job has its resources; the executor will have to release them."""
+        self._jobs.move(job, JobState.RUN)
+        job.start_pending = True
+
+    def enter_cleanup(self, job: Job) -> None:
+        """Note that the job runs no more, or never will."""
+        self._jobs.move(job, JobState.CLEANUP)
+        job.t_cleanup = self._parts.clock()
+
+    def finished(self, job: Job, status: int) -> None:
+        """Note that every task ended."""
+        if job.status is None:
+            job.status = status
+            self._log.append(job, "finish", {"status": status})
+            if job.state == JobState.RUN:
+                self.enter_cleanup(job)
+
+    def released(self, job: Job) -> None:
+        """Note that no rank holds anything of the job any more."""
+        if not job.start_pending:
+            return
+        self._log.append(job, "release", {"ranks": "all", "final": True})
+        job.start_pending = False
+        if job.state != JobState.CLEANUP:
+            self.enter_cleanup(job)
+        self._clean(job)
+
+    def _clean(self, job: Job) -> None:
+        """CLEANUP → INACTIVE: return the resources, write what listings will show, forget the job."""
+        if job.R is not None:
+            self._parts.scheduler.free(job.id)
+            self._log.append(job, "free")
+        self._log.append(job, "clean")
+        job.t_inactive = self._parts.clock()
+        if job.timer is not None:
+            job.timer.cancel()
+            job.timer = None
+        self._jobs.end(job)
+        info = json.dumps(attributes(job), separators=(",", ":"))
+        self._parts.store.set_inactive(job.id, job.t_inactive, int(job.result), job.queue, info)
+        del self._jobs.by_id[job.id]
+        for tell in self.on_inactive:
+            tell(job)

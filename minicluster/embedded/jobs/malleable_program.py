@@ -1,0 +1,203 @@
+"""A malleable job that runs: what its program answers to orders, and what follows for tasks and resources.
+
+Tasks start and end, resources move, the scheduler and the job's eventlog are told. The events are
+`resize-order {order, size}`, then `resource-update {order, size, R_lite, nodelist, nslots}`, or
+`resize-refused` or `resize-expired {order, reason}` at the old size. How far an order is, guest.exec.eventlog
+tells: `resize-accept {order}` (workers are started) and `resize-join` (all of them have called), or
+`resize-release` (those that leave hold no data any more). Resources held for a growth that came to nothing
+are free once every process that was started on them has ended.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from broker_config.formats.job_states import JobState
+from minicluster.embedded.jobs.job_log import EXEC
+from minicluster.malleable import events
+from minicluster.malleable.errors import NotHeeding
+from queue_policies.nodes.slots import allocation_of, slots_of
+from queue_policies.orders.program import ProgramOrders
+from queue_policies.orders.records import GrowOrder, ShrinkOrder
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable, Collection, Sequence
+
+    from broker_config.formats.jobspec import Resources
+    from minicluster.embedded.jobs.allocations import Allocations
+    from minicluster.embedded.jobs.commit_loop import CommitLoop
+    from minicluster.embedded.jobs.job import Job
+    from minicluster.embedded.jobs.job_log import JobLog
+    from minicluster.embedded.jobs.parts import Parts
+    from minicluster.malleable.events import Event, Step
+    from minicluster.malleable.session import Session
+    from queue_policies.nodes.records import Slot
+
+
+@dataclass(frozen=True, slots=True)
+class MalleableContext:
+    """What all malleable jobs have in common."""
+
+    parts: Parts
+    log: JobLog
+    commits: CommitLoop
+    allocations: Allocations
+    leave: float
+    """Seconds that released workers have to end by themselves before they are ended."""
+    take: Callable[[Step], None]
+    """Sends what is to be sent, and lets happen what happened."""
+
+    def stage(self, job: Job, name: str, order: int) -> None:
+        """Tell in guest.exec.eventlog how far an order is."""
+        self.log.append(job, name, {"order": order}, EXEC)
+
+    def request(self, job: Job) -> Resources:
+        """Return what the job has at its size."""
+        return cast("Resources", self.parts.scheduler.running[job.id].request)
+
+
+class MalleableProgram:
+    """Carries out what the session of one program has to say."""
+
+    def __init__(self, job: Job, session: Session, places: Sequence[Slot], around: MalleableContext) -> None:
+        self.session = session
+        self._job = job
+        self._orders = ProgramOrders(session, places)
+        self._around = around
+        self._parts = around.parts
+        self._timer: asyncio.TimerHandle | None = None
+        self._due: float | None = None
+        self._closed = False
+
+    def close(self) -> None:
+        """Note that the job is over."""
+        self._closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def order(self, order: GrowOrder | ShrinkOrder) -> None:
+        """Order the job to grow into resources that are held for it, or to give up some workers."""
+        session = self.session
+        if isinstance(order, ShrinkOrder):
+            self._send(-order.workers, lambda now: session.shrink(order.workers, now))
+            return
+        held = self._orders.held = slots_of(order.more, self._around.request(self._job))
+        hosts = [self._around.allocations.host(place) for place in held]
+        self._send(len(hosts), lambda now: session.grow(hosts, now))
+
+    def _send(self, change: int, send: Callable[[float], Step]) -> None:
+        size = self.session.size + change
+        try:
+            step = send(self._parts.clock())
+        except (NotHeeding, ValueError) as error:
+            self._parts.loop.call_soon(self._came_to_nothing, "resize-refused", str(error))
+            return
+        order = self._orders.number = self.session.order.id if self.session.order is not None else 0
+        self._around.log.append(self._job, "resize-order", {"order": order, "size": size})
+        self._around.take(step)
+        self._arm()
+
+    def task_ended(self, task: int) -> None:
+        """Note that a task ended."""
+        self._orders.alive.discard(task)
+        self._around.take(self.session.ended(task, self._parts.clock()))
+        self._wind_up()
+
+    def happened(self, event: Event) -> None:
+        """Carry out what the program said, or what became of an order."""
+        match event:
+            case events.Accepted():
+                self._accepted(event)
+            case events.Joined():
+                self._around.stage(self._job, "resize-join", event.order)
+            case events.Released():
+                self._released(event)
+            case events.Resized():
+                self._resized(event)
+            case events.Refused():
+                self._came_to_nothing("resize-refused", event.reason)
+            case events.Expired():
+                self._orders.expire(event.reason)
+                self._end(event.workers)
+                self._wind_up()
+            case events.Progress():
+                self._parts.scheduler.progressed(self._job.id, event.share, self._parts.clock())
+            case events.Registered() | events.Deregistered():
+                if self.session.order is None and not self._orders.held:
+                    self._tell_heeds()
+        self._arm()
+
+    def _tell_heeds(self) -> None:
+        heeds = self._orders.heeds and self._job.state == JobState.RUN
+        self._parts.scheduler.resizing.heeds(self._job.id, heeds)
+
+    def _arm(self) -> None:
+        """Look at the order under way when its time is over, and at the program when it has rested."""
+        due = self._orders.due
+        if self._timer is not None and due != self._due:
+            self._timer.cancel()
+            self._timer = None
+        if due is not None and self._timer is None and not self._closed:
+            self._due = due
+            self._timer = self._parts.call_at(due, self._tick)
+
+    def _tick(self) -> None:
+        self._timer, now = None, self._parts.clock()
+        if self._orders.rested(now) and self.session.order is None:
+            self._tell_heeds()
+            self._around.commits.soon()
+        self._around.take(self.session.tick(now))
+        self._arm()
+
+    def _accepted(self, event: events.Accepted) -> None:
+        """Start the workers of a growth, each in a place on its host."""
+        job = self._job
+        if job.state != JobState.RUN:
+            self._around.take(self.session.failed("the job is ending", self._parts.clock()))
+            return
+        self._around.stage(self._job, "resize-accept", event.order)
+        places = self._orders.start(event.workers, self._around.allocations.host)
+        self._orders.alive |= places.keys()
+        hosts = {place.rank: event.workers[task] for task, place in places.items()}
+        if not self._parts.executor.extend(job.id, event.order, places, hosts):
+            for task in places:
+                self._parts.loop.call_soon(self.task_ended, task)
+
+    def _released(self, event: events.Released) -> None:
+        """Let workers of a shrink end; who stays too long is ended."""
+        self._around.stage(self._job, "resize-release", event.order)
+        places = {task: self._orders.places[task] for task in event.workers}
+        self._parts.executor.dismiss(self._job.id, places)
+        self._parts.loop.call_later(self._around.leave, lambda: self._end(event.workers))
+
+    def _end(self, tasks: Collection[int]) -> None:
+        left = self._orders.living(tasks)
+        if left and not self._closed:
+            self._parts.executor.end_tasks(self._job.id, left)
+
+    def _resized(self, event: events.Resized) -> None:
+        lost = self._orders.resized(event.lost)
+        if event.gained:
+            self._parts.executor.admit(self._job.id, event.gained)
+        heeds = self._orders.heeds and self._job.state == JobState.RUN
+        request = self._around.request(self._job).with_workers(event.size)
+        self._parts.scheduler.resized(self._job.id, event.size, lost, self._parts.clock(), heeds=heeds)
+        self._around.allocations.resized(self._job, event.order, request)
+
+    def _wind_up(self) -> None:
+        """Return what was held for a growth once nothing that was started for it lives."""
+        reason = self._orders.wound_up()
+        if reason:
+            self._came_to_nothing("resize-expired", reason)
+
+    def _came_to_nothing(self, name: str, reason: str) -> None:
+        """An order is over at the old size."""
+        now = self._parts.clock()
+        unused = allocation_of(self._orders.drop(now))
+        if not self._closed:
+            self._parts.scheduler.resizing.refused(self._job.id, self.session.size, unused, now)
+            context = {"order": self._orders.number, "reason": reason}
+            self._around.log.append(self._job, name, context)
+            self._arm()

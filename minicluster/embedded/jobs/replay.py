@@ -1,0 +1,99 @@
+"""Take up the jobs of an earlier lead from the store: waiting ones wait on, running ones are failed."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from broker_config.formats import eventlog, jobspec
+from broker_config.formats.errors import JobspecError
+from broker_config.formats.job_states import JobState
+from minicluster.embedded import log
+from minicluster.embedded.jobs.job import Job
+
+if TYPE_CHECKING:
+    from minicluster.embedded.jobs.job_manager import JobManager
+    from minicluster.embedded.jobs.lifecycle import JobLifecycle
+
+JSON = dict[str, Any]
+RESTARTED = "lead broker restarted: the job's processes are gone"
+_KILLED = 9  # wait status of tasks that died with their broker
+
+
+def replay(manager: JobManager) -> None:
+    """Bring every job that did not end back into the job manager."""
+    store = manager.parts.store
+    manager.stats.restore(store.counts())
+    jobs = [job for row in store.active() if (job := _rebuilt(manager, row)) is not None]
+    for job in jobs:
+        manager.active[job.id] = job
+        manager.stats.enter(job, job.state)
+    for job in jobs:
+        if job.id in manager.active:
+            _resume(manager, job)
+
+
+def _rebuilt(manager: JobManager, row: tuple[int, int, str, str | None]) -> Job | None:
+    """A job as its eventlog tells it."""
+    jobid, userid, text, resources = row
+    try:
+        parsed = jobspec.parse(json.loads(text))
+    except JobspecError as error:
+        manager.parts.log(log.ERR, f"job {jobid} is passed over: its stored jobspec is invalid: {error}")
+        return None
+    job = Job.of(jobid, userid, 16, 0, parsed)
+    job.R = json.loads(resources) if resources else None
+    for _, line in manager.parts.store.events(jobid, "eventlog"):
+        entry = eventlog.decode(line)
+        _apply(job, entry["name"], entry["timestamp"], eventlog.context(entry))
+    job.restored = True
+    return job
+
+
+def _resume(manager: JobManager, job: Job) -> None:
+    if job.state in JobState.RUNNING:
+        _end(manager.lifecycle, job)
+    else:
+        manager.admission.resume(job)
+
+
+def _end(lifecycle: JobLifecycle, job: Job) -> None:
+    """Its processes died with the earlier lead."""
+    if job.state == JobState.RUN:
+        lifecycle.enter_cleanup(job)
+        lifecycle.raise_exception(job, "exec", 0, RESTARTED)
+    if job.started:
+        lifecycle.finished(job, _KILLED)
+    job.start_pending = True
+    lifecycle.released(job)
+
+
+def _apply(job: Job, name: str, t: float, context: JSON) -> None:  # noqa: C901 - a case an event
+    """What an event made of the job."""
+    waits = job.dependencies or []
+    match name:
+        case "submit":
+            job.t_submit = job.t_depend = t
+            job.urgency, job.flags, job.state = context["urgency"], context["flags"], JobState.DEPEND
+        case "dependency-add":
+            job.dependencies = [*waits, context["description"]]
+        case "dependency-remove":
+            job.dependencies = [each for each in waits if each != context["description"]] or None
+        case "depend":
+            job.t_priority, job.state = t, JobState.PRIORITY
+        case "priority":
+            job.priority, job.t_sched, job.state = context["priority"], job.t_sched or t, JobState.SCHED
+        case "urgency":
+            job.urgency = context["urgency"]
+        case "alloc":
+            job.t_run, job.state, job.annotations = t, JobState.RUN, context.get("annotations")
+        case "start":
+            job.started = True
+        case "finish":
+            job.status, job.t_cleanup, job.state = context["status"], job.t_cleanup or t, JobState.CLEANUP
+        case "exception":
+            severity = context["severity"]
+            if job.exception is None or severity < job.exception[1]:
+                job.exception = (context["type"], severity, context["note"])
+            if severity == 0:
+                job.t_cleanup, job.state = job.t_cleanup or t, JobState.CLEANUP

@@ -1,0 +1,234 @@
+"""The scheduler: keeps the indexed queue and the pool, asks the policy, and carries out what it answers."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from minicluster.embedded.errors import SchedulerError
+from minicluster.embedded.log import ERR, WARNING
+from queue_policies.decision import decide, stuck
+from queue_policies.errors import PolicyDefect, PolicyError
+from queue_policies.learning import Learner
+from queue_policies.nodes.feasibility import counted_cores, infeasible
+from queue_policies.orders.actions import Actions
+from queue_policies.orders.records import Begun, GrowOrder, Misfit, ShrinkOrder
+from queue_policies.orders.resizing import Resizing
+from queue_policies.queue import IndexedQueue
+from queue_policies.records import (
+    Change,
+    Elastic,
+    Happened,
+    QueuedJob,
+    Reserve,
+    State,
+    WakeAt,
+)
+from queue_policies.running import RunningJobs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from broker_config.formats.jobspec import Resources, Sizes
+    from minicluster.embedded.jobs.job import Job
+    from queue_policies.nodes.pool import Pool
+    from queue_policies.nodes.records import Slot
+    from queue_policies.policy import Policy
+    from queue_policies.records import Action
+
+DEFAULT_POLICY = "fcfs"
+
+
+def policy_of(config: Mapping[str, Any], log: Callable[[int, str], None]) -> Policy:
+    """Make the policy that broker.toml names, and log which plug-ins are passed over.
+
+    Raises SchedulerError, which says where it is named.
+    """
+    from queue_policies.plugins import load  # noqa: PLC0415 - followers never load policies
+
+    table = config.get("minicluster", {})
+    name = table.get("queue-policy", DEFAULT_POLICY)
+    try:
+        return load(name, table.get("scheduler-settings"), lambda text: log(WARNING, text))
+    except PolicyError as error:
+        raise SchedulerError(f"broker.toml, [minicluster] queue-policy = {name!r}: {error}") from error
+
+
+Deed = Begun | GrowOrder | ShrinkOrder | Reserve
+"""What is to be done by a decision."""
+
+
+class Recorder(Protocol):
+    """Keeps a record of decisions."""
+
+    def __call__(self, state: State, now: float, actions: Sequence[Action]) -> None:
+        """Record a decision before it is carried out."""
+
+    def close(self) -> None:
+        """There will be none any more."""
+
+
+class Scheduler:
+    """Jobs come by `enqueue`, and leave by `dequeue` or by being started."""
+
+    def __init__(self, pool: Pool, policy: Policy, log: Callable[[int, str], None]) -> None:
+        self.pool = pool
+        self.policy = policy
+        self.queue = IndexedQueue()
+        self.running = RunningJobs()  # with those that wait until others have shrunk
+        self.wake: float | None = None  # when to decide again although nothing happens
+        self.recorder: Recorder | None = None
+        self._changes: list[Change] = []
+        self._log = log
+        self._infeasible: dict[Any, str | None] = {}
+        self.resizing = Resizing(pool, self.queue, self.running, self._changes.append)
+        self._actions = Actions(self.queue, self.running, self.resizing)
+        self._malleable = 0  # malleable jobs that run
+        self._learner = Learner()
+        self._names: dict[int, str] = {}  # of elastic jobs: what the learner knows them by
+        self._reports: dict[int, tuple[float, float]] = {}  # by job: share done, and when, at its size
+        self._said = ""  # the last defect
+
+    @property
+    def idle(self) -> bool:
+        """Whether no job waits to be started."""
+        return not self.queue and not self.resizing.waiting
+
+    def infeasible(self, job: Job) -> str | None:
+        """Why the job can never run here, or None."""
+        known = self._infeasible
+        if job.resources not in known:
+            if len(known) > 1000:
+                known.clear()
+            known[job.resources] = infeasible(self.pool, job.resources)
+        return known[job.resources]
+
+    def enqueue(self, job: Job) -> None:
+        """The job may start from now on."""
+        limit = job.duration or math.inf
+        queued = QueuedJob(job.id, job.priority or 0, job.resources, job.t_submit, limit, job.userid)
+        self.queue.add(queued if job.elastic is None else self._elastic(queued, job))
+        self.changed(Happened.ARRIVED, job.id)
+
+    def _elastic(self, queued: QueuedJob, job: Job) -> QueuedJob:
+        """With the sizes, which in units of the cluster go up to all of it."""
+        sizes = cast("Sizes", job.elastic)
+        request = job.resources._replace(cores=counted_cores(self.pool, job.resources))
+        unit = request.size // request.workers
+        most = min(sizes.most, max(self.pool.total // unit, sizes.least))
+        self._names[job.id] = job.name
+        return queued._replace(
+            request=request,
+            elastic=Elastic(sizes.least * unit, most * unit, sizes.malleable),
+            estimate=self._learner.estimate(job.name, request.size, queued.limit),
+        )
+
+    def dequeue(self, job: int) -> None:
+        """The job must not start any more."""
+        if job in self.queue:
+            self.queue.remove(job)
+            change: Happened | None = Happened.LEFT
+        else:
+            change = self.resizing.cancel(job)
+        if change is not None:
+            self._names.pop(job, None)
+            self.changed(change, job)
+
+    def free(self, job: int) -> None:
+        """The job's resources are free again."""
+        ended = self.running.pop(job)
+        if ended is None:
+            return
+        holding = self.pool.holding(job)
+        self.pool.release(job)
+        if ended.elastic is not None:
+            self._names.pop(job, None)
+            self._reports.pop(job, None)
+            self._malleable -= ended.elastic.malleable
+            self.resizing.ended(job, cast("Resources", ended.request), holding)
+        self.changed(Happened.ENDED, job)
+
+    def changed(self, what: Happened, job: int | None = None) -> None:
+        """Note what the policy is to see at its next decision."""
+        self._changes.append(Change(what, job))
+
+    def woken(self) -> None:
+        """The time came for which the policy asked."""
+        self.wake = None
+        self.changed(Happened.WOKEN)
+
+    # -- what becomes of elastic jobs ------------------------------------------------------------------
+
+    def progressed(self, job: int, share: float, now: float) -> None:
+        """The job told which share of its work is done."""
+        running = self.running[job]
+        if job in self._reports:
+            before, then = self._reports[job]
+            self._learner.observe(self._names[job], running.size, share - before, now - then)
+        if running.heeds:  # amid an order it computes at two sizes
+            self._reports[job] = (share, now)
+        self.resizing.progressed(job, share, now)
+
+    def resized(self, job: int, workers: int, lost: Sequence[Slot], now: float, *, heeds: bool) -> None:
+        """An order is done: the job has so many workers, and gave up these places."""
+        self._reports.pop(job, None)
+        self.resizing.resized(job, workers, lost, now, heeds=heeds)
+
+    # -- decisions -------------------------------------------------------------------------------------
+
+    def decide(self, now: float) -> list[Deed]:
+        """Ask the policy; return what is to be done, in order. Queue and pool know of it already."""
+        deeds: list[Deed] = [*self.resizing.ready(now)]
+        if deeds:
+            self._malleable += _malleable(deeds)
+        changes = tuple(self._changes)
+        self._changes.clear()
+        if not changes or not (self.queue or self._malleable):
+            return deeds
+        if self._said:  # it did not take in what it was told the last time
+            changes = (Change(Happened.CLUSTER), *changes)
+        state = State(self.queue, self.running, self.pool, changes)
+        try:
+            actions = decide(self.policy, state, now)
+        except PolicyDefect as defect:
+            self._say(str(defect))
+            return deeds
+        self._said = ""
+        if self.recorder is not None:
+            self.recorder(state, now, actions)
+        carried_out = [deed for action in actions if (deed := self._carry_out(action, now)) is not None]
+        self._malleable += _malleable(carried_out)
+        if self.queue and not self.running and self.wake is None:
+            self._look_for_a_stuck_queue(state, now)
+        return [*deeds, *carried_out]
+
+    def _say(self, defect: str) -> None:
+        self._said = defect
+        self._log(ERR, defect)
+
+    def _look_for_a_stuck_queue(self, state: State, now: float) -> None:
+        """Say so where the policy will not be asked again, though its first job could start."""
+        if self.pool.fits(next(iter(self.queue)).request):
+            self._say(str(stuck(self.policy, state, now)))
+
+    def _carry_out(self, action: Action, now: float) -> Deed | None:
+        if isinstance(action, WakeAt):
+            self.wake = action.time if self.wake is None else min(self.wake, action.time)
+            return None
+        if isinstance(action, Reserve):
+            return action if action.job in self.queue else None
+        deed = self._actions.carry_out(action, now)
+        if isinstance(deed, Misfit):
+            what = f"starts job {deed.job}, for which there is no room"
+            self._log(ERR, f"queue policy {self.policy.name} {what}")
+            return None
+        return deed
+
+
+def _malleable(deeds: Iterable[Deed]) -> int:
+    """Return how many malleable jobs begin."""
+    found = 0
+    for deed in deeds:
+        if isinstance(deed, Begun) and deed.queued.elastic is not None:
+            found += deed.queued.elastic.malleable
+    return found

@@ -1,0 +1,334 @@
+"""The overlay: a star of brokers, the lead in its middle (ROUTER), the followers around it (DEALER).
+
+Messages are a JSON header {"type": …} and sometimes raw bytes. A follower says `hello`; the lead answers
+`welcome` or `refused`. `goodbye` leaves in order, `shutdown` ends the instance; everything else is for the
+handlers registered by type. ZeroMQ's own heartbeats notice dead links; a lost link is final for a follower,
+which ends and may be started anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import zmq
+
+from minicluster.embedded.errors import BootError
+from minicluster.embedded.log import DEBUG, ERR, INFO, WARNING, Log
+from minicluster.embedded.overlay import wire
+from minicluster.embedded.overlay.rejected_peers import TurnedAway
+from minicluster.embedded.ports import JSON
+
+if TYPE_CHECKING:
+    from minicluster.embedded.configuration import Bootstrap
+
+Handler = Callable[[int, JSON, bytes], None]
+"""Takes (sender's rank, header, body)."""
+
+VERSION = "0.88.0"
+"""The Flux release whose interfaces this instance follows; brokers of one instance agree on it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Seconds; 0 waits for ever."""
+
+    connect: float
+    silence: float  # a link with no sign of life for so long is lost
+
+
+@dataclass(slots=True)
+class Peer:
+    """A follower as the lead sees it."""
+
+    identity: bytes
+    host: str
+
+
+class _Overlay:
+    """What both sides have."""
+
+    def __init__(self, place: Bootstrap, log: Log, timing: Timing) -> None:
+        self.rank = place.rank
+        self._place = place
+        self._log = log
+        self._timing = timing
+        self._handlers: dict[str, Handler] = {}
+        self._loop = asyncio.get_running_loop()
+        self._open = False
+
+    def on(self, kind: str, handler: Handler) -> None:
+        """Call `handler` for messages of this type; the lead also gets its own."""
+        self._handlers[kind] = handler
+
+
+class LeadOverlay(_Overlay):
+    """The lead's side. `joined(rank, host)` and `left(rank, reason, lost)` report membership."""
+
+    def __init__(self, place: Bootstrap, log: Log, timing: Timing) -> None:
+        super().__init__(place, log, timing)
+        self.refused: Counter[str] = Counter()  # connections by address
+        self.turned_away = TurnedAway()
+        self.lost = 0  # links
+        self.uuid = str(uuid.uuid4())
+        self.endpoint = ""
+        self.peers: dict[int, Peer] = {}
+        self.joined: Callable[[int, str], None] = lambda _rank, _host: None
+        self.left: Callable[[int, str, bool], None] = lambda _rank, _reason, _lost: None
+        self._ranks: dict[bytes, int] = {}
+        self._empty = asyncio.Event()
+
+    def open(self) -> None:
+        """Bind where the configuration says; an instance of one broker needs no socket."""
+        if self._place.bind is None or self._place.certificate is None:
+            return
+        context: zmq.Context[zmq.Socket[bytes]] = zmq.Context.instance()
+        socket = context.socket(zmq.ROUTER)
+        wire.secure(socket, self._place.certificate, server=True, timeout=self._timing.silence)
+        socket.router_mandatory = True
+        # Before anybody can come: without a doorman ZeroMQ admits every key.
+        self._doorman = wire.Doorman(context, self._place.certificate, self._refused)
+        self._monitor = wire.Monitor(socket, gone=self._probe, failed=self._refused)
+        try:
+            socket.bind(self._place.bind)
+        except zmq.ZMQError as error:
+            self._doorman.close()
+            self._monitor.close()
+            socket.close()
+            raise BootError(
+                f"error binding to {self._place.bind}: {zmq.strerror(error.errno or 0)}"
+            ) from error
+        self.endpoint = bytes(socket.getsockopt(zmq.LAST_ENDPOINT)).decode().rstrip("\0")
+        self._wire = wire.Wire(socket, self._receive)
+        self._open = True
+
+    def _receive(self, frames: wire.Frames) -> None:
+        identity = frames[0]
+        try:
+            message, body = wire.decode(frames[1:])
+        except (ValueError, IndexError):
+            self._log(WARNING, "a peer sent no overlay message", "overlay")
+            return
+        rank = self._ranks.get(identity)
+        if message["type"] == "hello":
+            self._hello(identity, message)
+        elif rank is not None:
+            if message["type"] == "goodbye":
+                self._leave(rank, str(message.get("reason")), lost=False)
+            else:
+                self._dispatch(rank, message, body)
+
+    def _dispatch(self, rank: int, message: JSON, body: bytes) -> None:
+        handler = self._handlers.get(message["type"])
+        if handler is None:
+            self._log(WARNING, f"rank {rank} sent an unknown message {message['type']!r}", "overlay")
+        else:
+            handler(rank, message, body)
+
+    def _hello(self, identity: bytes, message: JSON) -> None:
+        rank, host = message.get("rank"), str(message.get("host"))
+        reason = self._objection(rank, message)
+        if reason is not None:
+            self._log(ERR, f"rejecting connection from {host} (rank {rank}): {reason}", "overlay")
+            self.refused[host] += 1
+            self.turned_away.note(host, reason)
+            self._send_to(identity, {"type": "refused", "reason": reason})
+            return
+        assert isinstance(rank, int)  # noqa: S101 - _objection looked
+        self.peers[rank] = Peer(identity, host)
+        self._ranks[identity] = rank
+        self._empty.clear()
+        welcome = {"type": "welcome", "uuid": self.uuid, "hosts": list(self._place.hosts)}
+        if self._send_to(identity, welcome):
+            self.turned_away.forget(host)
+            self._log(DEBUG, f"accepted {host} (rank {rank})", "overlay")
+            self.joined(rank, host)
+
+    def _objection(self, rank: object, message: JSON) -> str | None:
+        version = message.get("version")
+        if version != VERSION:
+            return f"version {version} does not match the lead's {VERSION}"
+        if not isinstance(rank, int) or not 0 < rank < self._place.size:
+            return f"rank {rank} is not one of 1-{self._place.size - 1}"
+        self._probe_ranks([rank])
+        if rank in self.peers:
+            return f"rank {rank} is already connected, from {self.peers[rank].host}"
+        return None
+
+    def _refused(self, address: str) -> None:
+        """Count a peer with another certificate, and log its first tries; it never stops."""
+        self.refused[address] += 1
+        self.turned_away.note(address, "wrong certificate")
+        count = self.refused[address]
+        if count & (count - 1) == 0:
+            text = f"refused a broker from {address} ({count}x): it does not have this instance's certificate"
+            self._log(ERR, text, "overlay")
+
+    def send(self, rank: int, message: JSON, body: bytes | None = None) -> bool:
+        """Send to one rank, or to the lead itself; False where that rank is gone."""
+        if rank == 0:
+            self._loop.call_soon(self._dispatch, 0, message, body or b"")
+            return True
+        peer = self.peers.get(rank)
+        if peer is None:
+            return False
+        if self._send_to(peer.identity, message, body):
+            return True
+        self._leave(rank, "lost connection", lost=True)
+        return False
+
+    def _send_to(self, identity: bytes, message: JSON, body: bytes | None = None) -> bool:
+        try:
+            self._wire.send([identity, *wire.encode(message, body)])
+        except zmq.ZMQError as error:
+            if error.errno in {zmq.EHOSTUNREACH, zmq.EAGAIN}:
+                return False
+            raise
+        return True
+
+    def _probe(self) -> None:
+        """A connection broke, ZeroMQ does not say whose: a ROUTER refuses to send to the one that is gone."""
+        self._probe_ranks(tuple(self.peers))
+        self._loop.call_later(0.1, self._probe_ranks, tuple(self.peers))
+
+    def _probe_ranks(self, ranks: Iterable[int]) -> None:
+        for rank in ranks if self._open else ():
+            self.send(rank, {"type": "ping"})
+
+    def _leave(self, rank: int, reason: str, *, lost: bool) -> None:
+        peer = self.peers.pop(rank, None)
+        if peer is None:
+            return
+        self._ranks.pop(peer.identity, None)
+        self.lost += lost
+        went = "lost" if lost else "left"
+        self._log(WARNING if lost else INFO, f"{peer.host} (rank {rank}) {went}: {reason}", "overlay")
+        if not self.peers:
+            self._empty.set()
+        self.left(rank, reason, lost)
+
+    async def shutdown(self, timeout: float, *, final: bool) -> None:
+        """Have every follower leave within `timeout` seconds; `final`: for good, else the lead comes back."""
+        for rank in tuple(self.peers):
+            self.send(rank, {"type": "shutdown", "final": final})
+        if self.peers:
+            try:
+                await asyncio.wait_for(self._empty.wait(), timeout)
+            except TimeoutError:
+                self._log(ERR, f"no goodbye from ranks {sorted(self.peers)} within {timeout:g} s", "overlay")
+
+    def close(self) -> None:
+        """Close every connection."""
+        if self._open:
+            self._open = False
+            self._monitor.close()
+            self._wire.close(linger=200)
+            self._doorman.close()
+
+
+class FollowerOverlay(_Overlay):
+    """A follower's side. `ended(error)` reports the link's end: None when the lead ended the instance."""
+
+    def __init__(self, place: Bootstrap, log: Log, timing: Timing) -> None:
+        super().__init__(place, log, timing)
+        self._failed = False  # to shake hands
+        self._greeted = False
+        self.ended: Callable[[BootError | None], None] = lambda _error: None
+        self.welcome: asyncio.Future[JSON] = self._loop.create_future()
+
+    def open(self) -> None:
+        """Connect and say hello; ZeroMQ goes on trying until the lead is there."""
+        place = self._place
+        if place.connect is None or place.certificate is None:
+            raise BootError(f"rank {place.rank} has no endpoint of the lead to connect to")
+        context: zmq.Context[zmq.Socket[bytes]] = zmq.Context.instance()
+        socket = context.socket(zmq.DEALER)
+        wire.secure(socket, place.certificate, server=False, timeout=self._timing.silence)
+        socket.routing_id = f"{place.rank}-{uuid.uuid4().hex}".encode()
+        socket.reconnect_ivl, socket.reconnect_ivl_max = 50, 1000
+        socket.setsockopt(zmq.CONNECT_TIMEOUT, int(self._timing.connect * 1000))
+        # Before the connection: its handshake may be over at once, and who missed it would never say hello.
+        self._monitor = wire.Monitor(socket, gone=self._gone, failed=self._handshake_failed, met=self._hello)
+        try:
+            socket.connect(place.connect)
+        except zmq.ZMQError as error:
+            self._monitor.close()
+            socket.close()
+            raise BootError(f"cannot connect to {place.connect}: {zmq.strerror(error.errno or 0)}") from error
+        self._wire = wire.Wire(socket, self._receive)
+        self._open = True
+        self._patience = self._loop.call_later(self._timing.connect or 30, self._still_waiting)
+
+    def _hello(self) -> None:
+        self._greeted = True
+        me = {"rank": self.rank, "host": self._place.hosts[self.rank], "version": VERSION}
+        self.send(0, {"type": "hello", **me})
+
+    def _still_waiting(self) -> None:
+        self._log(WARNING, f"no answer yet from the lead at {self._place.connect}; still trying", "overlay")
+
+    def _receive(self, frames: wire.Frames) -> None:
+        message, body = wire.decode(frames)
+        kind = message["type"]
+        if kind == "welcome":
+            self._patience.cancel()
+            if not self.welcome.done():
+                self.welcome.set_result(message)
+        elif kind == "refused":
+            self._end(
+                BootError(f"the lead at {self._place.connect} refused this broker: {message['reason']}")
+            )
+        elif kind == "shutdown":
+            self._end(None if message["final"] else BootError("the lead was told to go, and may come back"))
+        elif kind in self._handlers:
+            self._handlers[kind](0, message, body)
+
+    def send(self, rank: int, message: JSON, body: bytes | None = None) -> bool:  # noqa: ARG002 - one is above
+        """Send to the lead; False once the link ended."""
+        if not self._open:
+            return False
+        try:
+            self._wire.send(wire.encode(message, body))
+        except zmq.ZMQError as error:
+            if error.errno != errno.EAGAIN:
+                raise
+            return False
+        return True
+
+    def goodbye(self, reason: str) -> None:
+        """Leave in order."""
+        self.send(0, {"type": "goodbye", "reason": reason})
+
+    def _gone(self) -> None:
+        if self._greeted:  # welcomed or not: what the lead sent before may still arrive, and is of no worth
+            self._end(BootError("overlay disconnect: the lead's connection is gone"))
+
+    def _handshake_failed(self, _address: str) -> None:
+        if not self._failed:
+            self._failed = True
+            self._log(
+                ERR,
+                f"the lead at {self._place.connect} refused this broker or is not the lead:"
+                " CURVE handshake failed, both need the same certificate",
+                "overlay",
+            )
+
+    def _end(self, error: BootError | None) -> None:
+        self._patience.cancel()
+        self.ended(error)
+
+    def close(self) -> None:
+        """Close the connection; a goodbye on its way has a moment."""
+        if self._open:
+            self._open = False
+            self._patience.cancel()
+            self._monitor.close()
+            self._wire.close(linger=500)
+
+
+Overlay = LeadOverlay | FollowerOverlay

@@ -1,0 +1,31 @@
+"""One timer of those that Flux cannot be asked to take back."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from minicluster.flux_scheduler.flux_port import Flux
+
+
+class Alarm:
+    """Calls `ring` when the time has come that was set last."""
+
+    def __init__(self, flux: Flux, ring: Callable[[], None]) -> None:
+        self._flux = flux
+        self._ring = ring
+        self._due: float | None = None
+
+    def set(self, due: float | None) -> None:
+        """Ring at this time; None: do not ring."""
+        if due is not None and due != self._due:
+            self._flux.call_later(max(0.0, due - self._flux.clock()), partial(self._rings, due))
+        self._due = due
+
+    def _rings(self, due: float) -> None:
+        if due == self._due:
+            self._due = None
+            self._ring()

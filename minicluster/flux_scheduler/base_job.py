@@ -1,0 +1,197 @@
+"""A malleable job of real Flux that runs: what its program answers, and what follows for companions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+from broker_config.formats.jobid import f58
+from minicluster.flux_scheduler.alarm import Alarm
+from minicluster.flux_scheduler.companion_jobspec import Companion, companion
+from minicluster.malleable import events
+from minicluster.malleable.errors import NotHeeding
+from queue_policies.nodes.slots import allocation_of, slots_of
+from queue_policies.orders.program import LEAVE, ProgramOrders
+from queue_policies.orders.records import GrowOrder, ShrinkOrder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from broker_config.formats.jobspec import Resources
+    from minicluster.flux_scheduler.flux_port import Flux
+    from minicluster.flux_scheduler.scheduling import Scheduling
+    from minicluster.malleable.credentials import Credentials
+    from minicluster.malleable.events import Event, Step
+    from minicluster.malleable.session import Session
+    from queue_policies.nodes.records import Slot
+
+
+@dataclass(frozen=True, slots=True)
+class CompanionContext:
+    """What all malleable jobs have in common."""
+
+    flux: Flux
+    scheduling: Scheduling
+    host_of: Callable[[Slot], str]
+    take: Callable[[Step], None]
+    """Sends what is to be sent, and lets happen what happened."""
+    cancel: Callable[[Iterable[int], str], None]
+    """Ends those of these jobs that are companions still."""
+
+
+class BaseJob:
+    """Carries out what a program's session has to say. Workers beyond the first ones are companions."""
+
+    def __init__(
+        self,
+        job: int,
+        credentials: Credentials,
+        session: Session,
+        held: Sequence[Slot],
+        around: CompanionContext,
+    ) -> None:
+        self.job = job
+        self.credentials = credentials
+        self.session = session
+        self.closed = False
+        """Whether the job has ended."""
+        self._orders = ProgramOrders(session, held=held)
+        self._companions: dict[int, int] = {}  # jobs by task, as soon as they are known
+        self._around = around
+        self._flux = around.flux
+        self._resizing = around.scheduling.resizing
+        self._alarm = Alarm(around.flux, self._tick)
+
+    @property
+    def unheard(self) -> bool:
+        """Return whether the program was never told of what is held for it."""
+        return not self._orders.number and self.session.order is None
+
+    def order(self, order: GrowOrder | ShrinkOrder) -> None:
+        """Order the job to grow into resources that are held for it, or to give up some workers."""
+        if isinstance(order, ShrinkOrder):
+            self._send(lambda now: self.session.shrink(order.workers, now))
+        else:
+            request = cast("Resources", self._around.scheduling.running[self.job].request)
+            self._orders.held = slots_of(order.more, request)
+            self._grow()
+
+    def _grow(self) -> None:
+        hosts = [self._around.host_of(place) for place in self._orders.held]
+        self._send(lambda now: self.session.grow(hosts, now))
+
+    def _send(self, send: Callable[[float], Step]) -> None:
+        try:
+            step = send(self._flux.clock())
+        except (NotHeeding, ValueError) as error:
+            self._flux.call_later(0.0, partial(self.came_to_nothing, f"refused: {error}"))
+            return
+        self._orders.number = self.session.order.id if self.session.order is not None else 0
+        self._around.take(step)
+        self._alarm.set(self._orders.due)
+
+    def claim(self, job: int, task: int) -> Slot | str:
+        """Return the place of a companion that asks for it, or why it has none."""
+        orders, of = self._orders, f58(self.job)
+        if task not in orders.places or task in orders.alive:
+            return f"{of} waits for no such companion"
+        if self._companions.get(task, job) != job or task not in orders.starting or orders.over:
+            return f"{of} waits for no such companion any more"
+        self._companions[task] = job
+        orders.alive.add(task)
+        return orders.places[task]
+
+    def living(self) -> dict[int, Slot]:
+        """Return the companions that have not ended, with their places."""
+        return {self._companions[task]: self._orders.places[task] for task in sorted(self._orders.alive)}
+
+    def companion_ended(self, task: int) -> None:
+        """Note the end of a companion that had a place."""
+        self._orders.alive.discard(task)
+        self._around.take(self.session.ended(task, self._flux.clock()))
+        self._wind_up()
+
+    def happened(self, event: Event) -> None:
+        """Carry out what the program said, or what became of an order."""
+        if isinstance(event, events.Accepted):
+            self._orders.start(event.workers, self._around.host_of)
+            self._flux.look_up(self.job, partial(self._submit, event.order))
+        elif isinstance(event, events.Released):
+            jobs = [self._companions[task] for task in event.workers if task in self._companions]
+            self._flux.call_later(LEAVE, partial(self._around.cancel, jobs, "its job has shrunk"))
+        elif isinstance(event, events.Resized):
+            lost = self._orders.resized(event.lost)
+            now, heeds = self._flux.clock(), self._orders.heeds
+            self._resizing.resized(self.job, event.size, lost, now, heeds=heeds)
+            self._flux.tell(self.job, self._note("done"))
+        elif isinstance(event, events.Refused):
+            self.came_to_nothing(f"refused: {event.reason}")
+        elif isinstance(event, events.Expired):
+            self._orders.expire(event.reason)
+            for task in sorted(self._companions.keys() & event.workers):
+                self._flux.cancel(self._companions[task], f"order {event.order} is over: {event.reason}")
+            self._wind_up()
+        elif isinstance(event, events.Progress):
+            self._resizing.progressed(self.job, event.share, self._flux.clock())
+        elif isinstance(event, events.Registered) and self._orders.held and not self._orders.number:
+            self._grow()
+        elif self.session.order is None and not self._orders.held:  # Registered, Deregistered
+            self._resizing.heeds(self.job, self._orders.heeds)
+        self._alarm.set(self._orders.due)
+
+    def _tick(self) -> None:
+        if self.closed:
+            return
+        now = self._flux.clock()
+        if self._orders.rested(now) and self.session.order is None:
+            self._resizing.heeds(self.job, self._orders.heeds)
+            self._flux.decide_soon()
+        self._around.take(self.session.tick(now))
+        self._alarm.set(self._orders.due)
+
+    def _submit(self, order: int, spec: dict[str, Any] | None) -> None:
+        """Submit the companions of a growth, each for a place on its host."""
+        under_way = self.session.order
+        if under_way is None or under_way.id != order or self.closed:
+            return
+        if spec is None:
+            self._around.take(self.session.failed("the job's own jobspec cannot be read", self._flux.clock()))
+            return
+        for task in sorted(self._orders.starting):
+            made = companion(spec, Companion(f58(self.job), task), order)
+            self._flux.submit(made, partial(self._submitted, task))
+
+    def _submitted(self, task: int, answer: int | str) -> None:
+        """The companion has an id now; that it has a place may have come before."""
+        waited_for = task in self._orders.places and not self.closed and not self._orders.over
+        if isinstance(answer, int) and waited_for:
+            self._companions[task] = answer
+        elif isinstance(answer, int):
+            self._flux.cancel(answer, "nobody waits for it any more")
+        elif waited_for:
+            reason = f"a companion cannot be submitted: {answer}"
+            self._around.take(self.session.failed(reason, self._flux.clock()))
+
+    def _wind_up(self) -> None:
+        """Return what was held for a growth once nothing that was started for it lives."""
+        reason = self._orders.wound_up()
+        if reason:
+            self.came_to_nothing(f"expired: {reason}")
+
+    def came_to_nothing(self, what: str) -> None:
+        """End an order at the old size."""
+        if self.closed:
+            return
+        now = self._flux.clock()
+        unused = allocation_of(self._orders.drop(now))
+        self._resizing.refused(self.job, self.session.size, unused, now)
+        self._flux.tell(self.job, self._note(what))
+        self._alarm.set(self._orders.due)
+        self._flux.decide_soon()
+
+    def _note(self, what: str) -> dict[str, Any]:
+        """Return what is told of the job: how many workers it has, and what became of an order."""
+        jobs = [self._companions[task] for task in sorted(self._orders.places) if task in self._companions]
+        names = ",".join(map(f58, jobs))
+        return {"workers": self.session.size, "companions": names, "order": f"{self._orders.number} {what}"}

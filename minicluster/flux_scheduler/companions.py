@@ -1,0 +1,161 @@
+"""Malleable jobs of real Flux while they run: a base job, and a companion job for each worker besides.
+
+Flux cannot resize a job that runs. So a malleable job starts at its least size, and an order to grow that its
+program has accepted submits a job a worker: the same command, placed by the scheduler where it holds
+resources for exactly this one. What is said to programs and by them is `minicluster.malleable`'s business.
+Released companions end by themselves, or are ended; so are all when their base job ends. Nothing here waits:
+`Flux` is asked, and tells later.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, cast
+
+from broker_config.formats.jobid import f58
+from minicluster.flux_scheduler.base_job import BaseJob, CompanionContext
+from minicluster.malleable.credentials import Credentials, fresh_token
+from minicluster.malleable.exchange import Exchange
+from minicluster.malleable.session import Limits, Session
+from queue_policies.nodes.slots import allocation_of, slots_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Sequence
+
+    from broker_config.formats.jobspec import Resources
+    from broker_config.formats.resource_set import Allocation as Holding
+    from minicluster.flux_scheduler.companion_jobspec import Companion
+    from minicluster.flux_scheduler.flux_port import Flux
+    from minicluster.flux_scheduler.scheduling import Scheduling
+    from minicluster.malleable.events import Connection, Step
+    from queue_policies.nodes.records import Slot
+    from queue_policies.orders.records import GrowOrder, ShrinkOrder
+
+FAREWELL = 0.5
+"""Seconds that workers have to end by themselves once their base job has ended."""
+
+
+class Companions:
+    """All of them. `hosts` names those of ranks."""
+
+    def __init__(self, flux: Flux, scheduling: Scheduling, hosts: Callable[[int], str], limit: float) -> None:
+        self._flux = flux
+        self._scheduling = scheduling
+        self._limits = Limits(answer=limit, join=limit, work=10 * limit)
+        self._exchange = Exchange()
+        self._bases: dict[int, BaseJob] = {}
+        self._names: dict[str, BaseJob] = {}
+        self._of: dict[int, tuple[int, int]] = {}  # companions: base and task
+        self._strays: dict[int, int] = {}  # from before this controller: companions, and their bases
+        self._around = CompanionContext(
+            flux, scheduling, lambda slot: hosts(slot.rank), self._take, self._cancel
+        )
+
+    def begin(self, job: int, holding: Holding, more: Sequence[Slot]) -> Credentials:
+        """Let a malleable job in that starts with these resources; return what its tasks are given.
+
+        When its program registers, it is ordered to grow into the places held besides. Raises OSError.
+        """
+        record = self._scheduling.running[job]
+        request = cast("Resources", record.request)
+        places = slots_of(holding, request)
+        workers = {task: self._around.host_of(place) for task, place in enumerate(places)}
+        size = len(workers)
+        most = record.elastic.max // (request.size // request.workers) if record.elastic else size
+        credentials = Credentials(self._flux.address(), f58(job), fresh_token())
+        session = Session(credentials.job, credentials.token, size, most, workers, self._limits, firm=size)
+        base = BaseJob(job, credentials, session, more, self._around)
+        self._bases[job] = self._names[session.job] = base
+        self._exchange.add(session)
+        if more:
+            self._flux.call_later(self._limits.join, partial(self._give_up_unheard, base))
+        return credentials
+
+    def _give_up_unheard(self, base: BaseJob) -> None:
+        """Nothing is held any longer for a program that does not register."""
+        if base.unheard:
+            base.came_to_nothing(f"expired: the program did not register in {self._limits.join:g} s")
+
+    def claim(self, job: int, whose: Companion) -> tuple[Holding, Credentials] | str:
+        """Return the place of a companion that asks for it and what its task gets, or why it has none."""
+        base = self._names.get(whose.of)
+        if base is None:
+            return f"{whose.of} waits for no such companion"
+        place = base.claim(job, whose.task)
+        if isinstance(place, str):
+            return place
+        self._of[job] = (base.job, whose.task)
+        return allocation_of([place]), replace(base.credentials, offset=whose.task)
+
+    def ended(self, job: int) -> bool:
+        """Note a job's end; return whether it was a companion, whose place is its base job's."""
+        if job in self._bases:
+            self._end(self._bases.pop(job))
+        self._strays.pop(job, None)
+        for stray, of in tuple(self._strays.items()):
+            if of == job:
+                self._flux.cancel(stray, "its base job has ended")
+        if job not in self._of:
+            return False
+        of, task = self._of.pop(job)
+        base = self._bases.get(of)
+        if base is None:  # it has a record of its own since its base ended
+            return False
+        base.companion_ended(task)
+        return True
+
+    def _end(self, base: BaseJob) -> None:
+        """The base job is over: its companions go, too."""
+        base.closed = True
+        del self._names[base.session.job]
+        self._take(self._exchange.remove(base.session.job))
+        living = base.living()
+        for job, place in living.items():
+            self._scheduling.holdings.part(base.job, job, allocation_of([place]))
+        if living:
+            self._flux.call_later(FAREWELL, partial(self._cancel, living, "its base job has ended"))
+
+    def adopt(self, companions: dict[int, str], running: Collection[int]) -> None:
+        """Take over companions that ran before this module was loaded, with the F58 ids of their base jobs.
+
+        Their programs have lost their connection, and keep their size.
+        """
+        bases = {f58(job): job for job in running}
+        for job, of in companions.items():
+            if of in bases:
+                self._strays[job] = bases[of]
+            else:
+                self._flux.cancel(job, "its base job has ended")
+
+    def _cancel(self, jobs: Iterable[int], reason: str) -> None:
+        for job in jobs:
+            if job in self._of:
+                self._flux.cancel(job, reason)
+
+    def order(self, order: GrowOrder | ShrinkOrder) -> None:
+        """Pass on an order to grow into resources that are held for the job, or to shrink."""
+        self._bases[order.job].order(order)
+
+    def opened(self, connection: Connection) -> None:
+        """Somebody connected."""
+        self._take(self._exchange.opened(connection))
+
+    def received(self, connection: Connection, data: bytes) -> None:
+        """Somebody said something."""
+        self._take(self._exchange.received(connection, data, self._flux.clock()))
+
+    def closed(self, connection: Connection) -> None:
+        """Somebody hung up, or is gone."""
+        self._take(self._exchange.closed(connection, self._flux.clock()))
+
+    def _take(self, step: Step) -> None:
+        for connection, data in step.sends:
+            self._flux.send(connection, data)
+        for connection in step.closes:
+            self._flux.hang_up(connection)
+        for event in step.events:
+            base = self._names.get(event.job)
+            if base is not None:
+                base.happened(event)
+                self._flux.decide_soon()

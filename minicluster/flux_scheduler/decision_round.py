@@ -1,0 +1,78 @@
+"""One round of the scheduler's module: a decision is made, and jobs get their answers."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import TYPE_CHECKING, Any
+
+from broker_config.formats.resource_set import summary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from minicluster.flux_scheduler.defect_log import DefectLog
+    from minicluster.flux_scheduler.malleable_side import MalleableSide
+    from minicluster.flux_scheduler.open_requests import OpenRequests
+    from minicluster.flux_scheduler.resource_pool import RanksPool
+    from minicluster.flux_scheduler.scheduling import Scheduling, Started
+
+
+class DecisionRound:
+    """Asks the policy again at the time that it names."""
+
+    def __init__(
+        self,
+        handle: Any,
+        scheduling: Callable[[], Scheduling],
+        resources: Callable[[], RanksPool],
+        requests: OpenRequests,
+        malleable: MalleableSide,
+        defects: DefectLog,
+        decide_soon: Callable[[], None],
+    ) -> None:
+        self._scheduling = scheduling
+        self._resources = resources
+        self._requests = requests
+        self._malleable = malleable
+        self._defects = defects
+        self._decide_soon = decide_soon
+        self._waker = handle.timer_watcher_create(0.0, self._on_wake)
+
+    def run(self) -> None:
+        """Decide; whatever goes wrong, the module stays."""
+        try:
+            self._decide()
+        except Exception as error:  # noqa: BLE001 - one that fails would end the instance
+            self._defects.tell(f"a decision failed: {type(error).__name__}: {error}")
+
+    def _decide(self) -> None:
+        scheduling = self._scheduling()
+        decided = scheduling.decide(now := time.time())
+        self._malleable.order(decided.orders)
+        for started in decided.starts:
+            self._answer(started, now)
+        if decided.wake is not None:
+            self._waker.reset(after=max(0.0, decided.wake - now))
+        self._defects.tell(scheduling.defect)
+        self._requests.annotate_soon()
+
+    def _answer(self, started: Started, now: float) -> None:
+        """Give a job what it got."""
+        job, pool = started.job, self._resources()
+        request = self._requests.take(job.id)
+        try:
+            end = now + job.limit if job.limit < math.inf else pool.expiration
+            resources = pool.ranks.encode(
+                started.holding, starttime=now, expiration=end, nslots=started.slots
+            )
+            if job.elastic is not None and job.elastic.malleable:
+                resources = self._malleable.begin(started, resources)
+            request.success(resources, {"sched": {"resource_summary": summary(started.holding)}})
+        except Exception as error:  # noqa: BLE001 - the others must have their answers
+            self._scheduling().holdings.free(job.id)
+            request.deny(f"cannot make R: {type(error).__name__}: {error}")
+
+    def _on_wake(self, *_: object) -> None:
+        self._scheduling().woken()
+        self._decide_soon()

@@ -1,0 +1,26 @@
+"""What is wrong with the policy, logged once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class DefectLog:
+    """Counts defects, and logs each that differs from the one before."""
+
+    def __init__(self, error: Callable[[str], None]) -> None:
+        self.count = 0
+        self._error = error
+        self._told = ""
+
+    def tell(self, defect: str) -> None:
+        """Note the outcome of a decision; an empty text is a good one."""
+        kind = defect.partition("; at ")[0]
+        if defect:
+            self.count += 1
+        if defect and kind != self._told:
+            self._error(f"{defect}; jobs wait, and the policy is asked again when something changes")
+        self._told = kind

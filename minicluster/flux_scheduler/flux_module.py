@@ -1,0 +1,185 @@
+"""The module `minicluster-sched` of real Flux: between the messages of RFC 27 and `Scheduling`.
+
+Whatever goes wrong in a decision, the module stays: one that fails would end the instance. Jobs then wait,
+and the reason shows in the log, in their annotations, and in the answer to `minicluster-sched.pending`.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+from flux.brokermod import request_handler
+from flux.scheduler import Scheduler as FluxScheduler
+
+from broker_config.formats.errors import JobspecError
+from broker_config.formats.resource_set import ranks_of
+from minicluster.flux_scheduler import replies
+from minicluster.flux_scheduler.choice import chosen, order_timeout
+from minicluster.flux_scheduler.companion_jobspec import companion_of
+from minicluster.flux_scheduler.decision_round import DecisionRound
+from minicluster.flux_scheduler.defect_log import DefectLog
+from minicluster.flux_scheduler.errors import WrongArgument
+from minicluster.flux_scheduler.holdings import running
+from minicluster.flux_scheduler.malleable_side import MalleableSide, owner_of
+from minicluster.flux_scheduler.open_requests import OpenRequests
+from minicluster.flux_scheduler.resource_pool import RanksPool
+from minicluster.flux_scheduler.scheduling import Scheduling
+from queue_policies.errors import PolicyError
+from queue_policies.plugins import load
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class PolicyScheduler(FluxScheduler):  # type: ignore[misc] # the base is untyped
+    """Runs one of our queue policies. Raises PolicyError or WrongArgument where there is no such policy."""
+
+    pool_class = RanksPool
+    # How long a decision may be put off to see more of what happens. The base class's second is for such as
+    # walk through the whole queue; nodes would be idle meanwhile.
+    SCHED_DELAY_MAX = 0.01
+
+    def __init__(self, handle: Any, *arguments: str) -> None:
+        super().__init__(handle, *arguments)
+        self._pending_args: list[str]  # what the base class does not know
+        try:
+            config = handle.conf_get("minicluster")
+            choice = chosen(config, self._pending_args)
+            self._policy = load(choice.name, choice.settings, self.log.warning)
+            limit = order_timeout(config)
+        except (PolicyError, WrongArgument) as error:
+            self.log.critical(f"cannot be loaded: {error}")
+            raise
+        self._pending_args = []
+        self._settings = dict(choice.settings)
+        self._scheduling: Scheduling | None = None
+        self._owner = owner_of(handle)
+        self._malleable = MalleableSide(
+            handle, self.log, lambda: self.scheduling, limit, self._request_schedule
+        )
+        self._defects = DefectLog(self.log.error)
+        # The base class only asks how long it is.
+        self._queue = OpenRequests(handle, lambda: self.scheduling, self._defects.tell)
+        self._round = DecisionRound(
+            handle,
+            lambda: self.scheduling,
+            lambda: self.resources,
+            self._queue,
+            self._malleable,
+            self._defects,
+            self._request_schedule,
+        )
+        self.log.info(f"queue policy {choice.name} {self._settings or ''}".rstrip())
+
+    @property
+    def scheduling(self) -> Scheduling:
+        """What waits, runs and is free; there from the first word of the resource module on."""
+        if self._scheduling is None:
+            self._scheduling = Scheduling(self._policy, self.resources.ranks, self._owner)
+            self.resources.allocated = self._scheduling.holdings.allocated
+        return self._scheduling
+
+    def _request_schedule(self) -> None:
+        """The base class decides while jobs wait; here what runs may be resized besides."""
+        if self._queue or self._scheduling is None or not self._scheduling.malleable:
+            super()._request_schedule()
+        else:
+            self.start_schedule()
+
+    def resource_update(self) -> None:
+        """Ranks went up, down or away."""
+        self.scheduling.holdings.follow_ranks()
+
+    def hello(self, jobid: int, priority: int, userid: int, t_submit: float, R: Any) -> None:  # noqa: N803 - its name there
+        """A job that runs already. Raises NoRoom where its ranks are gone: it is ended then."""
+        self.scheduling.holdings.resume(*running(jobid, priority, userid, t_submit, R.to_dict()))
+        self._malleable.hello(jobid)
+
+    def alloc(
+        self, request: Any, jobid: int, priority: int, userid: int, t_submit: float, jobspec: Any
+    ) -> None:
+        """A job may start from now on; one that never can is told so."""
+        whose = companion_of(jobspec)
+        if whose is not None and userid == self._owner:
+            self._malleable.place(request, jobid, whose)
+            return
+        try:
+            queued = self.scheduling.queued(jobid, priority, userid, t_submit, jobspec)
+            wrong = self.scheduling.infeasible(jobspec)
+        except JobspecError as error:
+            wrong = str(error)
+        except Exception as error:  # noqa: BLE001 - a jobspec is anybody's text, and this module must stay
+            wrong = f"jobspec cannot be read: {type(error).__name__}: {error}"
+        if wrong is not None:
+            request.deny(wrong)
+            return
+        self._queue.add(jobid, request)
+        self.scheduling.arrive(queued)
+
+    def free(self, jobid: int, R: Any, final: bool = False) -> None:  # noqa: N803 - its name there
+        """Resources of a job are free."""
+        if final and self._malleable.ended(jobid):
+            return
+        ranks = None if final else list(ranks_of(R.to_dict()))
+        self.scheduling.holdings.free(jobid, ranks)
+
+    def cancel(self, jobid: int) -> None:
+        """A job must not start any more."""
+        if jobid in self._queue:
+            request = self._queue.take(jobid)
+            self.scheduling.leave(jobid)
+            request.annotate({"sched": replies.NOTHING})
+            request.cancel()
+
+    def prioritize(self, jobs: Iterable[tuple[int, int]]) -> None:
+        """Jobs change their places."""
+        for jobid, priority in jobs:
+            self.scheduling.prioritize(jobid, priority)
+
+    def expiration(self, msg: Any, jobid: int, expiration: float) -> None:
+        """A running job will be ended at another time."""
+        self.scheduling.holdings.limit(jobid, expiration or math.inf)
+        self.handle.respond(msg, None)
+
+    def feasibility_check(self, msg: Any, jobspec: Any) -> None:
+        """Whether such a job could run here at all, asked when it is submitted."""
+        try:
+            wrong = self.scheduling.infeasible(jobspec)
+        except JobspecError as error:
+            self.handle.respond_error(msg, errno.EINVAL, str(error))
+        except Exception as error:  # noqa: BLE001 - see alloc
+            self.handle.respond_error(msg, errno.EINVAL, f"jobspec cannot be read: {error}")
+        else:
+            if wrong is None:
+                self.handle.respond(msg, None)
+            else:
+                self.handle.respond_error(msg, errno.EOVERFLOW, wrong)
+
+    def schedule(self) -> None:
+        """Make one decision."""
+        self._round.run()
+
+    def stats_get(self) -> dict[str, Any]:
+        """Return the base class's numbers and which policy decides."""
+        own = {"policy": self._policy.name, "settings": self._settings, "defects": self._defects.count}
+        return {**super().stats_get(), **own}
+
+    @request_handler("pending")  # type: ignore[untyped-decorator]
+    def _handle_pending(self, msg: Any) -> None:
+        """Answer what waits and why: `{}`, `{"limit": 10}` or `{"id": "ƒ…"}`."""
+        try:
+            answer = replies.pending(self.scheduling, json.loads(msg.payload_str or "{}"))
+        except WrongArgument as error:
+            self.handle.respond_error(msg, errno.EINVAL, str(error))
+        except Exception as error:  # noqa: BLE001 - see the module's docstring
+            self.handle.respond_error(msg, errno.EINVAL, f"{type(error).__name__}: {error}")
+        else:
+            self.handle.respond(msg, answer)
+
+
+def mod_main(handle: Any, *arguments: str) -> None:
+    """Run until the broker unloads the module."""
+    PolicyScheduler(handle, *arguments).run()

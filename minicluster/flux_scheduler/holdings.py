@@ -1,0 +1,128 @@
+"""What the jobs of real Flux hold: of which ranks, and how that changes while they run."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, cast
+
+from broker_config.formats import resource_set
+from broker_config.formats.constraints import matches
+from broker_config.formats.jobid import f58
+from broker_config.formats.jobspec import Resources
+from minicluster.flux_scheduler.errors import NoRoom
+from queue_policies.nodes.pool import Pool
+from queue_policies.orders.resizing import Resizing
+from queue_policies.records import Change, Happened, RunningJob
+from queue_policies.running import RunningJobs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from broker_config.formats.resource_set import Allocation as Holding
+    from broker_config.formats.resource_set import R
+    from minicluster.flux_scheduler.ranks import Ranks
+    from queue_policies.queue import IndexedQueue
+
+
+class Holdings:
+    """The pool and the running jobs. `changed` hears what the policy is to be told."""
+
+    def __init__(self, ranks: Ranks, queue: IndexedQueue, changed: Callable[[Change], None]) -> None:
+        self.ranks = ranks
+        self.pool = Pool(ranks.filled(), matches)
+        self.running = RunningJobs()
+        self.resizing = Resizing(self.pool, queue, self.running, changed)
+        self.malleable: set[int] = set()
+        """Of the jobs that run, those that can be resized."""
+        self._tell = changed
+
+    def allocated(self) -> Holding:
+        """What is given out, to all jobs together."""
+        return self.pool.allocated()
+
+    def resume(self, job: RunningJob, holding: Holding) -> None:
+        """The job ran before this scheduler was loaded. Raises NoRoom where its ranks are no longer there."""
+        gone = [rank for rank in holding if rank not in self.ranks.nodes]
+        if gone:
+            raise NoRoom(f"job {f58(job.id)} runs on ranks that are not here: {', '.join(map(str, gone))}")
+        self.pool.hold(job.id, holding)
+        self.running[job.id] = job
+
+    def free(self, job: int, ranks: Iterable[int] | None = None) -> None:
+        """What the job held on these ranks is free; on all of them (None) it has ended."""
+        if job not in self.running:
+            return
+        if ranks is None:
+            holding, ended = self.pool.holding(job), self.running[job]
+            self.pool.release(job)
+            self.running.pop(job)
+            self.malleable.discard(job)
+            self.resizing.ended(job, cast("Resources", ended.request), holding)
+            self._changed(Happened.ENDED, job)
+        elif job not in self.malleable:  # else its companions may be there: all is free at its end
+            holding = self.pool.holding(job)
+            self.pool.reduce(job, {rank: holding[rank] for rank in ranks if rank in holding})
+            self._stiffen(job, self.pool.holding(job))
+
+    def part(self, job: int, companion: int, place: Holding) -> None:
+        """The job ends, and its companion still has this place: it holds that as a job of its own."""
+        self.pool.reduce(job, place)
+        self.pool.hold(companion, place)
+        self.running[companion] = RunningJob(companion, asked_for(place), self.running[job].started)
+
+    def _stiffen(self, job: int, holding: Holding) -> None:
+        """What the job holds is not what was given to it: it keeps that until it ends."""
+        request = asked_for(holding)
+        self.running[job] = self.running[job]._replace(request=request, elastic=None, heeds=False)
+        self.malleable.discard(job)
+        self._changed(Happened.CLUSTER, job)
+
+    def limit(self, job: int, end: float) -> None:
+        """The running job will be ended at another time."""
+        if job in self.running:
+            self.running[job] = self.running[job]._replace(end=end)
+            self._changed(Happened.CLUSTER, job)
+
+    def follow_ranks(self) -> None:
+        """`ranks` changed: which are up, or which there are."""
+        if len(self.ranks.nodes) != sum(1 for node in self.pool.nodes if node.cores):
+            self._rebuild()
+        for rank in self.pool.up ^ self.ranks.up:
+            self.pool.mark(rank, up=rank in self.ranks.up)
+        self._changed(Happened.CLUSTER)
+
+    def _rebuild(self) -> None:
+        """Ranks left: make a pool without them, in which every job has what it still holds."""
+        held = {job: self.pool.holding(job) for job in self.running}
+        self.pool = Pool(self.ranks.filled(), matches)
+        self.resizing.follow(self.pool)
+        for job, holding in held.items():
+            here = {rank: share for rank, share in holding.items() if rank in self.ranks.nodes}
+            self.pool.hold(job, here)
+            if here != holding:
+                self._stiffen(job, here)
+
+    def _changed(self, what: Happened, job: int | None = None) -> None:
+        self._tell(Change(what, job))
+
+
+def asked_for(holding: Holding) -> Resources:
+    """A request for as much, for a job of which nobody knows any more what it asked for."""
+    cores = sum(cores.bit_count() for cores, _ in holding.values())
+    return Resources(0, cores, 1, 0)
+
+
+def running(job: int, priority: int, user: int, submitted: float, resources: R) -> tuple[RunningJob, Holding]:
+    """A job that ran before, by its R."""
+    holding = resource_set.allocation_of(resources)
+    execution = resources["execution"]
+    record = RunningJob(
+        job,
+        asked_for(holding),
+        execution.get("starttime", 0.0),
+        execution.get("expiration", 0.0) or math.inf,
+        priority=priority,
+        submitted=submitted,
+        user=user,
+    )
+    return record, holding

@@ -1,0 +1,126 @@
+"""The malleable jobs of the scheduler's module, loaded with the first. Whatever they do, the module stays."""
+
+from __future__ import annotations
+
+import os
+import time
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from broker_config.formats.bootstrap import lead_host
+from broker_config.formats.resource_set import summary
+from minicluster.flux_scheduler.companion_jobspec import Companion, companion_of, with_credentials
+from minicluster.flux_scheduler.companions import Companions
+from minicluster.flux_scheduler.flux_jobs import FluxJobs
+from minicluster.flux_scheduler.listener import Listener
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from minicluster.flux_scheduler.ranks import Ranks
+    from minicluster.flux_scheduler.scheduling import Scheduling, Started
+    from queue_policies.orders.records import GrowOrder, ShrinkOrder
+
+SHELL_PLUGIN = "minicluster-malleable.lua"
+
+
+def owner_of(handle: Any) -> int | None:
+    """Return the user whose jobs can be malleable; None: no job can.
+
+    Programs hear where the scheduler listens only with the job shell's plug-in, see malleable.lua.
+    """
+    shells = handle.attr_get("conf.shell_initrc") or ""
+    told = (Path(shells).parent / "lua.d" / SHELL_PLUGIN).exists()
+    return os.getuid() if told else None
+
+
+class MalleableSide:
+    """Between the module and `Companions`. `limit` is the seconds that a program has to answer."""
+
+    def __init__(
+        self,
+        handle: Any,
+        log: Any,
+        scheduling: Callable[[], Scheduling],
+        limit: float,
+        decide_soon: Callable[[], None],
+    ) -> None:
+        self._handle = handle
+        self._log = log
+        self._scheduling = scheduling
+        self._limit = limit
+        self._jobs = FluxJobs(handle, self._guarded, decide_soon, log.debug)
+        self._companions: Companions | None = None
+        self._before: set[int] = set()  # jobs that ran before, of which it is asked what they are
+
+    def _loaded(self) -> Companions:
+        """Return the malleable jobs; programs reach them by the listener."""
+        if self._companions is None:
+            ranks = self._ranks
+            self._companions = Companions(
+                self._jobs, self._scheduling(), lambda rank: ranks.nodes[rank].host, self._limit
+            )
+            host = lead_host({"bootstrap": self._handle.conf_get("bootstrap") or {}})
+            self._jobs.listener = Listener(self._handle, host, self._companions, self._guarded)
+        return self._companions
+
+    @property
+    def _ranks(self) -> Ranks:
+        return self._scheduling().holdings.ranks
+
+    def _guarded(self, call: Callable[[], None]) -> None:
+        """Call what a malleable job is about; the module survives it."""
+        try:
+            call()
+        except Exception as error:  # noqa: BLE001 - the module must stay
+            self._log.warning(f"malleable jobs: {type(error).__name__}: {error}")
+
+    def hello(self, jobid: int) -> None:
+        """Ask of a job that ran before whether it is a companion."""
+        self._before.add(jobid)
+        self._jobs.look_up(jobid, partial(self._looked_up, jobid))
+
+    def _looked_up(self, jobid: int, jobspec: dict[str, Any] | None) -> None:
+        if jobid in self._before:
+            self._before.discard(jobid)
+            whose = None if jobspec is None else companion_of(jobspec)
+            if whose is not None:
+                self._loaded().adopt({jobid: whose.of}, self._scheduling().running)
+
+    def place(self, request: Any, jobid: int, whose: Companion) -> None:
+        """Give a companion what is held for it."""
+        try:
+            self._place(request, jobid, whose)
+        except Exception as error:  # noqa: BLE001 - the module must stay
+            self.ended(jobid)
+            request.deny(f"cannot be placed: {type(error).__name__}: {error}")
+
+    def _place(self, request: Any, jobid: int, whose: Companion) -> None:
+        claimed = self._loaded().claim(jobid, whose)
+        if isinstance(claimed, str):
+            request.deny(claimed)
+            return
+        holding, credentials = claimed
+        resources = self._ranks.encode(holding, starttime=time.time(), expiration=0.0, nslots=1)
+        shown = {"resource_summary": summary(holding), "companion_of": whose.of}
+        request.success(with_credentials(resources, credentials), {"sched": shown})
+
+    def order(self, orders: Iterable[GrowOrder | ShrinkOrder]) -> None:
+        """Pass orders on to programs."""
+        for order in orders:
+            self._guarded(partial(self._loaded().order, order))
+
+    def begin(self, started: Started, resources: Any) -> Any:
+        """Return R with what the tasks of a malleable job are given."""
+        credentials = self._loaded().begin(started.job.id, started.holding, started.more)
+        return with_credentials(resources, credentials)
+
+    def ended(self, jobid: int) -> bool:
+        """Tell of a job's end; return whether what it held is its base job's."""
+        self._before.discard(jobid)
+        try:
+            return self._companions is not None and self._companions.ended(jobid)
+        except Exception as error:  # noqa: BLE001 - the module must stay
+            self._log.warning(f"malleable jobs: {type(error).__name__}: {error}")
+            return False

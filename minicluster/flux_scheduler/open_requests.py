@@ -1,0 +1,74 @@
+"""The requests for resources that have no answer yet, and what is told about each meanwhile."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from minicluster.flux_scheduler import replies
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from minicluster.flux_scheduler.scheduling import Scheduling
+
+PAUSE = 1.0
+"""Seconds at least between two rounds of annotations."""
+
+
+@dataclass(slots=True)
+class Pending:
+    """A request that is open, and what was told about it."""
+
+    request: Any
+    said: dict[str, Any] | None = None
+
+
+class OpenRequests:
+    """By job. `scheduling` returns what is known of waiting jobs; `failed` hears what goes wrong."""
+
+    def __init__(
+        self, handle: Any, scheduling: Callable[[], Scheduling], failed: Callable[[str], None]
+    ) -> None:
+        self._scheduling = scheduling
+        self._failed = failed
+        self._pending: dict[int, Pending] = {}
+        self._annotator = handle.timer_watcher_create(0.0, self._on_annotate)
+        self._annotating = False
+        self._annotated: set[int] = set()
+
+    def __len__(self) -> int:
+        return len(self._pending)
+
+    def add(self, job: int, request: Any) -> None:
+        """Keep a request."""
+        self._pending[job] = Pending(request)
+
+    def __contains__(self, job: object) -> bool:
+        return job in self._pending
+
+    def take(self, job: int) -> Any:
+        """Take out the request of this job, which is to be answered."""
+        return self._pending.pop(job).request
+
+    def annotate_soon(self) -> None:
+        """Tell why jobs wait, if any does."""
+        if self._pending and not self._annotating:
+            self._annotating = True
+            self._annotator.reset(after=PAUSE)
+
+    def _on_annotate(self, *_: object) -> None:
+        self._annotating = False
+        try:
+            self._annotate()
+        except Exception as error:  # noqa: BLE001 - the module must stay
+            self._failed(f"cannot annotate jobs: {type(error).__name__}: {error}")
+
+    def _annotate(self) -> None:
+        words = replies.told(self._scheduling())
+        for jobid in (words.keys() | self._annotated) & self._pending.keys():
+            pending, said = self._pending[jobid], words.get(jobid, replies.NOTHING)
+            if said != pending.said:
+                pending.said = said
+                pending.request.annotate({"sched": said})
+        self._annotated = set(words)

@@ -1,0 +1,51 @@
+"""R as the resource module gives it to a scheduler, where ranks may be missing, and may leave later."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from broker_config.formats import idset
+from broker_config.formats.resource_set import Node, encode, nodes_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from broker_config.formats.resource_set import Allocation as Holding
+    from broker_config.formats.resource_set import R
+
+_NOBODY = "nobody"
+"""The host of a rank that has nothing."""
+
+
+class Ranks:
+    """The nodes by rank. A rank that is excluded, or has left, is not among them."""
+
+    def __init__(self, resources: Mapping[str, Any]) -> None:
+        self.nodes: dict[int, Node] = {node.rank: node for node in nodes_of(resources)}
+        self.up: set[int] = set()
+
+    def named(self, ranks: str) -> set[int]:
+        """Those of an idset, or `all`, that are here."""
+        return set(self.nodes) if ranks == "all" else set(idset.decode(ranks)) & self.nodes.keys()
+
+    def remove(self, ranks: Iterable[int]) -> None:
+        """These ranks leave for good."""
+        for rank in ranks:
+            self.nodes.pop(rank, None)
+            self.up.discard(rank)
+
+    def encode(self, shares: Holding | None = None, **execution: Any) -> R:
+        """An R of everything, or of these shares as far as their ranks are here."""
+        given = self.whole() if shares is None else {r: s for r, s in shares.items() if r in self.nodes}
+        return encode(self.nodes, given, **execution)
+
+    def whole(self, ranks: Iterable[int] | None = None) -> Holding:
+        """All that these ranks have; None: all ranks."""
+        return {
+            r: (self.nodes[r].cores, self.nodes[r].gpus) for r in (self.nodes if ranks is None else ranks)
+        }
+
+    def filled(self) -> list[Node]:
+        """Return the nodes without gaps, as a pool wants them: missing ranks have nothing."""
+        last = max(self.nodes, default=-1)
+        return [self.nodes.get(rank, Node(rank, _NOBODY, 0, 0, frozenset())) for rank in range(last + 1)]

@@ -1,0 +1,77 @@
+"""Why a job waits, in words for the person who waits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from broker_config.formats.jobid import f58
+
+if TYPE_CHECKING:
+    from broker_config.formats.jobspec import Resources
+    from minicluster.flux_scheduler.scheduling import Scheduling
+    from queue_policies.records import QueuedJob, Sketch
+
+FAILED = "queue policy {name} failed, and is asked again when something changes"
+DOWN = "needs nodes that are down or drained"
+SHORT = "needs {wanted}; {free} free"
+BEHIND = "its resources are free, but queue policy {name} keeps them for job {first}"
+KEPT = "its resources are free, but queue policy {name} does not start it yet"
+
+
+class Reasons:
+    """Good for one moment. Jobs that ask for the same have the same reason, so it is found once."""
+
+    def __init__(self, scheduling: Scheduling) -> None:
+        self._scheduling = scheduling
+        self._now = scheduling.pool.sketch()
+        self._known: dict[Resources, str] = {}
+        self._all: Sketch | None = None
+        self._first = next(iter(scheduling.queue), None)
+
+    def of(self, job: QueuedJob) -> str:
+        """Why this queued job does not run."""
+        scheduling = self._scheduling
+        if scheduling.defect:
+            return FAILED.format(name=scheduling.policy.name)
+        request = cast("Resources", job.request)
+        if request not in self._known:
+            self._known[request] = self._missing(request)
+        return self._known[request] or self._kept(job)
+
+    def _kept(self, job: QueuedJob) -> str:
+        name = self._scheduling.policy.name
+        if self._first is None or self._first.id == job.id:
+            return KEPT.format(name=name)
+        return BEHIND.format(name=name, first=f58(self._first.id))
+
+    def _missing(self, request: Resources) -> str:
+        if self._now.fits(request):
+            return ""
+        if self._all is None:
+            self._all = self._now.copy()
+            for job in self._scheduling.running:
+                self._all.give(job)
+        if not self._all.fits(request):
+            return DOWN
+        return SHORT.format(wanted=wanted(request), free=free_cores(self._now.free))
+
+
+def free_cores(count: int) -> str:
+    """How many are free, in words."""
+    return f"{_counted(count, 'core')} {'is' if count == 1 else 'are'}"
+
+
+def wanted(request: Resources) -> str:
+    """What a job asks for, in words."""
+    gpus = f" and {request.slots * request.gpus} GPUs" if request.gpus else ""
+    if request.exclusive:
+        return _counted(request.nodes or request.slots, "whole node")
+    cores = _counted(request.slots * request.cores, "core")
+    if not request.nodes:
+        return f"{cores}{gpus}"
+    each = " each" if request.nodes > 1 else ""
+    return f"{_counted(request.nodes, 'node')} with {cores}{gpus}{each}"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -1,0 +1,107 @@
+"""What is told of jobs that wait: as annotations, and in answer to whoever asks."""
+
+from __future__ import annotations
+
+import math
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from broker_config.formats.jobid import f58, parse
+from minicluster.flux_scheduler.errors import WrongArgument
+from minicluster.flux_scheduler.reasons import Reasons
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from minicluster.flux_scheduler.scheduling import Scheduling
+    from queue_policies.records import QueuedJob
+
+ANNOTATED = 8
+"""So many of the first jobs of the queue are told why they wait."""
+LISTED = 100
+"""So many jobs are in an answer that was not asked for more."""
+NOTHING: dict[str, Any] = {"t_estimate": None, "reason_pending": None}
+"""Takes back what was told."""
+
+
+def told(scheduling: Scheduling) -> dict[int, dict[str, Any]]:
+    """Why the first jobs wait, and when those are expected to start of which that is known."""
+    reasons, starts = Reasons(scheduling), _starts(scheduling)
+    first = {job.id: job for job in islice(scheduling.queue, ANNOTATED)}
+    return {
+        job: {
+            "t_estimate": starts.get(job),
+            "reason_pending": reasons.of(first[job]) if job in first else None,
+        }
+        for job in (*first, *(starts.keys() - first.keys()))
+    }
+
+
+def _starts(scheduling: Scheduling) -> dict[int, float]:
+    """When jobs are expected to start: as the policy said it; the first, as others' time limits have it."""
+    head = next(iter(scheduling.queue), None)
+    at = None if head is None else soonest(scheduling, head)
+    return scheduling.expected | ({head.id: at} if head is not None and at is not None else {})
+
+
+def soonest(scheduling: Scheduling, job: QueuedJob) -> float | None:
+    """When there is room for the job if what runs has all of its time; None where that is not known."""
+    sketch = scheduling.pool.sketch()
+    for other in scheduling.running.by_end():
+        if other.end == math.inf:
+            return None
+        sketch.give(other.id)
+        if sketch.free >= job.request.size and sketch.fits(job.request):
+            return other.end
+    return None
+
+
+def pending(scheduling: Scheduling, asked: Any) -> dict[str, Any]:
+    """What waits and why: asked by `{}`, `{"limit": 10}` or `{"id": "ƒ…"}`. Raises WrongArgument."""
+    reasons, starts = Reasons(scheduling), _starts(scheduling)
+    jobs = [
+        _line(ahead, job, reasons.of(job), starts.get(job.id)) for ahead, job in _chosen(scheduling, asked)
+    ]
+    return {
+        "policy": scheduling.policy.name,
+        "defect": scheduling.defect,
+        "free": scheduling.pool.free,
+        "total": scheduling.pool.total,
+        "running": len(scheduling.running),
+        "pending": len(scheduling.queue),
+        "jobs": jobs,
+    }
+
+
+def _chosen(scheduling: Scheduling, asked: Any) -> Iterator[tuple[int, QueuedJob]]:
+    """The jobs asked for, with how many are before each."""
+    if not isinstance(asked, dict) or asked.keys() - {"id", "limit"}:
+        raise WrongArgument(f"{asked!r} asks for nothing: {{}}, a limit or an id is right")
+    numbered = enumerate(scheduling.queue)
+    if "id" in asked:
+        wanted = _jobid(asked["id"])
+        return ((ahead, job) for ahead, job in numbered if job.id == wanted)
+    limit = asked.get("limit", LISTED)
+    if not isinstance(limit, int) or limit < 0:
+        raise WrongArgument(f"limit is {limit!r}: a number of jobs is right")
+    return islice(numbered, limit)
+
+
+def _jobid(given: Any) -> int:
+    try:
+        return given if isinstance(given, int) else parse(given)
+    except (ValueError, TypeError, AttributeError):
+        raise WrongArgument(f"id is {given!r}, which is no job id") from None
+
+
+def _line(ahead: int, job: QueuedJob, reason: str, start: float | None) -> dict[str, Any]:
+    least = job.request.size
+    return {
+        "id": f58(job.id),
+        "ahead": ahead,
+        "priority": job.priority,
+        "cores": least,
+        "most": job.elastic.max if job.elastic else least,
+        "reason": reason,
+        "t_estimate": start,
+    }

@@ -1,0 +1,194 @@
+"""What waits, what runs and what is free; and one decision of the policy, carried out on that."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+from broker_config.formats.jobid import f58
+from broker_config.formats.jobspec import Resources, parse
+from minicluster.flux_scheduler.errors import NoRoom
+from minicluster.flux_scheduler.holdings import Holdings
+from queue_policies.decision import decide
+from queue_policies.errors import PolicyDefect
+from queue_policies.nodes.feasibility import counted_cores, infeasible
+from queue_policies.nodes.slots import allocation_of, slots_of
+from queue_policies.orders.actions import Actions
+from queue_policies.orders.records import Begun, GrowOrder, Misfit, ShrinkOrder
+from queue_policies.queue import IndexedQueue
+from queue_policies.records import (
+    Change,
+    Elastic,
+    Happened,
+    QueuedJob,
+    Reserve,
+    State,
+    WakeAt,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from broker_config.formats.resource_set import Allocation as Holding
+    from minicluster.flux_scheduler.ranks import Ranks
+    from queue_policies.nodes.pool import Pool
+    from queue_policies.nodes.records import Slot
+    from queue_policies.policy import Policy
+    from queue_policies.records import Action
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A job that starts: what it gets, and the slots that this is.
+
+    A malleable job starts at its least size; `more` is held for companions, by which it grows at once.
+    """
+
+    job: QueuedJob
+    holding: Holding
+    slots: int
+    more: tuple[Slot, ...] = ()
+
+
+@dataclass(slots=True)
+class Decided:
+    """What one decision comes to."""
+
+    starts: list[Started] = field(default_factory=list)
+    orders: list[GrowOrder | ShrinkOrder] = field(default_factory=list)
+    reserved: dict[int, float] = field(default_factory=dict)
+    wake: float | None = None
+
+
+class Scheduling:
+    """Jobs come by `arrive` and leave by `leave`, or by being started and then freed.
+
+    `owner` is the user whose jobs can be malleable, as companions run as this one's; None: no job can.
+    """
+
+    def __init__(self, policy: Policy, ranks: Ranks, owner: int | None = None) -> None:
+        self.policy = policy
+        self._owner = owner
+        self.queue = IndexedQueue()
+        self.expected: dict[int, float] = {}  # when a job is expected to start, as far as the policy reserved
+        self.defect = ""  # what is wrong with the policy, since its last decision
+        self._changes: list[Change] = []
+        self.holdings = Holdings(ranks, self.queue, self._changes.append)
+        self.running = self.holdings.running
+        self.resizing = self.holdings.resizing
+        self._actions = Actions(self.queue, self.running, self.resizing)
+
+    @property
+    def pool(self) -> Pool:
+        """Return what is free; another one after ranks have left."""
+        return self.holdings.pool
+
+    @property
+    def malleable(self) -> bool:
+        """Return whether there is a job that can be resized."""
+        return bool(self.holdings.malleable)
+
+    def infeasible(self, jobspec: Any) -> str | None:
+        """Why such a job can never run here, or None. Raises JobspecError where the jobspec is wrong."""
+        return infeasible(self.pool, parse(jobspec).resources)
+
+    def queued(self, job: int, priority: int, user: int, submitted: float, jobspec: Any) -> QueuedJob:
+        """Return the job as the queue has it. Raises JobspecError where the jobspec is wrong.
+
+        Elastic jobs have their size chosen when they start. Malleable are those of the owner.
+        """
+        parsed = parse(jobspec)
+        limit = parsed.duration or math.inf
+        if parsed.elastic is None:
+            return QueuedJob(job, priority, parsed.resources, submitted, limit, user)
+        request = parsed.resources._replace(cores=counted_cores(self.pool, parsed.resources))
+        unit = request.size // parsed.elastic.least
+        told = parsed.elastic.malleable and user == self._owner
+        most = parsed.elastic.most
+        if told:
+            most = min(most, max(self.pool.total // unit, parsed.elastic.least))
+        sizes = Elastic(request.size, most * unit, told)
+        return QueuedJob(job, priority, request, submitted, limit, user, sizes)
+
+    def arrive(self, job: QueuedJob) -> None:
+        """The job may start from now on."""
+        self.queue.add(job)
+        self._changed(Happened.ARRIVED, job.id)
+
+    def leave(self, job: int) -> None:
+        """The job must not start any more."""
+        if job in self.queue:
+            self.queue.remove(job)
+            change: Happened | None = Happened.LEFT
+        else:
+            change = self.resizing.cancel(job)
+        if change is not None:
+            self.expected.pop(job, None)
+            self._changed(change, job)
+
+    def prioritize(self, job: int, priority: int) -> None:
+        """The job takes another place in the queue."""
+        if job in self.queue and self.queue[job].priority != priority:
+            changed = self.queue[job]._replace(priority=priority)
+            self.leave(job)
+            self.arrive(changed)
+
+    def woken(self) -> None:
+        """The time came for which the policy asked."""
+        self._changed(Happened.WOKEN)
+
+    def _changed(self, what: Happened, job: int | None = None) -> None:
+        self._changes.append(Change(what, job))
+
+    def decide(self, now: float) -> Decided:
+        """Ask the policy. What is wrong with it comes to `defect`: jobs wait until the next change."""
+        changes = tuple(self._changes)
+        self._changes.clear()
+        decided = Decided([self._started(begun) for begun in self.resizing.ready(now)])
+        for started in decided.starts:
+            self.expected.pop(started.job.id, None)
+        if not changes or not (len(self.queue) or self.malleable):
+            return decided
+        try:
+            state = State(self.queue, self.running, self.pool, changes)
+            self._carry_out(decide(self.policy, state, now), now, decided)
+            self.defect = ""
+        except (PolicyDefect, NoRoom) as error:
+            self.defect = str(error)
+            # It has not looked at what changed: at the next change it has to look at everything.
+            self._changes.append(Change(Happened.CLUSTER))
+        return decided
+
+    def _started(self, begun: Begun) -> Started:
+        job, request = begun.queued, cast("Resources", begun.request)
+        if job.elastic is None or not job.elastic.malleable:
+            return Started(job, begun.allocation, request.slots_in_all)
+        self.holdings.malleable.add(job.id)
+        least = cast("Resources", job.request)
+        places = slots_of(begun.allocation, request)
+        more = tuple(places[least.workers :])
+        if more:
+            self.resizing.begin(job.id)
+        return Started(job, allocation_of(places[: least.workers]), least.slots_in_all, more)
+
+    def _carry_out(self, actions: Sequence[Action], now: float, decided: Decided) -> None:
+        for action in actions:
+            if isinstance(action, WakeAt):
+                decided.wake = action.time if decided.wake is None else min(decided.wake, action.time)
+            elif isinstance(action, Reserve):
+                decided.reserved |= {action.job: action.at} if action.job in self.queue else {}
+            else:
+                self._take(self._actions.carry_out(action, now), decided)
+        for started in decided.starts:
+            self.expected.pop(started.job.id, None)
+        self.expected.update(decided.reserved)
+
+    def _take(self, deed: Begun | GrowOrder | ShrinkOrder | Misfit | None, decided: Decided) -> None:
+        if isinstance(deed, Begun):
+            decided.starts.append(self._started(deed))
+        elif isinstance(deed, Misfit):
+            what = f"starts job {f58(deed.job)} at {deed.size} cores, for which there is no room"
+            raise NoRoom(f"queue policy {self.policy.name} {what}")
+        elif deed is not None:
+            decided.orders.append(deed)

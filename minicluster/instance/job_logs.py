@@ -1,0 +1,95 @@
+"""The records of jobs in an instance: what is stored of one, its eventlogs, and the journal of all."""
+
+from __future__ import annotations
+
+import errno
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from broker_config.formats import eventlog
+from minicluster.instance import wire
+from minicluster.instance.errors import JobInactive, JobNotFound, RequestRefused
+from minicluster.instance.streams import Collected, Decoded
+
+if TYPE_CHECKING:
+    from minicluster.instance.links.shared import SharedLinks
+    from minicluster.instance.port import Stream
+    from minicluster.instance.records import Event, OutputChunk
+
+JSON = Mapping[str, Any]
+
+
+class JobLogs:
+    """What an instance keeps of its jobs."""
+
+    def __init__(self, links: SharedLinks) -> None:
+        self._links = links
+
+    def lookup(self, jobid: int, key: str) -> str:
+        """Return something that is stored of a job. Raises RequestRefused."""
+        text: str = self._links.rpc("job-info.lookup", {"id": jobid, "keys": [key], "flags": 0})[key]
+        return text
+
+    def eventlog(self, jobid: int) -> str:
+        """Return a job's eventlog. Raises JobNotFound."""
+        try:
+            return self.lookup(jobid, "eventlog")
+        except RequestRefused as refusal:
+            raise_for(jobid, refusal)
+
+    def watch(self, jobid: int, path: str) -> Stream[JSON]:
+        """Follow an eventlog of a job."""
+        return self._links.stream("job-info.eventlog-watch", {"id": jobid, "path": path, "flags": 0})
+
+    def journal(self, follow: bool) -> Stream[Event]:
+        """Return the events of all jobs, in the order of time up to now."""
+        answers = self._links.stream("job-manager.events-journal", {"full": True})
+        history = list(_before_sentinel(answers))
+        history.sort(key=lambda event: event.timestamp)
+        if follow:
+            stream = Decoded(answers, _journal_events)
+            stream.prepend(history)
+            return stream
+        answers.close()
+        return Collected(history)
+
+
+class OutputDecoder:
+    """Counts the entries of an output eventlog and leaves out those up to `after`."""
+
+    def __init__(self, jobid: int, after: int) -> None:
+        self._jobid = jobid
+        self._after = after
+        self._numbers = itertools.count()
+
+    def __call__(self, item: JSON) -> Iterable[OutputChunk]:
+        """Return what an item of the eventlog holds."""
+        chunks: list[OutputChunk] = []
+        for line in eventlog.lines(item["event"]):
+            sequence = next(self._numbers)
+            if sequence > self._after:
+                chunks.extend(wire.output(self._jobid, sequence, eventlog.decode(line)))
+        return chunks
+
+
+def _before_sentinel(answers: Iterable[JSON]) -> Iterator[Event]:
+    for answer in answers:
+        if answer["id"] == -1:
+            return
+        yield from _journal_events(answer)
+
+
+def _journal_events(answer: JSON) -> Iterator[Event]:
+    return (wire.event(answer["id"], entry) for entry in answer["events"])
+
+
+def raise_for(jobid: int, refusal: RequestRefused) -> NoReturn:
+    """Raise what a refused request about a job means."""
+    if "inactive" in refusal.text:
+        raise JobInactive(jobid) from refusal
+    if "unknown job" in refusal.text or (
+        refusal.errnum == errno.ENOENT and refusal.topic.startswith(("job-list.", "job-info."))
+    ):
+        raise JobNotFound(jobid) from refusal
+    raise refusal

@@ -1,0 +1,129 @@
+"""The link to a broker of the embedded instance, by its socket. In no zip: it needs our own Python."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import select
+import socket
+from typing import TYPE_CHECKING
+
+from minicluster.broker_link.errors import InstanceError, InstanceGone, RequestRefused, WaitTimeout
+from minicluster.embedded.client import Client
+from minicluster.embedded.errors import BrokerUnreachable, RpcError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from minicluster.broker_link.link import JSON, Callback
+
+
+class EmbeddedEndpoint:
+    """A broker's socket; see `Endpoint`."""
+
+    shares_surroundings = True
+
+    def __init__(self, uri: str) -> None:
+        self.uri = uri
+
+    def link(self) -> EmbeddedLink:
+        """Connect."""
+        return EmbeddedLink(self.uri)
+
+    def close(self) -> None:
+        """Nothing is open but the links."""
+
+
+class EmbeddedLink:
+    """One connection; see `LeadLink`."""
+
+    engine = "embedded"
+
+    def __init__(self, uri: str) -> None:
+        self._uri = uri
+        try:
+            self._client = Client(uri)
+        except BrokerUnreachable as error:
+            raise InstanceGone(str(error)) from error
+        self._awake, self._waker = socket.socketpair()
+        self._waker.setblocking(False)
+
+    def stream(self, topic: str, payload: JSON, callback: Callback) -> int:
+        """Ask for a stream of answers."""
+
+        def take(answer: JSON | None, refusal: RpcError | None) -> None:
+            ended = None if refusal is None else RequestRefused(topic, refusal.errnum, refusal.text)
+            callback(answer, ended)
+
+        try:
+            return self._client.call(topic, payload, take, streaming=True)
+        except RpcError as error:
+            raise self._failure(topic, error) from error
+
+    call = stream  # its name in release 0.1.0, by which others' routes at the lead know it
+
+    def cancel(self, number: int) -> None:
+        """Ask for no more of a stream."""
+        try:
+            self._client.cancel(number)
+        except RpcError as error:
+            raise self._failure("cancel", error) from error
+
+    def rpc(self, topic: str, payload: JSON, timeout: float | None = None) -> JSON:
+        """Return the one answer."""
+        try:
+            return self._client.rpc(topic, payload, timeout)
+        except RpcError as error:
+            raise self._failure(topic, error, timeout) from error
+
+    def submit(self, jobspec: JSON, urgency: int, flags: int = 0, timeout: float | None = None) -> int:
+        """Submit a jobspec; nothing is signed, the socket admits its owner only."""
+        request = {"jobspec": jobspec, "urgency": urgency, "flags": flags}
+        return int(self.rpc("job-ingest.submit", request, timeout)["id"])
+
+    def dump(self, path: str) -> None:
+        """Save the instance's data."""
+        self.rpc("content.dump", {"path": path})
+
+    def sync(self) -> None:
+        """Do nothing: whatever is answered is durable."""
+
+    def dispatch(self, timeout: float | None) -> None:
+        """Wait for answers, for `wake`, or for `timeout` seconds."""
+        awake, client = self._awake.fileno(), self._client.fileno()
+        ready, _, _ = select.select([client, awake], [], [], timeout)
+        if awake in ready:
+            self._awake.recv(4096)
+        if client in ready:
+            try:
+                self._client.dispatch(0)
+            except RpcError as error:
+                raise self._failure("", error) from error
+
+    def wake(self) -> None:
+        """Have `dispatch` return."""
+        with contextlib.suppress(OSError):  # full: it is awake; closed: it is over
+            self._waker.send(b"x")
+
+    def queue_policy(self) -> str:
+        """Return which policy is loaded."""
+        return "minicluster/" + str(self.rpc("attr.get", {"name": "minicluster.queue-policy"}, 10.0)["value"])
+
+    def turned_away(self) -> Sequence[str]:
+        """Return whom the lead turned away lately."""
+        peers = self.rpc("overlay.stats-get", {}, 10.0)["turned-away"]
+        return [f"{each['peer']}: turned away: {each['reason']}" for each in peers]
+
+    def close(self) -> None:
+        """Hang up."""
+        self._client.close()
+        self._awake.close()
+        self._waker.close()
+
+    def _failure(self, topic: str, error: RpcError, timeout: float | None = None) -> InstanceError:
+        """Return our error for the client's."""
+        if error.errnum == errno.ECONNRESET:
+            return InstanceGone(f"{self._uri}: the broker ended the connection")
+        if error.errnum == errno.ETIMEDOUT and timeout is not None:
+            return WaitTimeout(f"{topic}: no answer in {timeout:g} s")
+        return RequestRefused(topic, error.errnum, error.text)

@@ -1,0 +1,264 @@
+"""Links to a broker in lines of JSON, through somebody beside it: a process here, or one in a far pod.
+
+Who is at the other end, flux_helper.py or the embedded instance's relay, says what the lines are; a thread
+here reads them and hands each to whoever waits for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import threading
+import time
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from minicluster.broker_link.errors import InstanceGone, RequestRefused, WaitTimeout
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from minicluster.broker_link.link import Callback
+
+JSON = dict[str, Any]
+
+CREDIT = 256
+"""Items of one stream on their way to a reader that has not asked for them yet."""
+GRACE = 5.0
+"""Seconds that the other end has for ending after this one hung up."""
+
+
+class Channel(Protocol):
+    """A pair of byte streams, to and from whoever is beside the broker."""
+
+    def write(self, data: bytes) -> None:
+        """Send. Raises OSError or ValueError where that is not possible any more."""
+
+    def lines(self) -> Generator[bytes]:
+        """Yield each line that comes, until the other end or `close` ends it."""
+
+    def last_words(self) -> str:
+        """Say how the other end ended, as a clause; waits until it has."""
+
+    def close(self) -> None:
+        """Hang up; harmless if repeated."""
+
+
+class LinesEndpoint:
+    """A channel that many links share; `shares_surroundings`: its other end is a process of this machine.
+
+    Raises InstanceGone where the other end does not greet.
+    """
+
+    def __init__(self, uri: str, channel: Channel, *, shares_surroundings: bool = True) -> None:
+        self.uri = uri
+        self.shares_surroundings = shares_surroundings
+        self._channel = channel
+        self._numbers = itertools.count(1)
+        self._waiting: dict[int, SimpleQueue[JSON]] = {}
+        self._lock = threading.Lock()
+        self._writing = threading.Lock()  # one of its own: who answers may write to us before it reads on
+        self._gone: str | None = None
+        self._lines = channel.lines()
+        self.engine = self._greeted()
+        self._reader = threading.Thread(target=self._read, name="instance-lines", daemon=True)
+        self._reader.start()
+
+    def _greeted(self) -> str:
+        """Return the engine that the greeting names."""
+        line = next(self._lines, b"")
+        greeting = _answer(line) if line else {"gone": self._channel.last_words()}
+        if "gone" in greeting:
+            self._lines.close()
+            self._channel.close()
+            raise InstanceGone(f"{self.uri}: {greeting['gone']}")
+        return str(greeting["engine"])
+
+    def _read(self) -> None:
+        reason = ""
+        for line in self._lines:
+            answer = _answer(line)
+            reason = answer.get("gone", reason)
+            with self._lock:
+                waiting = self._waiting.get(answer.get("id", 0))
+            if waiting is not None:
+                waiting.put(answer)
+            if reason:
+                break
+        self._lines.close()
+        self._end(reason or self._channel.last_words())
+
+    def _end(self, reason: str) -> None:
+        with self._lock:
+            self._gone = self._gone or f"{self.uri}: {reason}"
+            waiting, self._waiting = self._waiting, {}
+        for each in waiting.values():
+            each.put({"gone": True})
+
+    def send(self, request: JSON) -> None:
+        """Write one line. Raises InstanceGone."""
+        data = json.dumps(request).encode("ascii") + b"\n"
+        try:
+            with self._writing:
+                self._channel.write(data)
+        except (OSError, ValueError) as error:
+            raise self.gone() from error
+
+    def gone(self) -> InstanceGone:
+        """Return the error to raise once the other end or its broker ended."""
+        self._reader.join(GRACE)
+        return InstanceGone(self._gone or f"{self.uri}: this connection was closed")
+
+    def open(self, request: JSON, answers: SimpleQueue[JSON]) -> int:
+        """Send a request and return its number, which its answers have; they come into the queue."""
+        number = next(self._numbers)
+        with self._lock:
+            gone = self._gone is not None
+            self._waiting[number] = answers
+        if gone:
+            raise self.gone()
+        self.send({"id": number, **request})
+        return number
+
+    def forget(self, number: int) -> None:
+        """Drop whatever still comes for a request."""
+        with self._lock:
+            self._waiting.pop(number, None)
+
+    def link(self) -> LinesLink:
+        """Return a new link."""
+        return LinesLink(self)
+
+    def close(self) -> None:
+        """Hang up; the instance goes on."""
+        self._channel.close()
+        self._reader.join()
+
+
+class _Request(NamedTuple):
+    """One that is under way; `streaming`: it may have many answers."""
+
+    topic: str
+    callback: Callback
+    streaming: bool
+
+
+class LinesLink:
+    """One caller's share of a channel, see `BrokerLink`; at most CREDIT answers of a stream wait here."""
+
+    def __init__(self, endpoint: LinesEndpoint) -> None:
+        self.engine = endpoint.engine
+        self._endpoint = endpoint
+        self._requests: dict[int, _Request] = {}
+        self._answers: SimpleQueue[JSON] = SimpleQueue()
+        self._taken: dict[int, int] = {}  # of streams, since room was made for more
+        self._gone = False
+
+    def rpc(self, topic: str, payload: JSON, timeout: float | None = None) -> JSON:
+        """Return the one answer."""
+        found: list[tuple[JSON | None, RequestRefused | None]] = []
+        request = _Request(topic, lambda *answer: found.append(answer), streaming=False)
+        number = self._open(request, {"topic": topic, "payload": payload})
+        end = None if timeout is None else time.monotonic() + timeout
+        while not found:
+            left = None if end is None else max(0.0, end - time.monotonic())
+            self.dispatch(left)
+            if not (found or left):
+                self._finish(number)
+                raise WaitTimeout(f"{topic}: no answer in {timeout:g} s")
+        answer, refusal = found[0]
+        if refusal is not None:
+            raise refusal
+        return answer or {}
+
+    def stream(self, topic: str, payload: JSON, callback: Callback) -> int:
+        """Ask for a stream of answers."""
+        request = {"topic": topic, "payload": payload, "stream": True, "credit": CREDIT}
+        return self._open(_Request(topic, callback, streaming=True), request)
+
+    def _open(self, request: _Request, line: JSON) -> int:
+        number = self._endpoint.open(line, self._answers)
+        self._requests[number] = request
+        return number
+
+    def _finish(self, number: int) -> _Request | None:
+        self._endpoint.forget(number)
+        self._taken.pop(number, None)
+        return self._requests.pop(number, None)
+
+    def cancel(self, number: int) -> None:
+        """Ask for no more of a stream."""
+        request = self._finish(number)
+        if request is not None and request.streaming:
+            with contextlib.suppress(InstanceGone):
+                self._endpoint.send({"id": number, "cancel": True})
+
+    def dispatch(self, timeout: float | None) -> None:
+        """Wait for answers, for `wake`, or for `timeout` seconds; what came before the end is read first."""
+        handed_out = not self._gone and self._hand_out(timeout)
+        if self._gone and not handed_out:
+            raise self._endpoint.gone()
+
+    def _hand_out(self, timeout: float | None) -> bool:
+        found = False
+        with contextlib.suppress(Empty):
+            found = self._take(self._answers.get(timeout=timeout))
+            for _ in range(self._answers.qsize()):
+                found = self._take(self._answers.get_nowait()) or found
+        return found
+
+    def _take(self, answer: JSON) -> bool:
+        """Hand one answer to whoever waits for it; False where nobody does."""
+        self._gone = self._gone or "gone" in answer
+        number = answer.get("id", 0)
+        request = self._requests.get(number)
+        if request is None:
+            return False  # the end, a call to wake up, or cancelled meanwhile
+        if "errnum" in answer:
+            self._finish(number)
+            request.callback(None, RequestRefused(request.topic, answer["errnum"], answer["errstr"]))
+            return True
+        if request.streaming:
+            self._make_room(number)
+        else:
+            self._finish(number)
+        request.callback(answer["payload"], None)
+        return True
+
+    def _make_room(self, number: int) -> None:
+        taken = self._taken.get(number, 0) + 1
+        if taken >= CREDIT // 2:
+            with contextlib.suppress(InstanceGone):  # what came before the end is read first
+                self._endpoint.send({"id": number, "credit": taken})
+            taken = 0
+        self._taken[number] = taken
+
+    def wake(self) -> None:
+        """Have `dispatch` return."""
+        self._answers.put({})
+
+    def submit(self, jobspec: JSON, urgency: int, flags: int = 0, timeout: float | None = None) -> int:
+        """Have the other end sign a jobspec and submit it."""
+        payload = {"jobspec": jobspec, "urgency": urgency, "flags": flags}
+        return int(self.rpc("helper.submit", payload, timeout)["id"])
+
+    def dump(self, path: str) -> None:
+        """Save the instance's data, beside the broker."""
+        self.rpc("helper.dump", {"path": path})
+
+    def close(self) -> None:
+        """End what is under way; the channel stays."""
+        for number in tuple(self._requests):
+            self.cancel(number)
+
+
+def _answer(line: bytes) -> JSON:
+    """Return what a line says; one that is no JSON object is the end, and quoted."""
+    try:
+        found = json.loads(line)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        return {"gone": f"what answers there is no broker's helper: {line[:80].decode(errors='replace')!r}"}
+    return found

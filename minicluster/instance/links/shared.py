@@ -1,0 +1,201 @@
+"""The links to one broker that all threads of a program share."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import threading
+from collections import deque
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+from minicluster.broker_link.errors import InstanceGone, Refused
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from minicluster.broker_link.errors import RequestRefused
+    from minicluster.broker_link.link import BrokerLink
+
+JSON = Mapping[str, Any]
+
+
+class Endpoint(Protocol):
+    """Where a broker is reached."""
+
+    @property
+    def uri(self) -> str:
+        """The broker's address."""
+
+    @property
+    def shares_surroundings(self) -> bool:
+        """Whether this process's environment and directories mean anything to the instance's jobs."""
+
+    def link(self) -> BrokerLink:
+        """Return a new link. Raises InstanceGone."""
+
+    def close(self) -> None:
+        """Hang up whatever the links share."""
+
+
+class SharedLinks:
+    """Links made as they are needed and used again: a request has one of its own while it lasts.
+
+    Every method may raise InstanceGone and RequestRefused, and may be called by any thread.
+    """
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._closed = False
+        self._streams: set[LinkStream] = set()
+        self._idle: deque[BrokerLink] = deque()
+        first = self.take()
+        self.engine = first.engine
+        self.give_back(first)
+
+    @property
+    def uri(self) -> str:
+        """The broker's address."""
+        return self._endpoint.uri
+
+    @property
+    def shares_surroundings(self) -> bool:
+        """Whether this process's environment and directories mean anything to the instance's jobs."""
+        return self._endpoint.shares_surroundings
+
+    def take(self) -> BrokerLink:
+        """Return an idle link, or a new one, for whoever takes it alone."""
+        if self._closed:
+            raise InstanceGone(f"{self.uri}: this connection was closed")
+        with contextlib.suppress(IndexError):
+            return self._idle.pop()
+        return self._endpoint.link()
+
+    def give_back(self, link: BrokerLink) -> None:
+        """Take back a link on which nothing is under way."""
+        if self._closed:
+            link.close()
+        else:
+            self._idle.append(link)
+
+    @contextlib.contextmanager
+    def borrowed(self) -> Iterator[BrokerLink]:
+        """Give a link for a while."""
+        link = self.take()
+        try:
+            yield link
+        except Refused:  # the link is as good as before
+            self.give_back(link)
+            raise
+        except BaseException:
+            link.close()
+            raise
+        self.give_back(link)
+
+    def rpc(self, topic: str, payload: JSON, timeout: float | None = None) -> JSON:
+        """Return the one answer. Raises WaitTimeout after `timeout` seconds."""
+        with self.borrowed() as link:
+            return link.rpc(topic, dict(payload), timeout)
+
+    call = rpc  # its name in release 0.1.0, by which others' onlookers know it
+
+    def stream(self, topic: str, payload: JSON) -> LinkStream:
+        """Ask for many answers."""
+        stream = LinkStream(self, topic, payload)
+        self._streams.add(stream)
+        return stream
+
+    def ended(self, stream: LinkStream) -> None:
+        """Forget a stream."""
+        self._streams.discard(stream)
+
+    def submit(self, jobspec: JSON, urgency: int, flags: int) -> int:
+        """Submit a jobspec and return the job's id."""
+        with self.borrowed() as link:
+            return link.submit(dict(jobspec), urgency, flags)
+
+    def dump(self, path: str) -> None:
+        """Save the instance's data to `path`."""
+        with self.borrowed() as link:
+            link.dump(path)
+
+    def close(self) -> None:
+        """Hang up; streams end."""
+        self._closed = True
+        for stream in tuple(self._streams):
+            stream.close()
+        while self._idle:
+            self._idle.pop().close()
+        self._endpoint.close()
+
+
+class LinkStream:
+    """The answers to one streaming request, on a link of its own, which is read only when they are wanted."""
+
+    def __init__(self, links: SharedLinks, topic: str, payload: JSON) -> None:
+        self._links = links
+        self._arrived: deque[tuple[JSON | None, RequestRefused | None]] = deque()
+        self._reading = threading.RLock()
+        self._ended = False
+        self._let_go = False
+        self._link = links.take()
+        try:
+            self._link.stream(topic, dict(payload), lambda *answer: self._arrived.append(answer))
+        except BaseException:
+            self._link.close()
+            raise
+
+    def __iter__(self) -> Iterator[JSON]:
+        return self
+
+    def __next__(self) -> JSON:
+        with self._reading:
+            while not (self._arrived or self._ended):
+                self._wait()
+            if self._ended:
+                raise StopIteration
+            payload, refusal = self._arrived.popleft()
+            if payload is not None:
+                return payload
+            self._end()
+            self._let_go = True
+            self._links.give_back(self._link)
+        if refusal is None or refusal.errnum == errno.ENODATA:
+            raise StopIteration
+        raise refusal
+
+    def _wait(self) -> None:
+        try:
+            self._link.dispatch(None)
+        except (InstanceGone, OSError, ValueError):
+            if self._ended:
+                return  # a signal's handler has closed it under us, or the program all its links
+            self._end()
+            self._hang_up()
+            raise
+
+    def _end(self) -> None:
+        self._ended = True
+        self._links.ended(self)
+
+    def close(self) -> None:
+        """End the request; a reader that waits in another thread comes to its end."""
+        if self._ended:
+            return
+        self._end()
+        self._link.wake()
+        with self._reading:
+            self._hang_up()
+
+    def _hang_up(self) -> None:
+        if not self._let_go:
+            self._let_go = True
+            self._link.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

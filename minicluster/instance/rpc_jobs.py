@@ -1,0 +1,131 @@
+"""The jobs of an instance, over links to a broker."""
+
+from __future__ import annotations
+
+import errno
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from broker_config.formats import signed_jobspec
+from broker_config.formats.job_states import JobFlag
+from broker_config.formats.jobspec import user_of
+from minicluster.instance import jobspec as jobspecs
+from minicluster.instance import wire
+from minicluster.instance.errors import RequestRefused, SubmitRefused, WaitTimeout
+from minicluster.instance.job_logs import JobLogs, OutputDecoder, raise_for
+from minicluster.instance.output_watch import OutputWatch
+from minicluster.instance.port import EVERY_JOB, Stream
+from minicluster.instance.records import Event, Job, JobFilter, JobRequest, JobState, OutputChunk
+from minicluster.instance.streams import Collected, Decoded
+
+if TYPE_CHECKING:
+    from minicluster.instance.links.shared import SharedLinks
+
+JSON = Mapping[str, Any]
+
+
+class RpcJobs:
+    """See `minicluster.instance.port.Jobs`."""
+
+    def __init__(self, links: SharedLinks) -> None:
+        self._links = links
+        self._logs = JobLogs(links)
+
+    def submit(self, request: JobRequest) -> int:
+        """Submit a job."""
+        spec = jobspecs.jobspec(request, surroundings=self._links.shares_surroundings)
+        return self.resubmit(spec, urgency=request.urgency, waitable=request.waitable)
+
+    def resubmit(self, jobspec: JSON, *, urgency: int = 16, waitable: bool = False) -> int:
+        """Submit a jobspec as it is."""
+        try:
+            return self._links.submit(jobspec, urgency, JobFlag.WAITABLE if waitable else 0)
+        except RequestRefused as refusal:
+            raise SubmitRefused(refusal.text) from refusal
+
+    def jobspec(self, jobid: int) -> JSON:
+        """The whole jobspec of a job."""
+        try:
+            signed = self._logs.lookup(jobid, "J")  # the `jobspec` key has no environment
+        except RequestRefused as refusal:
+            raise_for(jobid, refusal)
+        return signed_jobspec.decode(signed)
+
+    def find(self, which: JobFilter = EVERY_JOB, limit: int = 1000) -> list[Job]:
+        """List jobs."""
+        wanted = {
+            "max_entries": limit,
+            "attrs": ["all"],
+            "since": which.since,
+            "constraint": wire.constraint(which),
+        }
+        with self._links.stream("job-list.list", wanted) as answers:
+            return [wire.job(entry) for answer in answers for entry in answer["jobs"]]
+
+    def get(self, jobid: int) -> Job:
+        """Return one job."""
+        return self._job({"id": jobid, "attrs": ["all"]}, None)
+
+    def wait(self, jobid: int, timeout: float | None = None) -> Job:
+        """Wait until the job is inactive."""
+        inactive = {"id": jobid, "attrs": ["all"], "state": int(JobState.INACTIVE)}
+        try:
+            return self._job(inactive, timeout)
+        except WaitTimeout:
+            raise WaitTimeout(f"job {jobid} has not ended within {timeout:g} s") from None
+
+    def _job(self, wanted: JSON, timeout: float | None) -> Job:
+        try:
+            entry = self._links.rpc("job-list.list-id", wanted, timeout)["job"]
+        except RequestRefused as refusal:
+            raise_for(wanted["id"], refusal)
+        spec = json.loads(self._logs.lookup(wanted["id"], "jobspec"))
+        return wire.job(entry, user_of(spec))
+
+    def _steer(self, topic: str, jobid: int, **payload: Any) -> JSON:
+        try:
+            return self._links.rpc(topic, {"id": jobid, **payload})
+        except RequestRefused as refusal:
+            raise_for(jobid, refusal)
+
+    def cancel(self, jobid: int, reason: str = "") -> None:
+        """Cancel a job."""
+        self.raise_exception(jobid, "cancel", 0, reason)
+
+    def raise_exception(self, jobid: int, kind: str, severity: int = 0, note: str = "") -> None:
+        """Raise an exception on a job."""
+        words = {"note": note} if note else {}
+        self._steer("job-manager.raise", jobid, type=kind, severity=severity, **words)
+
+    def kill(self, jobid: int, signum: int) -> None:
+        """Send a signal to every task."""
+        self._steer("job-manager.kill", jobid, signum=signum)
+
+    def set_urgency(self, jobid: int, urgency: int) -> int:
+        """Set a pending job's urgency."""
+        return int(self._steer("job-manager.urgency", jobid, urgency=urgency)["old_urgency"])
+
+    def events(self, jobid: int | None = None, *, follow: bool = False) -> Stream[Event]:
+        """The eventlog of one job or of all."""
+        if jobid is None:
+            return self._logs.journal(follow)
+        if not follow:
+            return Collected(wire.events(jobid, self._logs.eventlog(jobid)))
+        self._logs.eventlog(jobid)  # an unknown job is told of here, not at the first item
+        watch = self._logs.watch(jobid, "eventlog")
+        return Decoded(watch, lambda item: wire.events(jobid, item["event"]))
+
+    def output(self, jobid: int, *, follow: bool = False, after: int = -1) -> Stream[OutputChunk]:
+        """A job's output."""
+        self._logs.eventlog(jobid)
+        decode = OutputDecoder(jobid, after)
+        if follow:
+            return Decoded(OutputWatch(lambda path: self._logs.watch(jobid, path)), decode)
+        try:
+            text = self._logs.lookup(jobid, "guest.output")
+        except RequestRefused as refusal:
+            if refusal.errnum != errno.ENOENT:
+                raise
+            text = ""
+        return Collected(decode({"event": text}))

@@ -1,0 +1,94 @@
+"""The port to an API server: what the operator asks of it. `client.Client` is the real one.
+
+An object is a plain dict, as the API server's JSON. Whatever an implementation refuses is an ApiError, and
+a server that does not answer an UnreachableError.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from minicluster.kube_client.resources import Resource
+    from minicluster.plan.objects.fields import Object
+
+APPLY_MANAGER = "minicluster"
+"""The one field manager: every field that the operator sets is applied under this name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which objects of a kind: a namespace (empty: all), selectors; `bare`: only their metadata."""
+
+    resource: Resource
+    namespace: str = ""
+    labels: str = ""
+    fields: str = ""
+    bare: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What a list returned, and the version from which a watch goes on."""
+
+    items: tuple[Object, ...]
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class WatchEvent:
+    """A change: "ADDED", "MODIFIED", "DELETED" or "BOOKMARK"."""
+
+    type: str
+    item: Object
+
+
+class Api(Protocol):
+    """What the operator needs of an API server."""
+
+    async def read(self, resource: Resource, namespace: str, name: str) -> Object:
+        """Return an object."""
+        ...
+
+    async def list(self, selection: Selection) -> Listing:
+        """Return all objects of a selection."""
+        ...
+
+    def watch(self, selection: Selection, version: str) -> AsyncIterator[WatchEvent]:
+        """Follow the changes after a version, until the server ends the stream.
+
+        Raises ApiError 410 where the server does not remember that version: list again.
+        """
+        ...
+
+    async def create(self, item: Object) -> Object:
+        """Create an object; ApiError 409 AlreadyExists where there is one of its name."""
+        ...
+
+    async def apply(self, item: Object, *, new: bool = False) -> Object:
+        """Server-side apply an object, and return its metadata.
+
+        With `new` only where there is none of that name: else ApiError 409 Conflict. A `metadata.uid` or
+        `metadata.resourceVersion` in it is a precondition, ApiError 409 Conflict where it does not hold.
+        """
+        ...
+
+    async def patch(
+        self, resource: Resource, namespace: str, name: str, body: Object, subresource: str = ""
+    ) -> Object:
+        """Merge into an object (RFC 7386).
+
+        A uid or resourceVersion in it is a precondition, ApiError 409 Conflict; of a status only the latter.
+        """
+        ...
+
+    async def replace(self, item: Object) -> Object:
+        """Replace an object; its resourceVersion is a precondition."""
+        ...
+
+    async def delete(self, resource: Resource, namespace: str, name: str, uid: str = "") -> None:
+        """Delete an object (with a uid: only that one), its dependents after it."""
+        ...

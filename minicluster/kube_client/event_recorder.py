@@ -1,0 +1,95 @@
+"""How a status and an Event are written down. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import UTC
+from typing import TYPE_CHECKING
+
+from minicluster.plan.constants import API_VERSION, KIND
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from minicluster.plan import Event
+    from minicluster.plan.objects.fields import Object
+
+REPORTER = "flux-framework.org/minicluster-operator"
+NO_NAMESPACE = "default"  # where the API server wants Events about what has none
+NOTE_BYTES = 1024  # the API server takes no longer one
+
+
+def status_patch(item: Object, status: Object) -> Object:
+    """Return the merge patch from the stored status to this one, for exactly the version that was seen."""
+    metadata = item["metadata"]
+    precondition = {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]}
+    return {"metadata": precondition, "status": _merge_patch(item["status"], status)}
+
+
+def _merge_patch(old: Object, new: Object) -> Object:
+    """Return what makes one object of another (RFC 7396): what is gone is null, at every level."""
+    changes: Object = dict.fromkeys(old.keys() - new.keys())
+    for key, value in new.items():
+        before = old.get(key)
+        if isinstance(value, dict) and isinstance(before, dict):
+            inner = _merge_patch(before, value)
+            changes |= {key: inner} if inner else {}
+        elif key not in old or before != value:
+            changes[key] = value
+    return changes
+
+
+@dataclass(frozen=True, slots=True)
+class Reporter:
+    """Who tells of something: the controller, which process of it, and what it was doing."""
+
+    controller: str
+    instance: str
+    action: str
+
+
+def event(item: Object, told: Event, instance: str, now: datetime) -> Object:
+    """Return an Event (events.k8s.io/v1) about a MiniCluster."""
+    about = {"apiVersion": API_VERSION, "kind": KIND, "metadata": item["metadata"]}
+    return event_about(about, told.type, (str(told.reason), told.message), _operator(instance), now)
+
+
+def event_about(item: Object, type_: str, why: tuple[str, str], reporter: Reporter, now: datetime) -> Object:
+    """Return an Event about any object, with reason and message; about one without a namespace in default."""
+    metadata, (reason, message) = item["metadata"], why
+    moment = now.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    unique = hashlib.sha256(f"{metadata['uid']} {reason} {moment}".encode()).hexdigest()[:16]
+    return {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {
+            "name": f"{metadata['name']}.{unique}",
+            "namespace": metadata.get("namespace", NO_NAMESPACE),
+        },
+        "eventTime": moment,
+        "type": type_,
+        "reason": reason,
+        "note": _cut(message),
+        "action": reporter.action,
+        "reportingController": reporter.controller,
+        "reportingInstance": reporter.instance[:128],
+        "regarding": {
+            "apiVersion": item["apiVersion"],
+            "kind": item["kind"],
+            **{
+                key: metadata[key]
+                for key in ("namespace", "name", "uid", "resourceVersion")
+                if key in metadata
+            },
+        },
+    }
+
+
+def _operator(instance: str) -> Reporter:
+    return Reporter(REPORTER, instance, "Reconcile")
+
+
+def _cut(text: str) -> str:
+    data = text.encode()
+    return text if len(data) <= NOTE_BYTES else data[: NOTE_BYTES - 3].decode(errors="ignore") + "…"

@@ -1,0 +1,114 @@
+"""What comes from a container as it comes: its log, and what a command in it writes."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote, urlencode
+
+import aiohttp
+import yarl
+
+from minicluster.kube_client.connection import REQUEST_SECONDS, refusal
+from minicluster.kube_client.errors import ApiError, KubernetesError, UnreachableError
+from minicluster.kube_client.exec_stream import FAREWELL_SECONDS, PROTOCOL, ExecStream, kept_alive
+from minicluster.kube_client.resources import PODS
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping, Sequence
+
+    from minicluster.kube_client.connection import ServerConnection
+
+FORBIDDEN = 403
+TOO_MANY = 429
+EXPLAINED = frozenset({400, 401, FORBIDDEN, 404})
+"""Refusals that the API server explains to whoever asks again."""
+
+NO_UPGRADE = "upgrade request required"
+"""What the API server says to a request without an upgrade that it would have taken with one."""
+
+
+class PodContainer(NamedTuple):
+    """A container of a pod."""
+
+    namespace: str
+    pod: str
+    container: str
+
+
+class PodStreams:
+    """Logs, and commands in containers, with the rights of a connection's user."""
+
+    def __init__(self, connection: ServerConnection) -> None:
+        self._connection = connection
+
+    async def log(self, namespace: str, pod: str, query: Mapping[str, str]) -> AsyncIterator[bytes]:
+        """Yield a container's log as it comes; `query` as the API server has it (container, follow)."""
+        url = f"{PODS.path(namespace, pod, 'log')}?{urlencode(query)}"
+        limits = aiohttp.ClientTimeout(total=None, sock_connect=REQUEST_SECONDS)
+        async with self._connection.stream(url, limits, what=f"the log of {pod}") as content:
+            async for chunk in content.iter_any():
+                yield chunk
+
+    @contextlib.asynccontextmanager
+    async def execute(
+        self, place: PodContainer, command: Sequence[str], *, terminal: bool = False
+    ) -> AsyncIterator[ExecStream]:
+        """Run a command in a container, with a terminal or with three streams; it ends with its input.
+
+        Raises ApiError where that is refused, UnreachableError.
+        """
+        query = {
+            "container": place.container,
+            "stdin": "true",
+            "stdout": "true",
+            "stderr": str(not terminal).lower(),
+            "tty": str(terminal).lower(),
+        }
+        url = self._exec_url(place, {**query, "command": list(command)})
+        try:
+            connection = await self._connection.http.ws_connect(
+                url,
+                protocols=[PROTOCOL],
+                max_msg_size=0,
+                timeout=aiohttp.ClientWSTimeout(ws_close=FAREWELL_SECONDS),
+            )
+        except aiohttp.WSServerHandshakeError as error:
+            harmless = self._exec_url(place, {**query, "command": ["true"]})
+            raise await self._why_not(harmless, place.pod, error.status) from error
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise UnreachableError(
+                f"no answer from {self._connection.server}: {error or type(error).__name__}"
+            ) from error
+        async with kept_alive(connection):
+            yield ExecStream(connection, place.pod)
+
+    def _exec_url(self, place: PodContainer, query: Mapping[str, str | list[str]]) -> yarl.URL:
+        path = PODS.path(place.namespace, place.pod, "exec")
+        return yarl.URL(
+            f"{self._connection.server}{path}?{urlencode(query, doseq=True, quote_via=quote)}", encoded=True
+        )
+
+    async def _why_not(self, url: yarl.URL, pod: str, status: int) -> KubernetesError:
+        """Ask for the server's words, which the library drops; without an upgrade, so that nothing is run."""
+        if status == TOO_MANY or status >= 500:
+            what = f"no command can be run in pod {pod} now (answer {status}): try again"
+            return ApiError(status, "", what)
+        if status in EXPLAINED:
+            try:
+                async with self._connection.http.get(url) as answer:
+                    said = refusal(answer, await answer.read())
+            except (aiohttp.ClientError, TimeoutError, OSError) as error:
+                raise UnreachableError(f"no answer from {self._connection.server}: {error}") from error
+            if said.status >= 400 and NO_UPGRADE not in said.message.lower():
+                return _completed(said)
+        what = f"{self._connection.server} does not take a WebSocket (answer {status})"
+        return UnreachableError(f"{what}: try again, or is there a proxy between?")
+
+
+def _completed(error: ApiError) -> ApiError:
+    """Return a refusal with its reason: where only `create` is missing, Kubernetes gives none."""
+    said = error.message.rstrip()
+    if error.status != FORBIDDEN or not said.endswith("forbidden:"):
+        return error
+    return ApiError(error.status, error.reason, f'{said} you cannot create resource "pods/exec"')

@@ -1,0 +1,170 @@
+"""Watches of everything but MiniClusters: list, then follow, then list again when the server forgot.
+
+kopf watches the MiniClusters. It does not tell handlers of a deletion that fell into a gap of its watch, and
+it reads whole objects; of ConfigMaps and the like the metadata is enough. Hence these.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from minicluster.kube_client.api import Selection
+from minicluster.kube_client.errors import AccessError, ApiError, UnreachableError
+from minicluster.kube_client.resources import (
+    AUTOSCALERS,
+    CONFIG_MAPS,
+    DISRUPTION_BUDGETS,
+    JOBS,
+    NETWORK_POLICIES,
+    PODS,
+    SERVICES,
+)
+from minicluster.plan.constants import LABEL_MANAGED_BY, MANAGER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Protocol
+
+    from minicluster.kube_client.api import Api, Listing, WatchEvent
+    from minicluster.kube_client.objects import Name
+    from minicluster.plan.objects.fields import Object
+
+    class Store(Protocol):
+        """What is kept true by a watch, such as a `Cache`; each returns whom the change concerns."""
+
+        def see(self, kind: str, item: Object) -> Iterable[Name]:
+            """Take in an object."""
+            ...
+
+        def forget(self, kind: str, item: Object) -> Iterable[Name]:
+            """Take in that an object is gone."""
+            ...
+
+        def replace_all(
+            self, kind: str, items: Iterable[Object], version: int, namespace: str = ""
+        ) -> Iterable[Name]:
+            """Take in a whole list of a kind (in a namespace)."""
+            ...
+
+
+OURS = f"{LABEL_MANAGED_BY}={MANAGER}"
+# Jobs and pods have a status that counts; Secrets are never read.
+_WHOLE = (JOBS, PODS)
+_BARE = (CONFIG_MAPS, SERVICES, NETWORK_POLICIES, DISRUPTION_BUDGETS, AUTOSCALERS)
+FIRST_PAUSE = 0.2
+LAST_PAUSE = 30.0
+# A stream that lasted so long was a good one: what ends it is no reason to wait longer than the last time.
+LASTING = 1.0
+
+log = logging.getLogger(__name__)
+
+
+def selections(namespaces: Iterable[str]) -> tuple[Selection, ...]:
+    """Return what is watched in these namespaces; none means all."""
+    places = tuple(namespaces) or ("",)
+    return tuple(
+        Selection(resource, namespace, OURS, bare=resource in _BARE)
+        for namespace in places
+        for resource in (*_WHOLE, *_BARE)
+    )
+
+
+class Watch:
+    """Keeps the cache true about one selection. `listed` is set once it was first listed.
+
+    `changed` is told which MiniClusters something was heard of, `restarted` of which kind a watch failed.
+    """
+
+    def __init__(
+        self,
+        api: Api,
+        cache: Store,
+        selection: Selection,
+        changed: Callable[[Name], None],
+        restarted: Callable[[str], None] = lambda _kind: None,
+    ) -> None:
+        self._api = api
+        self._cache = cache
+        self._selection = selection
+        self._changed = changed
+        self._restarted = restarted
+        self._pause = 0.0
+        self._version = ""  # from which the next watch goes on, empty: list first
+        self.listed = asyncio.Event()
+
+    def __str__(self) -> str:
+        """Return what is watched, and where."""
+        what, where = self._selection.resource.plural, self._selection.namespace
+        return f"{what} in {where}" if where else what
+
+    @property
+    def kind(self) -> str:
+        """Return what is watched."""
+        return self._selection.resource.kind
+
+    async def run(self) -> None:
+        """Watch for ever."""
+        while True:
+            try:
+                self._version = self._version or await self._list()
+                await self._follow()
+            except ApiError as error:
+                # 410: the server does not remember so far back, which is normal after it was restarted.
+                self._version = ""
+                await self._wait(error, 0.0 if error.status == HTTPStatus.GONE else error.retry_after)
+            except (UnreachableError, AccessError) as error:
+                await self._wait(error, 0.0)
+
+    async def _list(self) -> str:
+        listing = await self._api.list(self._selection)
+        self.take(listing)
+        self.listed.set()
+        return listing.version
+
+    def take(self, listing: Listing) -> None:
+        """Take in a whole list."""
+        namespace = self._selection.namespace
+        self._tell(self._cache.replace_all(self.kind, listing.items, int(listing.version), namespace))
+
+    async def _follow(self) -> None:
+        """Follow the changes until the stream ends.
+
+        Raises UnreachableError also for a stream that ends as soon as it has begun: whatever stands in
+        between, asking again at once would never end.
+        """
+        clock = asyncio.get_running_loop().time
+        begin = clock()
+        try:
+            async for event in self._api.watch(self._selection, self._version):
+                self._hear(event)
+        finally:
+            lasted = clock() - begin >= LASTING
+            if lasted:
+                self._pause = 0.0
+        if not lasted:
+            raise UnreachableError(f"the watch of {self._selection.resource.plural} ended at once")
+
+    def _hear(self, event: WatchEvent) -> None:
+        """Take in a change."""
+        self._version = event.item["metadata"]["resourceVersion"]
+        if event.type == "DELETED":
+            self._tell(self._cache.forget(self.kind, event.item))
+        elif event.type != "BOOKMARK":
+            self._tell(self._cache.see(self.kind, event.item))
+
+    def _tell(self, names: Iterable[Name]) -> None:
+        for name in names:
+            self._changed(name)
+
+    async def _wait(self, error: Exception, at_least: float) -> None:
+        """Pause before the next try, longer each time; not all watches at the same moment."""
+        self._restarted(self.kind)
+        pause = max(at_least, self._pause) * random.uniform(0.8, 1.2)  # noqa: S311  # no secret
+        level = logging.WARNING if self._pause >= 1 else logging.DEBUG
+        log.log(level, "watch of %s: %s", self._selection.resource.plural, error)
+        self._pause = min(max(2 * self._pause, FIRST_PAUSE), LAST_PAUSE)
+        await asyncio.sleep(pause)

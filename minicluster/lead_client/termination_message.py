@@ -1,0 +1,93 @@
+"""What a broker's pod leaves as its termination message: what was saved, or why it could not start. Pure.
+
+A lead is run by its users: what it says is believed of its own MiniCluster only, and checked before that.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from minicluster.document.scalars import MAX_INT32
+from minicluster.document.status import MAX_BYTES
+from minicluster.plan import Dump
+
+if TYPE_CHECKING:
+    from minicluster.plan.objects.fields import Object
+    from minicluster.plan.records import Pairs
+
+MOST = 64
+"""Jobs that are named."""
+LONGEST = 200
+"""Characters of a word that are kept."""
+
+_JOB_ID = re.compile("f[1-9A-HJ-NP-Za-km-z]{1,12}")
+
+
+def dump(ended: Object) -> Dump | None:
+    """Return what was saved, as a container's `terminated` state tells; None where that tells of none."""
+    said, at = _said(ended), ended.get("finishedAt")
+    if not at or not isinstance(said.get("saved"), str):
+        return None
+    restarted, lost = restarts(said.get("restarted")), losses(said.get("lost"))
+    return Dump(
+        time=datetime.fromisoformat(at),
+        path=shown(said["saved"]),
+        bytes=_count(said.get("bytes"), MAX_BYTES),
+        jobs=_count(said.get("jobs"), MAX_INT32),
+        restarted=restarted,
+        lost=lost,
+        restarted_total=max(_count(said.get("restarted_total"), MAX_INT32), len(restarted)),
+        lost_total=max(_count(said.get("lost_total"), MAX_INT32), len(lost)),
+    )
+
+
+def refusal(ended: Object) -> str:
+    """Return why a broker could not start, such as an archive that it cannot read; empty where it could."""
+    found = _said(ended).get("error")
+    return shown(found) if isinstance(found, str) else ""
+
+
+def restarts(found: Any) -> Pairs:
+    """Return the ids of jobs, old and new, as far as they are some."""
+    return tuple((job_id(old), job_id(new)) for old, new in _pairs(found))
+
+
+def losses(found: Any) -> Pairs:
+    """Return the ids of jobs, each with a reason, as far as they are some."""
+    return tuple((job_id(job), shown(why)) for job, why in _pairs(found))
+
+
+def shown(text: str) -> str:
+    """Return a text of a lead as far as it can be shown: one line, no control characters, not long."""
+    return "".join(letter if letter.isprintable() else " " for letter in text[:LONGEST])
+
+
+def job_id(text: str) -> str:
+    """Return a job's id (RFC 19) as Flux shows it; sent it begins with a plain letter."""
+    return f"ƒ{text[1:]}" if _JOB_ID.fullmatch(text) else shown(text)
+
+
+def _pairs(found: Any) -> list[list[str]]:
+    return [each for each in found[:MOST] if _is_pair(each)] if isinstance(found, list) else []
+
+
+def _said(ended: Object) -> Object:
+    text = (ended.get("message") or "").strip()
+    if not text.startswith("{"):
+        return {}
+    try:
+        said = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return said if isinstance(said, dict) else {}
+
+
+def _is_pair(found: Any) -> bool:
+    return isinstance(found, list) and len(found) == 2 and all(isinstance(each, str) for each in found)
+
+
+def _count(found: Any, most: int) -> int:
+    return min(max(found, 0), most) if isinstance(found, int) and not isinstance(found, bool) else 0

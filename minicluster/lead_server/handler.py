@@ -1,0 +1,202 @@
+"""One connection's HTTP: who may ask for what, the table of routes, and answers as JSON."""
+
+from __future__ import annotations
+
+import json
+from http.server import BaseHTTPRequestHandler
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl, urlsplit
+
+from minicluster.broker_link.errors import InstanceGone, Refused, reason
+from minicluster.broker_link.link import Accepted
+from minicluster.lead_server import proofs
+from minicluster.lead_server.aggregation import Proxied
+from minicluster.lead_server.errors import BadRequest, Unproven
+from minicluster.lead_server.http_input import LONGEST_HEAD, Head, read_body
+from minicluster.lead_server.replies import Audience, Pieces, Text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+    from minicluster.broker_link.link import JSON
+    from minicluster.lead_server.aggregation import Aggregation, Passed
+    from minicluster.lead_server.connections import Connection
+    from minicluster.lead_server.routes import Answer
+    from minicluster.lead_server.server import Server
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Serves the requests of one connection, one after another."""
+
+    protocol_version = "HTTP/1.1"
+    default_request_version = "HTTP/1.1"  # else what cannot be parsed is answered as HTTP/0.9: by nothing
+    wbufsize = -1  # an answer leaves in one piece
+    server: Server
+
+    def __init__(self, connection: Connection, client_address: Any, server: Server) -> None:
+        self._connection = connection
+        super().__init__(connection.socket, client_address, server)
+
+    def setup(self) -> None:
+        """Count what is read of heads."""
+        super().setup()
+        self.rfile: Any = Head(self.rfile)
+
+    def version_string(self) -> str:
+        """Say nothing of Python's version."""
+        return "minicluster-door"
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - http.server's name
+        """Say nothing of requests: the operator's are many, others' no news."""
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002
+        """Answer what http.server itself refuses; nobody has shown a token so far, so without its words."""
+        self._reject(code)
+
+    def handle_one_request(self) -> None:
+        """Serve one request, whatever its method."""
+        self.rfile.left = LONGEST_HEAD
+        self.close_connection = True
+        self.command, self.requestline, self.request_version = "", "", "HTTP/1.1"
+        try:
+            self.raw_requestline = self.rfile.readline()
+            if not self.raw_requestline or not self.parse_request():
+                return
+        except BadRequest as error:
+            self._reject(error.code)
+            return
+        path = urlsplit(self.path).path
+        passed = self.server.proxied.get(path.strip("/").partition("/")[0])
+        believed = proofs.aggregation(self._connection.socket)
+        if passed is not None and believed is not None:
+            self._pass_on(passed, believed)
+            return
+        audience = self.server.audiences.get(path, Audience.DOOR)
+        whole, metrics = proofs.tokens(self.headers, self.server.credentials)
+        metrics = metrics or proofs.is_certified(self._connection.socket)
+        if whole or metrics:
+            self._connection.stranger_since = None
+        elif audience != Audience.ALL:
+            self._reject(401)
+            return
+        if audience == Audience.DOOR and not whole:
+            self._reject(403)
+            return
+        self._serve()
+
+    def _pass_on(self, passed: Passed, believed: Aggregation) -> None:
+        """Have a request answered that the API server passes on, if it still is believed to be that."""
+        self.server.credentials.refresh()
+        if believed != self.server.credentials.aggregation:
+            self._reject(401)  # others were believed when the connection began
+            return
+        try:
+            who = believed.proxy.identity(proofs.certificate(self._connection.socket), self.headers.items())
+        except Unproven:
+            self._reject(401)
+            return
+        self._connection.stranger_since = None
+        try:
+            read_body(self.headers, self.rfile, self._connection)
+        except BadRequest as error:
+            self._fail(error.code, error)
+            return
+        url, accept = urlsplit(self.path), self.headers.get("Accept", "")
+        query = dict(parse_qsl(url.query))
+        request = Proxied(self.command, url.path, query, accept, who, believed.may_read(who))
+        answer = passed(request)
+        self._write(answer.code, answer.body.encode(), answer.kind)
+
+    def _serve(self) -> None:
+        try:
+            answer = self._answer()
+        except BadRequest as error:
+            self._fail(error.code, error)
+        except Refused as error:
+            self._fail(502, reason(error))
+        except InstanceGone as error:
+            self._fail(503, error)
+        else:
+            if isinstance(answer, dict):
+                self._send(200, answer)
+            elif isinstance(answer, Accepted):
+                self._send(202, {})
+            elif isinstance(answer, Text):
+                self._write(answer.code, answer.body.encode(), answer.kind)
+            elif isinstance(answer, Pieces):
+                self._stream(answer.pieces, answer.kind)
+            else:
+                self._stream(_lines(answer), "application/x-ndjson")
+
+    def _answer(self) -> Answer:
+        body = read_body(self.headers, self.rfile, self._connection)
+        url = urlsplit(self.path)
+        methods = self.server.routes.get(url.path)
+        if methods is None:
+            raise BadRequest("there is nothing at this path", 404)
+        operation = methods.get(self.command)
+        if operation is None:
+            self._allowed = ", ".join(methods)
+            raise BadRequest(f"only {self._allowed} is right here", 405)
+        if self.request_version != "HTTP/1.1":
+            raise BadRequest("HTTP/1.1 is right", 505)
+        return operation(dict(parse_qsl(url.query)), body)
+
+    def _fail(self, code: int, error: Exception | str) -> None:
+        self.close_connection = self.close_connection or self._connection.unread
+        headers = {"Allow": self._allowed} if code == 405 else {}
+        self._send(code, {"error": str(error)}, headers)
+
+    def _reject(self, code: int) -> None:
+        """Say nothing but a status code, to whoever has not shown the token."""
+        self.close_connection = True
+        self._connection.unread = True
+        self._send(code, None, {"WWW-Authenticate": "Bearer"} if code == 401 else {})
+
+    def _send(self, code: int, answer: JSON | None, headers: Mapping[str, str] | None = None) -> None:
+        body = b"" if answer is None else json.dumps(answer).encode() + b"\n"
+        self._write(code, body, "application/json", headers)
+
+    def _write(self, code: int, body: bytes, kind: str, headers: Mapping[str, str] | None = None) -> None:
+        self._begin(code, {"Content-Length": str(len(body)), **(headers or {})}, kind)
+        if self.command != "HEAD":
+            self.wfile.write(body)
+        self.wfile.flush()
+
+    def _stream(self, pieces: Iterator[str], kind: str) -> None:
+        """Send each piece, in a chunk of its own."""
+        self.close_connection = True
+        self._begin(200, {"Transfer-Encoding": "chunked"}, kind)
+        try:
+            for each in pieces:
+                piece = each.encode()
+                self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+                self.wfile.flush()
+        finally:
+            close = getattr(pieces, "close", None)
+            if close is not None:
+                close()
+        self.wfile.write(b"0\r\n\r\n")
+        self.wfile.flush()
+
+    def _begin(self, code: int, headers: Mapping[str, str], kind: str) -> None:
+        self.send_response(code)
+        self.send_header("Content-Type", kind)
+        self.send_header("Cache-Control", "no-store")
+        for name, value in headers.items():
+            self.send_header(name, value)
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        self.end_headers()
+
+
+def _lines(objects: Iterator[JSON]) -> Iterator[str]:
+    """Return each object as a line."""
+    try:
+        for each in objects:
+            yield json.dumps(each) + "\n"
+    finally:
+        close = getattr(objects, "close", None)
+        if close is not None:
+            close()

@@ -1,0 +1,63 @@
+"""What is read of a request: its head and its body, neither without a limit."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from minicluster.lead_server.errors import BadRequest
+
+if TYPE_CHECKING:
+    from email.message import Message
+    from typing import BinaryIO
+
+    from minicluster.broker_link.link import JSON
+    from minicluster.lead_server.connections import Connection
+
+LONGEST_HEAD = 16 << 10
+"""Bytes of a request line and its headers together."""
+LONGEST_BODY = 64 << 10
+
+
+class Head:
+    """A stream of bytes whose lines are counted: http.server alone would read megabytes of headers."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self.left = LONGEST_HEAD
+
+    def readline(self, _limit: int = -1) -> bytes:
+        """Read a line. Raises BadRequest where the head is too long."""
+        line = self._stream.readline(self.left + 1)
+        self.left -= len(line)
+        if self.left < 0:
+            raise BadRequest(f"more than {LONGEST_HEAD} bytes before the body", 431)
+        return line
+
+    def read(self, size: int) -> bytes:
+        """Read of a body, whose length was looked at."""
+        return self._stream.read(size)
+
+    def close(self) -> None:
+        """Close the stream."""
+        self._stream.close()
+
+
+def read_body(headers: Message, stream: Head, connection: Connection) -> JSON:
+    """Read the body, an object in JSON; no body is an empty one. Raises BadRequest."""
+    length = headers.get("Content-Length", "0")
+    connection.unread = True
+    if "Transfer-Encoding" in headers or not (length.isascii() and length.isdigit()):
+        raise BadRequest("a body needs its Content-Length", 411)
+    size = int(length) if len(length) <= 10 else LONGEST_BODY + 1
+    if size > LONGEST_BODY:
+        raise BadRequest(f"the body may have {LONGEST_BODY} bytes", 413)
+    data = stream.read(size)
+    connection.unread = False
+    try:
+        body = json.loads(data or b"{}")
+    except (ValueError, RecursionError) as error:
+        raise BadRequest("the body is no JSON") from error
+    if not isinstance(body, dict):
+        raise BadRequest("the body must be an object")
+    return body

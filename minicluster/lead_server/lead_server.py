@@ -1,0 +1,117 @@
+"""The door as a whole: its files, the follower, the server; opened once, ended once."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+from minicluster.broker_link.errors import reason
+from minicluster.lead_server import extensions
+from minicluster.lead_server.extensions import Surroundings
+from minicluster.lead_server.files import Credentials
+from minicluster.lead_server.routes import routes
+from minicluster.lead_server.server import Server
+from minicluster.lead_server.status_poller import Follower
+from minicluster.lead_server.status_snapshot import Board
+from minicluster.save_restore.state_files import Notes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from minicluster.broker_link.link import LeadLink
+
+WITHOUT = "the instance runs without the lead's door"
+PORT = 8443
+DIRECTORY = "/etc/minicluster-curve"
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
+_LAST_WORDS = 0.5
+
+
+def say(text: str) -> None:
+    """Write a line to the broker's stderr, where anybody reads that."""
+    with contextlib.suppress(OSError):
+        print(f"minicluster-door: {text}", file=sys.stderr, flush=True)
+
+
+def say_broken(error: Exception) -> None:
+    """Write why a link to the broker broke."""
+    say(f"cannot follow the broker: {type(error).__name__}: {reason(error)}")
+
+
+class Door:
+    """Made from the settings in `[minicluster.modules.door]`; `broke` hears why a link broke.
+
+    Raises FilesUnusable at once: then there is no door.
+    """
+
+    def __init__(
+        self,
+        settings: Mapping[str, Any],
+        connect: Callable[[], LeadLink],
+        log: Callable[[str], None],
+        broke: Callable[[Exception], None],
+    ) -> None:
+        directory = str(settings.get("directory", DIRECTORY))
+        self._port = int(settings.get("port", PORT))
+        self._credentials = Credentials(directory, log, str(settings.get("metrics-tls", "")))
+        self._log = log
+        self._connect = connect
+        self._ending = threading.Event()
+        self._server: Server | None = None
+        self._board = Board(self._wake)
+        main_job = bool(settings.get("main-job", False))
+        self._archive = str(settings.get("archive", ""))
+        self._notes = Notes(os.environ.get("MINICLUSTER_RUN", "/run/minicluster"))
+        self._follower = Follower(self._board, connect, broke, self._notes, main_job=main_job)
+        self._extensions = list(extensions.load(Surroundings(settings, connect, broke), log))
+        self._thread = threading.Thread(target=self._serve, name="door-server", daemon=True)
+
+    def _wake(self) -> None:
+        self._follower.wake()
+
+    def open(self) -> None:
+        """Begin to follow and to serve, in threads."""
+        self._follower.start()
+        for each in self._extensions:
+            each.open()
+        self._thread.start()
+
+    def _serve(self) -> None:
+        server = self._listen()
+        if server is not None:
+            self._server = server
+            server.serve_forever()
+
+    def _listen(self) -> Server | None:
+        """Bind; a port that is taken may become free."""
+        own = routes(self._board, self._connect, self._notes, self._archive)
+        table, audiences = extensions.joined(own, self._extensions)
+        passed = extensions.proxied(self._extensions)
+        pause = FIRST_PAUSE
+        while not self._ending.is_set():
+            try:
+                return Server(self._port, self._credentials, table, self._log, audiences, passed)
+            except OSError as error:
+                self._log(f"cannot listen on port {self._port}: {error.strerror}; tried again in {pause:g} s")
+                self._ending.wait(pause)
+                pause = min(2 * pause, LONGEST_PAUSE)
+        return None
+
+    def close(self) -> None:
+        """End every watch, then the server and the follower."""
+        self._ending.set()
+        self._board.close()
+        for each in self._extensions:
+            each.close()
+        self._follower.close()
+        server = self._server
+        if server is not None:
+            server.stop()
+            server.connections.wait(_LAST_WORDS)
+            server.connections.hang_up_all()
+            server.server_close()
+        self._follower.join(_LAST_WORDS)

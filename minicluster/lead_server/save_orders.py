@@ -1,0 +1,166 @@
+"""Orders that move jobs: save the instance, restart what runs on some ranks, or was lost with them."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from broker_config.formats import idset
+from broker_config.formats.errors import IdsetError
+from broker_config.formats.job_states import JobState
+from minicluster.broker_link.errors import InstanceGone, Refused
+from minicluster.broker_link.link import Accepted
+from minicluster.lead_server.errors import BadRequest
+from minicluster.save_restore import losses, restarts
+from minicluster.save_restore.errors import NotAnswering
+from minicluster.save_restore.link_jobs import LinkJobs, ranks_of_job
+from minicluster.save_restore.losses import Loss
+from minicluster.save_restore.quiesce import described
+from minicluster.save_restore.restarts import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from minicluster.broker_link.link import JSON, BrokerLink
+    from minicluster.lead_server.status_snapshot import Board
+    from minicluster.save_restore.state_files import Notes
+
+LONGEST = 86400.0
+LATEST = 1e11
+"""Seconds since 1970 that may be meant: no year of five digits."""
+DIGITS = 9
+PATIENCE = 1.5
+"""Seconds that an answer waits for the ends of restarted jobs: its client waits for 5."""
+REASON = "its broker leaves"
+GONE = "its broker was lost"
+STILL_PLACED = 0.5
+"""Seconds for which jobs may be placed yet on a broker that is lost: real Flux (0.88) does so for 0.1."""
+
+
+class SavingOrders:
+    """What the start script does, and what is done here."""
+
+    def __init__(self, board: Board, connect: Callable[[], BrokerLink], notes: Notes, archive: str) -> None:
+        self._board = board
+        self._connect = connect
+        self._notes = notes
+        self._archive = archive
+
+    def save(self, body: JSON) -> Accepted:
+        """Have the start script save the instance and end; an order that is repeated begins nothing anew."""
+        timeout = body.get("timeout", 0)
+        if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not 0 <= timeout <= LONGEST:
+            raise BadRequest(f"timeout: seconds from 0 to {LONGEST:g} are right")
+        if not self._archive:
+            raise BadRequest("archive.path is not set: there is no place to save to")
+        try:
+            if self._notes.order(timeout):
+                self._signal()
+        except OSError as error:
+            raise Refused(error.errno or errno.EIO, f"cannot pass the order on: {error.strerror}") from error
+        finally:
+            self._board.look()
+        return Accepted()
+
+    def _signal(self) -> None:
+        try:
+            os.kill(self._notes.start_script(), signal.SIGUSR1)
+        except ProcessLookupError:
+            self._notes.withdraw()
+            raise InstanceGone("the start script, which would save, is gone") from None
+
+    def restart(self, body: JSON) -> JSON:
+        """Restart every job that runs on these ranks; one that has a copy already gets no other."""
+        ranks = set(idset.decode(ranks_of(body)))
+        with self._moving() as jobs:
+            answer = described(_restart(jobs, ranks, REASON))
+            answer["restarted"] = self._with_earlier(answer["restarted"], idset.encode(ranks))
+        return dict(answer)
+
+    def recover(self, body: JSON) -> JSON:
+        """Restart every job that was lost with these ranks' brokers, or runs there yet."""
+        lost = _lost(body)
+        time.sleep(STILL_PLACED)
+        with self._moving() as jobs:
+            there = _restart(jobs, set(lost), GONE)
+            ended = losses.restart_lost(jobs, lost)
+        again, gone = {*there.restarted, *ended.restarted}, {*there.lost, *ended.lost}
+        return dict(described(Outcome(sorted(again), sorted(gone))))
+
+    @contextmanager
+    def _moving(self) -> Iterator[LinkJobs]:
+        """Give the jobs to whoever moves some of them; nobody else does meanwhile."""
+        link = self._connect()
+        try:
+            with self._notes.alone(PATIENCE):
+                yield LinkJobs(link, PATIENCE)
+        except NotAnswering as error:
+            raise Refused(errno.EBUSY, str(error)) from error
+        finally:
+            link.close()
+            self._board.look()
+
+    def _with_earlier(self, restarted: list[list[str]], ranks: str) -> list[list[str]]:
+        """Name what was restarted before as well: whoever ordered that may not have heard the answer."""
+        earlier = self._notes.restarted()
+        known = {each["old"] for each in earlier}
+        new = [{"ranks": ranks, "old": old, "new": copy} for old, copy in restarted if old not in known]
+        if new:
+            self._notes.remember(earlier + new)
+        wanted = set(idset.decode(ranks))
+        return [
+            [each["old"], each["new"]] for each in earlier + new if wanted & set(idset.decode(each["ranks"]))
+        ]
+
+    def stay(self, ranks: str) -> None:
+        """Jobs again for these ranks: what was restarted because of them is history."""
+        staying = set(idset.decode(ranks))
+        known = self._notes.restarted()
+        left = [each for each in known if not staying & set(idset.decode(each["ranks"]))]
+        if left != known:
+            self._notes.remember(left)
+
+
+def _restart(jobs: LinkJobs, ranks: set[int], reason: str) -> Outcome:
+    there = [int(job["id"]) for job in jobs.listed(JobState.RUNNING) if ranks & ranks_of_job(job)]
+    return restarts.restart(jobs, there, reason)
+
+
+def ranks_of(body: JSON) -> str:
+    """Return the ranks that an order names, as an idset. Raises BadRequest."""
+    text = body.get("ranks")
+    if not isinstance(text, str):
+        raise BadRequest('ranks: an idset such as "2-3" is right')
+    try:
+        ids = idset.decode(text)
+    except IdsetError as error:
+        raise BadRequest(f"ranks: {error}") from error
+    if not ids:
+        raise BadRequest("ranks: the idset is empty")
+    return idset.encode(ids)
+
+
+def _lost(body: JSON) -> dict[int, Loss]:
+    """Return how brokers were lost, by rank. Raises BadRequest."""
+    found = body.get("lost")
+    right = (
+        "lost: by rank, when its pod had started and when that was taken away, such as"
+        ' {"3": [1773500966, 1773501966]} (seconds since 1970), is right'
+    )
+    if not isinstance(found, dict) or not found:
+        raise BadRequest(right)
+    for rank, times in found.items():
+        is_rank = rank.isascii() and rank.isdigit() and len(rank) <= DIGITS
+        if not is_rank or not isinstance(times, list) or len(times) != len(Loss._fields):
+            raise BadRequest(right)
+        if not all(map(_is_time, times)):
+            raise BadRequest(right)
+    return {int(rank): Loss(*map(float, times)) for rank, times in found.items()}
+
+
+def _is_time(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= LATEST

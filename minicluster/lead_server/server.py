@@ -1,0 +1,123 @@
+"""The HTTPS server: a thread a connection, in which also the TLS handshake happens, never in `accept`."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import socketserver
+import threading
+from typing import TYPE_CHECKING
+
+from minicluster.lead_server.connections import Connection, Connections
+from minicluster.lead_server.handler import Handler
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from minicluster.lead_server.aggregation import Passed
+    from minicluster.lead_server.files import Credentials
+    from minicluster.lead_server.routes import Routes
+
+SILENCE = 20.0
+"""Seconds that a client may take for one read or write."""
+
+
+class Server(socketserver.TCPServer):
+    """Listens on every address at `port`; `log` gets a line where something is wrong with the door itself.
+
+    `audiences` names the paths that are for others, too, `proxied` the first words of those that the API
+    server's front proxy alone may ask for.
+    """
+
+    allow_reuse_address = True
+    request_queue_size = 256
+
+    def __init__(
+        self,
+        port: int,
+        credentials: Credentials,
+        routes: Routes,
+        log: Callable[[str], None],
+        audiences: Mapping[str, str] | None = None,
+        proxied: Mapping[str, Passed] | None = None,
+    ) -> None:
+        self.credentials = credentials
+        self.routes = routes
+        self.audiences = audiences or {}
+        self.proxied = proxied or {}
+        self.log = log
+        self.connections = Connections()
+        self.address_family, address = _any_address()
+        super().__init__((address, port), Handler, bind_and_activate=False)
+        if self.address_family == socket.AF_INET6:
+            self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        try:
+            self.server_bind()
+            self.server_activate()
+        except OSError:
+            self.server_close()
+            raise
+
+    @property
+    def port(self) -> int:
+        """Return where it listens, also where port 0 was asked for."""
+        return int(self.socket.getsockname()[1])
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Begin a connection, in a thread of its own."""
+        connection = self.connections.admit(request)
+        thread = threading.Thread(
+            target=self._serve, args=(connection, client_address), name="door-client", daemon=True
+        )
+        try:
+            thread.start()
+        except RuntimeError as error:  # no more threads: others will end
+            self.connections.leave(connection)
+            self.shutdown_request(request)
+            self.log(f"turned a client away: {error}")
+
+    def _serve(self, connection: Connection, client_address: Any) -> None:
+        try:
+            sock = connection.socket
+            sock.settimeout(SILENCE)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self.credentials.refresh()
+            connection.socket = self.credentials.context.wrap_socket(
+                sock, server_side=True, do_handshake_on_connect=False, suppress_ragged_eofs=True
+            )
+            connection.socket.do_handshake()
+            Handler(connection, client_address, self)
+        except OSError:
+            pass  # the client's own doing: no TLS, too slow, gone (ssl.SSLError is one too)
+        except Exception as error:  # noqa: BLE001 - one client must not end the door
+            self.log(f"a client's request failed: {type(error).__name__}: {error}")
+        finally:
+            connection.close()
+            self.connections.leave(connection)
+
+    def stop(self) -> None:
+        """Accept nobody any more; returns when `serve_forever` ended."""
+        with contextlib.suppress(OSError):
+            self.socket.shutdown(socket.SHUT_RDWR)  # wakes it up
+        self.shutdown()
+
+    def service_actions(self) -> None:
+        """Look after the time that strangers have; called twice a second."""
+        self.connections.expire()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of a client that went away while it was accepted."""
+
+
+def _any_address() -> tuple[socket.AddressFamily, str]:
+    """IPv6 and with it IPv4, or IPv4 alone where the machine has no IPv6."""
+    if socket.has_ipv6:
+        try:
+            with socket.socket(socket.AF_INET6) as probe:
+                probe.bind(("::", 0))
+        except OSError:
+            pass
+        else:
+            return socket.AF_INET6, "::"
+    return socket.AF_INET, "0.0.0.0"  # noqa: S104 - the pod's own address is not known before; clients need the token

@@ -1,0 +1,75 @@
+"""From the broker's answers to the parts of the status object."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker_config.formats import idset, resource_set
+from broker_config.formats.jobspec import user_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
+
+    from minicluster.broker_link.link import JSON
+
+MOST_TROUBLES = 8
+LONGEST_TROUBLE = 200
+
+
+def drains(answer: JSON) -> dict[str, str]:
+    """Return the drained ranks (resource.status) as idsets, each with its reason."""
+    return {ranks: str(each.get("reason") or "") for ranks, each in answer.get("drain", {}).items()}
+
+
+def known(drained: dict[str, str], down: str) -> dict[str, str]:
+    """Return what is drained for the scheduler as well: `down` is what it gives no jobs to."""
+    found = ((_common(ranks, down), reason) for ranks, reason in drained.items())
+    return {ranks: reason for ranks, reason in found if ranks}
+
+
+def union(idsets: Iterable[str]) -> str:
+    """Return the ranks of all `idsets`."""
+    return idset.encode(rank for each in idsets for rank in idset.decode(each))
+
+
+def meet(left: str, right: str) -> bool:
+    """Tell whether two idsets have a rank in common."""
+    return bool(_common(left, right))
+
+
+def halted(queues: Mapping[str, JSON]) -> list[str]:
+    """Return which queues start no jobs, and why: by name their job-manager.queue-status, "" has no name."""
+    alike: dict[str, list[str]] = {}
+    for name, answer in queues.items():
+        if answer.get("start") is False:
+            alike.setdefault(str(answer.get("stop_reason") or "stopped"), []).append(name)
+    found = (why if names == [""] else f"queue {', '.join(names)}: {why}" for why, names in alike.items())
+    return [each[:LONGEST_TROUBLE] for each in found][:MOST_TROUBLES]
+
+
+def _common(left: str, right: str) -> str:
+    return idset.encode(set(idset.decode(left)).intersection(idset.decode(right)))
+
+
+def ranks_of(answer: JSON, part: str) -> str:
+    """Return the ranks of the scheduler's `allocated` or `down` resources (R as in RFC 20)."""
+    held = answer.get(part)
+    return idset.encode(resource_set.ranks_of(held)) if held else ""
+
+
+def is_main(jobspec: Any) -> bool:
+    """Tell whether the start script marked this job as the MiniCluster's main one."""
+    ours = user_of(jobspec).get("minicluster")
+    return isinstance(ours, dict) and ours.get("main") is True
+
+
+def troubles(turned_away: Iterable[str], health: JSON, hosts: Sequence[str]) -> list[str]:
+    """Return why brokers are not there, as far as the lead knows (overlay.health too), the newest first."""
+    absent = sorted(
+        (child for child in health.get("children", ()) if child.get("error")),
+        key=lambda child: float(child["duration"]),
+    )
+    lost = (f"{hosts[child['rank']]}: {child['status']}: {child['error']}" for child in absent)
+    found = dict.fromkeys((*turned_away, *lost))
+    return [trouble[:LONGEST_TROUBLE] for trouble in found][:MOST_TROUBLES]

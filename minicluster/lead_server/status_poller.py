@@ -1,0 +1,210 @@
+"""The thread that follows the instance and keeps the board current.
+
+Which brokers are there, and the instance's own state, are pushed by the broker. What is drained, what is busy
+and who was turned away are looked up: while somebody watches every POLL seconds, else when somebody asks.
+"""
+
+from __future__ import annotations
+
+import errno
+import threading
+import time
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING
+
+from broker_config.formats import broker_state, hostlist
+from broker_config.formats.jobid import f58plain
+from minicluster.broker_link import queues
+from minicluster.broker_link.errors import Refused
+from minicluster.broker_link.link_loop import LinkLoop
+from minicluster.lead_server import status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from minicluster.broker_link.link import JSON, BrokerLink, LeadLink
+    from minicluster.lead_server.status_snapshot import Board
+    from minicluster.save_restore.state_files import Notes
+
+POLL = 1.0
+"""Seconds between two looks while somebody watches."""
+EAGER_POLL = 0.2
+"""The same while a drain takes effect or a drained rank is busy: somebody waits for that."""
+TIMEOUT = 10.0
+"""Seconds that the broker has for one answer."""
+_IDLE = 60.0
+
+
+class Follower(threading.Thread):
+    """Looks through a link of its own, made by `connect` in this thread; `broke` is told why it broke."""
+
+    def __init__(
+        self,
+        board: Board,
+        connect: Callable[[], LeadLink],
+        broke: Callable[[Exception], None],
+        notes: Notes,
+        *,
+        main_job: bool,
+    ) -> None:
+        super().__init__(name="door-follower", daemon=True)
+        self._board = board
+        self._loop = LinkLoop(connect, broke)
+        self._notes = notes
+        self._main_job = main_job
+        self._online = ""
+        self._running = False
+        self._over = False  # the instance is about to end
+        self._policy = ""
+        self._policy_known = False
+        self._turned_away: Sequence[str] = ()
+        self._main = 0  # the main job's id
+        self._journal = 0  # the request that looks for it
+        self._history_over = False
+        self._eager = False
+        self._hosts: list[str] = []
+
+    def wake(self) -> None:
+        """Somebody wants a newer status."""
+        self._loop.wake()
+
+    def close(self) -> None:
+        """End soon."""
+        self._loop.close()
+
+    def run(self) -> None:
+        """Follow until `close`; a link that breaks is made anew, and there is no status meanwhile."""
+        self._loop.run(self._follow, lambda _: self._board.clear())
+
+    def _follow(self, link: LeadLink) -> None:
+        self._forget()
+        link.stream("groups.get", {"name": "broker.online"}, self._take_online)
+        link.stream("state-machine.monitor", {}, self._take_state)
+        static = _static(link)
+        self._hosts = hostlist.decode(_attribute(link, "hostlist"))
+        while not self._loop.closed:
+            began = time.monotonic()
+            self._loop.wanted.clear()
+            self._board.begin()
+            try:
+                self._board.publish({**static, **self._look(link)})
+            except Refused as error:
+                if error.errnum != errno.ETIMEDOUT:
+                    raise  # else the broker is busy: what it said last stays
+            pause = EAGER_POLL if self._eager else POLL
+            self._wait(link, began, pause if self._board.watched else _IDLE)
+
+    def _forget(self) -> None:
+        """A new link: nothing is known of what is behind it."""
+        self._online, self._running, self._over = "", False, False
+        self._policy, self._policy_known = "", False
+        self._turned_away = ()
+        self._main, self._journal, self._history_over = 0, 0, False
+
+    def _wait(self, link: BrokerLink, began: float, pause: float) -> None:
+        """Hand out what comes until the next look is due: it is wanted, or the time came."""
+        ended = time.monotonic()
+        rested = ended + (ended - began)  # never busy for more than half of the time
+        while not self._loop.closed:
+            due = rested if self._loop.wanted.is_set() else began + pause
+            left = due - time.monotonic()
+            if left <= 0:
+                return
+            link.dispatch(left)
+
+    def _look(self, link: LeadLink) -> JSON:
+        self._seek_main(link)
+        self._ask_further(link)
+        drains = status.drains(_asked(link, "resource.status"))
+        # From the scheduler itself, where it answers: a rank that it knows to be drained and that is not busy
+        # stays idle; before it knows, an allocation may be on its way.
+        resources = _asked(link, "sched.resource-status") or _asked(link, "resource.sched-status")
+        known = status.known(drains, status.ranks_of(resources, "down"))
+        busy = status.ranks_of(resources, "allocated")
+        self._eager = known != drains or status.meet(status.union(known), busy)
+        seen = {
+            "online": self._online,
+            "drained": status.union(known),
+            "drains": known,
+            "busy": busy,
+            "running": self._running,
+            "jobid": f58plain(self._main) if self._main else "",
+            "queue_policy": self._policy,
+            "troubles": status.troubles(self._turned_away, _asked(link, "overlay.health"), self._hosts),
+            "halted": self._halted(link),
+            "saving": self._notes.saving(),
+            "kept": self._notes.kept(),
+        }
+        return {**seen, "online": self._online}  # it may have been pushed meanwhile
+
+    def _halted(self, link: BrokerLink) -> list[str]:
+        if not self._running or self._over:
+            return []  # queues start with the instance's work, and stop with it
+        return status.halted(queues.statuses(partial(_asked, link)))
+
+    def _ask_further(self, link: LeadLink) -> None:
+        """Ask for what may stay as it was where the broker refuses to tell."""
+        if not self._policy_known:
+            with suppress(Refused):
+                self._policy = link.queue_policy()
+                self._policy_known = bool(self._policy)  # real Flux loads its scheduler after the door
+        with suppress(Refused):
+            self._turned_away = link.turned_away()
+
+    def _seek_main(self, link: BrokerLink) -> None:
+        """Listen for jobs from the instance's first work on until the main job is found."""
+        if self._main_job and self._running and not (self._journal or self._main):
+            self._journal = link.stream("job-manager.events-journal", {"full": True}, self._take_jobs)
+        elif self._journal and self._main and self._history_over:
+            link.cancel(self._journal)
+            self._journal = 0
+
+    # -- what the broker pushes ------------------------------------------------------------------------
+
+    def _take_online(self, answer: JSON | None, _refusal: Refused | None) -> None:
+        if answer is not None:
+            # Brokers that leave with the instance are not lost.
+            self._online = self._online if self._over else answer["members"]
+            self._loop.wanted.set()
+
+    def _take_state(self, answer: JSON | None, _refusal: Refused | None) -> None:
+        if answer is not None:
+            self._running = self._running or answer["state"] >= broker_state.RUN
+            self._over = answer["state"] > broker_state.RUN
+            self._policy_known = False
+            self._loop.wanted.set()
+
+    def _take_jobs(self, answer: JSON | None, _refusal: Refused | None) -> None:
+        if answer is None:
+            return
+        if answer["id"] == -1:
+            self._history_over = True
+        elif answer["id"] > self._main and status.is_main(answer.get("jobspec")):
+            self._main = answer["id"]  # of several, in a restored instance, the newest is meant
+        else:
+            return  # thousands of other jobs are no reason to look
+        self._loop.wanted.set()
+
+
+def _static(link: BrokerLink) -> JSON:
+    """What does not change while the instance lives."""
+    version, size = (_attribute(link, name) for name in ("version", "size"))
+    return {"engine": link.engine, "version": version, "size": int(size)}
+
+
+def _attribute(link: BrokerLink, name: str) -> str:
+    return str(link.rpc("attr.get", {"name": name}, TIMEOUT)["value"])
+
+
+def _asked(link: BrokerLink, topic: str, payload: JSON | None = None) -> JSON:
+    """An answer; nothing where the service is not there (yet, or any more: rc1, rc3).
+
+    Raises Refused with ETIMEDOUT where it is there and slow.
+    """
+    try:
+        return link.rpc(topic, payload or {}, TIMEOUT)
+    except Refused as error:
+        if error.errnum == errno.ETIMEDOUT:
+            raise
+        return {}

@@ -1,0 +1,232 @@
+"""Clusters of this machine as a back end: what the port asks, of supervisors and their instances."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+
+from minicluster.backends.errors import NotOffered
+from minicluster.backends.port import ANY_FILE, Backend, BackendKind, BackendOption, refuse
+from minicluster.backends.records import (
+    BroughtUp,
+    ClusterListing,
+    ClusterSample,
+    ClusterSummary,
+    DownResult,
+    Following,
+    ForegroundRun,
+    ScaleResult,
+    StatusReport,
+    StatusTable,
+    SuspendResult,
+    UpRequest,
+    Watched,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from minicluster.backends.documents import DocumentText
+    from minicluster.backends.port import Reporter, Write
+    from minicluster.instance.port import Instance
+    from minicluster.local.records import ClusterState
+    from minicluster.plan import Site
+
+T = TypeVar("T")
+POLICY_ATTRIBUTE = "minicluster.queue-policy"
+"""A broker attribute: the policy of ours that decides, where one does."""
+COLUMNS = ("name", "phase", "size", "max_size", "engine", "age", "document")
+FIELDS = (
+    *("name", "pid", "engine", "size", "max_size", "phase", "document", "min_size", "age", "queue_policy"),
+    *("brokers_online", "nodes_demanded", "cores", "cores_free"),
+    *("jobs_pending", "jobs_running", "jobs_ended", "oldest_wait"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalBackend(Backend):
+    """The clusters of this machine that are yours."""
+
+    given: Mapping[str, Any]
+    reporter: Reporter
+    place: ClassVar[str] = "this machine"
+
+    def up(self, text: DocumentText, request: UpRequest) -> Sequence[BroughtUp]:
+        """Start a supervisor, and wait until its cluster is up."""
+        from minicluster.local import launch
+
+        name = launch.up(
+            text,
+            self.reporter,
+            name=request.name,
+            size=request.size,
+            policy=request.policy,
+            engine=self.given["engine"],
+            restore=self.given["restore"],
+        )
+        return (BroughtUp(name, "up", f": minicluster submit {name} -- COMMAND, minicluster down {name}"),)
+
+    def clusters(self) -> ClusterListing:
+        """Return the clusters, runs in the foreground included."""
+        from minicluster.local import state_file
+
+        found = tuple(_summary(state) for _, state in state_file.live_clusters())
+        return ClusterListing(found, COLUMNS)
+
+    def status(self, name: str, look: Callable[[Instance, int], T]) -> tuple[StatusReport, T | None]:
+        """Return how a cluster is."""
+        from minicluster.local import connection, state_file
+
+        _, state = state_file.need(name)
+        with connection.of(name) as instance:
+            return _report(state, instance), look(instance, state.min_size)
+
+    def watch(self, name: str, work: Callable[[Instance, Watched], T]) -> T:
+        """Do work that looks at a cluster again and again."""
+        return self.ask(name, lambda instance: work(instance, Watched(lambda: _sample(name))))
+
+    def scale(self, name: str, size: int) -> ScaleResult:
+        """Change the number of brokers, and wait until that is done."""
+        from minicluster.local import orders
+
+        done = orders.give(name, {"order": "scale", "size": size}, self.reporter.notice)
+        return ScaleResult(done["before"], done["size"])
+
+    def suspend(self, name: str, *, suspended: bool) -> SuspendResult:
+        """Refuse it, and say what does the same here."""
+        what = "suspend" if suspended else "resume"
+        raise NotOffered(
+            f"{what}: is not offered for clusters of {self.place}: `minicluster down {name} --dump FILE`"
+            " saves one with all its jobs, and `minicluster up DOCUMENT --restore FILE` lets them go on"
+        )
+
+    def down(self, name: str, dump: str) -> DownResult:
+        """End a cluster, and wait until nothing is left of it."""
+        from minicluster.local import orders
+
+        if dump == ANY_FILE:
+            raise NotOffered(f"--dump without a file: is not offered for clusters of {self.place}")
+        orders.down(name, str(Path(dump).resolve()) if dump else "", self.reporter.notice)
+        return DownResult()
+
+    def logs(self, name: str, write: Write, rank: int | None, *, follow: bool) -> None:
+        """Write what brokers, services and the supervisor wrote."""
+        from minicluster.local import logs, state_file
+
+        directory, state = state_file.need(name)
+        for line in logs.lines(directory, state, rank, follow=follow):
+            write(line)
+
+    def attach(self, name: str, write: Write, work: Callable[[Instance, Following], int] | None) -> int:  # noqa: ARG002
+        """Follow a job; there is no main command."""
+        if work is None:
+            refuse(self, "attach without a JOB")
+        return self.ask(name, lambda instance: work(instance, Following()))
+
+    def shell(self, name: str, command: Sequence[str]) -> int:
+        """Run a command, or a shell, in the cluster's environment."""
+        from minicluster.local import connection
+        from minicluster.local.run import shell_of_user
+
+        words = tuple(command or shell_of_user())
+        try:
+            done = subprocess.run(words, env=connection.environment(name), check=False)
+        except OSError as error:
+            print(f"minicluster: {words[0]}: cannot be started: {error.strerror}", file=sys.stderr)
+            return 127 if isinstance(error, FileNotFoundError) else 126
+        return done.returncode if done.returncode >= 0 else 128 - done.returncode
+
+    def ask(self, name: str, work: Callable[[Instance], T]) -> T:
+        """Do the work with a cluster's instance."""
+        from minicluster.local import connection
+
+        with connection.of(name) as instance:
+            return work(instance)
+
+    def job_environment(self, name: str) -> Mapping[str, str]:
+        """Return this process's environment, as jobs of the cluster have it."""
+        from minicluster.local import connection
+
+        return connection.environment(name)
+
+    def site(self) -> Site:
+        """Return what is usual: documents are rendered without asking anybody."""
+        from minicluster import plan
+
+        return plan.Site()
+
+
+def run(text: DocumentText, request: ForegroundRun, reporter: Reporter) -> int:
+    """Run a document's command, and return its exit code."""
+    from minicluster.local import documents
+    from minicluster.local import run as foreground
+
+    source = documents.parse(text.text, text.place, request.name)
+    source = documents.with_request(source, size=request.size, command=request.command)
+    return foreground.run(
+        foreground.RunRequest(
+            source=source,
+            engine=request.engine,
+            timeout=request.timeout,
+            working_directory=Path.cwd(),
+            shell=foreground.shell_of_user() if documents.is_interactive(source) else (),
+        ),
+        reporter,
+    )
+
+
+def _summary(state: ClusterState) -> ClusterSummary:
+    more = dataclasses.asdict(state)
+    for key in ("links", "start_time", "reason", "name", "phase", "size", "max_size", "created"):
+        del more[key]
+    return ClusterSummary(state.name, state.phase.value, state.size, state.max_size, state.created, more)
+
+
+def _sample(name: str) -> ClusterSample:
+    from minicluster.local import state_file
+
+    _, state = state_file.need(name)
+    row = {"name": state.name, "phase": state.phase.value, "size": state.size, "max_size": state.max_size}
+    return ClusterSample(row, state.min_size)
+
+
+def _report(state: ClusterState, instance: Instance) -> StatusReport:
+    stats, resources = instance.queues.stats(), instance.nodes.resources()
+    policy = instance.life.attributes().get(POLICY_ATTRIBUTE)
+    drained = set(resources.drained.ranks)
+    brokers = [dataclasses.asdict(each) for each in instance.nodes.brokers()]
+    rows = tuple({**each, "drained": each["rank"] in drained} for each in brokers)
+    values = {
+        "queue_policy": f"minicluster/{policy}" if policy else None,
+        "brokers_online": resources.all.nodes - resources.offline.nodes,
+        "cores": resources.all.cores,
+        "cores_free": resources.free.cores,
+        "jobs_pending": stats.pending,
+        "jobs_running": stats.running,
+        "jobs_ended": stats.inactive,
+    }
+    table = StatusTable("brokers", rows, ("rank", "state", "drained", "host"))
+    return StatusReport(_summary(state), FIELDS, values, tables=(table,))
+
+
+_UP = frozenset({"up"})
+KIND = BackendKind(
+    LocalBackend,
+    (
+        BackendOption(
+            ("--engine",),
+            "What runs the brokers; auto: real Flux where it is on PATH.",
+            Literal["auto", "flux", "embedded"],
+            "auto",
+            commands=_UP,
+        ),
+        BackendOption(
+            ("--restore",), "Begin with the jobs that `down --dump` saved.", metavar="DUMP", commands=_UP
+        ),
+    ),
+    run,
+)

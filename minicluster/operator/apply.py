@@ -1,0 +1,167 @@
+"""Carrying out a plan's objects: each is made, changed, or left as it is; somebody else's never touched."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from minicluster.kube_client import objects
+from minicluster.kube_client.errors import ApiError, KubernetesError
+from minicluster.kube_client.objects import Place
+from minicluster.kube_client.resources import JOBS, PODS, RESOURCES, SECRETS
+from minicluster.operator import observation
+from minicluster.plan import ObservedObject
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from minicluster.kube_client.api import Api
+    from minicluster.kube_client.objects import Name
+    from minicluster.operator.cache import Cache
+    from minicluster.operator.observation import Dependent
+    from minicluster.plan import ObjectKey
+    from minicluster.plan.objects.fields import Object
+
+# What of a Job can change once it exists; the rest, its template above all, stays as it was made.
+_MUTABLE = ("parallelism", "completions", "suspend", "activeDeadlineSeconds")
+
+
+class NameTakenError(KubernetesError):
+    """An object of that name exists and belongs to somebody else."""
+
+
+class RefusedError(KubernetesError):
+    """The API server did not take an object; `error` are its own words."""
+
+    def __init__(self, key: ObjectKey, error: ApiError) -> None:
+        self.key = key
+        self.error = error
+        super().__init__(f"{key}: {error}")
+
+
+class Applier:
+    """Applies objects, each only if it must.
+
+    That is, if it is not there, if it was applied with other content (its annotation is a digest of that), or
+    if somebody has changed one of its fields since.
+    """
+
+    def __init__(self, api: Api, cache: Cache) -> None:
+        self._api = api
+        self._cache = cache
+
+    async def apply(self, name: Name, uid: str, items: Iterable[Object]) -> None:
+        """Apply what differs, in order, up to the first that cannot be applied.
+
+        All but the Secret are `stamped`. Raises NameTakenError, RefusedError.
+        """
+        for item in items:
+            if "apiVersion" not in item:
+                continue  # a sketch: it stands as it was applied
+            place = Place(item["kind"], name.namespace, item["metadata"]["name"])
+            try:
+                await self._apply_one(name, uid, place, item)
+            except ApiError as error:
+                raise RefusedError(place.key, error) from error
+
+    def stand(self, name: Name, uid: str, sketches: Iterable[Object]) -> bool:
+        """Whether all these objects are there, untouched, as this operator has applied them."""
+        for each in sketches:
+            place = Place(each["kind"], name.namespace, each["metadata"]["name"])
+            found = self._cache.dependents.get(place)
+            if found is None or found.owner_uid != uid or place not in self._cache.dependents.held:
+                return False
+            if not self._is_settled(place, found, each):
+                return False
+        return True
+
+    async def revisit(self, name: Name, unwanted: Iterable[ObjectKey] = ()) -> None:
+        """Look whether somebody else's objects are still in the way; not those whose names nobody wants."""
+        for key in unwanted:
+            self._cache.conflicts.remove(name, Place(key.kind, name.namespace, key.name))
+        for place in list(self._cache.conflicts.get(name, ())):
+            try:
+                found = await self._api.read(RESOURCES[place.kind], place.namespace, place.name)
+            except ApiError as error:
+                if error.status != HTTPStatus.NOT_FOUND:
+                    raise
+                self._cache.conflicts.remove(name, place)
+            else:
+                self._meet(name, place, observation.dependent(place.kind, found))
+
+    async def _apply_one(self, name: Name, uid: str, place: Place, item: Object) -> None:
+        if place.kind == SECRETS.kind:
+            await self._create_secret(item)
+            return
+        found = self._cache.dependents.get(place)
+        if found is None:
+            await self._make(name, uid, place, item)
+        elif found.owner_uid != uid:
+            self._meet(name, place, found)
+            raise NameTakenError(str(place.key))
+        elif not self._is_settled(place, found, item):
+            await self._change(place, found, item)
+
+    def _is_settled(self, place: Place, found: Dependent, wanted: Object) -> bool:
+        if found.going:
+            return True  # nothing can be done about it; once it is gone it is made anew
+        if found.applied != wanted["metadata"]["annotations"][observation.ANNOTATION_DIGEST]:
+            return False
+        if place in self._cache.dependents.held:
+            return self._cache.dependents.held[place] == found.held
+        if found.shared or found.shape != observation.shape(wanted):
+            return False  # somebody wrote to it, perhaps while no operator looked: apply it once more
+        self._cache.dependents.held.put(place, found.held)
+        return True
+
+    async def _create_secret(self, item: Object) -> None:
+        """Create the Secret; one that exists is this MiniCluster's own, for its name carries the uid."""
+        try:
+            await self._api.create(item)
+        except ApiError as error:
+            if (error.status, error.reason) != (HTTPStatus.CONFLICT, "AlreadyExists"):
+                raise
+
+    async def _make(self, name: Name, uid: str, place: Place, wanted: Object) -> None:
+        try:
+            answer = await self._api.apply(wanted, new=True)
+        except ApiError as error:
+            if error.status != HTTPStatus.CONFLICT:
+                raise
+            found = await self._api.read(RESOURCES[place.kind], place.namespace, place.name)
+            if objects.controller_uid(found) == uid:
+                self._cache.see(place.kind, found)  # ours after all: the watch had not told yet
+                raise
+            self._meet(name, place, observation.dependent(place.kind, found))
+            raise NameTakenError(str(place.key)) from error
+        self._take_in(place, wanted, answer)
+
+    async def _change(self, place: Place, found: Dependent, wanted: Object) -> None:
+        exactly = {**wanted, "metadata": {**wanted["metadata"], "uid": found.uid}}
+        try:
+            answer = await self._api.apply(exactly)
+        except ApiError as error:
+            if error.status != HTTPStatus.UNPROCESSABLE_ENTITY or wanted["kind"] not in {
+                JOBS.kind,
+                PODS.kind,
+            }:
+                raise
+            answer = await self._change_what_can(exactly)
+        self._take_in(place, wanted, answer)
+
+    def _take_in(self, place: Place, wanted: Object, answer: Object) -> None:
+        if not self._cache.applied(wanted, answer):
+            raise ApiError(HTTPStatus.CONFLICT, "Conflict", f"{place.key} was deleted meanwhile")
+
+    async def _change_what_can(self, wanted: Object) -> Object:
+        """Change an object whose pods cannot be changed: made by an older operator, they stay as they are."""
+        metadata = wanted["metadata"]
+        body: Object = {"metadata": {"uid": metadata["uid"], "annotations": metadata["annotations"]}}
+        if wanted["kind"] == JOBS.kind:
+            body["spec"] = {key: wanted["spec"][key] for key in _MUTABLE if key in wanted["spec"]}
+        resource = RESOURCES[wanted["kind"]]
+        return await self._api.patch(resource, metadata["namespace"], metadata["name"], body)
+
+    def _meet(self, name: Name, place: Place, known: Dependent) -> None:
+        owner = known.owner + (" (which is being deleted)" if known.going else "")
+        self._cache.conflicts.add(name, place, ObservedObject(known.key, known.owner_uid, owner))

@@ -1,0 +1,228 @@
+"""What the watches have reported, kept small: the one source of every reconcile. No I/O.
+
+Objects arrive late, twice or out of order: an older version never replaces a newer one. Each change returns
+the names of the MiniClusters that it may concern.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from minicluster.kube_client import objects
+from minicluster.kube_client.objects import Name, Place, name_of
+from minicluster.kube_client.resources import JOBS, PODS
+from minicluster.lead_client import broker_pods
+from minicluster.operator import observation
+from minicluster.operator.dependents import Dependents, applied_job
+from minicluster.operator.index import Answers, Conflicts, Index
+from minicluster.operator.own_pods import OwnPods
+from minicluster.operator.pod_index import PodIndex
+from minicluster.operator.records import BrokerPod
+from minicluster.plan.constants import LABEL_INSTANCE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from minicluster.operator.observation import Dependent
+    from minicluster.operator.records import LeadReport, PodWarning, Unreachable
+    from minicluster.plan.objects.fields import Object
+
+# What of a MiniCluster's metadata a document has; the rest is the API server's bookkeeping.
+_METADATA = (
+    "name",
+    "namespace",
+    "uid",
+    "generation",
+    "resourceVersion",
+    "labels",
+    "annotations",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "finalizers",
+)
+
+
+@dataclass(slots=True)
+class Cache:
+    """MiniClusters and what belongs to them, as last reported."""
+
+    clusters: Index[Name, Object] = field(default_factory=Index)
+    dependents: Dependents = field(default_factory=Dependents)
+    pods: PodIndex = field(default_factory=PodIndex)
+    conflicts: Conflicts = field(default_factory=Conflicts)
+    leads: Index[Name, LeadReport | Unreachable] = field(default_factory=Index)
+    """What the lead brokers last reported, or why they report nothing."""
+    answers: Answers = field(default_factory=Answers)
+    _deletions: dict[str, int] = field(default_factory=dict)
+    """The version of the last deletion that was reported, by kind."""
+
+    def see_cluster(self, item: Object) -> Name | None:
+        """Take in a MiniCluster; return its name unless this is old news."""
+        name = name_of(item)
+        known = self.clusters.get(name)
+        if known is not None and objects.version(known) >= objects.version(item):
+            return None
+        self.clusters.put(name, _trimmed(item))
+        return name
+
+    def forget_cluster(self, item: Object) -> Name | None:
+        """Take in that a MiniCluster is gone; return its name unless a newer one has taken its place."""
+        name = name_of(item)
+        known = self.clusters.get(name)
+        if known is None or known["metadata"]["uid"] != item["metadata"]["uid"]:
+            return None
+        for index in (self.clusters, self.conflicts, self.leads, self.answers):
+            index.discard(name)
+        self.pods.forget(name)
+        return name
+
+    def see(self, kind: str, item: Object) -> set[Name]:
+        """Take in an object of a MiniCluster."""
+        place = _place(kind, item)
+        if kind == PODS.kind and broker_pods.is_broker(item):
+            return self._see_pod(place, item)
+        found = observation.dependent(kind, item)
+        known = self.dependents.get(place)
+        if known is not None and known.version >= found.version:
+            return set()
+        report = observation.job_report(item) if kind == JOBS.kind else None
+        is_news = known is None or replace(known, version=found.version) != found
+        is_news = is_news or self.dependents.jobs.get(place) != report
+        before = self._keep(place, found)
+        if report is not None:
+            self.dependents.jobs.put(place, report)
+        return before | self._concerned(place, found.instance) if is_news else set()
+
+    def applied(self, item: Object, answer: Object) -> bool:
+        """Take in an object that was just applied; `answer` is its metadata as the server had it then.
+
+        Return False where a watch may have reported its deletion before the answer came: it is not taken in.
+        """
+        place = _place(item["kind"], answer)
+        found = observation.dependent(item["kind"], answer)
+        known = self.dependents.get(place)
+        if known is None and found.version < self._deletions.get(place.kind, 0):
+            return False
+        if known is not None and known.version > found.version:
+            return True
+        is_the_same = known is not None and known.uid == found.uid
+        report = self.dependents.jobs.get(place) if is_the_same else None
+        self._keep(place, found)
+        if item["kind"] == JOBS.kind:
+            self.dependents.jobs.put(place, applied_job(item, report))
+        self.dependents.held.put(place, found.held)
+        return True
+
+    def forget(self, kind: str, item: Object) -> set[Name]:
+        """Take in that an object is gone."""
+        place = _place(kind, item)
+        gone = objects.version(item)
+        self._deletions[kind] = max(gone, self._deletions.get(kind, 0))
+        pod, found = self.pods.get(place), self.dependents.get(place)
+        concerned = self.conflicts.at(place)
+        if pod is not None and pod.version <= gone:
+            concerned |= self._drop(place, pod.instance)
+        if found is not None and found.version <= gone:
+            concerned |= self._drop(place, found.instance)
+        return concerned
+
+    def replace_all(self, kind: str, items: Iterable[Object], version: int, namespace: str = "") -> set[Name]:
+        """Take in a whole list of a kind (in a namespace): older ones that are not in it are gone."""
+        self._deletions[kind] = max(version, self._deletions.get(kind, 0))
+        concerned: set[Name] = set()
+        present: set[Place] = set()
+        for item in items:
+            present.add(_place(kind, item))
+            concerned |= self.see(kind, item)
+        for known in (self.pods, self.dependents):
+            gone = [
+                (place, entry.instance)
+                for place, entry in known.items()
+                if place.kind == kind
+                and namespace in {"", place.namespace}
+                and place not in present
+                and entry.version <= version
+            ]
+            for place, instance in gone:
+                concerned |= self._drop(place, instance)
+        return concerned
+
+    def own_pods(self, name: Name) -> OwnPods:
+        """Return the broker pods of a MiniCluster's own Job."""
+        cluster = self.clusters.get(name)
+        job = self.dependents.get(Place(JOBS.kind, name.namespace, name.name))
+        uid = cluster["metadata"]["uid"] if cluster else ""
+        return OwnPods(uid, self.pods.of_job(name, job.uid) if job and job.owner_uid == uid else {})
+
+    def warn(self, name: Name, warning: PodWarning | None) -> bool:
+        """Take in a warning Event of a pod, None: there is none; return whether that is news."""
+        return name in self.clusters and self.pods.warnings.put(name, warning)
+
+    def report(self, name: Name, report: LeadReport | Unreachable | None) -> bool:
+        """Take in what a lead reports, None: nothing is known; return whether that is news."""
+        if name not in self.clusters or not self.leads.put(name, report):
+            return False
+        self._see_return(name)
+        return True
+
+    def _see_return(self, name: Name) -> None:
+        """Forget that pods were taken away in whose places others have joined."""
+        if self.pods.disrupted.get(name):
+            self.pods.see_joined(name, self.leads.get(name), self.own_pods(name).by_index)
+
+    def _see_pod(self, place: Place, item: Object) -> set[Name]:
+        version = objects.version(item)
+        known = self.pods.get(place)
+        if known is not None and known.version >= version:
+            return set()
+        pod = BrokerPod(
+            instance=(item["metadata"].get("labels") or {}).get(LABEL_INSTANCE, ""),
+            job_uid=objects.controller_uid(item),
+            order=broker_pods.pod_order(item),
+            version=version,
+            report=broker_pods.pod_report(item),
+            name=item["metadata"]["name"],
+            uid=item["metadata"]["uid"],
+            creating=broker_pods.is_creating(item),
+            disrupted=broker_pods.disrupted(item),
+        )
+        if known is not None and known.instance != pod.instance:
+            self._drop(place, known.instance)
+        self.pods.add(place, pod)
+        self._see_return(Name(place.namespace, pod.instance))
+        if known is not None and replace(known, version=pod.version, order=pod.order) == pod:
+            return set() if known.stays == pod.stays else self._concerned(place, pod.instance)
+        return self._concerned(place, pod.instance)
+
+    def _keep(self, place: Place, found: Dependent) -> set[Name]:
+        """Keep an object; return whom it concerned so far, where it is another one or another's now."""
+        known = self.dependents.get(place)
+        moved = known is not None and (known.uid, known.instance) != (found.uid, found.instance)
+        before = self._drop(place, known.instance) if known is not None and moved else set[Name]()
+        self.dependents.add(place, found)
+        return before
+
+    def _drop(self, place: Place, instance: str) -> set[Name]:
+        name = Name(place.namespace, instance)
+        self.pods.drop(place, name, remembered=name in self.clusters)
+        self.dependents.drop(place, name)
+        return self._concerned(place, instance)
+
+    def _concerned(self, place: Place, instance: str) -> set[Name]:
+        return self.conflicts.at(place) | {Name(place.namespace, instance)}
+
+
+def _place(kind: str, item: Object) -> Place:
+    return Place(kind, item["metadata"]["namespace"], item["metadata"]["name"])
+
+
+def _trimmed(item: Object) -> Object:
+    metadata = item["metadata"]
+    return {
+        "apiVersion": item["apiVersion"],
+        "kind": item["kind"],
+        "metadata": {key: metadata[key] for key in _METADATA if key in metadata},
+        "spec": item.get("spec"),
+        "status": item.get("status") or {},
+    }

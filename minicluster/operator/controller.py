@@ -1,0 +1,143 @@
+"""What keeps the queue: news come in, workers take names out and reconcile them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from minicluster.kube_client import logs
+from minicluster.kube_client.errors import AccessError, ApiError, UnreachableError
+from minicluster.kube_client.objects import name_of
+from minicluster.operator.errors import LeadershipLostError
+from minicluster.operator.reconciler import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from minicluster.kube_client.objects import Name
+    from minicluster.operator.cache import Cache
+    from minicluster.operator.meters import Ledger
+    from minicluster.operator.queue import Queue
+    from minicluster.operator.reconciler import Reconciler, ReconcileResult
+    from minicluster.plan import JobReport
+    from minicluster.plan.objects.fields import Object
+
+AT_A_TIME = 16
+AFTER_A_DEFECT = 5.0
+"""Seconds before a reconcile is tried again that failed in a way that nobody thought of."""
+
+log = logging.getLogger(__name__)
+
+
+class Controller:
+    """Has every MiniCluster reconciled that something was heard of; `notice` is told of these as well."""
+
+    def __init__(
+        self,
+        cache: Cache,
+        queue: Queue,
+        reconciler: Reconciler,
+        ledger: Ledger,
+        notice: Callable[[Name], None] = lambda _: None,
+    ) -> None:
+        self._cache = cache
+        self._queue = queue
+        self._reconciler = reconciler
+        self._ledger = ledger
+        self._notice = notice
+
+    def seen(self, item: Object) -> None:
+        """A MiniCluster is new or has changed; a change of its document is looked at at once."""
+        before = self._cache.clusters.get(name_of(item))
+        name = self._cache.see_cluster(item)
+        if name is None:
+            return
+        if before is not None and _version(before) == _version(item):
+            self._queue.add_spaced(name)
+        else:
+            self._queue.add(name)
+            self._notice(name)
+
+    def gone(self, item: Object) -> None:
+        """A MiniCluster was deleted; the garbage collector sees to its objects."""
+        name = self._cache.forget_cluster(item)
+        if name is not None:
+            self._forget(name)
+
+    def changed(self, name: Name) -> None:
+        """Something that belongs to a MiniCluster has changed."""
+        self._notice(name)
+        if name in self._cache.clusters:
+            self._queue.add_spaced(name)
+
+    async def work(self) -> None:
+        """Reconcile for ever, several at a time."""
+        slots = asyncio.Semaphore(AT_A_TIME)
+        async with asyncio.TaskGroup() as group:
+            while True:
+                await slots.acquire()
+                name = await self._queue.take()
+                group.create_task(self._attend(name, slots))
+
+    async def _attend(self, name: Name, slots: asyncio.Semaphore) -> None:
+        before = self._known(name)
+        result = ""
+        try:
+            result = await self._reconcile(name)
+            self._ledger.reconciled(result)
+        finally:
+            self._queue.done(name)
+            slots.release()
+        if name not in self._cache.clusters:
+            self._forget(name)  # it went meanwhile, or was found to be gone: no watch tells of it any more
+        elif result != Outcome.REFUSED.value and self._known(name) != before:
+            # What was just written may ask for more (cleanup), and when a watch tells it, it is no news.
+            # A refusal is tried again anyway, and may be in other words each time.
+            self.changed(name)
+
+    async def _reconcile(self, name: Name) -> str:
+        try:
+            with self._ledger.step("whole"):
+                ended = await self._reconciler.reconcile(name, self._queue.failures(name))
+        except (ApiError, UnreachableError, AccessError) as error:
+            at_least = error.retry_after if isinstance(error, ApiError) else 0.0
+            seconds = self._queue.failed(name, at_least)
+            self._log(name).info("tried again in %.1f s: %s", seconds, error)
+            return "retry"
+        except LeadershipLostError:
+            raise
+        except Exception:  # noqa: BLE001  # one MiniCluster must not stop the others
+            self._queue.failed(name, AFTER_A_DEFECT)
+            self._log(name).exception("a defect of the operator")
+            return "error"
+        return self._ended(name, ended)
+
+    def _known(self, name: Name) -> tuple[str, JobReport | None]:
+        """Return what is known of a MiniCluster that its own reconcile may change."""
+        found = self._cache.clusters.get(name)
+        return found["metadata"]["resourceVersion"] if found else "", self._cache.dependents.job_of(name)
+
+    def _ended(self, name: Name, ended: ReconcileResult) -> str:
+        if ended.outcome is Outcome.REFUSED:
+            self._queue.failed(name)
+        else:
+            self._queue.succeeded(name)
+        if ended.again is not None:
+            self._queue.add(name, ended.again)
+        return ended.outcome.value
+
+    def _forget(self, name: Name) -> None:
+        self._queue.forget(name)
+        self._reconciler.forget(name)
+        self._notice(name)
+
+    def _log(self, name: Name) -> logs.ObjectLogger:
+        found = self._cache.clusters.get(name)
+        return logs.for_object(log, name, found["metadata"]["uid"] if found else "")
+
+
+def _version(item: Object) -> tuple[str, int, bool]:
+    """Return what is different once the document was changed, made anew, or is to be deleted."""
+    metadata = item["metadata"]
+    return metadata["uid"], metadata["generation"], "deletionTimestamp" in metadata

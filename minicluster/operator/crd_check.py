@@ -1,0 +1,56 @@
+"""Whether the cluster's CRD has the fields of the status in which this operator remembers what it does.
+
+The API server drops fields that a CRD does not have, without a word: a save that began would be forgotten.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minicluster.document import crd
+from minicluster.kube_client import discovery
+from minicluster.kube_client.errors import NO_CRD
+from minicluster.kube_client.resources import MINICLUSTERS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from minicluster.kube_client.discovery import Readable
+    from minicluster.plan.objects.fields import Object
+
+MAX_NAMED = 5
+UNPUBLISHED = "the API server has not published the fields of MiniClusters yet (/openapi/v3)"
+
+
+async def trouble(client: Readable) -> str:
+    """Return what is wrong with the cluster's CRD, and what to do; empty where nothing is.
+
+    Raises ApiError, UnreachableError.
+    """
+    if not await discovery.serves(client, MINICLUSTERS):
+        return NO_CRD
+    served = await discovery.schema(client, MINICLUSTERS)
+    if served is None:
+        return UNPUBLISHED
+    missing = discovery.missing_fields(_status(_own_schema()), _status(served))
+    return too_old(missing) if missing else ""
+
+
+def too_old(missing: Sequence[str]) -> str:
+    """Return the words for a CRD that lacks fields of the status."""
+    named = ", ".join(f"status.{each}" for each in missing[:MAX_NAMED])
+    more = f" and {len(missing) - MAX_NAMED} more" if len(missing) > MAX_NAMED else ""
+    return (
+        f"the CRD is older than this operator: it lacks {named}{more}, without which a save or a resize"
+        " would be forgotten. Install the newer one: minicluster crd | kubectl apply -f -"
+    )
+
+
+def _own_schema() -> Object:
+    found: Object = crd()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    return found
+
+
+def _status(schema: Object) -> Object:
+    found: Object = (schema.get("properties") or {}).get("status") or {}
+    return found

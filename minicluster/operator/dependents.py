@@ -1,0 +1,66 @@
+"""The objects of all MiniClusters except their broker pods, and what their Jobs say. No I/O."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from minicluster.kube_client.objects import Name, Place
+from minicluster.kube_client.resources import JOBS
+from minicluster.operator import observation
+from minicluster.operator.index import Index
+from minicluster.operator.observation import Dependent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from minicluster.plan import JobReport
+    from minicluster.plan.objects.fields import Object
+
+
+class Dependents(Index["Place", Dependent]):
+    """The objects by place.
+
+    `jobs` is what Jobs say, `held` which fields of an object the operator held after it last applied it.
+    """
+
+    __slots__ = ("_by_instance", "held", "jobs")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.jobs: Index[Place, JobReport] = Index()
+        self.held: Index[Place, str] = Index()
+        self._by_instance: defaultdict[Name, set[Place]] = defaultdict(set)
+
+    def add(self, place: Place, found: Dependent) -> None:
+        """Take in an object, as it is now."""
+        self.put(place, found)
+        self._by_instance[Name(place.namespace, found.instance)].add(place)
+
+    def drop(self, place: Place, name: Name) -> None:
+        """Take in that an object is gone, or another MiniCluster's now."""
+        for index in (self, self.jobs, self.held):
+            index.discard(place)
+        if name in self._by_instance:
+            self._by_instance[name].discard(place)
+            if not self._by_instance[name]:
+                del self._by_instance[name]
+
+    def of(self, name: Name) -> Iterator[Dependent]:
+        """Return the objects that are labelled as this MiniCluster's."""
+        return (self[place] for place in self._by_instance.get(name, ()) if place in self)
+
+    def job_of(self, name: Name) -> JobReport | None:
+        """Return what the Job of a MiniCluster's name says; it may be somebody else's."""
+        return self.jobs.get(Place(JOBS.kind, name.namespace, name.name))
+
+
+def applied_job(item: Object, known: JobReport | None) -> JobReport:
+    """Return what a Job says once it was applied, where it said what is `known` before."""
+    report = observation.job_report(item)
+    if "suspend" not in item["spec"]:  # it is Kueue's, which holds back every new Job
+        report = replace(report, suspended=known.suspended if known else True)
+    if known is None:
+        return report
+    return replace(known, parallelism=report.parallelism, suspended=report.suspended)

@@ -1,0 +1,238 @@
+"""Which of several operators writes: the one that holds the Lease.
+
+Semantics of client-go's `leaderelection`, with three differences, each on the safe side. A leader counts its
+deadline from when it *sent* the renewal, and asks before each write whether it has passed (`may_write`). A
+standby never waits for less than its own terms, whatever somebody wrote into the Lease. And a Lease that was
+deleted, or whose holder was blotted out, is still the old holder's until its time is over.
+
+So two operators may write at once only where a Lease is deleted or given away by hand as if it were released,
+and then until the leader's next renewal. Such late writes are harmless (server-side apply, preconditions).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from http import HTTPStatus
+from typing import TYPE_CHECKING, NoReturn
+
+from minicluster.kube_client.errors import ApiError, KubernetesError
+from minicluster.operator import lease
+from minicluster.operator.election_log import ElectionLog
+from minicluster.operator.errors import LeadershipLostError
+from minicluster.operator.lease import Sighting, Terms
+from minicluster.operator.lease_store import LeaseStore
+from minicluster.operator.settings import LEASE
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from minicluster.operator.lease_store import Leases
+    from minicluster.plan.objects.fields import Object
+
+NEVER = float("-inf")
+# A pause is at most a quarter shorter than the retry period, so that many operators do not ask in step.
+JITTER = 0.25
+# A pause that ends with the Lease is at least this long: shorter ones might not move the clock.
+MIN_PAUSE = 0.01
+
+logger = logging.getLogger(__name__)
+
+
+def uptime() -> float:
+    """Return seconds of a clock that nobody sets, and that runs on while a laptop sleeps where one does."""
+    boot_time: int | None = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.monotonic() if boot_time is None else time.clock_gettime(boot_time)
+
+
+def _today() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """What time it is: `clock` in seconds, for decisions; `today` only for what is shown in the Lease.
+
+    `jitter` returns a number from 0 to 1.
+    """
+
+    clock: Callable[[], float] = uptime
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    today: Callable[[], datetime] = _today
+    jitter: Callable[[], float] = random.random
+
+    def pause(self, terms: Terms) -> float:
+        """Return how long to wait between two attempts, in seconds."""
+        return terms.retry * (1 - JITTER * self.jitter())
+
+    def standby_pause(self, terms: Terms, seen: Sighting | None) -> float:
+        """Return how long a standby waits: not past the moment at which the Lease becomes free."""
+        left = seen.expiry(terms) - self.clock() if seen else 0.0
+        return max(min(self.pause(terms), left), MIN_PAUSE) if left > 0 else self.pause(terms)
+
+
+TERMS = Terms()
+SYSTEM = Timing()
+
+
+class Leadership:
+    """One operator's part in the election. `acquire`, then `keep` as long as it works, then `release`."""
+
+    def __init__(
+        self,
+        api: Leases,
+        namespace: str,
+        identity: str,
+        *,
+        name: str = LEASE,
+        terms: Terms = TERMS,
+        timing: Timing = SYSTEM,
+    ) -> None:
+        self.identity = identity
+        self.place = f"{namespace}/{name}"
+        self._lease = LeaseStore(api, namespace, name, timing.clock)
+        self._log = ElectionLog(identity, self._lease)
+        self._terms = terms
+        self._timing = timing
+        self._until = NEVER
+
+    @property
+    def leads(self) -> bool:
+        """Whether this operator may write now."""
+        return self._timing.clock() < self._until
+
+    @property
+    def holder(self) -> str:
+        """Return who held the Lease when it was last seen; empty: nobody, or it was never seen."""
+        return self._lease.holder
+
+    @property
+    def trouble(self) -> str:
+        """Return why the Lease could not be read or written the last time; empty: it could."""
+        return self._log.trouble
+
+    def may_write(self) -> None:
+        """Raise LeadershipLostError where this operator does not lead, or cannot be sure any more."""
+        if self.leads:
+            return
+        if self._until == NEVER:
+            raise LeadershipLostError(
+                f"{self.identity} does not hold the Lease {self.place}: nothing is written"
+            )
+        raise LeadershipLostError(f"{self.identity} {self._silence()}: nothing is written any more")
+
+    async def acquire(self) -> None:
+        """Return as soon as this operator leads; whatever goes wrong is logged and tried again."""
+        while not await self._attempt(self._terms.attempt):
+            self._log.stands_by()
+            await self._timing.sleep(self._timing.standby_pause(self._terms, self._lease.seen))
+        logger.info("%s leads: it holds the Lease %s", self.identity, self.place)
+
+    async def keep(self) -> NoReturn:
+        """Renew the Lease for ever. Raises LeadershipLostError: it failed too long, or another has it."""
+        while True:
+            left = self._until - self._timing.clock()
+            if left > 0:
+                await self._timing.sleep(min(self._timing.pause(self._terms), left))
+                left = self._until - self._timing.clock()
+            if left <= 0:
+                self._lose(self._silence())
+            if not await self._attempt(min(left, self._terms.attempt)) and self.holder not in (
+                "",
+                self.identity,
+            ):
+                self._lose(f"lost the Lease {self.place}: {self.holder} holds it")
+
+    async def release(self) -> None:
+        """Give the Lease up if it is held, so that a standby takes over at its next look; never raises.
+
+        Call it after `keep` was cancelled, when nothing is being written any more; `may_write` refuses now.
+        """
+        self._until = NEVER
+        try:
+            async with asyncio.timeout(self._terms.attempt):
+                released = await self._give_back()
+        except (KubernetesError, TimeoutError) as error:
+            logger.warning(
+                "%s: %s; another takes over after %g s", self._log.what_failed(), error, self._terms.lease
+            )
+            return
+        if released:
+            logger.info("%s does not lead any more: it gave up the Lease %s", self.identity, self.place)
+
+    async def _attempt(self, seconds: float) -> bool:
+        """Take or renew the Lease; return whether that worked."""
+        try:
+            async with asyncio.timeout(seconds):
+                done = await self._take_or_renew()
+        except TimeoutError:
+            self._log.failed(f"no answer within {seconds:g} s")
+            return False
+        except ApiError as error:
+            if error.status != HTTPStatus.CONFLICT:  # else another was faster, which the next look tells
+                self._log.refused(error)
+            return False
+        except KubernetesError as error:
+            self._log.failed(str(error))
+            return False
+        self._log.worked()
+        return done
+
+    async def _take_or_renew(self) -> bool:
+        if self.leads and self._lease.item is not None:
+            try:
+                await self._write(self._lease.item)
+            except ApiError as error:
+                if error.status not in {HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT}:
+                    raise
+            else:
+                return True
+        await self._lease.read()
+        if not self._is_free():
+            return False
+        await self._write(self._lease.item or self._lease.new())
+        return True
+
+    async def _write(self, item: Object) -> None:
+        """Write this operator into the Lease. Its deadline counts from before the request was sent."""
+        now = self._timing.clock()
+        wanted = lease.held(item, self.identity, self._terms, self._timing.today())
+        await self._lease.write(wanted)
+        self._until = now + self._terms.renew
+
+    def _is_free(self) -> bool:
+        """Whether nobody else can be leading by this Lease."""
+        seen = self._lease.seen
+        if seen is None or seen.is_released or seen.spec == self._lease.sent:
+            return True
+        if self.leads and seen.holder in ("", self.identity):
+            return True  # whatever a person did to it: nobody has taken it in the meantime
+        return self._timing.clock() >= seen.expiry(self._terms)
+
+    async def _give_back(self) -> bool:
+        """Release the Lease if it is this operator's; one that changed meanwhile is looked at once more."""
+        for _ in range(2):
+            if self._lease.item is None or self.holder != self.identity:
+                return False
+            try:
+                await self._lease.write(lease.released(self._lease.item, self._timing.today()))
+            except ApiError as error:
+                if error.status != HTTPStatus.CONFLICT:
+                    raise
+                await self._lease.read()
+            else:
+                return True
+        return False
+
+    def _silence(self) -> str:
+        why = f" ({self.trouble})" if self.trouble else ""
+        return f"could not renew the Lease {self.place} for {self._terms.renew:g} s{why}"
+
+    def _lose(self, why: str) -> NoReturn:
+        self._until = NEVER
+        logger.error("%s does not lead any more: it %s", self.identity, why)
+        raise LeadershipLostError(f"{self.identity} {why}")

@@ -1,0 +1,92 @@
+"""The Lease as it was last seen, and the requests that read and write it."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Protocol
+
+from minicluster.kube_client.errors import ApiError
+from minicluster.kube_client.resources import LEASES
+from minicluster.operator import lease
+from minicluster.operator.lease import Sighting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from minicluster.kube_client.resources import Resource
+    from minicluster.plan.objects.fields import Object
+
+VERBS = ("get", "create", "update")
+"""What the operator's role must allow on Leases in its own namespace."""
+
+
+class Leases(Protocol):
+    """The part of an `Api` that an election needs; its writes must not be gated by the election."""
+
+    async def read(self, resource: Resource, namespace: str, name: str) -> Object:
+        """Return an object."""
+        ...
+
+    async def create(self, item: Object) -> Object:
+        """Create an object."""
+        ...
+
+    async def replace(self, item: Object) -> Object:
+        """Replace an object; its resourceVersion is a precondition."""
+        ...
+
+
+class LeaseStore:
+    """One Lease. `clock` returns seconds."""
+
+    def __init__(self, api: Leases, namespace: str, name: str, clock: Callable[[], float]) -> None:
+        self.namespace = namespace
+        self.name = name
+        self.item: Object | None = None  # as last seen, with the resourceVersion that is the lock
+        self.seen: Sighting | None = None
+        self.sent: Object | None = None  # the last spec that was sent, whatever became of it
+        self.doing = VERBS[0]
+        self._api = api
+        self._clock = clock
+
+    @property
+    def holder(self) -> str:
+        """Return who held the Lease when it was last seen; empty: nobody, or it was never seen."""
+        return self.seen.holder if self.seen else ""
+
+    def new(self) -> Object:
+        """Return a Lease that nobody holds yet."""
+        return lease.new(self.namespace, self.name)
+
+    async def write(self, wanted: Object) -> None:
+        """Create or replace the Lease; its resourceVersion is the lock."""
+        self.sent = wanted["spec"]
+        exists = "resourceVersion" in wanted["metadata"]
+        self.doing = "update" if exists else "create"
+        answer = await (self._api.replace(wanted) if exists else self._api.create(wanted))
+        self._see(lease.answered(wanted, answer))
+
+    async def read(self) -> None:
+        """Read the Lease, and take in what it says."""
+        self.doing = "get"
+        try:
+            found = await self._api.read(LEASES, self.namespace, self.name)
+        except ApiError as error:
+            if error.status != HTTPStatus.NOT_FOUND:
+                raise
+            self._miss()
+        else:
+            self._see(lease.answered(found, found))
+
+    def _see(self, item: Object) -> None:
+        """Take in what the Lease says; only a change of its spec starts the time anew."""
+        self.item = item
+        spec = item.get("spec") or {}
+        if self.seen is None or self.seen.gone or self.seen.spec != spec:
+            self.seen = Sighting(spec, self._clock())
+
+    def _miss(self) -> None:
+        """Take in that there is no Lease (any more)."""
+        self.item = None
+        if self.seen is not None and not self.seen.gone:
+            self.seen = Sighting(self.seen.spec, self._clock(), gone=True)

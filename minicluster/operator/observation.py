@@ -1,0 +1,174 @@
+"""From objects as the API server tells them to the records that `plan()` decides on. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from minicluster.kube_client.api import APPLY_MANAGER
+from minicluster.kube_client.objects import controller, time_of, version
+from minicluster.plan import JobCondition, JobReport, ObjectKey, ObservedObject
+from minicluster.plan.constants import LABEL_INSTANCE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from minicluster.plan.objects.fields import Object
+
+ANNOTATION_DIGEST = "minicluster.flux-framework.org/applied"
+"""On every object that the operator applies: a digest of what was applied."""
+
+# Of an object's metadata what says which it is: nobody holds that.
+_UNHELD = {"name", "namespace", "uid"}
+# Maps that count as one field, in the kinds that are applied.
+_ATOMIC = {
+    "selector",
+    "podSelector",
+    "nodeSelector",
+    "requiredDuringSchedulingIgnoredDuringExecution",
+    "scaleTargetRef",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Dependent:
+    """An object that exists, and what is needed to see whether it is as the operator applied it.
+
+    `applied` is the digest that it carries, `held` a digest of which fields are still held by the operator
+    (whoever changes a field takes it over), `shared` whether somebody else holds fields as well. `shape` is
+    a coarser digest of those fields, which the object to be applied has as well (`shape()`).
+    """
+
+    key: ObjectKey
+    uid: str
+    version: int
+    instance: str
+    owner_uid: str
+    owner: str
+    applied: str
+    held: str
+    shape: str
+    shared: bool
+    going: bool
+
+    def observed(self) -> ObservedObject:
+        """Return the record that `plan()` sees."""
+        return ObservedObject(self.key, self.owner_uid, self.owner)
+
+
+def dependent(kind: str, item: Object) -> Dependent:
+    """Return the record of an object, of which the metadata is enough."""
+    metadata = item["metadata"]
+    owner = controller(metadata)
+    entries = [each for each in metadata.get("managedFields") or () if not each.get("subresource")]
+    ours = [each for each in entries if _is_ours(each)]
+    held = _text([each.get("fieldsV1") for each in ours])
+    owner_uid = owner.get("uid", "")
+    return Dependent(
+        key=ObjectKey(kind, metadata["name"]),
+        uid=metadata["uid"],
+        version=version(item),
+        instance=(metadata.get("labels") or {}).get(LABEL_INSTANCE, ""),
+        owner_uid=owner_uid,
+        owner=f"{owner['kind']} {owner['name']}" if owner else "",
+        applied=(metadata.get("annotations") or {}).get(ANNOTATION_DIGEST, ""),
+        held=_short(held),
+        shape=_held_shape(held.replace(owner_uid, "") if owner_uid else held),
+        shared=len(ours) < len(entries),
+        going="deletionTimestamp" in metadata,
+    )
+
+
+def digest(content: Any) -> str:
+    """Return a short digest of JSON content."""
+    return _short(_text(content))
+
+
+class Stamp(NamedTuple):
+    """As much of a stamped object as tells whether it is the one that was applied."""
+
+    kind: str
+    name: str
+    digest: str
+
+    def sketch(self) -> Object:
+        """Return an object with nothing but that."""
+        annotations = {ANNOTATION_DIGEST: self.digest}
+        return {"kind": self.kind, "metadata": {"name": self.name, "annotations": annotations}}
+
+
+def stamp(item: Object) -> Stamp:
+    """Return what tells a stamped object from others."""
+    metadata = item["metadata"]
+    return Stamp(item["kind"], metadata["name"], metadata["annotations"][ANNOTATION_DIGEST])
+
+
+def stamped(item: Object) -> Object:
+    """Return an object to be applied, with the digest of itself as an annotation."""
+    metadata = item["metadata"]
+    annotations = {**metadata.get("annotations", {}), ANNOTATION_DIGEST: digest(item)}
+    return {**item, "metadata": {**metadata, "annotations": annotations}}
+
+
+def shape(item: Object) -> str:
+    """Return the digest of the fields of an object that is to be applied, lists counting as one field."""
+    about = {key: value for key, value in item["metadata"].items() if key not in _UNHELD}
+    plain = {key: value for key, value in item.items() if key not in {"apiVersion", "kind"}}
+    return digest(sorted(_fields({**plain, "metadata": about})))
+
+
+def job_report(job: Object) -> JobReport:
+    """Return what a Job says."""
+    spec, status = job["spec"], job.get("status") or {}
+    return JobReport(
+        parallelism=spec.get("parallelism", 0),
+        active=status.get("active", 0),
+        suspended=bool(spec.get("suspend")),
+        conditions=tuple(_job_condition(each) for each in status.get("conditions") or ()),
+        start_time=time_of(status.get("startTime")),
+        completion_time=time_of(status.get("completionTime")),
+    )
+
+
+def _fields(content: Any, name: str = "", path: str = "") -> Iterator[str]:
+    if isinstance(content, dict) and content and name not in _ATOMIC:
+        for key, value in content.items():
+            yield from _fields(value, key, f"{path}.{key}")
+    else:
+        yield path
+
+
+@lru_cache(maxsize=256)
+def _held_shape(text: str) -> str:
+    """Return the shape of what managedFields say; without the owner's uid many objects say the same."""
+    trees: list[Object] = json.loads(text)
+    return digest(sorted({path for tree in trees for path in _entry_fields(tree or {})}))
+
+
+def _text(content: Any) -> str:
+    return json.dumps(content, sort_keys=True, separators=(",", ":"))
+
+
+def _short(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _entry_fields(tree: Object, name: str = "", path: str = "") -> Iterator[str]:
+    """Return the fields of a managedFields entry down to lists, whose items are `k:` or `v:`."""
+    below = [key for key in tree if key.startswith("f:")]
+    if len(below) < len(tree.keys() - {"."}) or not below or name in _ATOMIC:
+        yield path
+        return
+    for key in below:
+        yield from _entry_fields(tree[key], key[2:], f"{path}.{key[2:]}")
+
+
+def _is_ours(entry: Mapping[str, Any]) -> bool:
+    return entry.get("manager") == APPLY_MANAGER
+
+
+def _job_condition(said: Object) -> JobCondition:
+    return JobCondition(said["type"], said["status"], said.get("reason") or "", said.get("message") or "")

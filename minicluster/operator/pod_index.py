@@ -1,0 +1,110 @@
+"""The broker pods of all MiniClusters, and what is to be remembered of those that are gone. No I/O."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from broker_config.formats import idset
+from minicluster.kube_client.objects import Name
+from minicluster.operator.index import DisruptedPods, Dumps, Index
+from minicluster.operator.records import BrokerPod, LeadReport
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from minicluster.kube_client.objects import Place
+    from minicluster.operator.records import PodWarning, Unreachable
+    from minicluster.plan import Disruption, Dump, PodReport
+
+
+class PodIndex(Index["Place", BrokerPod]):
+    """The broker pods by place.
+
+    `warnings` are the last warning Events of pods that do not come up, `dumps` and `disrupted` what is
+    remembered of pods that are gone.
+    """
+
+    __slots__ = ("_by_instance", "disrupted", "dumps", "warnings")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.warnings: Index[Name, PodWarning] = Index()
+        self.dumps = Dumps()
+        self.disrupted = DisruptedPods()
+        self._by_instance: defaultdict[Name, set[Place]] = defaultdict(set)
+
+    def add(self, place: Place, pod: BrokerPod) -> None:
+        """Take in a pod, as it is now."""
+        self.put(place, pod)
+        self._by_instance[Name(place.namespace, pod.instance)].add(place)
+
+    def drop(self, place: Place, name: Name, *, remembered: bool) -> None:
+        """Take in that a pod is gone; where it is `remembered`, its end may not have been reported yet."""
+        pod = self.get(place)
+        if pod is None:
+            return
+        self.discard(place)
+        self._by_instance[name].discard(place)
+        if not self._by_instance[name]:
+            del self._by_instance[name]
+        if remembered and pod.report.dump is not None:
+            self.dumps.add(name, pod.job_uid, pod.report.dump)
+        if remembered and pod.disrupted:
+            self.disrupted.add(name, pod)
+
+    def forget(self, name: Name) -> None:
+        """Forget what is remembered of the pods of a MiniCluster that is gone."""
+        for index in (self.warnings, self.dumps, self.disrupted):
+            index.discard(name)
+
+    def of_job(self, name: Name, job_uid: str) -> dict[int, BrokerPod]:
+        """Return the pods of a Job that count, one an index."""
+        best: dict[int, BrokerPod] = {}
+        for place in self._by_instance.get(name, ()):
+            pod = self[place]
+            if pod.job_uid != job_uid or pod.report.index < 0:
+                continue
+            other = best.get(pod.report.index)
+            if other is None or pod.order > other.order:
+                best[pod.report.index] = pod
+        return best
+
+    def reports(self, name: Name, job_uid: str) -> tuple[PodReport, ...]:
+        """Return what the broker pods of a Job report, one an index."""
+        best = self.of_job(name, job_uid)
+        warning = self.warnings.get(name)
+        return tuple(_explained(best[index], warning) for index in sorted(best))
+
+    def dump(self, name: Name, job_uid: str) -> Dump | None:
+        """Return the newest dump that the leads of a Job have left."""
+        found = [kept for uid, kept in (self.dumps.get(name, ("", None)),) if kept and uid == job_uid]
+        for place in self._by_instance.get(name, ()):
+            pod = self[place]
+            if pod.job_uid == job_uid and pod.report.dump is not None:
+                found.append(pod.report.dump)
+        return max(found, key=lambda each: each.time, default=None)
+
+    def disruptions(self, name: Name, job_uid: str) -> tuple[Disruption, ...]:
+        """Return which followers of a Job were taken away: see `Observed`."""
+        gone = {rank: pod for rank, pod in self.disrupted.get(name, {}).items() if pod.job_uid == job_uid}
+        there = {rank: pod for rank, pod in self.of_job(name, job_uid).items() if pod.disrupted}
+        found = (gone | there).items()
+        return tuple(pod.disrupted for rank, pod in sorted(found) if rank and pod.disrupted)
+
+    def see_joined(
+        self, name: Name, lead: LeadReport | Unreachable | None, pods: Mapping[int, BrokerPod]
+    ) -> None:
+        """Forget the disrupted pods in whose places others run, and have joined by the lead's report."""
+        if isinstance(lead, LeadReport):
+            online = self.disrupted[name].keys() & set(idset.decode(lead.report.online))
+            running = [rank for rank in online if rank in pods and pods[rank].report.phase == "Running"]
+            self.disrupted.replaced(name, running)
+
+
+def _explained(pod: BrokerPod, warning: PodWarning | None) -> PodReport:
+    """Return what a pod reports, with the reason and message of its warning where it has none itself."""
+    if warning is None or warning.pod != pod.uid or not pod.creating or pod.report.reason:
+        return pod.report
+    return replace(pod.report, reason=warning.reason, message=warning.message)

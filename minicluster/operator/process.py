@@ -1,0 +1,257 @@
+"""The operator as a process: it stands by until it leads, looks after MiniClusters, and stops cleanly."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import time
+from typing import TYPE_CHECKING, Any
+
+import kopf
+
+from broker_config import curve
+from minicluster.kube_client import service_process, watch
+from minicluster.kube_client.client import Client
+from minicluster.kube_client.errors import KubernetesError
+from minicluster.kube_client.resources import LEASES
+from minicluster.lead_client import key_store, metrics_key_store
+from minicluster.operator import crd_check, handlers, health
+from minicluster.operator.cache import Cache
+from minicluster.operator.controller import Controller
+from minicluster.operator.debounce import Debounce
+from minicluster.operator.errors import FollowingError
+from minicluster.operator.lead_watch import LeadWatch
+from minicluster.operator.leadership import Leadership
+from minicluster.operator.metrics import Metrics
+from minicluster.operator.pod_events import PodEvents
+from minicluster.operator.queue import Queue
+from minicluster.operator.reconciler import Reconciler, ReconcilerOptions
+from minicluster.operator.settings import INSTALLED, LEASE
+from minicluster.operator.site import site
+from minicluster.plan import FreshKeys, lead_hosts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterable
+
+    from minicluster.document import MiniCluster
+    from minicluster.kube_client.access import Access
+    from minicluster.kube_client.objects import Name
+    from minicluster.operator.settings import Settings
+
+LAST_SECONDS = 0.5
+LAST_WRITES = 3.0
+"""Seconds for the answers to the last writes: less than a Lease outlasts its holder's right to write."""
+CRD_PAUSE = 2.0
+"""Seconds between two looks whether the API server knows MiniClusters."""
+
+log = logging.getLogger(__name__)
+
+
+def run(settings: Settings) -> int:
+    """Run an operator until SIGTERM or Ctrl-C; return the exit code: 0, or 1 where it could not go on.
+
+    It also ends when it does not lead any more: whoever started it starts it again, and it stands by.
+    """
+    service_process.prepare(settings.log_format, settings.log_level)
+    code = 0
+    try:
+        asyncio.run(_Operator(settings).serve())
+    except* KubernetesError as errors:
+        for error in errors.exceptions:
+            log.error("the operator ends: %s", error)  # noqa: TRY400  # the reason is the message
+        code = 1
+    except* Exception:
+        log.exception("the operator ends: a defect of it")
+        code = 1
+    return code
+
+
+def installed_lease(access: Access) -> tuple[str, str] | None:
+    """Return the Lease of an operator that is installed in the cluster, None where none holds it.
+
+    Whoever starts another one beside it means to help, not to fight over the same objects.
+    """
+
+    async def look() -> bool:
+        async with Client(access) as client:
+            found = await client.read(LEASES, INSTALLED, LEASE)
+        return bool((found.get("spec") or {}).get("holderIdentity"))
+
+    try:
+        return (INSTALLED, LEASE) if asyncio.run(look()) else None
+    except KubernetesError:
+        return None
+
+
+class _Operator:
+    """The parts of one operator, and in which order they begin and end."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._cache = Cache()
+        self._queue = Queue(time.monotonic)
+        self._metrics = Metrics(self._cache, self._queue)
+        self._stop = asyncio.Event()
+        self._ended = asyncio.Event()  # one of the parts has
+        self._kopf_ready = asyncio.Event()
+        self._unwatched = "MiniClusters are not watched yet"  # why kopf does not yet
+        self._leadership: Leadership | None = None
+        self._watches: list[watch.Watch] = []
+        self._begun: list[asyncio.Task[Any]] = []
+
+    async def serve(self) -> None:
+        """Stand by, lead, and stop."""
+        self._heed_signals()
+        async with (
+            self._client() as ungated,
+            health.serving(self._settings.listen, self._metrics, self._live, self._ready),
+        ):
+            if self._settings.lease is None:
+                await self._lead(ungated)
+                return
+            namespace, name = self._settings.lease
+            self._leadership = Leadership(ungated, namespace, self._settings.identity, name=name)
+            await self._stand_by(self._leadership)
+
+    async def _stand_by(self, leadership: Leadership) -> None:
+        self._metrics.leads = lambda: leadership.leads
+        try:
+            if not await self._before_the_end(leadership.acquire()):
+                return
+            async with self._client(leadership.may_write) as gated:
+                await self._lead(gated, leadership.keep())
+        finally:
+            await leadership.release()
+
+    def _client(self, gate: Callable[[], None] = lambda: None) -> Client:
+        identity = self._settings.identity
+        return Client(self._settings.access, gate, observe=self._metrics.requested, identity=identity)
+
+    def _heed_signals(self) -> None:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, self._stop.set)
+
+    async def _before_the_end(self, work: Coroutine[Any, Any, None]) -> bool:
+        """Wait for some work; return whether it was done before the operator was told to stop."""
+        doing, stopping = asyncio.create_task(work), asyncio.create_task(self._stop.wait())
+        await asyncio.wait((doing, stopping), return_when=asyncio.FIRST_COMPLETED)
+        await _cancel((stopping, *(() if doing.done() else (doing,))))
+        if doing.done() and not doing.cancelled():
+            doing.result()
+            return True
+        return False
+
+    async def _lead(self, client: Client, *also: Coroutine[Any, Any, Any]) -> None:
+        """Look after MiniClusters until told to stop; raise whatever made one of the parts fail.
+
+        Whoever leads next must not meet writes of this one: those under way are waited for. And that first,
+        for kopf, when it ends, cancels every task that began after it.
+        """
+        self._begin(*also, self._stop.wait(), self._look_after(client))
+        await self._ended.wait()
+        ended = [each for each in self._begun if each.done()]
+        await client.finish(LAST_WRITES)
+        await _cancel(each for each in self._begun if each not in ended)
+        for each in ended:
+            each.result()  # raises what made it end
+
+    async def _look_after(self, client: Client) -> None:
+        """Watch, and once it is known what exists, reconcile whatever kopf tells."""
+        leads, pod_events, controller = await self._parts(client)
+        self._watches = [
+            watch.Watch(client, self._cache, selection, controller.changed, self._metrics.watch_restarted)
+            for selection in watch.selections(self._settings.namespaces)
+        ]
+        self._begin(*(each.run() for each in self._watches))
+        for each in self._watches:
+            await each.listed.wait()
+        await self._known(client)
+        self._begin(self._listen(), controller.work())
+        try:
+            await self._follow(controller)
+        finally:
+            await leads.close()
+            await pod_events.close()
+
+    async def _parts(self, client: Client) -> tuple[LeadWatch, PodEvents, Controller]:
+        """Return what listens to leads and to kubelets, and what has MiniClusters reconciled."""
+        own_namespace = self._settings.own_namespace
+        authority = await key_store.authority(client, own_namespace)
+        await metrics_key_store.publish(client, own_namespace, authority.metrics())
+        place = await site(client, operator_namespace=own_namespace)
+
+        def changed(name: Name) -> None:
+            controller.changed(name)
+
+        def fresh_keys(cluster: MiniCluster) -> FreshKeys:
+            door = authority.issue(cluster.metadata.uid, lead_hosts(cluster))
+            return FreshKeys(curve.generate(), door)
+
+        leads = LeadWatch(self._cache, authority, changed, place.door_port)
+        pod_events = PodEvents(client, self._cache, changed)
+        options = ReconcilerOptions(place, self._settings.identity, fresh_keys)
+        reconciler = Reconciler(client, self._cache, options, self._metrics, leads)
+        notice = Debounce(leads.follow, pod_events.follow)
+        controller = Controller(self._cache, self._queue, reconciler, self._metrics, notice)
+        return leads, pod_events, controller
+
+    async def _known(self, client: Client) -> None:
+        """Wait until the API server knows MiniClusters: kopf looks for them once, and then never again."""
+        while missing := await crd_check.trouble(client):
+            if self._unwatched != missing:
+                log.warning(missing)
+            self._unwatched = missing
+            await asyncio.sleep(CRD_PAUSE)
+
+    async def _follow(self, controller: Controller) -> None:
+        """Have kopf tell the controller of MiniClusters. Raises FollowingError where it gives up."""
+        namespaces = self._settings.namespaces
+        log.info("looking after MiniClusters in %s", ", ".join(namespaces) or "all namespaces")
+        try:
+            await kopf.operator(
+                registry=handlers.registry(self._settings.access, controller),
+                settings=handlers.settings(),
+                standalone=True,
+                # Without it kopf asks for the user's name, and a pod's user may have none.
+                identity=self._settings.identity,  # type: ignore[arg-type]  # a str type that kopf does not export
+                clusterwide=not namespaces,
+                namespaces=namespaces,
+                ready_flag=self._kopf_ready,
+            )
+        except Exception as error:
+            raise FollowingError(f"MiniClusters cannot be followed any more: {error}") from error
+
+    async def _listen(self) -> None:
+        """Heed signals again once kopf has begun: it takes them for itself, and stops in its own time."""
+        await self._kopf_ready.wait()
+        self._heed_signals()
+        await self._stop.wait()
+
+    def _live(self) -> str:
+        """Return what is wrong with this process: a part of it that has ended, though it leads."""
+        return "a part of the operator has ended" if self._ended.is_set() and not self._stop.is_set() else ""
+
+    def _ready(self) -> str:
+        """Return why it cannot look after MiniClusters, or take over, yet."""
+        if self._leadership is not None and not self._leadership.leads:
+            return self._leadership.trouble or ("" if self._leadership.holder else "no Lease was seen yet")
+        waiting = [str(each) for each in self._watches if not each.listed.is_set()]
+        if not self._watches or waiting:
+            return f"not listed yet: {', '.join(waiting) or 'anything'}"
+        return "" if self._kopf_ready.is_set() else self._unwatched
+
+    def _begin(self, *work: Coroutine[Any, Any, Any]) -> None:
+        for each in work:
+            task = asyncio.create_task(each)
+            task.add_done_callback(lambda _: self._ended.set())
+            self._begun.append(task)
+
+
+async def _cancel(tasks: Iterable[asyncio.Task[Any]]) -> None:
+    """End tasks, whatever they are at; kopf waits for tasks that are not its own, which is not waited for."""
+    ending = list(tasks)
+    for each in ending:
+        each.cancel()
+    if ending:
+        await asyncio.wait(ending, timeout=LAST_SECONDS)

@@ -1,0 +1,148 @@
+"""The queue of names to reconcile: each at most once, never two at a time, failures later and later."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from minicluster.kube_client.objects import Name
+
+FIRST_RETRY = 0.25
+LAST_RETRY = 60.0
+DOUBLINGS = 10  # enough to reach the last
+# With more names due than this the spacing grows with their number, at most so many times.
+MANY = 20
+MOST = 3.0
+TICK = 0.001
+QUIET = 0.2
+"""Seconds without an urgent name after which there is time for the others."""
+
+
+class _Entry(NamedTuple):
+    """When a name is due, and whether somebody waits for it."""
+
+    due: float
+    name: Name
+    urgent: bool
+
+
+class Queue:
+    """Names with the time at which each is due, in seconds of `clock`.
+
+    A name that is added while it is worked on comes again afterwards. `spacing` is the least time between
+    two reconciles that nobody waits for; it grows up to threefold with the number of names that are due, as
+    what was just made changes several times within a second. As long as urgent ones keep coming they wait,
+    but not longer than `overdue`: in a burst everybody gets a MiniCluster before anybody gets a newer status.
+    """
+
+    def __init__(self, clock: Callable[[], float], spacing: float = 1.0, overdue: float = 5.0) -> None:
+        self._clock = clock
+        self._spacing = spacing
+        self._overdue = overdue
+        self._due: dict[Name, _Entry] = {}
+        self._heaps: dict[bool, list[_Entry]] = {True: [], False: []}
+        self._worked_on: set[Name] = set()
+        self._last: dict[Name, float] = {}
+        self._failures: dict[Name, int] = {}
+        self._last_urgent = -QUIET
+        self._changed = asyncio.Event()
+
+    def __len__(self) -> int:
+        return len(self._due)
+
+    def add(self, name: Name, delay: float = 0.0) -> None:
+        """Have a name reconciled after `delay` seconds, or earlier if that was asked for before."""
+        self._plan(name, delay, urgent=True)
+
+    def add_spaced(self, name: Name) -> None:
+        """Have a name reconciled, not sooner than the spacing after its last time."""
+        last = self._last.get(name)
+        spacing = self._spacing * max(1.0, min(len(self._due) / MANY, MOST))
+        delay = 0.0 if last is None else max(0.0, last + spacing - self._clock())
+        self._plan(name, delay, urgent=False)
+
+    async def take(self) -> Name:
+        """Return the next name that is due; it is this caller's until `done`. One caller at a time waits."""
+        while True:
+            entry = self._next()
+            wait = entry.due - self._clock() if entry else None
+            if entry is not None and wait is not None and wait < TICK:  # less would be rounded away
+                if entry.urgent:
+                    self._last_urgent = self._clock()
+                del self._due[entry.name]
+                self._worked_on.add(entry.name)
+                return entry.name
+            self._changed.clear()
+            try:
+                async with asyncio.timeout(wait):
+                    await self._changed.wait()
+            except TimeoutError:
+                continue
+
+    def done(self, name: Name) -> None:
+        """Give a name back."""
+        self._worked_on.discard(name)
+        self._last[name] = self._clock()
+        if name in self._due:
+            self._push(self._due[name])
+
+    def succeeded(self, name: Name) -> None:
+        """Forget earlier failures."""
+        self._failures.pop(name, None)
+
+    def failed(self, name: Name, at_least: float = 0.0) -> float:
+        """Have a name tried again, later each time; return in how many seconds."""
+        count = self._failures.get(name, 0)
+        self._failures[name] = count + 1
+        delay = max(at_least, min(FIRST_RETRY * 2.0 ** min(count, DOUBLINGS), LAST_RETRY))
+        self.add(name, delay)
+        return delay
+
+    def failures(self, name: Name) -> int:
+        """Return how often in a row a name has failed."""
+        return self._failures.get(name, 0)
+
+    def forget(self, name: Name) -> None:
+        """Forget a MiniCluster that is gone."""
+        for known in (self._due, self._last, self._failures):
+            known.pop(name, None)
+
+    def _plan(self, name: Name, delay: float, *, urgent: bool) -> None:
+        entry = _Entry(self._clock() + delay, name, urgent)
+        known = self._due.get(name)
+        if known is not None and known.due <= entry.due:
+            entry = known._replace(urgent=known.urgent or urgent)
+        elif known is not None:
+            entry = entry._replace(urgent=known.urgent or urgent)
+        if entry != known:
+            self._push(entry)
+
+    def _push(self, entry: _Entry) -> None:
+        self._due[entry.name] = entry
+        heapq.heappush(self._heaps[entry.urgent], entry)
+        self._changed.set()
+
+    def _next(self) -> _Entry | None:
+        """Return what comes next, the time of it aside."""
+        urgent, spaced = self._head(self._heaps[True]), self._head(self._heaps[False])
+        if spaced is None:
+            return urgent
+        latest = spaced.due + self._overdue
+        held = spaced._replace(due=max(spaced.due, min(self._last_urgent + QUIET, latest)))
+        if urgent is None:
+            return held
+        now = self._clock()
+        return held if held.due < urgent.due and (urgent.due > now or latest <= now) else urgent
+
+    def _head(self, heap: list[_Entry]) -> _Entry | None:
+        """Return the earliest entry that still holds; drop what is outdated."""
+        while heap:
+            entry = heap[0]
+            if self._due.get(entry.name) == entry and entry.name not in self._worked_on:
+                return entry
+            heapq.heappop(heap)
+        return None

@@ -1,0 +1,33 @@
+"""What a Kubernetes cluster offers to the MiniClusters in it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minicluster.kube_client import discovery
+from minicluster.plan import Site
+
+if TYPE_CHECKING:
+    from minicluster.kube_client.discovery import Readable
+
+IMAGE_VOLUMES_SINCE = (1, 35)
+"""The version from which images can be mounted as volumes without a feature gate (KEP-4639)."""
+
+SCALING_TOLERANCE_SINCE = (1, 35)
+"""The version from which an autoscaler's tolerance can be set without a feature gate (KEP-4951)."""
+
+
+async def site(client: Readable, namespace: str = "default", *, operator_namespace: str = "") -> Site:
+    """Return the site of a cluster, asked for its version: there an operator asks leads by their doors.
+
+    `namespace` is that of documents which name none; with `operator_namespace` only the operator there may
+    use the brokers' door. Raises ApiError, UnreachableError.
+    """
+    version = await discovery.version(client)
+    return Site(
+        namespace=namespace,
+        image_volumes=version >= IMAGE_VOLUMES_SINCE,
+        scaling_tolerance=version >= SCALING_TOLERANCE_SINCE,
+        operator_namespace=operator_namespace,
+        door=True,
+    )

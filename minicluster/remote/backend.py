@@ -1,0 +1,295 @@
+"""MiniClusters of a Kubernetes cluster as a back end: what the port asks, as errands with the user's rights.
+
+Only what is declared here is imported with it: commands for other back ends must not wait for the client.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from minicluster.backends import errors
+from minicluster.backends.port import Backend, BackendKind, BackendOption
+from minicluster.backends.records import (
+    BroughtUp,
+    ClusterListing,
+    DownResult,
+    Following,
+    ScaleResult,
+    StatusReport,
+    SuspendResult,
+    UpRequest,
+    Watched,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+
+    from minicluster.backends.documents import DocumentText
+    from minicluster.backends.port import Reporter, Write
+    from minicluster.document import Problem
+    from minicluster.instance.port import Instance
+    from minicluster.kube_client.errors import KubernetesError
+    from minicluster.plan import Site
+    from minicluster.remote.session import Session, Target
+    from minicluster.remote.summary import Summary
+
+T = TypeVar("T")
+QUEUE_SECONDS = 20.0
+"""Seconds that a MiniCluster's lead has for telling what waits, before `status` goes without that."""
+
+
+@dataclass(frozen=True, slots=True)
+class KubernetesBackend(Backend):
+    """The MiniClusters of a namespace."""
+
+    given: Mapping[str, Any]
+    reporter: Reporter
+    place: ClassVar[str] = "a Kubernetes cluster"
+
+    @property
+    def words(self) -> str:
+        """The options that lead to the same namespace."""
+        return f" --on kubernetes -n {_namespace(self)}"
+
+    def up(self, text: DocumentText, request: UpRequest) -> Sequence[BroughtUp]:
+        """Apply a file's documents, and wait until the MiniClusters run, or have ended."""
+        from minicluster.backends.documents import policy_of
+        from minicluster.document import loading
+        from minicluster.remote import documents, submission
+
+        for other in loading.parse(text.text, source=text.place).skipped:
+            if other.kind not in documents.DATA_KINDS:
+                self.reporter.notice(f"{other} (kubectl apply -f takes it)")
+        found, _ = documents.read(text.text, text.place)
+        policy = policy_of(request.policy) if request.policy else None
+        with _translated():
+            chosen = documents.choose(found, request.name, request.size, policy)
+            wanted = [documents.placed(each, self.given["namespace"], _namespace(self)) for each in chosen]
+        wait = self.given["wait"]
+        how = {"force": self.given["force"], "wait": wait is not False, "to_the_end": wait is True}
+        settled = _carry_out(self, lambda asked: submission.up(asked, wanted, **how))
+        if wait is not False:
+            return [BroughtUp(each.name, each.phase, f" in namespace {each.namespace}") for each in settled]
+        return [
+            BroughtUp(each.name, "accepted", f" in namespace {each.namespace}")
+            for each in wanted
+            if each.is_cluster
+        ]
+
+    def clusters(self) -> ClusterListing:
+        """Return the MiniClusters of the namespace, or of all."""
+        from minicluster.remote import clusters, reports
+
+        everywhere = self.given["all_namespaces"]
+        found = _carry_out(self, lambda asked: clusters.listing(asked, every_namespace=everywhere))
+        return reports.listing(found, "" if everywhere else _namespace(self))
+
+    def status(self, name: str, look: Callable[[Instance, int], T]) -> tuple[StatusReport, T | None]:
+        """Return how a MiniCluster is, and what its queue says where that may be asked."""
+        from minicluster.remote import clusters, reports
+
+        found = _carry_out(self, lambda asked: clusters.report(asked, name))
+        return reports.status(found), _looked(self, found.summary, look)
+
+    def watch(self, name: str, work: Callable[[Instance, Watched], T]) -> T:
+        """Look at a MiniCluster, over one connection to its lead and one to the API server."""
+        from minicluster.remote import watching
+
+        return _carry_out(self, lambda asked: watching.watch(asked, name, work))
+
+    def scale(self, name: str, size: int) -> ScaleResult:
+        """Set a MiniCluster's size, and wait until its pods are there or gone."""
+        from minicluster.remote import clusters
+
+        wait = self.given["wait"]
+        done = _carry_out(self, lambda asked: clusters.scale(asked, name, size, wait=wait))
+        return ScaleResult(done.before, done.after, wait or done.before == done.after)
+
+    def suspend(self, name: str, *, suspended: bool) -> SuspendResult:
+        """Set spec.suspend, and wait until its brokers are gone, or back."""
+        from minicluster.remote import suspension
+
+        wait = self.given["wait"]
+        turn = suspension.suspend if suspended else suspension.resume
+        return SuspendResult(_carry_out(self, lambda asked: turn(asked, name, wait=wait)), wait)
+
+    def down(self, name: str, dump: str) -> DownResult:
+        """Delete a MiniCluster; with `dump` only once it was saved there."""
+        from minicluster.remote import reports, teardown
+
+        wait = self.given["wait"]
+
+        async def end(asked: Session) -> teardown.Saved | None:
+            saved = await teardown.save(asked, name, dump) if dump else None
+            await teardown.delete(asked, name, wait=wait)
+            return saved
+
+        saved = _carry_out(self, end)
+        return DownResult(wait, reports.saved(saved) if dump else "")
+
+    def logs(self, name: str, write: Write, rank: int | None, *, follow: bool) -> None:
+        """Write what the pods wrote."""
+        from minicluster.remote import pod_logs
+
+        _carry_out(self, lambda asked: pod_logs.copy(asked, name, write, rank=rank, follow=follow))
+
+    def attach(self, name: str, write: Write, work: Callable[[Instance, Following], int] | None) -> int:
+        """Follow a job, or the document's own command, to the next starts of its lead as well."""
+        from minicluster.remote import attach
+
+        if work is None:
+            return _carry_out(self, lambda asked: attach.main_command(asked, name, write))
+        return _carry_out(self, lambda asked: attach.job(asked, name, write, work))
+
+    def shell(self, name: str, command: Sequence[str]) -> int:
+        """Run a command, or a shell, in the lead's container."""
+        from minicluster.remote import terminal
+
+        return _carry_out(self, lambda asked: terminal.shell(asked, name, command))
+
+    def ask(self, name: str, work: Callable[[Instance], T]) -> T:
+        """Do the work with a MiniCluster's instance."""
+        from minicluster.remote import instances
+
+        return _carry_out(self, lambda asked: instances.ask(asked, name, work))
+
+    def trial(self, texts: Sequence[DocumentText], known: Sequence[Problem]) -> Sequence[Problem]:
+        """Return what the API server would refuse; nothing is kept there."""
+        from minicluster.remote import documents, submission
+
+        found = [each for text in texts for each in documents.read(text.text, text.place)[0]]
+        with _translated():
+            wanted = [
+                documents.placed(each, self.given["namespace"], _namespace(self))
+                for each in found
+                if each.is_cluster
+            ]
+
+        async def ask(asked: Session) -> list[Problem]:
+            return [problem for each in wanted for problem in await submission.trial(asked, each)]
+
+        return submission.news(_carry_out(self, ask), known)
+
+    def site(self) -> Site:
+        """Return what the Kubernetes cluster offers."""
+        from minicluster.operator.site import site
+
+        return _carry_out(self, lambda asked: site(asked.client, asked.namespace))
+
+
+def _target(backend: KubernetesBackend) -> Target:
+    from minicluster.kube_client.access import Access
+    from minicluster.remote.session import Target
+
+    given = backend.given
+    return Target(Access(given["kubeconfig"], given["context"]), given["namespace"])
+
+
+def _namespace(backend: KubernetesBackend) -> str:
+    with _translated():
+        return backend.given["namespace"] or _target(backend).access.namespace()
+
+
+def _carry_out(backend: KubernetesBackend, errand: Callable[[Session], Awaitable[T]]) -> T:
+    from minicluster.remote import session
+
+    told, timeout = backend.reporter.notice, backend.given.get("timeout")
+    with _translated():
+        return session.carry_out(_target(backend), errand, notice=told, timeout=timeout)
+
+
+def _looked(backend: KubernetesBackend, found: Summary, look: Callable[[Instance, int], T]) -> T | None:
+    """Return what is seen of an instance, where there is one that may be asked; else say why not."""
+    from minicluster.instance.errors import InstanceError
+    from minicluster.kube_client.errors import KubernetesError
+    from minicluster.remote import instances, session
+
+    if found.phase not in {"Running", "Resizing"}:
+        return None
+    try:
+        return session.carry_out(
+            _target(backend),
+            lambda asked: instances.ask(asked, found.name, lambda lead: look(lead, found.min_size)),
+            timeout=QUEUE_SECONDS,
+        )
+    except (KubernetesError, InstanceError) as error:
+        backend.reporter.notice(f"its queue cannot be shown: {error}")
+        return None
+
+
+@contextlib.contextmanager
+def _translated() -> Iterator[None]:
+    """Raise the errors of the client as those of a back end, in their own words and with their exit codes."""
+    from minicluster.kube_client.errors import KubernetesError
+
+    try:
+        yield
+    except KubernetesError as error:
+        raise _in_our_tree(error) from error
+
+
+def _in_our_tree(error: KubernetesError) -> errors.BackendError:
+    from minicluster.kube_client.errors import MissingError, RequestError, TimeOverError
+
+    kinds: dict[type[KubernetesError], type[errors.BackendError]] = {
+        MissingError: errors.NoCluster,
+        RequestError: errors.WrongRequest,
+        TimeOverError: errors.OutOfTime,
+    }
+    told = kinds.get(type(error), errors.BackendError)(str(error))
+    told.exit_code = error.exit_code
+    return told
+
+
+_TURNS = frozenset({"scale", "suspend", "resume", "down"})
+KIND = BackendKind(
+    KubernetesBackend,
+    (
+        BackendOption(
+            ("--namespace", "-n"), "Kubernetes: in place of the context's namespace.", metavar="NS"
+        ),
+        BackendOption(
+            ("--all-namespaces", "-A"),
+            "Kubernetes: those of every namespace.",
+            bool,
+            default=False,
+            commands=frozenset({"list"}),
+        ),
+        BackendOption(("--context",), "Kubernetes: in place of the current context.", metavar="NAME"),
+        BackendOption(
+            ("--kubeconfig",), "Kubernetes: in place of $KUBECONFIG and ~/.kube/config.", metavar="FILE"
+        ),
+        BackendOption(
+            ("--force",),
+            "Kubernetes: take over fields that somebody else has set.",
+            bool,
+            default=False,
+            commands=frozenset({"up"}),
+        ),
+        BackendOption(
+            ("--wait/--no-wait",),
+            "Kubernetes: --wait until the main command has ended, --no-wait not at all; else until it runs.",
+            bool | None,
+            default=None,
+            commands=frozenset({"up"}),
+        ),
+        BackendOption(
+            ("--wait/--no-wait",),
+            "Kubernetes: wait until it is done, telling each stage.",
+            bool,
+            default=True,
+            commands=_TURNS,
+        ),
+        BackendOption(
+            ("--timeout",),
+            "Kubernetes: wait no longer; then 124.",
+            float | None,
+            default=None,
+            metavar="SECONDS",
+            least=0.001,
+            commands=_TURNS | {"up"},
+        ),
+    ),
+)

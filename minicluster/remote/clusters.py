@@ -1,0 +1,193 @@
+"""What a person asks of the MiniClusters in a cluster: each an errand in a session."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from minicluster.kube_client.api import Selection
+from minicluster.kube_client.errors import ApiError, FailedError, MissingError, RefusalError
+from minicluster.kube_client.resources import AUTOSCALERS, EVENTS, MINICLUSTERS
+from minicluster.plan.constants import API_VERSION, KIND, ConditionType, Phase
+from minicluster.remote import follow, summary
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Coroutine
+
+    from minicluster.plan.objects.fields import Object
+    from minicluster.remote.session import Session
+    from minicluster.remote.summary import Scaler, Summary, Told
+
+UNATTENDED = 5.0
+"""Seconds without any word of an operator after which a person is told so."""
+CLUSTER_FAILED = 125
+"""Exit code for a MiniCluster that failed without one of its own, as on this machine."""
+NO_OPERATOR = (
+    "no operator has looked at it yet: is one running? See docs/kubernetes.md, or start one with"
+    " `minicluster operator`"
+)
+LATEST_EVENTS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A MiniCluster with the latest Events about it, oldest first, and its autoscalers.
+
+    None: they may not be read, or were not asked for.
+    """
+
+    summary: Summary
+    events: tuple[Told, ...] | None
+    scalers: tuple[Scaler, ...] | None = None
+
+
+class Resized(NamedTuple):
+    """Sizes before and after."""
+
+    before: int
+    after: int
+
+
+async def listing(session: Session, *, every_namespace: bool = False) -> list[Summary]:
+    """Return the MiniClusters of the namespace, or all, by namespace and name. Raises MissingError."""
+    place = "" if every_namespace else session.namespace
+    found = await session.client.list(Selection(MINICLUSTERS, place))
+    if not found.items and not every_namespace:
+        await session.need_namespace()
+    return sorted(map(summary.of, found.items), key=lambda each: (each.namespace, each.name))
+
+
+async def report(session: Session, name: str) -> Report:
+    """Return how a MiniCluster is. Raises MissingError."""
+    item = await session.cluster(name)
+    chosen = f"regarding.kind={KIND},regarding.name={name},regarding.uid={item['metadata']['uid']}"
+    found = await _readable(session, Selection(EVENTS, session.namespace, fields=chosen), "Events")
+    events = None if found is None else sorted(map(summary.told, found), key=lambda each: each.last or 0.0)
+    latest = None if events is None else tuple(events[-LATEST_EVENTS:])
+    return Report(summary.of(item), latest, await scalers(session, name))
+
+
+async def state(session: Session, name: str) -> Report:
+    """Return how a MiniCluster is, without its Events. Raises MissingError."""
+    return Report(summary.of(await session.cluster(name)), None, await scalers(session, name))
+
+
+async def scalers(session: Session, name: str) -> tuple[Scaler, ...] | None:
+    """Return the autoscalers of a MiniCluster, whoever made them; None where they may not be read."""
+    found = await _readable(session, Selection(AUTOSCALERS, session.namespace), "autoscalers")
+    if found is None:
+        return None
+    targets = ((each["spec"]["scaleTargetRef"], each) for each in found)
+    return tuple(
+        summary.scaler(each)
+        for target, each in targets
+        if (target["kind"], target["name"]) == (KIND, name)
+        and target.get("apiVersion", "").startswith(f"{API_VERSION.partition('/')[0]}/")
+    )
+
+
+async def _readable(session: Session, selection: Selection, what: str) -> tuple[Object, ...] | None:
+    """Return what there is of something; None, and a notice, where that may not be read."""
+    try:
+        return (await session.client.list(selection)).items
+    except ApiError as error:
+        if error.status != 403:
+            raise
+        session.notice(f"its {what} cannot be shown: {error.message}")
+        return None
+
+
+async def settled(session: Session, name: str, *, to_the_end: bool = False) -> Summary:
+    """Wait until a MiniCluster runs, has succeeded, or is suspended by its document; tell each stage.
+
+    With `to_the_end` it is not enough that it runs.
+
+    Raises FailedError where it fails or its document cannot be carried out, MissingError if it is deleted.
+    """
+
+    def is_settled(now: Summary) -> bool:
+        if now.phase in {Phase.FAILED, Phase.INVALID}:
+            raise _failure(now)
+        wanted = {Phase.SUCCEEDED} if to_the_end else {Phase.RUNNING, Phase.SUCCEEDED}
+        return now.phase in wanted or now.is_suspended_by_document
+
+    return await until_settled(session, name, is_settled)
+
+
+async def scale(session: Session, name: str, size: int, *, wait: bool = True) -> Resized:
+    """Set a MiniCluster's size, and wait until its pods are there or gone, whoever asked for that size first.
+
+    Raises MissingError, ApiError for a size that is not allowed, FailedError where it cannot be had.
+    """
+    before = summary.of(await session.cluster(name))
+    body = {"spec": {"replicas": size}}
+    try:
+        await session.client.patch(MINICLUSTERS, session.namespace, name, body, "scale")
+    except ApiError as error:
+        if error.status != 422:
+            raise
+        said = "; ".join(each.message.removeprefix("Invalid value: ") for each in error.causes)
+        limit = f" ({before.max_size})" if before.max_size else ""
+        raise RefusalError(f"cluster {name}: cannot have {size} brokers: {said}{limit}") from error
+
+    def is_settled(now: Summary) -> bool:
+        resizing = now.condition(ConditionType.RESIZING)
+        if now.phase == Phase.INVALID:
+            raise _failure(now)
+        return resizing is not None and resizing.status == "False"
+
+    if wait and not (before.size == size and before.is_seen and is_settled(before)):
+        await until_settled(session, name, is_settled)
+    return Resized(before.size, size)
+
+
+async def until_settled(
+    session: Session,
+    name: str,
+    is_settled: Callable[[Summary], bool],
+    stage: Callable[[Summary], str] = lambda now: now.stage,
+) -> Summary:
+    """Return the first state that an operator has told of this very document and that is settled.
+
+    Each `stage` before that is told. Raises MissingError if it is deleted.
+    """
+    told = ""
+
+    async def tell_unattended() -> None:
+        await asyncio.sleep(UNATTENDED)
+        if not told:
+            session.notice(f"{name}: {NO_OPERATOR}")
+
+    async with beside(tell_unattended()), contextlib.aclosing(follow.states(session, name)) as states:
+        async for item in states:
+            if item is None:
+                break
+            now = summary.of(item)
+            if not now.is_seen:
+                continue
+            is_over = is_settled(now)
+            if stage(now) != told:
+                told = stage(now)
+                session.notice(f"{name}: {told}")
+            if is_over:
+                return now
+    raise MissingError(f"cluster {name}: was deleted meanwhile")
+
+
+def _failure(now: Summary) -> FailedError:
+    """Return the error of a MiniCluster that failed, with its own exit code; 1 where nothing was run."""
+    if now.phase == Phase.INVALID:
+        return FailedError(f"cluster {now.name}: {now.stage}")
+    return FailedError(f"cluster {now.name}: {now.stage}", now.exit_code or CLUSTER_FAILED)
+
+
+@contextlib.asynccontextmanager
+async def beside(work: Coroutine[None, None, None]) -> AsyncIterator[None]:
+    """Have something done beside the block, and ended with it."""
+    task = asyncio.ensure_future(work)
+    try:
+        yield
+    finally:
+        task.cancel()

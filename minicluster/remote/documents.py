@@ -1,0 +1,246 @@
+"""Documents as a person gives them to an API server, and what it says about them, with the lines.
+
+An object is applied as it was written: whoever applies holds the fields that were written, and no others.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from minicluster.document import DocumentError, Problem, positions, validate
+from minicluster.kube_client.errors import RequestError
+from minicluster.plan.constants import API_VERSION, KIND
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from minicluster.document.positions import Located, Path
+    from minicluster.kube_client.errors import ApiError
+    from minicluster.plan.objects.fields import Object
+
+DATA_KINDS = ("ConfigMap", "Secret")
+"""What may stand beside a MiniCluster and is applied before it: its containers refer to them."""
+
+AUTOSCALER = "kube-controller-manager"
+"""The field manager of whoever scales by a HorizontalPodAutoscaler."""
+CONFLICT = "FieldManagerConflict"
+_KEPT = ("name", "namespace", "labels", "annotations", "finalizers", "ownerReferences")
+_TYPED = re.compile(r"(?:^|: )\s*(\.\S+): (.+)$")
+_MEANT = re.compile(r"spec(\.\w+)+")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """An object of a file that shall be in the cluster: `item` to apply, and where it was read."""
+
+    item: Object
+    source: str
+    located: Located
+
+    @property
+    def kind(self) -> str:
+        """Its kind, empty where the document says none."""
+        return str(self.item.get("kind", ""))
+
+    @property
+    def is_cluster(self) -> bool:
+        """Whether it is a MiniCluster that an API server can be asked about, valid or not."""
+        return self.kind == KIND and self.item.get("apiVersion") == API_VERSION and bool(self.name)
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return str(self.item["metadata"].get("name", ""))
+
+    @property
+    def namespace(self) -> str:
+        """Its namespace, empty where the document names none."""
+        return str(self.item["metadata"].get("namespace") or "")
+
+    def problem(self, field: str, message: str) -> Problem:
+        """Return what is wrong with a field, with the line where that stands, else its parent's."""
+        path = _path(field, self.item)
+        place = self.located.place(path)
+        return Problem(field or self.name, message, place.line, place.column, source=self.source)
+
+
+def read(text: str, source: str) -> tuple[list[Wanted], list[Problem]]:
+    """Return the MiniClusters, ConfigMaps and Secrets of a text, valid or not, and why it is not readable."""
+    documents, problems = positions.read(text)
+    found = [
+        Wanted(_written(each.value), source, each)
+        for each in _members(documents)
+        if isinstance(each.value, dict) and each.value.get("kind") in (KIND, *DATA_KINDS)
+    ]
+    return found, [replace(each, source=source) for each in problems]
+
+
+def choose(
+    found: list[Wanted],
+    name: str = "",
+    size: int | None = None,
+    policy: tuple[str, Mapping[str, Any]] | None = None,
+) -> list[Wanted]:
+    """Return what to apply: with a name one MiniCluster only, with a size that many brokers.
+
+    A policy is a name with settings. The data beside them comes first. Raises RequestError, DocumentError.
+    """
+    clusters = [each for each in found if each.kind == KIND and (not name or each.name == name)]
+    names = ", ".join(each.name for each in found if each.kind == KIND)
+    if not clusters:
+        raise RequestError(f"{found[0].source}: has no MiniCluster {name}; it has {names}")
+    if size is not None:
+        if len(clusters) > 1:
+            raise RequestError(f"--size: {found[0].source} has several MiniClusters ({names}); add --name")
+        clusters = [_changed(clusters[0], f"--size {size}", size=size)]
+    if policy is not None:
+        clusters = [_with_policy(each, *policy) for each in clusters]
+    return [each for each in found if each.kind != KIND] + clusters
+
+
+def placed(wanted: Wanted, given: str, usual: str) -> Wanted:
+    """Return an object with its namespace: its own, else the `usual`; `given` is that of --namespace.
+
+    Raises RequestError where the document's own is another one than the one given.
+    """
+    if given and wanted.namespace not in {"", given}:
+        line = wanted.located.place(("metadata", "namespace")).line
+        raise RequestError(
+            f"{wanted.source}:{line}: metadata.namespace: is {wanted.namespace}, but --namespace is {given}"
+        )
+    metadata = {**wanted.item["metadata"], "namespace": wanted.namespace or usual}
+    return replace(wanted, item={**wanted.item, "metadata": metadata})
+
+
+def problems(wanted: Wanted, error: ApiError) -> list[Problem]:
+    """Return what an API server finds wrong with an object, each with its line; empty if nothing."""
+    if error.status == 422:
+        return [wanted.problem(*_cleared(each.field, each.message)) for each in error.causes]
+    if "failed to create typed patch object" in error.message:
+        lines = [_TYPED.search(line) for line in error.message.splitlines()]
+        return [wanted.problem(each[1].lstrip("."), each[2]) for each in lines if each]
+    return []
+
+
+def conflicts(wanted: Wanted, error: ApiError, current: Object) -> list[Problem]:
+    """Return which fields others hold, who they are, and what is there; `current` is the object as it is."""
+    found = []
+    for cause in error.causes:
+        if cause.reason == CONFLICT:
+            field = cause.field.lstrip(".")
+            there, meant = _value(field, current), _value(field, wanted.item)
+            difference = f"is {there} in the cluster, the document says {meant}"
+            if not there or not meant:
+                difference = "differs in the cluster from what the document says"
+            found.append(wanted.problem(field, f"{difference}; it was set by {_holder(cause.message)}"))
+    return found
+
+
+def is_autoscaled(wanted: Wanted, error: ApiError) -> bool:
+    """Whether nothing is refused but a size, which the autoscaler has set for which the document asks."""
+    if not wanted.is_cluster or wanted.item["spec"].get("autoscaling") is None:
+        return False
+    return bool(error.causes) and all(
+        (cause.reason, cause.field) == (CONFLICT, ".spec.size")
+        and f'"{AUTOSCALER}" with subresource "scale"' in cause.message
+        for cause in error.causes
+    )
+
+
+def without_size(wanted: Wanted) -> Wanted:
+    """Return a MiniCluster's document that leaves its size as it is."""
+    spec = {key: value for key, value in wanted.item["spec"].items() if key != "size"}
+    return replace(wanted, item={**wanted.item, "spec": spec})
+
+
+def _members(documents: list[Located]) -> Iterator[Located]:
+    for document in documents:
+        items = document.value.get("items") if isinstance(document.value, dict) else None
+        if isinstance(items, list) and str(document.value.get("kind", "")).endswith("List"):
+            for index in range(len(items)):
+                yield document.within(("items", index))
+        else:
+            yield document
+
+
+def _written(value: Mapping[str, Any]) -> Object:
+    """Return an object without what an API server keeps itself, as in the output of `kubectl get -o yaml`."""
+    metadata = value.get("metadata")
+    kept = {key: metadata[key] for key in _KEPT if key in metadata} if isinstance(metadata, dict) else {}
+    return {**{key: part for key, part in value.items() if key != "status"}, "metadata": kept}
+
+
+def _with_policy(wanted: Wanted, name: str, settings: Mapping[str, Any]) -> Wanted:
+    flux = wanted.item["spec"].get("flux") or {}
+    scheduler = {**(flux.get("scheduler") or {}), "queuePolicy": name, "settings": dict(settings)}
+    return _changed(wanted, f"--policy {name}", flux={**flux, "scheduler": scheduler})
+
+
+def _changed(wanted: Wanted, option: str, **fields: Any) -> Wanted:
+    item = {**wanted.item, "spec": {**wanted.item["spec"], **fields}}
+    try:
+        validate(item)
+    except DocumentError as error:
+        said = "; ".join(each.message for each in error.problems)
+        raise RequestError(f"{option}: MiniCluster {wanted.name} does not allow it: {said}") from error
+    return replace(wanted, item=item)
+
+
+def _cleared(field: str, message: str) -> tuple[str, str]:
+    """Return field and message without what the API server adds; rules of the whole name their field."""
+    message = message.removeprefix("Invalid value: ")
+    meant = _MEANT.match(message)
+    if field in {"", "<nil>"}:
+        return (meant[0] if meant else ""), message
+    return field, message
+
+
+def _path(field: str, value: Any) -> Path:
+    """Return the path of a field such as `spec.containers[0].environment[A]`, as far as it leads.
+
+    Keys may have dots: the longest one that fits is meant.
+    """
+    path: list[str | int] = []
+    rest = field
+    while rest := rest.lstrip(".[]"):
+        steps = range(len(value)) if isinstance(value, list) else value if isinstance(value, dict) else ()
+        fitting = [each for each in steps if re.match(re.escape(str(each)) + r"(?=$|[.\[\]])", rest)]
+        if not fitting:
+            break
+        step = max(fitting, key=lambda each: len(str(each)))
+        path.append(step)
+        value, rest = value[step], rest[len(str(step)) :]
+    return tuple(path)
+
+
+def _value(field: str, item: Object) -> str:
+    """Return a field's value as a person reads it, empty for more than a word."""
+    value: Any = item
+    path = _path(field, item)
+    for step in path:
+        value = value[step]
+    if positions.written_path(path) != field:
+        return "nothing"
+    if isinstance(value, dict | list):
+        return ""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _holder(message: str) -> str:
+    """Return who holds a field, in words that a person knows, and the field manager's own name."""
+    quoted = re.findall(r'"([^"]*)"', message)
+    manager = quoted[0] if quoted else "somebody else"
+    if 'subresource "scale"' in message:
+        known = "minicluster scale" if manager == "minicluster-cli" else "scaling"
+        known = "the autoscaler" if manager == AUTOSCALER else known
+        return f'{known} (field manager "{manager}")'
+    words = {"kubectl-edit": "kubectl edit", "kubectl-client-side-apply": "kubectl apply"}
+    words |= {
+        "kubectl-create": "kubectl create",
+        "kubectl": "kubectl apply --server-side",
+        "kubectl-patch": "kubectl patch",
+    }
+    known = words.get(manager, "")
+    return f'{known} (field manager "{manager}")' if known else f'field manager "{manager}"'

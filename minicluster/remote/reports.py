@@ -1,0 +1,121 @@
+"""What is known of MiniClusters, as the records that every back end fills."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from minicluster.backends.records import (
+    ClusterListing,
+    ClusterSample,
+    ClusterSummary,
+    StatusReport,
+    StatusTable,
+)
+from minicluster.remote import clusters
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from minicluster.remote.clusters import Report
+    from minicluster.remote.summary import Scaler, Summary
+    from minicluster.remote.teardown import Saved
+
+COLUMNS = ("name", "phase", "size", "max_size", "brokers_online", "exit_code", "age")
+FIELDS = (
+    *("name", "namespace", "phase", "size", "max_size", "brokers_online", "exit_code", "queue_policy", "age"),
+    *("nodes_demanded", "nodes_up", "nodes_free", "nodes_drained"),
+    *("jobs_pending", "jobs_running", "jobs_held", "jobs_unsatisfiable", "oldest_wait"),
+)
+
+
+def listing(found: Iterable[Summary], namespace: str) -> ClusterListing:
+    """Return a listing of a namespace; empty: of every one."""
+    columns = COLUMNS if namespace else ("namespace", *COLUMNS)
+    place = f" in namespace {namespace}" if namespace else ""
+    return ClusterListing(tuple(map(_summary, found)), columns, f"no cluster is up{place}")
+
+
+def status(found: Report) -> StatusReport:
+    """Return how a MiniCluster is."""
+    scalers = found.scalers or ()
+    conditions = tuple(map(dataclasses.asdict, found.summary.conditions))
+    events = tuple(map(dataclasses.asdict, found.events or ()))
+    return StatusReport(
+        _summary(found.summary),
+        FIELDS,
+        people=_scaler_fields(scalers) | _dump_fields(found.summary),
+        programs={"last_dump": found.summary.last_dump, "autoscalers": _scaler_rows(scalers)},
+        tables=(
+            StatusTable(
+                "conditions",
+                conditions,
+                ("type", "status", "reason", "age", "message"),
+                empty=clusters.NO_OPERATOR,
+                since="since",
+            ),
+            StatusTable(
+                "events",
+                events,
+                ("age", "type", "reason", "count", "message"),
+                title="latest Events:",
+                since="last",
+            ),
+        ),
+    )
+
+
+def sample(found: Report) -> ClusterSample:
+    """Return what `top` shows of a MiniCluster."""
+    about, scalers = found.summary, found.scalers or ()
+    row = {
+        "name": about.name,
+        "namespace": about.namespace,
+        "phase": about.phase,
+        "size": about.size,
+        "max_size": about.max_size,
+        "brokers_online": about.ready_brokers,
+    }
+    return ClusterSample(row, about.min_size, _scaler_fields(scalers), {"autoscalers": _scaler_rows(scalers)})
+
+
+def saved(found: Saved | None) -> str:
+    """Return how many jobs were saved where, and what became of those that could not finish."""
+    if found is None:
+        return "there was nothing to save"
+    jobs = f"{found.jobs} {'job' if found.jobs == 1 else 'jobs'} that had not ended"
+    more = ((found.restarted, "to be started again"), (found.lost, "lost"))
+    counted = ", ".join((jobs, *(f"{count} {what}" for count, what in more if count)))
+    return f"saved to {found.path}: {counted}"
+
+
+def _summary(found: Summary) -> ClusterSummary:
+    more = {
+        "namespace": found.namespace,
+        "brokers_online": found.ready_brokers,
+        "exit_code": found.exit_code,
+        "queue_policy": found.queue_policy,
+    }
+    return ClusterSummary(found.name, found.phase, found.size, found.max_size, found.created, more)
+
+
+def _scaler_rows(found: Iterable[Scaler]) -> list[dict[str, Any]]:
+    return [{**dataclasses.asdict(each), "troubles": list(each.troubles)} for each in found]
+
+
+def _scaler_fields(found: Iterable[Scaler]) -> dict[str, str]:
+    """Return autoscalers for people: what they ask for, and what keeps them from it."""
+    lines = []
+    for each in found:
+        asks = "has not looked yet" if each.desired is None else f"asks for {each.desired}"
+        troubles = "".join(f"; {trouble}" for trouble in each.troubles)
+        lines.append(f"{each.name} {asks}, of {each.least} to {each.most}{troubles}")
+    return {"autoscaler": " | ".join(lines)} if lines else {}
+
+
+def _dump_fields(found: Summary) -> dict[str, str]:
+    dump = found.last_dump
+    if not dump:
+        return {}
+    jobs = dump.get("jobs", 0)
+    return {"last_dump": f"{dump['path']}, {dump.get('time', '')}, {jobs} {'job' if jobs == 1 else 'jobs'}"}

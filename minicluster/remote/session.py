@@ -1,0 +1,149 @@
+"""What a person asks of a cluster, carried out: connection, event loop, refusals in plain words."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from minicluster.kube_client.errors import (
+    NO_CRD,
+    ApiError,
+    DeniedError,
+    MissingError,
+    PersonError,
+    RefusalError,
+    RequestError,
+    TimeOverError,
+)
+from minicluster.kube_client.resources import MINICLUSTERS, Resource
+from minicluster.kube_client.user_client import UserClient
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from minicluster.kube_client.access import Access
+    from minicluster.plan.objects.fields import Object
+
+    Notice = Callable[[str], None]
+T = TypeVar("T")
+
+NAMESPACES = Resource("Namespace", "v1", "namespaces")
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+_VERB = re.compile(r'cannot (\S+) resource "([^"]+)"')
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Which cluster, and which namespace there; empty: the context's."""
+
+    access: Access
+    namespace: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A connection to a cluster, the namespace that is meant, and who is told how it goes."""
+
+    client: UserClient
+    namespace: str
+    notice: Notice
+
+    async def cluster(self, name: str) -> Object:
+        """Return a MiniCluster. Raises MissingError, RequestError."""
+        try:
+            return await self.client.read(MINICLUSTERS, self.namespace, checked(name, "MiniCluster"))
+        except ApiError as error:
+            if error.status == 404 and error.kind:
+                raise await self.missing(name) from error
+            raise
+
+    async def missing(self, name: str) -> MissingError:
+        """Return the error that there is no such MiniCluster, or not even the namespace."""
+        await self.need_namespace()
+        return MissingError(
+            f"cluster {name}: there is none in namespace {self.namespace};"
+            f" `minicluster list --on kubernetes -n {self.namespace}` shows the ones that are"
+        )
+
+    async def need_namespace(self) -> None:
+        """Raise MissingError where the namespace is known not to exist; not everybody may ask."""
+        try:
+            await self.client.read(NAMESPACES, "", self.namespace)
+        except ApiError as error:
+            if error.status == 404:
+                raise _no_namespace(self.namespace) from error
+
+
+def carry_out(
+    target: Target,
+    errand: Callable[[Session], Awaitable[T]],
+    *,
+    notice: Notice = lambda _: None,
+    timeout: float | None = None,
+) -> T:
+    """Connect, do the errand, and return its result.
+
+    Raises AccessError, UnreachableError, PersonError; TimeOverError after `timeout` seconds.
+    """
+    namespace = checked(target.namespace or target.access.namespace(), "namespace")
+
+    async def connected() -> T:
+        async with asyncio.timeout(timeout), UserClient(target.access) as client:
+            return await errand(Session(client, namespace, notice))
+
+    try:
+        return asyncio.run(connected())
+    except TimeoutError as error:
+        raise TimeOverError(
+            f"not done within {timeout:g} s (--timeout); what was asked for goes on in the cluster"
+        ) from error
+    except ApiError as error:
+        raise explained(error, namespace) from error
+
+
+def checked(name: str, what: str) -> str:
+    """Return a name that can be one (RFC 1123). Raises RequestError."""
+    if not _NAME.fullmatch(name) or len(name) > 253:
+        raise RequestError(
+            f"{name!r} cannot be the name of a {what}: allowed are lower-case letters, digits, - and ."
+        )
+    return name
+
+
+def explained(error: ApiError, namespace: str) -> PersonError:
+    """Return a refusal as a person needs it: the server's words, and what would be right."""
+    if error.status == 404:
+        return _nothing_there(error, namespace)
+    if error.status == 401:
+        return DeniedError(
+            f"the API server does not accept your credentials ({error.message}): log in again,"
+            " or choose another --context"
+        )
+    found = _VERB.search(error.message)
+    if error.status == 403 and found:
+        verb, resource = found.groups()
+        if resource == "pods/exec":
+            return DeniedError(
+                f"{error.message}. Needed are the verbs get and create on pods/exec: ask whoever administers"
+                f" the cluster for the role edit in namespace {namespace}"
+            )
+        return DeniedError(
+            f"{error.message}. Needed is the verb {verb} on {resource}: ask whoever administers the cluster"
+        )
+    return RefusalError(f"the API server refused it: {error.message or error}")
+
+
+def _nothing_there(error: ApiError, namespace: str) -> PersonError:
+    if not error.kind:
+        return MissingError(NO_CRD)
+    if error.kind == NAMESPACES.plural:
+        return _no_namespace(namespace)
+    return MissingError(error.message)
+
+
+def _no_namespace(namespace: str) -> MissingError:
+    return MissingError(
+        f"namespace {namespace}: there is none in this cluster; kubectl create namespace {namespace} makes it"
+    )

@@ -1,0 +1,127 @@
+"""Applying a file's documents, or having the API server try them."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from minicluster.document import is_interactive, validate
+from minicluster.kube_client.errors import ApiError, FailedError, PersonError, RefusalError
+from minicluster.kube_client.resources import RESOURCES
+from minicluster.remote import clusters, documents
+from minicluster.remote.session import explained
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from minicluster.document import Problem
+    from minicluster.remote.documents import Wanted
+    from minicluster.remote.session import Session
+    from minicluster.remote.summary import Summary
+
+TAKE_OVER = "--force sets them as the document says; else leave them out of the document, or change it"
+
+
+async def up(
+    session: Session,
+    wanted: Sequence[Wanted],
+    *,
+    force: bool = False,
+    wait: bool = True,
+    to_the_end: bool = False,
+) -> list[Summary]:
+    """Apply objects, and with `wait` return the MiniClusters when they are settled.
+
+    `to_the_end`: those that have a main command not before that has ended.
+
+    Raises RefusalError for what the API server did not take; FailedError, MissingError as `clusters.settled`.
+    """
+    refused: list[str] = []
+    for each in wanted:
+        try:
+            # After a refusal nothing more is applied; what else would be refused is said as well.
+            await _submit(session, each, force=force, dry_run=bool(refused))
+        except ApiError as error:
+            refused += await _refusal(session, each, error)
+    if refused:
+        raise RefusalError("\n".join(refused))
+    if not wait:
+        return []
+    waits = (
+        clusters.settled(
+            replace(session, namespace=each.namespace),
+            each.name,
+            to_the_end=to_the_end and not is_interactive(validate(each.item).spec),
+        )
+        for each in wanted
+        if each.is_cluster
+    )
+    return _all(await asyncio.gather(*waits, return_exceptions=True))
+
+
+async def trial(session: Session, wanted: Wanted) -> list[Problem]:
+    """Return what the API server would say to an object; nothing is kept.
+
+    Raises DeniedError, MissingError where it cannot be asked.
+    """
+    try:
+        await session.client.submit(wanted.item, force=True, dry_run=True)
+    except ApiError as error:
+        problems = documents.problems(wanted, error)
+        if problems:
+            return problems
+        reason = explained(error, wanted.namespace)
+        if not isinstance(reason, RefusalError):
+            raise reason from error
+        return [wanted.problem("", str(reason))]
+    return []
+
+
+def news(told: Iterable[Problem], known: Sequence[Problem]) -> list[Problem]:
+    """Return which of the API server's problems are not known: of the same field, or in the same words."""
+    return [
+        each
+        for each in told
+        if not any(each.path == other.path or each.message in other.message for other in known)
+    ]
+
+
+async def _submit(session: Session, wanted: Wanted, *, force: bool, dry_run: bool) -> None:
+    """Apply an object; a size that the autoscaler has set for which it asks stays. Raises ApiError."""
+    try:
+        await session.client.submit(wanted.item, force=force, dry_run=dry_run)
+    except ApiError as error:
+        if not documents.is_autoscaled(wanted, error):
+            raise
+        await session.client.submit(documents.without_size(wanted).item, dry_run=dry_run)
+        session.notice(f"{wanted.name}: spec.size stays as the autoscaler has set it (--force sets it)")
+
+
+async def _refusal(session: Session, wanted: Wanted, error: ApiError) -> list[str]:
+    """Return the lines that say why an object was not taken. Raises PersonError where none would be."""
+    conflicting = any(cause.reason == documents.CONFLICT for cause in error.causes)
+    if conflicting:
+        resource = RESOURCES[wanted.kind]
+        current = await session.client.read(resource, wanted.namespace, wanted.name)
+        return [*map(str, documents.conflicts(wanted, error, current)), TAKE_OVER]
+    problems = documents.problems(wanted, error)
+    if problems:
+        return [str(each) for each in problems]
+    reason = explained(error, wanted.namespace)
+    if not isinstance(reason, RefusalError):
+        raise reason from error
+    return [f"{wanted.source}: {wanted.kind} {wanted.name}: {reason}"]
+
+
+def _all(results: Sequence[Summary | BaseException]) -> list[Summary]:
+    """Return what has settled; where something has not, raise that with all messages."""
+    failures = [each for each in results if isinstance(each, PersonError)]
+    others = [
+        each for each in results if isinstance(each, BaseException) and not isinstance(each, PersonError)
+    ]
+    if others:
+        raise others[0]
+    if failures:
+        raise FailedError("\n".join(map(str, failures)), failures[0].exit_code)
+    return [each for each in results if not isinstance(each, BaseException)]

@@ -1,0 +1,184 @@
+"""A MiniCluster of an API server as a person asks for it: frozen records, without any I/O."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from minicluster.plan.constants import ConditionType, Phase, Reason
+
+if TYPE_CHECKING:
+    from minicluster.plan.objects.fields import Object
+
+ENDING = "Ending"
+"""The phase of a MiniCluster that is being deleted, as of one on this machine."""
+
+_TELLING: dict[str, ConditionType] = {
+    Phase.INVALID: ConditionType.VALID,
+    Phase.STARTING: ConditionType.RUNNING,
+    Phase.RUNNING: ConditionType.RUNNING,
+    Phase.RESIZING: ConditionType.RESIZING,
+    Phase.SUSPENDED: ConditionType.SUSPENDED,
+    Phase.SUCCEEDED: ConditionType.SUCCEEDED,
+    Phase.FAILED: ConditionType.FAILED,
+}
+"""Which condition says more about a phase."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One condition; `since` in seconds since 1970, None where nothing says it."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+    since: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An Event: what was told, how often, and when last (seconds since 1970)."""
+
+    type: str
+    reason: str
+    message: str
+    count: int
+    last: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Scaler:
+    """A HorizontalPodAutoscaler of a MiniCluster: sizes, what it asks for, and what it cannot do, and why.
+
+    `desired` is None before its first look.
+    """
+
+    name: str
+    least: int
+    most: int
+    desired: int | None
+    conditions: tuple[Condition, ...]
+
+    @property
+    def troubles(self) -> tuple[str, ...]:
+        """Return what keeps it from following its metric, in its own words."""
+        wanted = {"AbleToScale", "ScalingActive"}
+        return tuple(
+            f"{each.type} {each.status}, {each.reason}: {each.message}"
+            for each in self.conditions
+            if each.type in wanted and each.status != "True"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """How a MiniCluster is. `phase` is empty until an operator has looked at it.
+
+    `max_size` is None where nothing limits growth yet; `exit_code` is None until the main command has ended.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    phase: str
+    size: int
+    max_size: int | None
+    ready_brokers: int
+    exit_code: int | None
+    queue_policy: str
+    created: float
+    conditions: tuple[Condition, ...]
+    min_size: int
+    last_dump: Object | None
+    """What `status.lastDump` says, with its keys."""
+    is_seen: bool
+    """Whether the status is about the document as it is now."""
+
+    def condition(self, type_: str) -> Condition | None:
+        """Return a condition, where it is told."""
+        return next((each for each in self.conditions if each.type == type_), None)
+
+    @property
+    def is_suspended_by_document(self) -> bool:
+        """Whether it waits until somebody changes the document (and not for its turn in a queue)."""
+        told = self.condition(ConditionType.SUSPENDED)
+        return self.phase == Phase.SUSPENDED and told is not None and told.reason == Reason.SUSPENDED
+
+    @property
+    def stage(self) -> str:
+        """What happens now, in one line: the phase, and what its condition says."""
+        told = self.condition(self._telling())
+        return f"{self.phase}: {told.message}" if told is not None and told.message else self.phase
+
+    def _telling(self) -> ConditionType:
+        if self.phase in _TELLING:
+            return _TELLING[self.phase]
+        made = self.condition(ConditionType.RESOURCES_CREATED)
+        if made is not None and made.status == "True":
+            return ConditionType.PODS_SCHEDULED
+        return ConditionType.RESOURCES_CREATED
+
+
+def of(item: Object) -> Summary:
+    """Return the summary of a MiniCluster."""
+    metadata, spec, status = item["metadata"], item.get("spec") or {}, item.get("status") or {}
+    return Summary(
+        namespace=metadata["namespace"],
+        name=metadata["name"],
+        uid=metadata["uid"],
+        phase=ENDING if "deletionTimestamp" in metadata else status.get("phase", ""),
+        size=spec.get("size", 0),
+        max_size=status.get("maximumSize") or spec.get("maxSize") or None,
+        ready_brokers=status.get("readyBrokers", 0),
+        exit_code=status.get("exitCode"),
+        queue_policy=status.get("queuePolicy", ""),
+        created=seconds(metadata.get("creationTimestamp")) or 0.0,
+        conditions=tuple(_condition(each) for each in status.get("conditions") or ()),
+        min_size=spec.get("minSize") or 1,
+        last_dump=status.get("lastDump"),
+        is_seen=bool(status.get("phase")) and status.get("observedGeneration", 0) >= metadata["generation"],
+    )
+
+
+def scaler(item: Object) -> Scaler:
+    """Return what a HorizontalPodAutoscaler (autoscaling/v2) says."""
+    spec, status = item["spec"], item.get("status") or {}
+    return Scaler(
+        name=item["metadata"]["name"],
+        least=spec.get("minReplicas", 1),
+        most=spec["maxReplicas"],
+        desired=status.get("desiredReplicas") if status.get("conditions") else None,
+        conditions=tuple(_condition(each) for each in status.get("conditions") or ()),
+    )
+
+
+def told(event: Object) -> Told:
+    """Return what an Event (events.k8s.io/v1) says; those of older clients have other fields."""
+    series = event.get("series") or {}
+    last = (
+        series.get("lastObservedTime") or event.get("deprecatedLastTimestamp") or event.get("eventTime") or ""
+    )
+    return Told(
+        type=event.get("type", ""),
+        reason=event.get("reason", ""),
+        message=event.get("note", ""),
+        count=series.get("count") or event.get("deprecatedCount") or 1,
+        last=seconds(last or event["metadata"].get("creationTimestamp")),
+    )
+
+
+def seconds(text: str | None) -> float | None:
+    """Return a time of Kubernetes (RFC 3339) in seconds since 1970."""
+    return datetime.fromisoformat(text).timestamp() if text else None
+
+
+def _condition(said: Object) -> Condition:
+    return Condition(
+        type=said["type"],
+        status=said["status"],
+        reason=said.get("reason", ""),
+        message=said.get("message", ""),
+        since=seconds(said.get("lastTransitionTime")),
+    )

@@ -1,0 +1,164 @@
+"""How a person ends a MiniCluster: what it holds is saved first, where its document says where to."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING, NamedTuple
+
+from minicluster.kube_client.api import Selection
+from minicluster.kube_client.errors import ApiError, FailedError, RequestError, UnreachableError
+from minicluster.kube_client.resources import MINICLUSTERS, PODS
+from minicluster.plan.constants import (
+    APPLICATION,
+    FINALIZER,
+    LABEL_INSTANCE,
+    LABEL_KUEUE_QUEUE,
+    LABEL_NAME,
+    ConditionType,
+    Phase,
+    Reason,
+)
+from minicluster.remote import clusters, follow, summary
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from minicluster.plan.objects.fields import Object
+    from minicluster.remote.session import Session
+    from minicluster.remote.summary import Summary
+
+REMINDER = 10.0
+"""Seconds between two words about a deletion that takes long."""
+PAUSE = 0.5
+"""Seconds between two looks whether pods are gone."""
+ANY = "-"
+"""In place of a file: wherever the document says."""
+
+_TELLING = frozenset({Reason.SAVING, Reason.SAVE_FAILED, Reason.SAVED, Reason.NOT_SAVED})
+
+
+class Saved(NamedTuple):
+    """What was saved: where, how many jobs that had not ended, how many of them start again, or are lost."""
+
+    path: str
+    jobs: int
+    restarted: int
+    lost: int
+
+
+async def save(session: Session, name: str, file: str) -> Saved | None:
+    """Have a MiniCluster saved, and suspended; None where there was nothing to save.
+
+    Raises RequestError where it has no archive, or another one than `file`; FailedError where it could not be
+    saved: then it goes on.
+    """
+    item = await session.cluster(name)
+    path = _archive(name, item, file)
+    before = (item.get("status") or {}).get("lastDump")
+    found = summary.of(item)
+    if found.phase in {Phase.SUCCEEDED, Phase.FAILED}:
+        return None
+    if LABEL_KUEUE_QUEUE in (item["spec"].get("jobLabels") or {}):
+        raise RequestError(
+            f"cluster {name}: Kueue suspends it, and then it is saved to {path}; leave --dump out:"
+            " it is saved before it is deleted as well, and an Event says how"
+        )
+    await session.client.patch(MINICLUSTERS, session.namespace, name, {"spec": {"suspend": True}})
+    await _suspended(session, name)
+    after = ((await session.cluster(name)).get("status") or {}).get("lastDump")
+    if not after or (after == before and not found.is_suspended_by_document):
+        return None
+    return Saved(after["path"], after.get("jobs", 0), after.get("restarted", 0), after.get("lost", 0))
+
+
+async def delete(session: Session, name: str, *, wait: bool = True) -> None:
+    """Delete a MiniCluster, and wait until it is gone with everything that belongs to it."""
+    item = await session.cluster(name)
+    uid = item["metadata"]["uid"]
+    is_saved = FINALIZER in (item["metadata"].get("finalizers") or ())
+    if is_saved and not summary.of(item).is_suspended_by_document:
+        # In the background: else its pods went at once, and not after it is saved.
+        await session.client.delete(MINICLUSTERS, session.namespace, name, uid)
+    else:
+        await session.client.delete(MINICLUSTERS, session.namespace, name, uid, propagation="Foreground")
+    if not wait:
+        return
+    async with clusters.beside(_tell_remains(session, name)):
+        await _gone(session, name, uid)
+        while is_saved and await _pods(session, name):
+            await asyncio.sleep(PAUSE)
+
+
+def _archive(name: str, item: Object, file: str) -> str:
+    """Return where a MiniCluster is saved. Raises RequestError."""
+    path = str((item["spec"].get("archive") or {}).get("path") or "")
+    if not path:
+        raise RequestError(
+            f"cluster {name}: has no spec.archive.path, the file on a volume of its brokers to which it could"
+            " be saved; that is set when a MiniCluster is made"
+        )
+    if file not in {ANY, path}:
+        raise RequestError(
+            f"--dump {file}: in Kubernetes cluster {name} is saved to its spec.archive.path, {path}:"
+            " give that file, or none"
+        )
+    return path
+
+
+async def _suspended(session: Session, name: str) -> None:
+    """Wait until it is suspended; where it could not be saved, have it go on, and raise FailedError."""
+    problem = ""
+
+    def is_over(now: Summary) -> bool:
+        nonlocal problem
+        told = now.condition(ConditionType.SUSPENDED)
+        if told is not None and told.reason in {Reason.SAVE_FAILED, Reason.NOT_SAVED}:
+            problem = told.message
+        elif told is not None and told.reason == Reason.SAVED:
+            problem = ""
+        failed = told is not None and told.reason == Reason.SAVE_FAILED
+        return failed or (told is not None and told.status == "True")
+
+    now = await clusters.until_settled(session, name, is_over, _stage)
+    if not problem:
+        return
+    told = now.condition(ConditionType.SUSPENDED)
+    if told is not None and told.status == "True":
+        raise FailedError(f"cluster {name}: {problem}; it is suspended, and not deleted")
+    await session.client.patch(MINICLUSTERS, session.namespace, name, {"spec": {"suspend": False}})
+    raise FailedError(f"cluster {name}: {problem.partition('; it is tried again')[0]}; it goes on")
+
+
+def _stage(now: Summary) -> str:
+    told = now.condition(ConditionType.SUSPENDED)
+    return told.message if told is not None and told.reason in _TELLING else now.stage
+
+
+async def _gone(session: Session, name: str, uid: str) -> None:
+    """Wait until a MiniCluster is gone; say meanwhile how it is saved."""
+    told = ""
+    async with contextlib.aclosing(follow.states(session, name)) as states:
+        async for item in states:
+            if item is None or item["metadata"]["uid"] != uid:
+                return
+            found = summary.of(item).condition(ConditionType.SUSPENDED)
+            if found is not None and found.reason in _TELLING and found.message != told:
+                told = found.message
+                session.notice(f"{name}: {told}")
+
+
+async def _pods(session: Session, name: str) -> Sequence[Object]:
+    """Return the pods that are still there, as far as the person may see it."""
+    labels = f"{LABEL_NAME}={APPLICATION},{LABEL_INSTANCE}={name}"
+    with contextlib.suppress(ApiError, UnreachableError):
+        return (await session.client.list(Selection(PODS, session.namespace, labels))).items
+    return ()
+
+
+async def _tell_remains(session: Session, name: str) -> None:
+    """Say from time to time what a deletion waits for."""
+    while True:
+        await asyncio.sleep(REMINDER)
+        remaining = ", ".join(each["metadata"]["name"] for each in await _pods(session, name))
+        session.notice(f"{name}: waiting for {f'its pods {remaining}' if remaining else 'its objects'} to go")

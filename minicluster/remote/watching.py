@@ -1,0 +1,38 @@
+"""A MiniCluster and its instance, looked at again and again over two connections."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, TypeVar
+
+from minicluster.backends.records import ClusterSample, Watched
+from minicluster.kube_client.errors import UnreachableError
+from minicluster.remote import clusters, instances, reports
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from minicluster.instance.port import Instance
+    from minicluster.remote.session import Session
+
+T = TypeVar("T")
+TOLD_SECONDS = 10.0
+"""Seconds that the API server has for telling of a MiniCluster amid the looks at its queue."""
+
+
+async def watch(session: Session, name: str, work: Callable[[Instance, Watched], T]) -> T:
+    """Have a thread do the work; what it asks of the API server is asked in this loop."""
+    loop = asyncio.get_running_loop()
+
+    def sample() -> ClusterSample:
+        found = asyncio.run_coroutine_threadsafe(clusters.state(session, name), loop)
+        try:
+            return reports.sample(found.result(TOLD_SECONDS))
+        except TimeoutError as error:
+            raise UnreachableError(f"no answer from the API server within {TOLD_SECONDS:g} s") from error
+
+    watched = Watched(sample)
+    try:
+        return await instances.ask(session, name, lambda instance: work(instance, watched))
+    finally:
+        watched.over.set()

@@ -1,0 +1,126 @@
+"""What the start script asks for, one command a step of a save and of the start after it.
+
+    settle SECONDS            bring the jobs to rest; an order's own seconds go before
+    keep DRAFT ARCHIVE        check the dump, make it durable, give it its name; print the lead's last message
+    fail WORDS                note that the save failed
+    check DUMP STATE          before a restore: can this engine take the dump up, is there room in STATE;
+                              print the last message of a lead that cannot
+    resume                    after a restore, before the queues start: keep jobs that do not fit
+
+Each ends with 0, or says on standard error what is wrong and ends with 1.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from minicluster.broker_link.errors import InstanceError, reason
+from minicluster.save_restore import dumps, hold
+from minicluster.save_restore.errors import DumpUnusable, SavingError
+from minicluster.save_restore.quiesce import settle
+from minicluster.save_restore.state_files import FAILED, Notes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from minicluster.broker_link.link import LeadLink
+    from minicluster.save_restore.state_files import JSON
+
+LONGEST = 3900
+"""Bytes of a termination message: Kubernetes keeps 4,096."""
+_NO_JOB = "the main command is no job (flux.launcher): it was ended, and begins anew after the restore"
+
+
+def say(text: str) -> None:
+    """Write a line as the start script does."""
+    print(f"minicluster[{os.environ.get('JOB_COMPLETION_INDEX', '0')}]: {text}", file=sys.stderr, flush=True)
+
+
+class Engine(NamedTuple):
+    """One of the two: its name, what opens a link to its broker, what raises DumpUnusable for a dump."""
+
+    name: str
+    connect: Callable[[], LeadLink]
+    examine: Callable[[Path], object] = lambda _dump: None
+
+
+def main(arguments: Sequence[str], engine: Engine) -> int:
+    """Carry one command out."""
+    notes = Notes(os.environ["MINICLUSTER_RUN"])
+    command, rest = arguments[0], arguments[1:]
+    try:
+        _COMMANDS[command](notes, rest, engine)
+    except (SavingError, InstanceError, OSError) as error:
+        say(reason(error))
+        if command in ("settle", "keep") and notes.ordered_timeout() is not None:
+            notes.progress(FAILED, error=reason(error))
+        return 1
+    return 0
+
+
+def _settle(notes: Notes, rest: Sequence[str], engine: Engine) -> None:
+    timeout = notes.ordered_timeout()
+    if timeout is not None:
+        dumps.writable(Path(rest[1]))  # an order can be refused before anything is stopped
+    link = engine.connect()
+    try:
+        settle(link, notes, float(rest[0]) if timeout is None else timeout, say)
+    finally:
+        link.close()
+
+
+def _keep(notes: Notes, rest: Sequence[str], _engine: Engine) -> None:
+    draft, archive = Path(rest[0]), Path(rest[1])
+    size = dumps.keep(draft, archive)
+    print(message(str(archive), size, notes.settled(), launcher="launcher" in rest[2:]))
+
+
+def message(archive: str, size: int, settled: JSON, *, launcher: bool) -> str:
+    """Return the termination message of a lead that has saved; lists are cut where it would be too long."""
+    restarted, lost = list(settled.get("restarted", ())), list(settled.get("lost", ()))
+    if launcher:
+        lost.insert(0, ["", _NO_JOB])
+    told: JSON = {
+        "saved": archive,
+        "bytes": size,
+        "jobs": settled.get("jobs", 0),
+        "restarted": restarted,
+        "lost": lost,
+        "restarted_total": len(restarted),
+        "lost_total": len(lost),
+    }
+    while len(text := json.dumps(told)) > LONGEST and (restarted or lost):
+        max(restarted, lost, key=lambda each: len(json.dumps(each))).pop()
+    return text
+
+
+def _fail(notes: Notes, rest: Sequence[str], _engine: Engine) -> None:
+    known = notes.saving() or {}
+    if known.get("phase") != FAILED:
+        notes.progress(FAILED, error=rest[0])
+
+
+def _check(_notes: Notes, rest: Sequence[str], engine: Engine) -> None:
+    dump = Path(rest[0])
+    try:
+        dumps.check_for(dump, engine.name)
+        engine.examine(dump)
+        dumps.check_room(dump, Path(rest[1]))
+    except DumpUnusable as error:
+        print(json.dumps({"error": str(error)[:LONGEST]}))
+        raise
+
+
+def _resume(notes: Notes, _rest: Sequence[str], engine: Engine) -> None:
+    link = engine.connect()
+    try:
+        hold.resume(link, notes, say)
+    finally:
+        link.close()
+
+
+_COMMANDS = {"settle": _settle, "keep": _keep, "fail": _fail, "check": _check, "resume": _resume}

@@ -1,0 +1,228 @@
+"""Dumps as files: whether one is whole and for whom, making one durable, giving it its name.
+
+Flux ends with the command's own code even where it could not write the dump; so it is looked at. Flux writes
+archives (compressed as the name's suffix says), the embedded instance SQLite files.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import tarfile
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from minicluster.save_restore.errors import DumpUnusable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import IO
+
+SQLITE = b"SQLite format 3\0"
+EMBEDDED, FLUX = "embedded", "flux"
+_ENGINES = {EMBEDDED: "the embedded instance", FLUX: "Flux"}
+_ENDING = bytes(1024)  # of a tar archive: two blocks of zeros
+# What Python may not read, by its first bytes, and the program that can tell whether it is whole.
+_TESTERS = {b"\x28\xb5\x2f\xfd": "zstd", b"\x04\x22\x4d\x18": "lz4"}
+_OPENERS = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ": "lzma"}
+_PLAIN = ""
+_LITTLE = 64 << 20
+_ZIP, _CPIO = b"PK", b"0707"  # of the latter nobody here can tell whether it is whole
+_BLOCK = 512  # reads no further than tar's end
+
+
+def writable(archive: Path) -> None:
+    """Try whether a dump could be written beside `archive`. Raises DumpUnusable."""
+    probe = archive.with_name(f".trying.{archive.name}")
+    try:
+        archive.parent.mkdir(parents=True, exist_ok=True)
+        with probe.open("wb") as file:
+            file.write(_ENDING)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise _not_written(archive, error) from error
+    finally:
+        with contextlib.suppress(OSError):
+            probe.unlink()
+
+
+def keep(draft: Path, archive: Path) -> int:
+    """Give a whole dump its name, durably and readable by its owner alone; return its bytes.
+
+    Raises DumpUnusable: the older one is kept.
+    """
+    try:
+        _check_begun(draft)
+        check(draft)
+    except DumpUnusable as error:
+        raise DumpUnusable(f"nothing was saved to {archive}: {error}{_room_left(archive.parent)}") from error
+    with contextlib.suppress(OSError):  # on some file systems the mount alone decides who reads
+        draft.chmod(0o600)
+    try:
+        _sync(draft)
+        size = draft.stat().st_size
+        draft.replace(archive)
+        _sync(archive.parent)
+    except OSError as error:
+        raise _not_written(archive, error) from error
+    return size
+
+
+def _check_begun(draft: Path) -> None:
+    """Raise DumpUnusable where the file that was made for Flux is as empty as it was."""
+    if draft.is_file() and not draft.stat().st_size:
+        raise DumpUnusable(f"{draft}: the dump was not written")
+
+
+def _room_left(directory: Path) -> str:
+    try:
+        free = shutil.disk_usage(directory).free
+    except OSError:
+        return ""
+    return f" (its volume has {free} bytes left)" if free < _LITTLE else ""
+
+
+def _not_written(archive: Path, error: OSError) -> DumpUnusable:
+    return DumpUnusable(f"{archive} (archive.path) cannot be written: {error.strerror or error}")
+
+
+def check(dump: Path) -> str:
+    """Return the engine that wrote this whole dump. Raises DumpUnusable."""
+    try:
+        with dump.open("rb") as file:
+            head = file.read(512)
+    except FileNotFoundError:
+        raise DumpUnusable(f"{dump}: the dump was not written") from None
+    except OSError as error:
+        raise DumpUnusable(f"{dump}: the dump cannot be read: {error.strerror}") from error
+    if head.startswith(SQLITE):
+        _check_database(dump)
+        return EMBEDDED
+    if head.startswith(_ZIP):
+        _check_zip(dump)
+    elif not head.startswith(_CPIO):
+        tester = next((name for magic, name in _TESTERS.items() if head.startswith(magic)), None)
+        if tester is not None:
+            _check_by_program(dump, tester)
+        else:
+            opener = next((name for magic, name in _OPENERS.items() if head.startswith(magic)), _PLAIN)
+            _check_archive(dump, opener)
+    return FLUX
+
+
+def check_for(dump: Path, engine: str) -> None:
+    """Raise DumpUnusable unless the dump is whole and one that `engine` restores."""
+    wrote = check(dump)
+    if wrote != engine:
+        raise DumpUnusable(
+            f"{dump} was written by {_ENGINES[wrote]}, and this is {_ENGINES[engine]}, which cannot read it: "
+            f"restore it where {_ENGINES[wrote]} runs"
+        )
+
+
+def check_room(dump: Path, directory: Path) -> None:
+    """Raise DumpUnusable where what the dump holds has certainly no room in `directory`."""
+    try:
+        needed = _content_size(dump)
+        free = shutil.disk_usage(directory).free
+    except (OSError, tarfile.TarError):
+        return  # the broker will tell
+    if needed > free:
+        raise DumpUnusable(
+            f"{dump} holds {needed} bytes, and {directory} has {free} left: a larger volume would be right "
+            "(flux.stateVolume, or the node's own disk)"
+        )
+
+
+def _content_size(dump: Path) -> int:
+    with dump.open("rb") as file:
+        if file.read(len(SQLITE)) == SQLITE:
+            return dump.stat().st_size
+    with tarfile.open(dump) as archive:
+        return sum(member.size for member in archive)
+
+
+def _check_database(dump: Path) -> None:
+    import sqlite3  # noqa: PLC0415 - Flux's own Python may lack it, and never needs it
+
+    connection = sqlite3.connect(f"{dump.resolve().as_uri()}?mode=ro&immutable=1", uri=True)
+    try:
+        (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+        (pages,) = connection.execute("PRAGMA page_count").fetchone()
+        (size,) = connection.execute("PRAGMA page_size").fetchone()
+    except sqlite3.Error as error:
+        verdict = str(error)
+    finally:
+        connection.close()
+    if verdict != "ok":
+        raise DumpUnusable(f"{dump}: the dump is truncated or damaged: {verdict}")
+    if dump.stat().st_size < pages * size:
+        raise DumpUnusable(f"{dump}: the dump is truncated")
+
+
+def _check_archive(dump: Path, opener: str) -> None:
+    """Read it to its end: one that was cut short lacks its compressor's check sum, or tar's end."""
+    try:
+        with _opened(dump, opener) as stream:
+            with tarfile.open(fileobj=stream, mode="r|", bufsize=_BLOCK) as archive:
+                entries = sum(1 for _ in archive)
+            while stream.read(1 << 16):
+                pass
+    except tarfile.ReadError:
+        raise DumpUnusable(f"{dump}: no dump, or one that is truncated") from None
+    except (tarfile.TarError, OSError, EOFError, ValueError, _broken(opener)) as error:
+        raise DumpUnusable(f"{dump}: the dump is truncated or damaged: {error}") from None
+    if not entries or (opener == _PLAIN and not _ends_with_zeros(dump)):
+        raise DumpUnusable(f"{dump}: the dump is truncated")
+
+
+def _opened(dump: Path, opener: str) -> IO[bytes]:
+    stream: IO[bytes] = dump.open("rb") if opener == _PLAIN else import_module(opener).open(dump, "rb")
+    return stream
+
+
+def _broken(opener: str) -> type[Exception]:
+    """Return what the opener raises for damaged data, beside OSError and EOFError."""
+    names = {"gzip": ("zlib", "error"), "lzma": ("lzma", "LZMAError")}
+    module, name = names.get(opener, ("builtins", "OSError"))
+    error: type[Exception] = getattr(import_module(module), name)
+    return error
+
+
+def _check_zip(dump: Path) -> None:
+    import zipfile  # noqa: PLC0415 - a rare form
+
+    try:
+        with zipfile.ZipFile(dump) as archive:
+            broken = archive.testzip()
+    except (zipfile.BadZipFile, OSError, EOFError) as error:
+        broken = str(error)
+    if broken:
+        raise DumpUnusable(f"{dump}: the dump is truncated or damaged: {broken}")
+
+
+def _ends_with_zeros(dump: Path) -> bool:
+    with dump.open("rb") as file:
+        file.seek(-min(len(_ENDING), dump.stat().st_size), os.SEEK_END)
+        return file.read() == _ENDING
+
+
+def _check_by_program(dump: Path, tester: str) -> None:
+    if shutil.which(tester) is None:
+        return  # nobody here can tell; Flux itself would have to read it
+    done = subprocess.run(
+        [tester, "-t", "-q", str(dump)], stdin=subprocess.DEVNULL, capture_output=True, check=False
+    )
+    if done.returncode:
+        raise DumpUnusable(f"{dump}: the dump is truncated or damaged")
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,86 @@
+"""After a restore: jobs that do not fit into this cluster are kept, and named, instead of failing.
+
+Flux ends a queued job that can never run as soon as its queue starts. Therefore such jobs are held before
+that, with a note of the urgency that they had; an instance into which they fit gives it back. (The embedded
+instance keeps them by itself.)
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+from typing import TYPE_CHECKING
+
+from broker_config.formats import eventlog
+from broker_config.formats.job_states import JobState
+from broker_config.formats.jobid import f58plain
+from minicluster.broker_link.errors import Refused
+from minicluster.save_restore import restarts
+from minicluster.save_restore.link_jobs import TIMEOUT, LinkJobs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from minicluster.broker_link.link import BrokerLink
+    from minicluster.save_restore.state_files import JSON, Notes
+
+MEMO = "minicluster_kept"
+"""Memo of a job that is held because it does not fit: the urgency that it had."""
+MOST = 8
+_UNKNOWN = (errno.ENOSYS, errno.ETIMEDOUT, errno.EPROTO)  # nobody there to ask
+_HELD = 0
+
+
+def resume(link: BrokerLink, notes: Notes, say: Callable[[str], None]) -> None:
+    """End restarts that were cut off, hold what does not fit, release what fits again."""
+    jobs = LinkJobs(link, 0.0)
+    restarts.tidy(jobs)
+    kept: list[str] = []
+    known: dict[str, str | None] = {}
+    for job in jobs.listed(JobState.PENDING):
+        jobid, urgency = int(job["id"]), int(job["urgency"])
+        spec = json.loads(jobs.lookup(jobid, "jobspec"))
+        asked = json.dumps([spec["resources"], spec["attributes"]["system"].get("constraints")])
+        if asked not in known:  # many jobs ask for the same
+            known[asked] = _misfit(link, spec)
+        reason = known[asked]
+        before = _kept_urgency(jobs, jobid) if urgency == _HELD else None
+        if reason is not None:
+            kept.append(f"{f58plain(jobid)}: {reason}")
+            say(f"job {f58plain(jobid)} does not fit into this cluster ({reason}): it is kept, and held")
+            if link.engine == "flux" and urgency != _HELD:
+                _memo(link, jobid, urgency)
+                _urge(link, jobid, _HELD)
+        elif before is not None:
+            say(f"job {f58plain(jobid)} fits into this cluster again: it is held no more")
+            _urge(link, jobid, before)
+            _memo(link, jobid, None)
+    notes.keep(kept[:MOST])
+
+
+def _misfit(link: BrokerLink, jobspec: JSON) -> str | None:
+    """Return why a job can never run here, in the scheduler's words; None where it can, or nobody knows."""
+    try:
+        link.rpc("feasibility.check", {"jobspec": jobspec}, TIMEOUT)
+    except Refused as error:
+        return None if error.errnum in _UNKNOWN else error.text
+    return None
+
+
+def _urge(link: BrokerLink, jobid: int, urgency: int) -> None:
+    link.rpc("job-manager.urgency", {"id": jobid, "urgency": urgency}, TIMEOUT)
+
+
+def _memo(link: BrokerLink, jobid: int, urgency: int | None) -> None:
+    link.rpc("job-manager.memo", {"id": jobid, "volatile": False, "memo": {MEMO: urgency}}, TIMEOUT)
+
+
+def _kept_urgency(jobs: LinkJobs, jobid: int) -> int | None:
+    """Return the urgency that the job had before it was kept; None where somebody else holds it."""
+    found = None
+    for event in eventlog.events(jobs.lookup(jobid, "eventlog")):
+        if event["name"] == "memo" and MEMO in event["context"]:
+            found = event["context"][MEMO]
+        elif event["name"] == "urgency" and event["context"]["urgency"] != _HELD:
+            found = None
+    return found

@@ -1,0 +1,118 @@
+"""Jobs that ended because their brokers were lost with their nodes, started again under a new id.
+
+Flux says of such a job that its node failed, and what waits for its success fails with it. All that is over
+when this begins, unlike what `restarts` moves: copies need not wait for their originals.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from minicluster.save_restore.errors import JobRefused
+from minicluster.save_restore.restarts import (
+    UNWANTED,
+    Outcome,
+    as_copy,
+    is_companion,
+    may_restart,
+    original,
+    redirect,
+    without_dependencies,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    JSON = dict[str, Any]
+
+MARGIN = 60.0
+"""Seconds before a job's end in which its copy may have been submitted: by `restarts`, while it was dying."""
+_NODE_FAILURE = re.compile(r"node failure on \S+ \(rank ([0-9]+)\)")
+# Types of exceptions: of a job whose shells fail, and of one that can never start.
+_SHELL, _UNMET = "exec", "dependency"
+
+
+class Loss(NamedTuple):
+    """How a broker was lost: when its pod had started, and when that was taken away (seconds since 1970)."""
+
+    started: float
+    taken: float
+
+
+class Ended(NamedTuple):
+    """A job that ended at `time` (seconds since 1970) by an exception, of a type and with a note."""
+
+    id: int
+    urgency: int
+    time: float
+    exception: str
+    note: str
+    ranks: frozenset[int] = frozenset()
+
+    def lost_with(self, rank: int, loss: Loss) -> bool:
+        """Tell whether it ended because a broker was lost.
+
+        Flux says that a node failed where its broker was gone at once. Where that was told to go, the job's
+        shell may have said what it then lacked.
+        """
+        found = _NODE_FAILURE.search(self.note)
+        if found is not None and int(found[1]) == rank:
+            return self.time > loss.started
+        return self.exception == _SHELL and rank in self.ranks and self.time > loss.taken
+
+
+class History(Protocol):
+    """What starting lost jobs again needs of an instance."""
+
+    def failed(self, since: float) -> list[Ended]:
+        """Return the jobs that were ended by an exception after a time."""
+
+    def submitted(self, since: float) -> list[int]:
+        """Return the jobs that were submitted after a time, whatever became of them."""
+
+    def jobspec(self, jobid: int) -> Mapping[str, Any]:
+        """Return the jobspec as it was submitted."""
+
+    def submit(self, jobspec: JSON, urgency: int) -> int:
+        """Submit a jobspec as it is, and return the id. Raises JobRefused."""
+
+
+def restart_lost(jobs: History, losses: Mapping[int, Loss]) -> Outcome:
+    """Start again what ended with these ranks' brokers, and what could not start thereby.
+
+    Jobs that have a copy already get no other, and are named with it.
+    """
+    failed = sorted(jobs.failed(min(loss.started for loss in losses.values())))
+    lost = {job.id for job in failed if any(job.lost_with(*each) for each in losses.items())}
+    if not lost:
+        return Outcome([], [])
+    first = min(job.time for job in failed if job.id in lost)
+    outcome = Outcome([], [])
+    moved = _copies(jobs, first - MARGIN)
+    for job in failed:  # a job is younger than what it waits for
+        spec = jobs.jobspec(job.id)
+        if job.id in lost:
+            again = None if is_companion(spec) else without_dependencies(spec)
+        else:
+            again = redirect(spec, moved) if job.exception == _UNMET else None
+        if again is None:
+            continue
+        if not may_restart(spec):
+            outcome.lost.append((job.id, UNWANTED))
+            continue
+        try:
+            copy = moved.get(job.id) or jobs.submit(as_copy(again, job.id), job.urgency)
+        except JobRefused as error:
+            outcome.lost.append((job.id, str(error)))
+        else:
+            moved[job.id] = copy
+            outcome.restarted.append((job.id, copy))
+    return outcome
+
+
+def _copies(jobs: History, since: float) -> dict[int, int]:
+    """Return the copies that were submitted after a time, by original."""
+    found = ((original(jobs.jobspec(jobid)), jobid) for jobid in jobs.submitted(since))
+    return {old: new for old, new in found if old is not None}

@@ -1,0 +1,89 @@
+"""Bringing jobs to rest before a save: nothing new starts, what runs has its time, the rest is restarted."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from broker_config.formats.job_states import JobState
+from broker_config.formats.jobid import f58plain
+from minicluster.save_restore import restarts
+from minicluster.save_restore.link_jobs import TIMEOUT, LinkJobs
+from minicluster.save_restore.restarts import Outcome
+from minicluster.save_restore.state_files import WAITING, WRITING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from minicluster.broker_link.link import BrokerLink, LeadLink
+    from minicluster.save_restore.state_files import Notes
+
+POLL = 0.1
+"""Seconds between two looks at what still runs."""
+PATIENCE = 30.0
+"""Seconds that cancelled jobs have; Flux kills what ignores SIGTERM after five."""
+LOCKED = 60.0
+IDLE = 1.0
+"""Seconds in which the job manager answers that nothing runs."""
+ROUNDS = 3
+REASON = "the MiniCluster is saved"
+
+
+def settle(link: LeadLink, notes: Notes, timeout: float, say: Callable[[str], None]) -> None:
+    """Stop the queues, wait, restart what runs after `timeout` seconds, and note what became of it.
+
+    Raises Refused or InstanceGone where the instance does not do it.
+    """
+    notes.progress(WAITING)
+    link.rpc("job-manager.queue-start", {"start": False, "all": True, "reason": REASON}, TIMEOUT)
+    jobs = LinkJobs(link, PATIENCE)
+    link.sync()
+    pending = _wait(link, notes, timeout)
+    with notes.alone(LOCKED):
+        restarted: list[tuple[int, int]] = []
+        lost: dict[int, str] = {}
+        # What got its resources just before the queues stopped may be listed late.
+        for _ in range(ROUNDS):
+            if pending is not None:
+                break
+            late = [int(job["id"]) for job in jobs.listed(JobState.RUNNING) if int(job["id"]) not in lost]
+            more = restarts.restart(jobs, late, REASON)
+            link.sync()
+            _tell(more, say)
+            restarted += more.restarted
+            lost.update(more.lost)
+            pending = jobs.idle(IDLE)
+        outcome = Outcome(restarted, list(lost.items()))
+        notes.settle({"jobs": pending or len(jobs.listed(JobState.PENDING)), **described(outcome)})
+    notes.progress(WRITING)
+
+
+def _tell(outcome: Outcome, say: Callable[[str], None]) -> None:
+    for old, new in outcome.restarted:
+        say(f"job {f58plain(old)} did not finish: it is started again after the restore, as {f58plain(new)}")
+    for old, why in outcome.lost:
+        say(f"job {f58plain(old)} did not finish, and is lost: {why}")
+
+
+def described(outcome: Outcome) -> dict[str, list[list[str]]]:
+    """Return what became of the jobs as the door and the termination message tell it."""
+    return {
+        "restarted": [[f58plain(old), f58plain(new)] for old, new in outcome.restarted],
+        "lost": [[f58plain(old), why] for old, why in outcome.lost],
+    }
+
+
+def _wait(link: BrokerLink, notes: Notes, timeout: float) -> int | None:
+    """Return how many jobs wait once none runs; None where some still run after `timeout` seconds."""
+    end = time.monotonic() + timeout
+    jobs = LinkJobs(link, PATIENCE)
+    while True:
+        counts = link.rpc("job-list.job-stats", {}, TIMEOUT)["job_states"]
+        running = int(counts["run"]) + int(counts["cleanup"])
+        left = end - time.monotonic()
+        if not running or left <= 0:
+            pending = jobs.idle(IDLE)  # the job manager knows of jobs that are not listed yet
+            if pending is not None or left <= 0:
+                return pending
+        notes.progress(WAITING, running)
+        time.sleep(max(0.0, min(POLL, left)))

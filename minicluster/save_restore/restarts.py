@@ -1,0 +1,251 @@
+"""Jobs that cannot finish where they run, started again under a new id that names the old one.
+
+Flux has no requeue, and a cancelled job takes its dependents with it. Therefore a copy is submitted first,
+which depends on the old job's *failure*; jobs that depend on the old one are copied to depend on the new one;
+then the old ones are cancelled, and so the copies may start. Whoever dies in between leaves nothing that runs
+twice: a copy whose original completes after all is ended by Flux itself, which may never start it; and what
+was waiting is put right by `tidy`.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from broker_config.formats.jobid import f58, parse
+from minicluster.save_restore.errors import JobRefused
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    JSON = dict[str, Any]
+
+RESTART_OF = "restart_of"
+"""Attribute (`attributes.user.minicluster.restart_of`) of a restarted job: the id that it had before."""
+RESTART = "restart"
+"""Attribute (`attributes.user.minicluster.restart`) of a job that may run once only: false."""
+UNWANTED = "it is not to be started again"
+SCHEMES = ("afterok", "afterany", "afternotok", "after")
+_IF_FAILED, _ONCE_GONE = "afternotok", "afterany"
+
+
+class Waiting(NamedTuple):
+    """A job that waits for others: its id, and what it was submitted with."""
+
+    id: int
+    urgency: int
+
+
+class MovableJobs(Protocol):
+    """What a restart needs of an instance."""
+
+    def urgency(self, jobid: int) -> int | None:
+        """Return the urgency of a job whose tasks run; None where they do not (any more)."""
+
+    def pends(self, jobid: int) -> bool:
+        """Tell whether the job has not begun."""
+
+    def waiting(self) -> list[Waiting]:
+        """Return the jobs with dependencies that are not satisfied."""
+
+    def jobspec(self, jobid: int) -> Mapping[str, Any]:
+        """Return the jobspec as it was submitted."""
+
+    def submit(self, jobspec: JSON, urgency: int) -> int:
+        """Submit a jobspec as it is, and return the id. Raises JobRefused."""
+
+    def cancel(self, jobid: int, reason: str) -> None:
+        """Cancel a job; one that is inactive stays as it is."""
+
+    def await_ends(self, jobids: Iterable[int]) -> None:
+        """Wait until these jobs are inactive, as long as that makes sense."""
+
+    def finished(self, jobid: int) -> bool:
+        """Tell whether the job's tasks ended by themselves, before anybody cancelled it."""
+
+
+class Outcome(NamedTuple):
+    """What became of the jobs: (old id, new id), and (id, why) of those that could not be restarted."""
+
+    restarted: list[tuple[int, int]]
+    lost: list[tuple[int, str]]
+
+
+def restart(jobs: MovableJobs, jobids: Iterable[int], reason: str) -> Outcome:
+    """Restart running jobs, and move what depends on them; jobs that have a copy already get no other."""
+    return _Restart(jobs, reason).run(jobids)
+
+
+def tidy(jobs: MovableJobs) -> None:
+    """Put right what a restart left that did not come to its end: of a job and its copy one may run."""
+    _Restart(jobs, "").tidy()
+
+
+class _Restart:
+    """One restart of several jobs."""
+
+    def __init__(self, jobs: MovableJobs, reason: str) -> None:
+        self._jobs = jobs
+        self._reason = reason
+        self._specs: dict[int, Mapping[str, Any]] = {}
+        self._urgencies: dict[int, int] = {}
+        self._lost: list[tuple[int, str]] = []
+
+    def run(self, jobids: Iterable[int]) -> Outcome:
+        moved = self._copied(jobids)
+        running = list(moved)
+        dependents = self._moved_dependents(moved)
+        self._cancel(dependents, "what it waits for is started again", moved)
+        self._cancel(running, self._reason, moved)
+        self._jobs.await_ends([*running, *dependents])
+        self._undo([each for each in running if self._jobs.finished(each)], dependents, moved)
+        return Outcome(list(moved.items()), self._lost)
+
+    def tidy(self) -> None:
+        """End what was moved and still waits."""
+        moved = {old: new for old, new in self._known_copies().items() if self._jobs.pends(old)}
+        dependents = [*moved, *self._moved_dependents(moved)]
+        self._cancel(dependents, "what it waits for is started again", moved)
+
+    def _cancel(self, olds: list[int], reason: str, moved: Mapping[int, int]) -> None:
+        for old in sorted(olds, reverse=True):  # what waits goes before what it waits for
+            self._jobs.cancel(old, f"{reason}: it is started again as {f58(moved[old])}")
+
+    def _copied(self, jobids: Iterable[int]) -> dict[int, int]:
+        known = self._known_copies()
+        moved: dict[int, int] = {}
+        for old in jobids:
+            urgency = self._jobs.urgency(old)
+            if urgency is None or is_companion(self._spec(old)):
+                continue  # it ended meanwhile, or ends with its base job, whose copy gets others
+            if not may_restart(self._spec(old)):
+                self._lost.append((old, UNWANTED))
+                continue
+            new = known.get(old)
+            if new is None:
+                # What it waited for is over.
+                new = self._submitted(old, without_dependencies(self._spec(old)), urgency, _IF_FAILED)
+            if new is not None:
+                moved[old] = new
+        return moved
+
+    def _known_copies(self) -> dict[int, int]:
+        """Return the copies that wait for their originals to fail, by original."""
+        found = ((original(self._spec(job.id)), job.id) for job in self._jobs.waiting())
+        return {old: new for old, new in found if old is not None}
+
+    def _moved_dependents(self, moved: dict[int, int]) -> list[int]:
+        """Copy what depends on moved jobs, and so on; a job is younger than what it waits for."""
+        known = self._known_copies()
+        dependents: list[int] = []
+        for job in sorted(self._jobs.waiting()):
+            if job.id in moved or job.id in moved.values():
+                continue
+            turned = redirect(self._spec(job.id), moved)
+            if turned is None:
+                continue
+            self._urgencies[job.id] = job.urgency
+            new = known.get(job.id) or self._submitted(job.id, turned, job.urgency, _ONCE_GONE)
+            if new is not None:
+                moved[job.id] = new
+                dependents.append(job.id)
+        return dependents
+
+    def _submitted(self, old: int, spec: Mapping[str, Any], urgency: int, hold: str) -> int | None:
+        try:
+            return self._jobs.submit(as_copy(spec, old, hold), urgency)
+        except JobRefused as error:
+            self._lost.append((old, str(error)))
+            return None
+
+    def _undo(self, finished: list[int], dependents: list[int], moved: dict[int, int]) -> None:
+        """Jobs finished while we looked: their results stand, and what depends on them gets these."""
+        if not finished:
+            return
+        copies = {old: moved.pop(old) for old in finished}
+        for old, new in copies.items():
+            self._jobs.cancel(new, f"{f58(old)} finished after all")
+        gone = {*finished}
+        for old in dependents:
+            targets = {_jobid(each["value"]) for each in _dependencies(self._spec(old))}
+            if not targets & gone:
+                continue
+            gone.add(old)
+            self._jobs.cancel(moved.pop(old), "what it waits for finished after all")
+            spec = redirect(self._spec(old), moved) or self._spec(old)
+            again = self._submitted(old, spec, self._urgencies[old], _ONCE_GONE)
+            if again is not None:
+                moved[old] = again
+
+    def _spec(self, jobid: int) -> Mapping[str, Any]:
+        if jobid not in self._specs:
+            self._specs[jobid] = self._jobs.jobspec(jobid)
+        return self._specs[jobid]
+
+
+def original(spec: Mapping[str, Any]) -> int | None:
+    """Return the id that a restarted job had before; None of any other job."""
+    old = _ours(spec).get(RESTART_OF)
+    return old if isinstance(old, int) else None
+
+
+def may_restart(spec: Mapping[str, Any]) -> bool:
+    """Tell whether a job may be started again."""
+    return _ours(spec).get(RESTART) is not False
+
+
+def _ours(spec: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what a job says to us."""
+    user = spec.get("attributes", {}).get("user") or {}
+    ours = user.get("minicluster")
+    return ours if isinstance(ours, dict) else {}
+
+
+def is_companion(spec: Mapping[str, Any]) -> bool:
+    """Tell whether the job is one more worker of a malleable job, see `flux_scheduler.companions`."""
+    return "companion_of" in (spec.get("attributes", {}).get("user") or {})
+
+
+def without_dependencies(spec: Mapping[str, Any]) -> JSON:
+    """Return the jobspec of a job that waits for nothing."""
+    free = copy.deepcopy(dict(spec))
+    free["attributes"]["system"].pop("dependencies", None)
+    return free
+
+
+def as_copy(spec: Mapping[str, Any], old: int, hold: str | None = None) -> JSON:
+    """Return the jobspec of a copy: it names its original; `hold` says how it waits for that one's end."""
+    marked = copy.deepcopy(dict(spec))
+    attributes = marked["attributes"]
+    end = [{"scheme": hold, "value": str(old)}] if hold else []
+    attributes["system"]["dependencies"] = [*_dependencies(spec), *end]
+    user = attributes.get("user") or {}
+    attributes["user"] = {**user, "minicluster": {**_ours(spec), RESTART_OF: old}}
+    return marked
+
+
+def _dependencies(spec: Mapping[str, Any]) -> list[JSON]:
+    """Return what a job waits for, its own original apart."""
+    old = original(spec)
+    found = spec["attributes"]["system"].get("dependencies") or []
+    return [each for each in found if old is None or _jobid(each["value"]) != old]
+
+
+def redirect(spec: Mapping[str, Any], moved: Mapping[int, int]) -> JSON | None:
+    """Return the jobspec with dependencies on moved jobs turned to their copies; None where it has none."""
+    redirected = copy.deepcopy(dict(spec))
+    dependencies = _dependencies(redirected)
+    hits = [each for each in dependencies if each["scheme"] in SCHEMES and _jobid(each["value"]) in moved]
+    for each in hits:
+        each["value"] = str(moved[_jobid(each["value"])])
+    redirected["attributes"]["system"]["dependencies"] = dependencies
+    return redirected if hits else None
+
+
+def _jobid(value: object) -> int:
+    """Return the id that a dependency names, in any form (RFC 19); -1 for what is none."""
+    try:
+        return parse(str(value))
+    except ValueError:
+        return -1

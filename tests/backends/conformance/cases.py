@@ -1,0 +1,255 @@
+"""What every back end does alike: cases, written once, which a module of tests runs over its own.
+
+`CASES` ask only for clusters; `INSTANCE_CASES` for one whose brokers run. A case is given a `Scene`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from minicluster.backends.documents import DocumentText
+from minicluster.backends.errors import BackendError, NoCluster, NotOffered, WrongRequest
+from minicluster.backends.records import UpRequest
+from minicluster.instance.records import JobRequest
+from minicluster.plan import Site
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from minicluster.backends.port import Backend
+
+ABSENT = "nobody"
+
+
+@dataclass
+class Teller:
+    """Keeps what a back end told."""
+
+    notices: list[str] = field(default_factory=list)
+
+    def notice(self, text: str) -> None:
+        """Keep it."""
+        self.notices.append(text)
+
+    def bring_up(self, joined: int, size: int) -> None:
+        """So many brokers have joined."""
+
+    def started(self) -> None:
+        """The bring-up is over."""
+
+    def errors(self, data: bytes) -> None:
+        """What the command wrote to its standard error."""
+
+    def ended(self, times: object, size: int) -> None:
+        """It is over."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A back end without clusters, and whether it offers to suspend some.
+
+    `runs` is called once a cluster was brought up, before it is used; `ends` once it was ended.
+    """
+
+    backend: Backend
+    spec: dict[str, Any] = field(default_factory=dict)
+    runs: Callable[[str], None] = lambda _: None
+    suspends: bool = True
+    ends: Callable[[str], None] = lambda _: None
+
+    def text(self, *names: str) -> DocumentText:
+        """Return a document with clusters of two brokers that may have four."""
+        documents = [
+            {
+                "apiVersion": "flux-framework.org/v1alpha2",
+                "kind": "MiniCluster",
+                "metadata": {"name": name},
+                "spec": {
+                    "size": 2,
+                    "maxSize": 4,
+                    "interactive": True,
+                    "containers": [{"image": "test", "resources": {"limits": {"cpu": "1"}}}],
+                    **self.spec,
+                },
+            }
+            for name in names
+        ]
+        return DocumentText("\n---\n".join(map(json.dumps, documents)), "x.yaml")
+
+    def up(self, name: str = "mc") -> None:
+        """Bring a cluster up."""
+        self.backend.up(self.text(name), UpRequest())
+        self.runs(name)
+
+
+def what_is_brought_up_is_listed(scene: Scene) -> None:
+    assert scene.backend.clusters().clusters == ()
+    (made,) = scene.backend.up(scene.text("mc"), UpRequest(size=3))
+    scene.runs("mc")
+    assert made.name == "mc"
+    (found,) = scene.backend.clusters().clusters
+    assert (found.name, found.size, found.max_size) == ("mc", 3, 4)
+    assert found.created > 1_000_000_000
+
+
+def every_column_of_the_listing_is_told(scene: Scene) -> None:
+    scene.up()
+    listing = scene.backend.clusters()
+    usual = {"name", "phase", "size", "max_size", "created", "age"}
+    assert set(listing.columns) <= usual | set(listing.clusters[0].more)
+
+
+def one_of_several_documents_is_chosen(scene: Scene) -> None:
+    (made,) = scene.backend.up(scene.text("one", "two"), UpRequest(name="two"))
+    scene.runs("two")
+    assert made.name == "two"
+    assert [each.name for each in scene.backend.clusters().clusters] == ["two"]
+
+
+def a_name_that_the_document_has_not_is_refused(scene: Scene) -> None:
+    with pytest.raises(WrongRequest) as refusal:
+        scene.backend.up(scene.text("one", "two"), UpRequest(name=ABSENT))
+    assert (refusal.value.exit_code, ABSENT in str(refusal.value)) == (2, True)
+    assert scene.backend.clusters().clusters == ()
+
+
+def an_absent_cluster_is_named(scene: Scene) -> None:
+    backend = scene.backend
+    calls: list[Callable[[], object]] = [
+        lambda: backend.status(ABSENT, lambda *_: None),
+        lambda: backend.watch(ABSENT, lambda *_: None),
+        lambda: backend.scale(ABSENT, 2),
+        lambda: backend.down(ABSENT, ""),
+        lambda: backend.logs(ABSENT, lambda _: None, None, follow=False),
+        lambda: backend.attach(ABSENT, lambda _: None, lambda *_: 0),
+        lambda: backend.shell(ABSENT, ("true",)),
+        lambda: backend.ask(ABSENT, lambda _: None),
+    ]
+    for call in calls:
+        with pytest.raises(NoCluster, match=f"cluster {ABSENT}: "):
+            call()
+
+
+def a_size_beyond_the_greatest_is_refused(scene: Scene) -> None:
+    scene.up()
+    with pytest.raises(BackendError, match="mc"):
+        scene.backend.scale("mc", 5)
+    (found,) = scene.backend.clusters().clusters
+    assert found.size == 2
+
+
+def a_cluster_is_scaled(scene: Scene) -> None:
+    scene.up()
+    done = scene.backend.scale("mc", 3)
+    assert (done.before, done.after) == (2, 3)
+    (found,) = scene.backend.clusters().clusters
+    assert found.size == 3
+
+
+def a_status_tells_each_field_once(scene: Scene) -> None:
+    """Of the fields in its order none is told for people or programs as well."""
+    scene.up()
+    report, _ = scene.backend.status("mc", lambda *_: None)
+    assert report.cluster.name == "mc"
+    assert len(set(report.order)) == len(report.order)
+    assert not set(report.order) & {*report.people, *report.programs}
+    for table in report.tables:
+        assert all(set(table.columns) <= {*row, "age"} for row in table.rows)
+
+
+def it_is_suspended_or_that_is_not_offered(scene: Scene) -> None:
+    scene.up()
+    if not scene.suspends:
+        for suspended, word in ((True, "suspend"), (False, "resume")):
+            said = f"{word}: is not offered for clusters of {scene.backend.place}"
+            with pytest.raises(NotOffered, match=said):
+                scene.backend.suspend("mc", suspended=suspended)
+        return
+    done = scene.backend.suspend("mc", suspended=True)
+    assert done.phase == "Suspended" or not done.is_done
+    scene.backend.suspend("mc", suspended=False)
+
+
+def what_has_ended_is_gone(scene: Scene) -> None:
+    scene.up()
+    scene.backend.down("mc", "")
+    scene.ends("mc")
+    assert scene.backend.clusters().clusters == ()
+    with pytest.raises(NoCluster):
+        scene.backend.down("mc", "")
+
+
+def documents_are_tried_and_rendered(scene: Scene) -> None:
+    assert list(scene.backend.trial([scene.text("mc")], [])) == []
+    assert isinstance(scene.backend.site(), Site)
+    assert scene.backend.clusters().clusters == ()
+
+
+def its_words_are_options(scene: Scene) -> None:
+    words = scene.backend.words
+    assert words == "" or words.startswith(" --on ")
+
+
+CASES = (
+    what_is_brought_up_is_listed,
+    every_column_of_the_listing_is_told,
+    one_of_several_documents_is_chosen,
+    a_name_that_the_document_has_not_is_refused,
+    an_absent_cluster_is_named,
+    a_size_beyond_the_greatest_is_refused,
+    a_cluster_is_scaled,
+    a_status_tells_each_field_once,
+    it_is_suspended_or_that_is_not_offered,
+    what_has_ended_is_gone,
+    documents_are_tried_and_rendered,
+    its_words_are_options,
+)
+
+
+def a_jobs_end_is_told(scene: Scene) -> None:
+    """Submitted through the instance, and followed to its exit code."""
+    scene.up()
+    backend = scene.backend
+    request = JobRequest(("false",), environment=backend.job_environment("mc"))
+    job = backend.ask("mc", lambda instance: instance.jobs.submit(request))
+    seen: list[bool] = []
+
+    def follow(instance: Any, following: Any) -> int:
+        seen.append(following.is_main)
+        return int(instance.jobs.wait(job).returncode)
+
+    assert (backend.attach("mc", lambda _: None, follow), seen) == (1, [False])
+
+
+def a_status_looks_at_the_instance(scene: Scene) -> None:
+    scene.up()
+    _, seen = scene.backend.status(
+        "mc", lambda instance, least: (instance.nodes.resources().all.cores, least)
+    )
+    assert seen is not None
+    assert (seen[0] >= 2, seen[1]) == (True, 1)
+
+
+def it_is_watched(scene: Scene) -> None:
+    scene.up()
+
+    def look(instance: Any, watched: Any) -> tuple[Any, ...]:
+        sample = watched.sample()
+        return sample.row["name"], sample.row["size"], sample.least, watched.over.is_set()
+
+    assert scene.backend.watch("mc", look) == ("mc", 2, 1, False)
+
+
+def each_broker_has_logs(scene: Scene) -> None:
+    scene.up()
+    written: list[bytes] = []
+    scene.backend.logs("mc", written.append, None, follow=False)
+    assert all(line.endswith(b"\n") for line in written)
+    assert {line.partition(b":")[0] for line in written} >= {b"mc-0", b"mc-1"}
+
+
+INSTANCE_CASES = (a_jobs_end_is_told, a_status_looks_at_the_instance, it_is_watched, each_broker_has_logs)

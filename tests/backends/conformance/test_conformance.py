@@ -1,0 +1,53 @@
+"""Each case over the back end in memory, and over that of this machine."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minicluster.local import backend as local
+from tests.backends import memory_backend
+from tests.backends.conformance.cases import CASES, INSTANCE_CASES, Scene, Teller
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+EVERY = [pytest.param(case, id=case.__name__) for case in (*CASES, *INSTANCE_CASES)]
+
+
+@pytest.fixture
+def memory() -> Iterator[Scene]:
+    """A back end that has forgotten everything."""
+    memory_backend.RACKS.clear()
+    yield Scene(memory_backend.KIND.open({"rack": "r"}, Teller()))
+    memory_backend.RACKS.clear()
+
+
+@pytest.fixture
+def this_machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
+    """A state directory of the test's own, on a short path, in which nothing is left."""
+    root = Path(tempfile.mkdtemp(prefix="mct-", dir="/tmp"))
+    monkeypatch.setenv("MINICLUSTER_RUNTIME_DIR", str(root / "m"))
+    monkeypatch.setenv("SHLVL", "2")
+    for name in [each for each in os.environ if each.startswith("FLUX_")]:
+        monkeypatch.delenv(name)
+    made = local.KIND.open({"engine": "embedded", "restore": ""}, Teller())
+    yield Scene(made, suspends=False)
+    for each in made.clusters().clusters:
+        made.down(each.name, "")
+    shutil.rmtree(root)
+
+
+@pytest.mark.parametrize("case", EVERY)
+def test_in_memory(memory: Scene, case: Callable[[Scene], None]) -> None:
+    case(memory)
+
+
+@pytest.mark.parametrize("case", EVERY)
+def test_on_this_machine(this_machine: Scene, case: Callable[[Scene], None]) -> None:
+    case(this_machine)

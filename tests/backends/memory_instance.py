@@ -1,0 +1,122 @@
+"""An instance whose jobs have run as soon as they are submitted: as much of one as commands ask of it."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from minicluster.instance.errors import JobNotFound
+from minicluster.instance.records import (
+    Job,
+    JobFilter,
+    JobRequest,
+    JobResult,
+    JobState,
+    OutputChunk,
+    Queue,
+    Resources,
+    ResourceSet,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@dataclass
+class MemoryJobs:
+    """Jobs by their ids. One whose command is `false` ends with 1, one whose urgency is 0 waits."""
+
+    found: dict[int, Job] = field(default_factory=dict)
+    requests: dict[int, JobRequest] = field(default_factory=dict)
+
+    def submit(self, request: JobRequest) -> int:
+        """Run a job, unless it is held."""
+        number = 1000 + len(self.found)
+        held = request.urgency == 0
+        code = 1 if request.command[0] == "false" else 0
+        self.requests[number] = request
+        self.found[number] = Job(
+            number,
+            JobState.SCHED if held else JobState.INACTIVE,
+            None if held else JobResult.FAILED if code else JobResult.COMPLETED,
+            name=request.command[0],
+            ntasks=request.tasks,
+            ncores=request.tasks,
+            urgency=request.urgency,
+            t_submit=100.0,
+            t_run=0.0 if held else 101.0,
+            t_inactive=0.0 if held else 105.0,
+            waitstatus=None if held else code << 8,
+        )
+        return number
+
+    def find(self, which: JobFilter | None = None, limit: int = 1000) -> list[Job]:
+        """List jobs."""
+        wanted = which.states if which is not None else None
+        return [each for each in self.found.values() if wanted is None or each.state & wanted]
+
+    def get(self, jobid: int) -> Job:
+        """Return one job."""
+        if jobid not in self.found:
+            raise JobNotFound(jobid)
+        return self.found[jobid]
+
+    def wait(self, jobid: int, timeout: float | None = None) -> Job:
+        """Return a job, which has ended."""
+        return self.get(jobid)
+
+    def cancel(self, jobid: int, reason: str = "") -> None:
+        """Take a held job away."""
+        del self.found[jobid]
+
+    @contextlib.contextmanager
+    def output(self, jobid: int, *, follow: bool = False) -> Iterator[list[OutputChunk]]:
+        """Return a job's command as its output."""
+        said = " ".join(self.requests[jobid].command) + "\n"
+        yield [OutputChunk(jobid, 0, 0, "stdout", said.encode())]
+
+
+@dataclass
+class MemoryNodes:
+    """So many brokers with a core each."""
+
+    size: int = 1
+
+    def resources(self) -> Resources:
+        """Return a core a broker, all of them free."""
+        ranks = tuple(range(self.size))
+        every = ResourceSet(ranks, tuple(f"m{rank}" for rank in ranks), cores=self.size)
+        none = ResourceSet()
+        return Resources(every, every, none, every, none, none, none)
+
+
+class MemoryQueues:
+    """The one queue."""
+
+    def all(self) -> list[Queue]:
+        """Return it."""
+        return [Queue("", enabled=True, started=True)]
+
+
+@dataclass
+class MemoryInstance:
+    """Jobs, nodes and queues; who follows its jobs looks at `found` and `size`."""
+
+    jobs: MemoryJobs = field(default_factory=MemoryJobs)
+    nodes: MemoryNodes = field(default_factory=MemoryNodes)
+    queues: MemoryQueues = field(default_factory=MemoryQueues)
+
+    @property
+    def found(self) -> dict[int, Job]:
+        """Return the jobs."""
+        return self.jobs.found
+
+    @property
+    def size(self) -> int:
+        """Return how many brokers there are."""
+        return self.nodes.size
+
+    def resize(self, size: int) -> None:
+        """Have so many brokers."""
+        self.nodes.size = size

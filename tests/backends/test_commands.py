@@ -1,0 +1,203 @@
+"""Every command over a back end that none of ours is: commands know the port and nothing else."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import json
+import sys
+from importlib.metadata import EntryPoint
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from minicluster.backends import discovery
+from minicluster.cli import places, queue_view
+from minicluster.cli.main import run
+from tests.backends import memory_backend
+from tests.project.sources import sources
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    Call = Callable[..., tuple[int, str, str]]
+
+
+@contextlib.contextmanager
+def _watching(instance: Any, _minimum: int = 1) -> Iterator[Any]:
+    """Stands for what follows an instance's jobs: the instance in memory has no such stream."""
+    held = sum(job.result is None for job in instance.found.values())
+    samples = [
+        SimpleNamespace(name="flux_jobs_pending", labels={}, value=float(held)),
+        SimpleNamespace(name="flux_nodes_demanded", labels={}, value=float(instance.size)),
+    ]
+    yield SimpleNamespace(samples=lambda: samples)
+
+
+@pytest.fixture
+def call(monkeypatch: pytest.MonkeyPatch, capfdbinary: Any, tmp_path: Path) -> Iterator[Call]:
+    """Call `minicluster` with a back end called memory beside ours, and a cluster mc of two brokers in it."""
+    ours = discovery.entry_points(group=discovery.GROUP)
+    more = EntryPoint("memory", "tests.backends.memory_backend:KIND", discovery.GROUP)
+    monkeypatch.setattr(discovery, "entry_points", lambda group: (*ours, more))
+    monkeypatch.setattr(queue_view, "watching", _watching)
+    monkeypatch.setenv("MINICLUSTER_ON", "memory")
+    monkeypatch.setenv("COLUMNS", "160")
+    monkeypatch.chdir(tmp_path)
+    places.registry.cache_clear()
+    memory_backend.RACKS.clear()
+    document = {
+        "apiVersion": "flux-framework.org/v1alpha2",
+        "kind": "MiniCluster",
+        "metadata": {"name": "mc"},
+        "spec": {"size": 2, "maxSize": 4, "containers": [{"image": "test", "command": "hostname"}]},
+    }
+    (tmp_path / "mc.yaml").write_text(json.dumps(document))
+    document["metadata"] = {"name": memory_backend.REFUSED}
+    (tmp_path / "unlucky.yaml").write_text(json.dumps(document))
+
+    def answer(*words: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["minicluster", *words])
+        code: int | str | None = 0
+        try:
+            run()
+        except SystemExit as end:
+            code = end.code
+        out, err = capfdbinary.readouterr()
+        return int(code or 0), out.decode(), err.decode()
+
+    assert answer("up", "mc.yaml") == (0, "cluster mc is up in memory\n", "minicluster: mc is remembered\n")
+    yield answer
+    places.registry.cache_clear()
+
+
+def _said(told: tuple[int, str, str]) -> tuple[int, list[str]]:
+    code, out, err = told
+    return code, [" ".join(line.split()) for line in (out + err).splitlines()]
+
+
+def test_list_shows_its_columns(call: Call) -> None:
+    code, lines = _said(call("list"))
+    assert (code, lines[0]) == (0, "NAME PHASE SIZE MAX SIZE RACK UNITS AGE")
+    assert lines[1].startswith("mc Running 2 4 1 ")
+
+
+def test_status_shows_fields_queue_and_tables(call: Call) -> None:
+    call("submit", "mc", "--urgency", "0", "true")
+    code, lines = _said(call("status", "mc"))
+    assert (code, lines[0], lines[-1]) == (0, "name: mc", "nothing is amiss")
+    assert {"nodes demanded: 2", "jobs pending: 1", "waiting:", "notes:"} <= set(lines)
+    (told,) = json.loads(call("status", "mc", "-o", "json")[1])
+    assert (told["notes"], len(told["waiting"])) == ([{"note": "nothing is amiss"}], 1)
+    assert told["waiting"][0]["why"] == "held: its urgency is 0"
+
+
+def test_status_of_what_cannot_be_looked_at(call: Call) -> None:
+    call("suspend", "mc")
+    (told,) = json.loads(call("status", "mc", "-o", "json")[1])
+    assert (told["phase"], told["waiting"], "nodes_demanded" in told) == ("Suspended", None, False)
+
+
+def test_top_looks_once(call: Call) -> None:
+    (told,) = json.loads(call("top", "mc", "--once", "-o", "json")[1])
+    assert (told["name"], told["size"], told["nodes_demanded"]) == ("mc", 2, 2)
+
+
+TOLD = [
+    pytest.param("scale mc 3", 0, "cluster mc: 2 → 3 brokers", id="scale"),
+    pytest.param("scale mc 2", 0, "cluster mc: has 2 brokers already", id="scale-to-the-same"),
+    pytest.param(
+        "scale mc 9", 2, "minicluster: cluster mc: cannot have 9 brokers, only 4", id="scale-beyond"
+    ),
+    pytest.param("suspend mc", 0, "cluster mc is Suspended", id="suspend"),
+    pytest.param("resume mc", 0, "cluster mc is Running", id="resume"),
+    pytest.param("down mc", 0, "cluster mc is down", id="down"),
+    pytest.param("down mc --dump", 0, "there was nothing to save", id="down-dump"),
+    pytest.param("logs mc --rank 1", 0, "mc-1: remembered", id="logs"),
+    pytest.param("attach mc", 7, "the main command", id="attach-to-the-command"),
+    pytest.param("shell mc -- flux jobs", 2, "minicluster: would run flux jobs", id="shell"),
+    pytest.param("jobs mc", 0, "no jobs", id="jobs"),
+    pytest.param("validate mc.yaml", 0, "mc.yaml: valid (mc)", id="validate"),
+    pytest.param("validate unlucky.yaml", 1, "unlucky is not taken", id="validate-on-trial"),
+    pytest.param("scale other 2", 1, "minicluster: cluster other: is not remembered", id="absent"),
+    pytest.param("jobs mc --rack second", 1, "minicluster: cluster mc: is not remembered", id="its-option"),
+    pytest.param("up mc.yaml --size 4 --rack third", 0, "minicluster: mc is remembered", id="up"),
+]
+
+
+@pytest.mark.parametrize(("words", "code", "last"), TOLD)
+def test_a_command_asks_the_back_end(call: Call, words: str, code: int, last: str) -> None:
+    ended, lines = _said(call(*words.split()))
+    assert (ended, lines[-1].endswith(last)) == (code, True), lines
+
+
+def test_a_job_is_submitted_listed_followed(call: Call) -> None:
+    code, job = _said(call("submit", "mc", "false", "-x"))
+    assert (code, len(job)) == (0, 1)
+    (row,) = json.loads(call("jobs", "mc", "--all", "-o", "json")[1])
+    assert (row["id"], row["state"], row["exit_code"]) == (job[0], "FAILED", 1)
+    assert call("attach", "mc", job[0]) == (1, "false -x\n", "")
+    refused = call("cancel", "mc", job[0])
+    assert refused == (
+        2,
+        "",
+        f"minicluster: {job[0]}: has ended already, with FAILED; there is nothing to cancel\n",
+    )
+
+
+def test_a_held_job_is_cancelled(call: Call) -> None:
+    job = call("submit", "mc", "--urgency", "0", "true")[1].strip()
+    assert call("cancel", "mc", job) == (0, "", "")
+    unknown = call("cancel", "mc", job)
+    shows = "`minicluster jobs mc --all --on memory --rack first` lists what it has"
+    assert unknown == (2, "", f"minicluster: {job}: cluster mc has no such job; {shows}\n")
+
+
+def test_render_plans_for_its_site(call: Call) -> None:
+    code, out, _ = call("render", "mc.yaml", "-o", "json")
+    assert code == 0
+    assert {each["metadata"]["namespace"] for each in json.loads(out)["items"]} == {"memory"}
+
+
+def test_simulate_reads_what_has_run(call: Call) -> None:
+    call("submit", "mc", "true")
+    code, out, err = call("simulate", "--from", "mc", "--policy", "fcfs", "-j", "1", "-o", "json")
+    assert (code, len(json.loads(out))) == (0, 1), err
+
+
+def test_options_of_other_back_ends_are_refused(call: Call) -> None:
+    for words, owner in ((("up", "mc.yaml", "--engine", "flux"), "local"), (("list", "-A"), "kubernetes")):
+        code, lines = _said(call(*words))
+        said = " ".join(lines).replace("│", "")
+        assert (code, f"has a meaning only with --on {owner}" in said) == (2, True), said
+
+
+def test_no_command_asks_where_a_cluster_lives() -> None:
+    """`kubectl minicluster` alone names a back end: the one that is usual there."""
+    named = {
+        (source.path, node.value)
+        for source in sources("minicluster/cli")
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Constant) and node.value in discovery.names()
+    }
+    assert named == {("minicluster/cli/plugin.py", "kubernetes")}
+
+
+def test_every_command_with_on_is_served_here() -> None:
+    """A new command gets its case in this file."""
+    import typer  # noqa: PLC0415 - only this test asks for the commands themselves
+
+    from minicluster.cli.commands import app  # noqa: PLC0415
+
+    group: Any = typer.main.get_command(app)
+    placed = {
+        name
+        for name in group.list_commands(None)
+        if any("--on" in each.opts for each in group.get_command(None, name).params)
+    }
+    assert placed == {
+        *("up", "list", "status", "top", "scale", "suspend", "resume", "down", "logs"),
+        *("submit", "jobs", "attach", "cancel", "shell", "validate", "render", "simulate"),
+    }

@@ -1,0 +1,55 @@
+"""Who was turned away lately."""
+
+from __future__ import annotations
+
+from minicluster.embedded.overlay.rejected_peers import MEMORY, MOST, TurnedAway
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def peers(known: TurnedAway) -> list[str]:
+    return [each["peer"] for each in known.fresh()]
+
+
+def test_the_newest_comes_first() -> None:
+    known = TurnedAway()
+    for peer in ("a", "b", "a"):
+        known.note(peer, "why")
+    assert peers(known) == ["a", "b"]
+
+
+def test_reason_and_age_are_told() -> None:
+    clock = Clock()
+    known = TurnedAway(clock)
+    known.note("a", "wrong certificate")
+    clock.now += 2
+    assert known.fresh() == [{"peer": "a", "reason": "wrong certificate", "ago": 2.0}]
+
+
+def test_old_ones_are_not_told_of() -> None:
+    clock = Clock()
+    known = TurnedAway(clock)
+    known.note("a", "why")
+    clock.now += MEMORY + 1
+    known.note("b", "why")
+    assert peers(known) == ["b"]
+
+
+def test_one_that_was_let_in_is_forgotten() -> None:
+    known = TurnedAway()
+    known.note("a", "why")
+    known.forget("a")
+    assert peers(known) == []
+
+
+def test_no_more_than_a_few_are_remembered() -> None:
+    known = TurnedAway()
+    for number in range(MOST + 5):
+        known.note(str(number), "why")
+    assert len(peers(known)) == MOST
+    assert "0" not in peers(known)

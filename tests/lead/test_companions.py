@@ -1,0 +1,149 @@
+"""Malleable jobs on real Flux: their companions come and go, and the programs' answers stay right."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.lead.client import until
+from tests.lead.policies import Instance, elastic
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.lead.pods import Pods
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+MALLEABLE = (*elastic(1, 4), "--setattr=user.elastic.malleable=true")
+QUEENS = ("queens", "9", "--pause", "0.01")
+JACOBI = ("jacobi", "--size", "30", "--pace", "1:0.002", "--check")
+
+
+class Malleable(Instance):
+    """Two nodes of two cores, which a malleable job fills."""
+
+    def __init__(self, pods: Pods) -> None:
+        super().__init__(pods)
+        self.held = pods.directory / "hold"
+
+    def begin(self, name: str, *arguments: str, words: tuple[str, ...] = MALLEABLE, most: int = 4) -> str:
+        """Submit an example that goes on until it is let go, and wait for its companions."""
+        self.held.touch()
+        program = str(EXAMPLES / name / f"{name}.py")
+        job = self.submit(*words, sys.executable, program, *arguments, "--hold", str(self.held))
+        self.size(job, most)
+        return job
+
+    def size(self, job: str, workers: int) -> None:
+        """Wait until the job has so many workers."""
+        form = "{annotations.user.workers}"
+        until(lambda: self.pods.run("jobs", "-no", form, job) == str(workers), f"{workers} workers of {job}")
+
+    def companions(self, job: str) -> list[str]:
+        """The ids of those that it has."""
+        return self.pods.run("jobs", "-no", "{annotations.user.companions}", job).split(",")
+
+    def gone(self, *jobs: str) -> None:
+        """Wait until they have ended."""
+        for job in jobs:
+            self.pods.run("job", "wait-event", "-t", "25", job, "clean")
+
+
+@pytest.fixture(scope="module")
+def cluster(lay_out_flux: Callable[..., Pods]) -> Malleable:
+    pods = lay_out_flux("priority-elastic", 2, cores=2, policy_settings={"gap": 0}).start(0, 1)
+    with pods.door.watch() as watch:
+        watch.until(online="0-1", running=True)
+    until(lambda: pods.run("resource", "list", "-s", "up", "-no", "{ncores}") == "4", "all cores")
+    return Malleable(pods)
+
+
+@pytest.fixture
+def instance(cluster: Malleable) -> Iterator[Malleable]:
+    """The same, with no job."""
+    yield cluster
+    cluster.held.unlink(missing_ok=True)
+    cluster.clear()
+
+
+@pytest.mark.parametrize("example", [pytest.param(QUEENS, id="queens"), pytest.param(JACOBI, id="jacobi")])
+def test_a_program_gives_way_twice_and_comes_back(instance: Malleable, example: tuple[str, ...]) -> None:
+    """For jobs of more urgency; each of its workers but the first is a companion, on what that job had."""
+    if example is JACOBI:
+        pytest.importorskip("numpy", reason="needs numpy: pip install 'minicluster[examples]'")
+    job = instance.begin(*example)
+    for _ in range(2):
+        assert instance.pods.run("run", "-n2", "--urgency=20", "echo", "urgent").split() == ["urgent"] * 2
+        instance.size(job, 4)
+    assert instance.pending()["free"] == 0
+    last = instance.companions(job)
+    instance.held.unlink()
+    output = instance.pods.run("job", "attach", job)
+    assert "checked: " in output
+    (sizes,) = re.findall(r"on ([\d →]+) tasks", output)
+    changes = [int(size) for size in sizes.split(" → ")]
+    assert changes == [1, 4, 2, 4, 2, 4]
+    assert sum(later < earlier for earlier, later in itertools.pairwise(changes)) == 2
+    assert instance.pods.run("job", "eventlog", job).count("memo") == 5
+    instance.gone(*last)
+    until(lambda: instance.pending()["free"] == 4, "all cores")
+
+
+def test_companions_have_the_environment_of_their_base(instance: Malleable) -> None:
+    """Flux keeps it apart from the jobspec that it shows."""
+    words = ("--env=*", "--env=MARK=of the base", "sh", "-c", 'echo "mark: $MARK"; exec "$0" "$@"')
+    job = instance.begin(*QUEENS, words=(*MALLEABLE, *words))
+    all_of_it = [job, *instance.companions(job)]
+    instance.held.unlink()
+    assert len(all_of_it) == 4
+    for each in all_of_it:
+        assert "mark: of the base" in instance.pods.run("job", "attach", each)
+
+
+def test_credentials_are_for_the_user_alone(instance: Malleable) -> None:
+    """A file that the job's shells make where its other files are."""
+    show = 'cd "$FLUX_JOB_TMPDIR"; ls -l "$MINICLUSTER_MALLEABLE" | cut -c-10; ls malleable.json'
+    mode, name = instance.pods.run("run", *MALLEABLE, "sh", "-c", show).split()
+    assert mode == "-r--------"
+    assert name == "malleable.json"
+
+
+def test_workers_of_a_job_that_asks_for_nodes_have_one_each(instance: Malleable) -> None:
+    words = ("-N1", *elastic(1, 2), "--setattr=user.elastic.malleable=true")
+    job = instance.begin(*QUEENS, words=words, most=2)
+    (companion,) = instance.companions(job)
+    assert {instance.place(each)[0] for each in (job, companion)} == {"mc-0", "mc-1"}
+    assert instance.pods.run("jobs", "-no", "{annotations.sched.companion_of}", companion) == job
+
+
+def test_companions_end_with_a_job_that_is_cancelled(instance: Malleable) -> None:
+    job = instance.begin(*QUEENS)
+    companions = instance.companions(job)
+    assert len(companions) == 3
+    instance.pods.run("cancel", job)
+    instance.gone(job, *companions)
+    assert instance.place(instance.submit("-n4", "true")) == ("mc-[0-1]", 4)
+
+
+def test_companions_survive_a_reload_and_end_with_their_job(instance: Malleable) -> None:
+    """The program has lost its connection: the job keeps its size, and all that it holds."""
+    job = instance.begin(*QUEENS)
+    companions = instance.companions(job)
+    instance.pods.run("module", "reload", "minicluster-sched")
+    assert (instance.pending()["free"], instance.pending()["running"]) == (0, 4)
+    instance.held.unlink()
+    assert "checked: right" in instance.pods.run("job", "attach", job)
+    instance.gone(*companions)
+    assert instance.place(instance.submit("-n4", "true")) == ("mc-[0-1]", 4)
+
+
+def test_nobody_else_becomes_a_companion(instance: Malleable) -> None:
+    job = instance.begin(*QUEENS)
+    other = instance.submit(f"--setattr=user.companion_of={job}", "--setattr=user.task=1", "true")
+    instance.gone(other)
+    assert f"{job} waits for no such companion" in instance.pods.run("job", "eventlog", other)

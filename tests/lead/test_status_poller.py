@@ -1,0 +1,442 @@
+"""The follower: from what a broker says to the status, whatever the broker says."""
+
+from __future__ import annotations
+
+import errno
+import queue
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pytest
+
+from minicluster.broker_link import link_loop
+from minicluster.broker_link.errors import InstanceGone, Refused
+from minicluster.lead_server import status, status_snapshot
+from minicluster.lead_server.status_poller import Follower
+from minicluster.lead_server.status_snapshot import Board
+from minicluster.save_restore.state_files import Notes
+from tests.lead.client import until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+ATTRIBUTES = {"version": "0.88.0", "size": "4", "hostlist": "mc-[0-3]"}
+MAIN = {"attributes": {"user": {"minicluster": {"main": True}}}}
+TOPICS = {"online": "groups.get", "state": "state-machine.monitor", "jobs": "job-manager.events-journal"}
+
+
+def resources(down: Sequence[str] = (), allocated: Sequence[str] = ()) -> dict[str, Any]:
+    """The scheduler's answer: each part as an R."""
+    parts = {"down": down, "allocated": allocated}
+    return {
+        name: {"execution": {"R_lite": [{"rank": rank} for rank in ranks]}} for name, ranks in parts.items()
+    }
+
+
+T = TypeVar("T")
+
+
+def _said(answer: T | Exception) -> T:
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
+
+
+class Script:
+    """A link whose answers are written here."""
+
+    engine = "script"
+
+    def __init__(self) -> None:
+        self.answers: dict[str, Any] = {
+            "resource.status": {"drain": {}},
+            "sched.resource-status": resources(),
+            "overlay.health": {"children": []},
+        }
+        self.policy: str | Exception = "minicluster/easy"
+        self.away: list[str] | Exception = []
+        self.takers: dict[str, Callable[..., None]] = {}
+        self.cancelled: list[int] = []
+        self.events: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self.closed = 0
+
+    def stream(self, topic: str, _payload: object, taker: Callable[..., None]) -> int:
+        self.takers[topic] = taker
+        return len(self.takers)
+
+    def cancel(self, number: int) -> None:
+        self.cancelled.append(number)
+
+    def rpc(self, topic: str, payload: dict[str, Any], _timeout: float) -> dict[str, Any]:
+        if topic == "attr.get":
+            return {"value": ATTRIBUTES[payload["name"]]}
+        answer = self.answers.get(topic, Refused(errno.ENOSYS, "No service matching"))
+        return dict(_said(answer))
+
+    def dispatch(self, timeout: float) -> None:
+        try:
+            self.events.get(timeout=timeout)()
+        except queue.Empty:
+            return
+
+    def wake(self) -> None:
+        self.events.put(lambda: None)
+
+    def queue_policy(self) -> str:
+        return _said(self.policy)
+
+    def turned_away(self) -> list[str]:
+        return _said(self.away)
+
+    def close(self) -> None:
+        self.closed += 1
+
+    def push(self, what: str, answer: dict[str, Any]) -> None:
+        """The broker sends an answer of a stream."""
+        self.events.put(lambda: self.takers[TOPICS[what]](answer, None))
+
+    def breaks(self, error: Exception) -> None:
+        """The next wait for answers fails."""
+
+        def fail() -> None:
+            raise error
+
+        self.events.put(fail)
+
+
+class Following:
+    """A follower of scripts, one a link."""
+
+    def __init__(self, directory: Path) -> None:
+        self.links = [Script()]
+        self.notes = Notes(str(directory))
+        self.connections = 0
+        self.told: list[Exception] = []
+        self.board = Board(lambda: self.follower.wake())  # noqa: PLW0108 - it is made below
+        self.follower = Follower(self.board, self.connect, self.told.append, self.notes, main_job=True)
+
+    def connect(self) -> Script:
+        if self.connections:
+            self.links.append(Script())
+        self.connections += 1
+        return self.links[-1]
+
+    @property
+    def link(self) -> Script:
+        return self.links[-1]
+
+    def status(self) -> dict[str, Any]:
+        return dict(until(self.board.read, "a status"))
+
+    def works(self) -> None:
+        """The initial program has begun: jobs are listened for."""
+        self.status()
+        self.link.push("state", {"state": 5})
+        until(lambda: TOPICS["jobs"] in self.link.takers, "a journal")
+
+    def until(self, **wanted: object) -> dict[str, Any]:
+        def found() -> dict[str, Any] | None:
+            status = self.status()
+            return status if all(status[key] == value for key, value in wanted.items()) else None
+
+        return dict(until(found, f"{wanted}"))
+
+
+@pytest.fixture
+def following(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Following]:
+    monkeypatch.setattr(link_loop, "FIRST_PAUSE", 0.02)
+    made = Following(tmp_path)
+    made.follower.start()
+    yield made
+    made.follower.close()
+    made.follower.join(30)
+    assert not made.follower.is_alive()
+
+
+def test_status_of_a_broker_that_just_started(following: Following) -> None:
+    """Nothing was pushed so far."""
+    assert following.status() == {
+        "engine": "script", "version": "0.88.0", "size": 4, "online": "", "drained": "", "drains": {},
+        "busy": "", "running": False, "jobid": "", "queue_policy": "minicluster/easy", "troubles": [],
+        "halted": [], "saving": None, "kept": [],
+    }  # fmt: skip
+
+
+def test_notes_of_the_start_script_are_in_the_status(following: Following) -> None:
+    """How saving stands, and which jobs are kept."""
+    following.notes.progress("waiting", 3)
+    following.notes.keep(["f1: too wide"])
+    status = following.status()
+    assert (status["saving"], status["kept"]) == (following.notes.saving(), ["f1: too wide"])
+
+
+def test_pushed_answers_are_in_the_status(following: Following) -> None:
+    """Who is there, and that the initial program runs."""
+    following.status()
+    following.link.push("online", {"members": "0-1,3"})
+    assert not following.until(online="0-1,3")["running"]
+    following.link.push("state", {"state": 5})
+    assert following.until(running=True)
+
+
+def test_work_that_has_begun_has_begun(following: Following) -> None:
+    """Also when the instance is ending."""
+    following.status()
+    following.link.push("state", {"state": 5})
+    following.until(running=True)
+    following.link.push("state", {"state": 7})
+    following.link.push("online", {"members": "0"})
+    following.link.policy = "fcfs"
+    assert following.until(queue_policy="fcfs")["running"]
+
+
+def test_brokers_that_leave_with_the_instance_are_not_missing(following: Following) -> None:
+    """From cleanup on the lead lets them go; the status that is read last still counts them."""
+    following.status()
+    following.link.push("online", {"members": "0-3"})
+    following.link.push("state", {"state": 5})
+    following.until(online="0-3", running=True)
+    following.link.push("state", {"state": 6})
+    following.link.push("online", {"members": "0"})
+    following.link.policy = "fcfs"
+    assert following.until(queue_policy="fcfs")["online"] == "0-3"
+
+
+def test_the_newest_main_job_is_meant(following: Following) -> None:
+    """Once it is known, nobody listens for jobs any more."""
+    following.works()
+    for jobid, jobspec in [(7, MAIN), (9, {}), (8, MAIN), (-1, None)]:
+        following.link.push("jobs", {"id": jobid, "events": [], "jobspec": jobspec})
+    following.until(jobid="f9")
+    until(lambda: following.link.cancelled, "the journal was cancelled")
+
+
+def test_a_job_that_is_no_main_job(following: Following) -> None:
+    """However its attributes look."""
+    following.works()
+    odd: list[Any] = [None, {}, {"attributes": None}, {"attributes": {"user": 1}}]
+    odd += [
+        {"attributes": {"user": {"minicluster": []}}},
+        {"attributes": {"user": {"minicluster": {"main": 1}}}},
+    ]
+    for number, jobspec in enumerate(odd):
+        following.link.push("jobs", {"id": number + 1, "events": [], "jobspec": jobspec})
+    following.link.push("online", {"members": "2"})
+    assert following.until(online="2")["jobid"] == ""
+
+
+def test_a_policy_that_is_loaded_later(following: Following) -> None:
+    """Real Flux's scheduler comes after the door."""
+    following.status()
+    following.link.policy = ""
+    following.link.push("state", {"state": 3})
+    following.until(queue_policy="")
+    following.link.policy = "fcfs"
+    following.until(queue_policy="fcfs")
+
+
+STOPPED = {"enable": True, "start": False}
+FULL = {**STOPPED, "stop_reason": "the disk is full"}
+STARTED = {"enable": True, "start": True}
+
+
+def test_why_no_jobs_start_is_told_while_the_instance_works(following: Following) -> None:
+    """Before and after that its queues are stopped in any case."""
+    following.status()
+    following.link.answers |= {"job-manager.queue-list": {"queues": []}, "job-manager.queue-status": FULL}
+    following.link.push("online", {"members": "0"})
+    assert following.until(online="0")["halted"] == []
+    following.link.push("state", {"state": 5})
+    following.until(halted=["the disk is full"])
+    following.link.answers["job-manager.queue-status"] = STARTED
+    following.until(halted=[])
+    following.link.answers["job-manager.queue-status"] = STOPPED
+    following.until(halted=["stopped"])
+    following.link.push("state", {"state": 6})
+    following.until(halted=[])
+
+
+@pytest.mark.parametrize(
+    ("queues", "halted"),
+    [
+        pytest.param({"a": STARTED, "b": STARTED}, [], id="none"),
+        pytest.param({"a": STOPPED, "b": FULL}, ["queue a: stopped", "queue b: the disk is full"], id="some"),
+        pytest.param({"a": FULL, "b": FULL}, ["queue a, b: the disk is full"], id="alike"),
+        pytest.param({"": {}}, [], id="no answer"),
+        pytest.param({"": {**STOPPED, "stop_reason": "x" * 999}}, ["x" * 200], id="long"),
+    ],
+)
+def test_queues_that_start_no_jobs(queues: dict[str, Any], halted: list[str]) -> None:
+    assert status.halted(queues) == halted
+
+
+REFUSALS = [Refused(errno.ENOSYS, "No service matching"), Refused(errno.ETIMEDOUT)]
+
+
+@pytest.mark.parametrize("refusal", REFUSALS, ids=["no service", "slow"])
+def test_what_is_refused_stays_as_it_was(following: Following, refusal: Refused) -> None:
+    """The policy, and who was turned away: no reason to end the watches."""
+    following.status()
+    following.link.away = ["10.0.0.7: turned away: wrong certificate"]
+    following.until(troubles=following.link.away)
+    following.link.policy = following.link.away = refusal
+    following.link.push("state", {"state": 5})
+    status = following.until(running=True)
+    assert status["queue_policy"] == "minicluster/easy"
+    assert status["troubles"] == ["10.0.0.7: turned away: wrong certificate"]
+    assert (following.told, following.connections) == ([], 1)
+
+
+@pytest.mark.parametrize("topic", ["resource.status", "sched.resource-status", "overlay.health"])
+def test_a_service_that_is_slow(following: Following, monkeypatch: pytest.MonkeyPatch, topic: str) -> None:
+    """It is there, so that nothing is known of it: what hung there before stays."""
+    monkeypatch.setattr(status_snapshot, "PATIENCE", 0.05)
+    following.link.answers["resource.status"] = DRAINED
+    following.link.answers["sched.resource-status"] = resources(["1-3"], ["2"])
+    before = following.until(drained="1-3")
+    following.link.answers[topic] = Refused(errno.ETIMEDOUT)
+    following.link.push("online", {"members": "0"})
+    assert following.status() == before
+    following.link.answers[topic] = {}
+    following.until(online="0")
+    assert (following.told, following.connections) == ([], 1)
+
+
+@pytest.mark.parametrize(
+    ("event", "wanted"),
+    [
+        pytest.param({"id": 7, "jobspec": {}}, False, id="another job"),
+        pytest.param({"id": 5, "jobspec": MAIN}, False, id="an older main job"),
+        pytest.param({"id": 7, "jobspec": MAIN}, True, id="the main job"),
+        pytest.param({"id": -1}, True, id="the end of the history"),
+    ],
+)
+def test_only_the_main_job_is_a_reason_to_look(event: dict[str, Any], wanted: bool, tmp_path: Path) -> None:
+    """There may be thousands of others."""
+    follower = Following(tmp_path).follower
+    follower._take_jobs({"id": 6, "jobspec": MAIN}, None)
+    follower._loop.wanted.clear()
+    follower._take_jobs(event, None)
+    assert follower._loop.wanted.is_set() is wanted
+
+
+@pytest.mark.parametrize("topic", ["resource.status", "sched.resource-status", "overlay.health"])
+def test_a_service_that_is_not_there(following: Following, topic: str) -> None:
+    """In rc1 and rc3: its part of the status is empty."""
+    following.status()
+    following.link.answers[topic] = Refused(errno.ENOSYS, "No service matching")
+    following.link.push("online", {"members": "0"})
+    assert following.until(online="0", drained="", busy="", troubles=[])
+
+
+DRAINED = {
+    "drain": {"1-2": {"timestamp": 1.0, "reason": "shrinking"}, "3": {"timestamp": 2.0, "reason": None}}
+}
+
+
+@pytest.mark.parametrize(
+    ("down", "drained", "drains"),
+    [
+        pytest.param(["1-3"], "1-3", {"1-2": "shrinking", "3": ""}, id="all"),
+        pytest.param(["0", "2"], "2", {"2": "shrinking"}, id="one of a group"),
+        pytest.param([], "", {}, id="none so far"),
+    ],
+)
+def test_drained_is_what_the_scheduler_knows_of(
+    following: Following, down: list[str], drained: str, drains: dict[str, str]
+) -> None:
+    """Before, it may still give jobs to such a rank."""
+    following.link.answers["resource.status"] = DRAINED
+    following.link.answers["sched.resource-status"] = resources(down, ["0-1"])
+    assert following.until(drained=drained, busy="0-1")["drains"] == drains
+
+
+def test_without_a_scheduler_the_job_manager_is_asked(following: Following) -> None:
+    """It knows what its jobs hold."""
+    following.link.answers["resource.status"] = DRAINED
+    following.link.answers["resource.sched-status"] = resources(["1-3"], ["2"])
+    following.link.answers["sched.resource-status"] = Refused(errno.ENOSYS, "No service matching")
+    assert following.until(busy="2")["drained"] == "1-3"
+
+
+def test_where_nobody_knows_what_is_busy_nothing_is_drained(following: Following) -> None:
+    """A drained rank that is not busy might be taken away."""
+    following.link.answers["resource.status"] = DRAINED
+    following.link.answers["sched.resource-status"] = Refused(errno.ENOSYS, "No service matching")
+    assert following.until(busy="")["drained"] == ""
+
+
+@pytest.mark.parametrize(
+    "error", [InstanceGone("away"), KeyError("members"), Refused(5, "odd")], ids=["gone", "defect", "refused"]
+)
+def test_a_link_that_breaks_is_made_anew(following: Following, error: Exception) -> None:
+    """What was known before is forgotten with it."""
+    following.status()
+    following.link.push("online", {"members": "0-3"})
+    following.until(online="0-3")
+    broken = following.link
+    broken.breaks(error)
+    until(lambda: len(following.links) > 1, "another link")
+    assert following.until(online="")
+    assert broken.closed == 1
+    assert following.told == [error]
+
+
+def health(*children: dict[str, Any]) -> dict[str, Any]:
+    return {"children": list(children)}
+
+
+HOSTS = ("mc-0", "mc-1", "mc-2", "mc-3")
+LOST = {"rank": 2, "status": "lost", "duration": 5.0, "error": "lost connection"}
+LEFT = {"rank": 1, "status": "offline", "duration": 1.0, "error": "administrative shutdown"}
+ABSENT = {"rank": 3, "status": "offline", "duration": 9.0}
+
+
+@pytest.mark.parametrize(
+    ("turned_away", "answer", "told"),
+    [
+        pytest.param([], {}, [], id="no answer"),
+        pytest.param([], health(ABSENT), [], id="never came"),
+        pytest.param(
+            [],
+            health(LOST, LEFT),
+            ["mc-1: offline: administrative shutdown", "mc-2: lost: lost connection"],
+            id="newest first",
+        ),
+        pytest.param(
+            ["10.0.0.7: turned away: wrong certificate"],
+            health(LOST),
+            ["10.0.0.7: turned away: wrong certificate", "mc-2: lost: lost connection"],
+            id="at the door first",
+        ),
+        pytest.param([f"{n}" for n in range(20)], {}, [f"{n}" for n in range(8)], id="eight at most"),
+        pytest.param(["x" * 900], {}, ["x" * 200], id="cut"),
+        pytest.param(["a", "a"], {}, ["a"], id="once"),
+    ],
+)
+def test_troubles(turned_away: list[str], answer: dict[str, Any], told: list[str]) -> None:
+    """Why brokers are not there."""
+    assert status.troubles(turned_away, answer, HOSTS) == told
+
+
+@pytest.mark.parametrize(
+    ("ranks", "busy"),
+    [([], ""), (["1"], "1"), (["0-1", "3"], "0-1,3"), (["3", "0-1", "2"], "0-3")],
+    ids=["none", "one", "two parts", "unordered"],
+)
+def test_busy(ranks: list[str], busy: str) -> None:
+    """Ranks of R's parts together."""
+    assert status.ranks_of(resources(allocated=ranks), "allocated") == busy
+
+
+def test_busy_of_an_empty_answer() -> None:
+    """As real Flux gives it before there is a job manager."""
+    assert status.ranks_of({"allocated": None}, "allocated") == ""
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "met"), [("0-2", "2-3", True), ("0-1", "2", False), ("", "1", False), ("1", "", False)]
+)
+def test_meet(left: str, right: str, met: bool) -> None:
+    """Whether somebody waits for the jobs of a drained rank."""
+    assert status.meet(left, right) is met
