@@ -1,7 +1,7 @@
 """Write the plain manifests and the chart's CRD: `python -m deploy.render` from the project's root.
 
-The chart is the one source of the manifests, and the records of minicluster.spec that of the CRD. helm is the
-one on PATH, else built from the version pinned for the tests.
+The chart is the one source of the manifests, and the records of minicluster.document that of the CRD. helm is
+the one on PATH, else built from the version pinned for the tests.
 """
 
 import re
@@ -9,8 +9,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from minicluster.spec import crd_yaml
-from tests.kubernetes.harness.lookup import HELM, locate
+from minicluster.document import crd_yaml
+from tests.devcluster.lookup import HELM, locate
 
 HERE = Path(__file__).resolve().parent
 CHART = HERE / "helm" / "minicluster-operator"

@@ -11,10 +11,6 @@ from dataclasses import dataclass
 QUEUE, GROUP, STATE = "queue", "group", "state"
 ANONYMOUS_QUEUE = "default"
 """The label of the one queue of an instance without named queues."""
-PENDING_STATES = ("depend", "priority", "sched")
-RUNNING_STATES = ("run", "cleanup")
-STATES = (*PENDING_STATES, *RUNNING_STATES, "inactive")
-"""The values of `state`: those of RFC 21, in small letters."""
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,15 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Protocol
 
 from metrics_api.adapter.certificates import LIVES, Authority, Lives
-from minicluster.kubernetes.errors import ApiError
-from minicluster.kubernetes.resources import SECRETS
+from minicluster.kube_client.errors import ApiError
+from minicluster.kube_client.resources import SECRETS
 from minicluster.plan.constants import LABEL_NAME, METRICS_APPLICATION
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from minicluster.kubernetes.resources import Resource
-    from minicluster.plan.fields import Object
+    from minicluster.kube_client.resources import Resource
+    from minicluster.plan.objects.fields import Object
 
 SECRET = "minicluster-metrics-serving"  # noqa: S105  # a Secret's name
 

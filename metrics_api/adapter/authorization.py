@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from metrics_api.answers.errors import ForbiddenError, UnavailableError
 from metrics_api.answers.queries import Attributes
-from minicluster.flux_modules.door.front_proxy import MASTERS
-from minicluster.kubernetes.errors import AccessError, ApiError, UnreachableError
-from minicluster.kubernetes.resources import ACCESS_REVIEWS
+from minicluster.kube_client.errors import AccessError, ApiError, UnreachableError
+from minicluster.kube_client.resources import ACCESS_REVIEWS
+from minicluster.lead_server.front_proxy import MASTERS
 
 if TYPE_CHECKING:
-    from minicluster.flux_modules.door.front_proxy import Identity
-    from minicluster.plan.fields import Object
+    from minicluster.lead_server.front_proxy import Identity
+    from minicluster.plan.objects.fields import Object
 
 HOLDS = 10.0
 """Seconds for which an answer holds, as in the API servers' own libraries."""

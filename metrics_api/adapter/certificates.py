@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from minicluster.kubernetes import certificates
+from minicluster.kube_client import certificates
 
 if TYPE_CHECKING:
     import ssl

@@ -54,8 +54,8 @@ def metrics_adapter(  # noqa: PLR0913, PLR0917 - an option each
 
     from metrics_api.adapter import adapter  # noqa: PLC0415 - the help comes without all this
     from metrics_api.adapter.settings import Settings  # noqa: PLC0415
-    from minicluster.kubernetes.access import Access  # noqa: PLC0415
-    from minicluster.kubernetes.service_process import identity  # noqa: PLC0415
+    from minicluster.kube_client.access import Access  # noqa: PLC0415
+    from minicluster.kube_client.service_process import identity  # noqa: PLC0415
     from minicluster.plan.constants import DOOR_PORT  # noqa: PLC0415
 
     settings = Settings(

@@ -15,8 +15,8 @@ from metrics_api.answers.bodies import Body, Described, ExternalValue, Value
 from metrics_api.answers.errors import NotFoundError, UnavailableError
 from metrics_api.answers.queries import APIS, EVERY, DocumentQuery, ExternalQuery, NamespaceQuery
 from metrics_api.names import ADDS
-from minicluster.kubernetes.records import Lead, Name
-from minicluster.kubernetes.resources import MINICLUSTERS, PODS, SERVICES
+from minicluster.kube_client.objects import Name
+from minicluster.kube_client.resources import MINICLUSTERS, PODS, SERVICES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from metrics_api.adapter.samples import Reading
     from metrics_api.answers.queries import ObjectQuery, Query
     from metrics_api.answers.selectors import Selector
+    from minicluster.lead_client.broker_pods import Lead
 
 CLUSTER_LABEL = "minicluster"
 """The label of an external metric that says whose it is; the others are those that its lead gives it."""

@@ -9,13 +9,13 @@ from cryptography.exceptions import InvalidSignature
 
 from metrics_api.adapter.errors import ConfigurationError
 from metrics_api.answers.errors import UnauthorizedError
-from minicluster.flux_modules.door.errors import FilesUnusable, Unproven
-from minicluster.flux_modules.door.front_proxy import FrontProxy, Identity
+from minicluster.lead_server.errors import FilesUnusable, Unproven
+from minicluster.lead_server.front_proxy import FrontProxy, Identity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from minicluster.plan.fields import Object
+    from minicluster.plan.objects.fields import Object
 
 NAMESPACE = "kube-system"
 CONFIG_MAP = "extension-apiserver-authentication"

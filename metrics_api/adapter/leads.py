@@ -19,16 +19,17 @@ from metrics_api.adapter import samples
 from metrics_api.adapter.evaluation import moment
 from metrics_api.adapter.samples import Reading, ReadingError
 from metrics_api.answers.errors import UnavailableError
-from minicluster.kubernetes.door_connection import Address, DoorConnection, connected
-from minicluster.kubernetes.errors import DoorError
-from minicluster.plan.keys import door_name
+from minicluster.lead_client.connection import Address, LeadConnection, connected
+from minicluster.lead_client.errors import LeadError
+from minicluster.plan.objects.keys import door_name
 
 if TYPE_CHECKING:
     import ssl
     from collections.abc import Callable
 
-    from minicluster.kubernetes.metrics_keys import MetricsKeys
-    from minicluster.kubernetes.records import Lead, Name
+    from minicluster.kube_client.objects import Name
+    from minicluster.lead_client.broker_pods import Lead
+    from minicluster.lead_client.metrics_keys import MetricsKeys
 
 QUEUE = "/v1/queue"
 FRESH = 0.5
@@ -36,7 +37,7 @@ FRESH = 0.5
 IDLE = 90.0
 """Seconds after which a connection that nobody uses is closed; autoscalers ask every 15 s."""
 SWEEP = 10.0
-LONGEST = 4 * 1024 * 1024
+MAX_ANSWER_BYTES = 4 * 1024 * 1024
 """Bytes of an answer: whoever runs a MiniCluster can put anything behind its door."""
 AT_A_TIME = 64
 """How many leads are connected to at a time."""
@@ -54,7 +55,7 @@ class Told:
 
 
 class _Kept(NamedTuple):
-    door: DoorConnection
+    connection: LeadConnection
     stack: AsyncExitStack
     since: float
 
@@ -144,7 +145,7 @@ class Leads:
         try:
             reading = await self._reading(lead, _Keys(self._trust, self._keys.token(lead.uid)))
             result = "ok"
-        except DoorError as error:
+        except LeadError as error:
             raise UnavailableError(f"MiniCluster {name}: {error}") from error
         finally:
             self._observe(result, _clock() - begin)
@@ -162,25 +163,25 @@ class Leads:
         stack = AsyncExitStack()
         address = Address(lead.address, self._port, door_name(lead.uid))
         async with self._dialling:
-            door = await stack.enter_async_context(connected(address, trust))
-        return _Kept(door, stack, _clock())
+            connection = await stack.enter_async_context(connected(address, trust))
+        return _Kept(connection, stack, _clock())
 
     async def _over(self, lead: Lead, kept: _Kept, token: str) -> Reading:
-        """Ask by a connection, and keep it if that went well. Raises DoorError."""
+        """Ask by a connection, and keep it if that went well. Raises LeadError."""
         keep = False
         try:
             try:
-                head = await kept.door.request("GET", QUEUE, token)
-                body = await kept.door.content(head, LONGEST)
-            except DoorError as error:
+                head = await kept.connection.request("GET", QUEUE, token)
+                body = await kept.connection.content(MAX_ANSWER_BYTES)
+            except LeadError as error:
                 raise _BrokenError(str(error)) from error
             keep = head.fields.get("connection", "").lower() != "close"
             if head.status == HTTPStatus.OK:
-                return _parsed(kept.door, body)
+                return _parsed(kept.connection, body)
             if head.status == HTTPStatus.UNAUTHORIZED:
                 self._refused()
-                raise kept.door.trouble("does not accept the adapter's token for metrics")
-            raise kept.door.trouble(_words(head.status, body))
+                raise kept.connection.error("does not accept the adapter's token for metrics")
+            raise kept.connection.error(_words(head.status, body))
         finally:
             if keep:
                 self._kept[lead] = kept._replace(since=_clock())
@@ -188,15 +189,15 @@ class Leads:
                 await kept.stack.aclose()
 
 
-class _BrokenError(DoorError):
+class _BrokenError(LeadError):
     """A connection broke off."""
 
 
-def _parsed(door: DoorConnection, body: bytes) -> Reading:
+def _parsed(connection: LeadConnection, body: bytes) -> Reading:
     try:
         return samples.parse(body)
     except ReadingError as error:
-        raise door.trouble(str(error)) from error
+        raise connection.error(str(error)) from error
 
 
 def _words(status: int, body: bytes) -> str:

@@ -15,7 +15,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.exposition import choose_encoder
 
 from metrics_api.answers.queries import APIS
-from minicluster.kubernetes.metrics import API_REQUESTS, NO_ANSWER
+from minicluster.operator.metrics import API_REQUESTS, NO_ANSWER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from minicluster.kubernetes import observation
-from minicluster.kubernetes.records import Lead, Name
-from minicluster.kubernetes.resources import MINICLUSTERS, PODS, SERVICES
+from minicluster.kube_client.objects import Name
+from minicluster.kube_client.resources import MINICLUSTERS, PODS, SERVICES
+from minicluster.lead_client import broker_pods
+from minicluster.lead_client.broker_pods import Lead
 from minicluster.plan.constants import LABEL_INSTANCE, Phase
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from minicluster.plan.fields import Object
+    from minicluster.plan.objects.fields import Object
 
 AT_REST = frozenset({Phase.INVALID, Phase.SUSPENDED, Phase.SUCCEEDED, Phase.FAILED})
 """Phases in which a MiniCluster has no queue, so that nothing is missing where it says nothing."""
@@ -82,7 +83,7 @@ class Objects:
             self.clusters[name] = Cluster(name, item["metadata"]["uid"], labels, phase)
         elif kind == SERVICES.kind and LABEL_INSTANCE in labels:
             self.services[name] = Service(name, Name(name.namespace, labels[LABEL_INSTANCE]), labels)
-        elif kind == PODS.kind and observation.is_broker(item):
+        elif kind == PODS.kind and broker_pods.is_broker(item):
             pod = _pod(name, item)
             if pod.index >= 0:
                 self.pods[name] = pod
@@ -159,7 +160,7 @@ class Objects:
 
 
 def _pod(name: Name, item: Object) -> Pod:
-    report = observation.pod_report(item)
+    report = broker_pods.pod_report(item)
     labels = item["metadata"].get("labels") or {}
     return Pod(
         name=name,
@@ -169,7 +170,7 @@ def _pod(name: Name, item: Object) -> Pod:
         index=report.index,
         phase=report.phase,
         address=report.address,
-        order=observation.pod_order(item),
+        order=broker_pods.pod_order(item),
     )
 
 

@@ -16,17 +16,17 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Protocol
 
 from metrics_api.answers.queries import APIS
-from minicluster.kubernetes import recording
-from minicluster.kubernetes.errors import ApiError, UnreachableError
-from minicluster.kubernetes.recording import Reporter
-from minicluster.kubernetes.resources import API_SERVICES, CLUSTER_ROLES
+from minicluster.kube_client import event_recorder
+from minicluster.kube_client.errors import ApiError, UnreachableError
+from minicluster.kube_client.event_recorder import Reporter
+from minicluster.kube_client.resources import API_SERVICES, CLUSTER_ROLES
 from minicluster.plan.constants import LABEL_MANAGED_BY, LABEL_NAME, MANAGER, METRICS_APPLICATION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from metrics_api.answers.queries import Api
-    from minicluster.plan.fields import Object
+    from minicluster.plan.objects.fields import Object
 
 GROUP_PRIORITY = 100
 REPORTER = "flux-framework.org/minicluster-metrics-adapter"
@@ -178,7 +178,7 @@ class Registration:
         """Tell by an Event what was reported: where it cannot be written, the log has it."""
         about = {"apiVersion": API_SERVICES.version, "kind": API_SERVICES.kind, "metadata": item["metadata"]}
         why = LEFT_ALONE, _left_alone(service, other)
-        told = recording.event_about(about, "Warning", why, self._reporter, datetime.now(UTC))
+        told = event_recorder.event_about(about, "Warning", why, self._reporter, datetime.now(UTC))
         try:
             await self._api.create(told)
         except (ApiError, UnreachableError) as error:

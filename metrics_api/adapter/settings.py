@@ -10,8 +10,8 @@ from minicluster.plan.constants import DOOR_PORT
 
 if TYPE_CHECKING:
     from metrics_api.adapter.registration import Place
-    from minicluster.kubernetes.access import Access
-    from minicluster.kubernetes.settings import LogFormat, LogLevel
+    from minicluster.kube_client.access import Access
+    from minicluster.kube_client.logs import LogFormat, LogLevel
 
 
 @dataclass(frozen=True, slots=True)

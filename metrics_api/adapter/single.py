@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from minicluster.kubernetes.records import Name
-    from minicluster.plan.fields import Object
+    from minicluster.kube_client.objects import Name
+    from minicluster.plan.objects.fields import Object
 
 
 class Single:

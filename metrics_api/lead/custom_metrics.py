@@ -21,14 +21,14 @@ from metrics_api.answers.errors import (
 )
 from metrics_api.answers.queries import CUSTOM, DocumentQuery, ObjectQuery
 from metrics_api.names import ADDS
-from minicluster.flux_modules.door.answers import Text
-from minicluster.flux_modules.door.errors import BrokerGone
+from minicluster.broker_link.errors import InstanceGone
+from minicluster.lead_server.replies import Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from metrics_api.lead.sampled import Sampled
-    from minicluster.flux_modules.door.aggregation import Proxied
+    from minicluster.lead_server.aggregation import Proxied
 
 GROUP = "flux-framework.org"
 VERSION, KIND = f"{GROUP}/v1alpha2", "MiniCluster"
@@ -45,7 +45,7 @@ class Own(NamedTuple):
 
 
 class CustomMetrics:
-    """Answers what the front proxy passes on. `read` gives the newest sample; raises BrokerGone."""
+    """Answers what the front proxy passes on. `read` gives the newest sample; raises InstanceGone."""
 
     def __init__(
         self, own: Own, read: Callable[[], Sampled], clock: Callable[[], float] = time.monotonic
@@ -83,7 +83,7 @@ class CustomMetrics:
         about = self._described(query)
         try:
             sampled = self._read()
-        except BrokerGone as error:
+        except InstanceGone as error:
             own = self._own
             raise UnavailableError(
                 f"the lead broker of MiniCluster {own.namespace}/{own.name}: {error}"

@@ -9,16 +9,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from broker_config.formats import constraints, idset, jobspec, resource_set
 from metrics_api import names
-from metrics_api.lead import jobspecs
-from metrics_api.numbers import constraints
-from metrics_api.numbers.records import Hold, Pending, Running
+from metrics_api.numbers.records import Hold, Pending, Request, Running
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
     from typing import Any
 
-    from metrics_api.numbers.records import Request
+    from broker_config.formats.jobspec import Parsed
 
     JSON = dict[str, Any]
 
@@ -59,6 +58,75 @@ class Job:
         self.work = round(duration * 1000) * alike.likeness.request.all_cores
 
 
+class PendingJobs:
+    """The jobs that have no resources yet, those that are alike together."""
+
+    def __init__(self) -> None:
+        self._jobs: dict[int, Job] = {}
+        self._alike: dict[Likeness, Alike] = {}
+
+    def __len__(self) -> int:
+        return len(self._jobs)
+
+    def __contains__(self, jobid: int) -> bool:
+        return jobid in self._jobs
+
+    def put(self, jobid: int, likeness: Likeness, duration: float, since: float) -> None:
+        """Add a job that could run since then."""
+        alike = self._alike.get(likeness)
+        if alike is None:
+            alike = self._alike[likeness] = Alike(likeness)
+        job = self._jobs[jobid] = Job(alike, duration)
+        alike.jobs[jobid] = since
+        alike.work += job.work
+
+    def take_out(self, jobid: int) -> Likeness | None:
+        """Take a job out; return what it was like, None where it is none of these."""
+        job = self._jobs.pop(jobid, None)
+        if job is None:
+            return None
+        alike = job.alike
+        del alike.jobs[jobid]
+        alike.work -= job.work
+        if not alike.jobs:
+            del self._alike[alike.likeness]
+        return alike.likeness
+
+    def prioritize(self, jobid: int, priority: int, timestamp: float) -> None:
+        """Take in that a job was given a priority; with 0 it is held."""
+        job = self._jobs[jobid]
+        hold = Hold.NONE if priority else Hold.HELD
+        if job.alike.likeness.hold != hold:
+            self._move(jobid, job.alike.likeness._replace(hold=hold), job.duration, timestamp)
+
+    def update(self, jobid: int, context: JSON) -> None:
+        """Take in that some attributes of a job were changed."""
+        job = self._jobs[jobid]
+        likeness, duration = job.alike.likeness, job.duration
+        system = {key[len(_UPDATES) :]: v for key, v in context.items() if key.startswith(_UPDATES)}
+        if "duration" in system:
+            duration = jobspec.seconds(system["duration"])
+        if "queue" in system:
+            likeness = likeness._replace(queue=str(system["queue"] or names.ANONYMOUS_QUEUE))
+        if "constraints" in system:
+            request = likeness.request._replace(constraint=constraints.read(system["constraints"]))
+            likeness = likeness._replace(request=request)
+        self._move(jobid, likeness, duration, job.alike.jobs[jobid])
+
+    def _move(self, jobid: int, likeness: Likeness, duration: float, since: float) -> None:
+        self.take_out(jobid)
+        self.put(jobid, likeness, duration, since)
+
+    def sort(self) -> None:
+        """Bring the jobs into order: the history's come in any."""
+        for alike in self._alike.values():
+            alike.jobs = dict(sorted(alike.jobs.items(), key=lambda item: item[1]))
+
+    def counted(self, stopped: Collection[str]) -> tuple[Pending, ...]:
+        """Return them counted; those in the `stopped` queues are held."""
+        return tuple(_counted(each, stopped) for each in self._alike.values())
+
+
 class Ledger:
     """Fed with the journal's messages from its beginning on; `group_of` names the group of a user's id.
 
@@ -67,9 +135,8 @@ class Ledger:
 
     def __init__(self, group_of: Callable[[int], str]) -> None:
         self._group_of = group_of
-        self._pending: dict[int, Job] = {}
+        self._pending = PendingJobs()
         self._running: dict[int, Running] = {}
-        self._alike: dict[Likeness, Alike] = {}
         self.ready = False
         self.doubts = 0
         self.changes = 0
@@ -95,8 +162,7 @@ class Ledger:
 
     def _history_is_over(self) -> None:
         self.ready = True
-        for alike in self._alike.values():  # it comes in any order of jobs
-            alike.jobs = dict(sorted(alike.jobs.items(), key=lambda item: item[1]))
+        self._pending.sort()
         self.changes += 1
 
     def _event(self, jobid: int, name: str, event: JSON, message: JSON) -> None:
@@ -117,69 +183,23 @@ class Ledger:
         elif jobid not in self._pending:
             self.doubts += jobid not in self._running
         elif name == "priority":
-            self._prioritize(jobid, context.get("priority", 0), event["timestamp"])
+            self._pending.prioritize(jobid, context.get("priority", 0), event["timestamp"])
         else:
-            self._update(jobid, context)
+            self._pending.update(jobid, context)
 
-    # -- pending ---------------------------------------------------------------------------------------
-
-    def _submit(self, jobid: int, context: JSON, jobspec: Any) -> None:
-        asked = jobspecs.asked(jobspec)
-        group = asked.group or self._group_of(context.get("userid", -1))
-        likeness = Likeness(asked.request, asked.queue or names.ANONYMOUS_QUEUE, group, Hold.DEPENDENCY)
-        self._put(jobid, likeness, asked.duration, 0.0)
-
-    def _prioritize(self, jobid: int, priority: int, timestamp: float) -> None:
-        job = self._pending[jobid]
-        hold = Hold.NONE if priority else Hold.HELD
-        if job.alike.likeness.hold != hold:
-            self._move(jobid, job.alike.likeness._replace(hold=hold), job.duration, timestamp)
-
-    def _update(self, jobid: int, context: JSON) -> None:
-        """Some attributes of a pending job were changed."""
-        job = self._pending[jobid]
-        likeness, duration = job.alike.likeness, job.duration
-        system = {key[len(_UPDATES) :]: v for key, v in context.items() if key.startswith(_UPDATES)}
-        if "duration" in system:
-            duration = jobspecs.seconds(system["duration"])
-        if "queue" in system:
-            likeness = likeness._replace(queue=str(system["queue"] or names.ANONYMOUS_QUEUE))
-        if "constraints" in system:
-            request = likeness.request._replace(constraint=constraints.parse(system["constraints"]))
-            likeness = likeness._replace(request=request)
-        self._move(jobid, likeness, duration, job.alike.jobs[jobid])
-
-    def _move(self, jobid: int, likeness: Likeness, duration: float, since: float) -> None:
-        self._take_out(jobid)
-        self._put(jobid, likeness, duration, since)
-
-    def _put(self, jobid: int, likeness: Likeness, duration: float, since: float) -> None:
-        alike = self._alike.get(likeness)
-        if alike is None:
-            alike = self._alike[likeness] = Alike(likeness)
-        job = self._pending[jobid] = Job(alike, duration)
-        alike.jobs[jobid] = since
-        alike.work += job.work
-
-    def _take_out(self, jobid: int) -> Job | None:
-        job = self._pending.pop(jobid, None)
-        if job is not None:
-            alike = job.alike
-            del alike.jobs[jobid]
-            alike.work -= job.work
-            if not alike.jobs:
-                del self._alike[alike.likeness]
-        return job
-
-    # -- running, and gone -----------------------------------------------------------------------------
+    def _submit(self, jobid: int, context: JSON, spec: Any) -> None:
+        parsed = jobspec.read(spec)
+        group = parsed.group or self._group_of(context.get("userid", -1))
+        queue = parsed.queue or names.ANONYMOUS_QUEUE
+        likeness = Likeness(request_of(parsed), queue, group, Hold.DEPENDENCY)
+        self._pending.put(jobid, likeness, parsed.duration, 0.0)
 
     def _start(self, jobid: int, resources: Any) -> None:
-        job = self._take_out(jobid)
-        if job is None:
+        likeness = self._pending.take_out(jobid)
+        if likeness is None:
             self.doubts += 1
             return
-        likeness = job.alike.likeness
-        holding = jobspecs.holding(resources)
+        holding = allocation_of(resources)
         least, most = _range(likeness.request, len(holding))
         self._running[jobid] = Running(likeness.queue, likeness.group, holding, least, most)
 
@@ -188,21 +208,33 @@ class Ledger:
         job = self._running.get(jobid)
         self.doubts += job is None
         if job is not None and resources is not None:
-            self._running[jobid] = replace(job, holding=jobspecs.holding(resources))
+            self._running[jobid] = replace(job, holding=allocation_of(resources))
 
     def _forget(self, jobid: int) -> None:
-        self._take_out(jobid)
+        self._pending.take_out(jobid)
         self._running.pop(jobid, None)
-
-    # -- what is made of it ----------------------------------------------------------------------------
 
     def pending(self, stopped: Collection[str]) -> tuple[Pending, ...]:
         """Return the pending jobs; those in the `stopped` queues are held."""
-        return tuple(_counted(each, stopped) for each in self._alike.values())
+        return self._pending.counted(stopped)
 
     def running(self) -> tuple[Running, ...]:
         """Return the jobs that have resources."""
         return tuple(self._running.values())
+
+
+def request_of(parsed: Parsed) -> Request:
+    """Return what a job asks for."""
+    asked, sizes = parsed.asked, parsed.elastic
+    return Request(*asked, *((sizes.least, sizes.most) if sizes else ()))
+
+
+def allocation_of(resources: Any) -> tuple[tuple[int, int, int], ...]:
+    """Return what an R gives on each rank: (rank, cores, GPUs)."""
+    allocation = resource_set.allocation_of(resources) if resources else {}
+    return tuple(
+        (rank, idset.size_of(cores), idset.size_of(gpus)) for rank, (cores, gpus) in allocation.items()
+    )
 
 
 def _counted(alike: Alike, stopped: Collection[str]) -> Pending:

@@ -15,16 +15,17 @@ from typing import TYPE_CHECKING
 
 from metrics_api.lead.sampler import Sampler
 from metrics_api.numbers.exposition import CONTENT_TYPE
-from minicluster.flux_modules.door.answers import Audience, Pieces, Text
-from minicluster.flux_modules.door.errors import BadRequest, BrokerGone
+from minicluster.broker_link.errors import InstanceGone
+from minicluster.lead_server.errors import BadRequest
+from minicluster.lead_server.replies import Audience, Pieces, Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from metrics_api.lead.sampled import Sampled
-    from minicluster.flux_modules.door.aggregation import Passed
-    from minicluster.flux_modules.door.extensions import Surroundings
-    from minicluster.flux_modules.door.routes import Routes
+    from minicluster.lead_server.aggregation import Passed
+    from minicluster.lead_server.extensions import Surroundings
+    from minicluster.lead_server.routes import Routes
 
 PACKED = (
     "metrics_api/__init__.py",
@@ -84,7 +85,7 @@ class QueueRoutes:
     def _health(self) -> Text:
         try:
             self._sampler.read()
-        except BrokerGone as error:
+        except InstanceGone as error:
             return Text(f"{error}\n", "text/plain; charset=utf-8", 503)
         return Text("ok\n", "text/plain; charset=utf-8")
 

@@ -11,21 +11,21 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from metrics_api import names
+from broker_config.formats import broker_state, job_states
 from metrics_api.lead.groups import group_of
 from metrics_api.lead.ledger import EVENTS, Ledger
-from metrics_api.lead.look import Looker
+from metrics_api.lead.poll import Looker
 from metrics_api.lead.sampled import Sampled
 from metrics_api.numbers.records import Snapshot
 from metrics_api.numbers.samples import samples
-from minicluster.flux_modules.door.errors import BrokerGone, Refused
-from minicluster.flux_modules.door.link_loop import LinkLoop
+from minicluster.broker_link.errors import InstanceGone, Refused, reason
+from minicluster.broker_link.link_loop import LinkLoop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from metrics_api.lead.look import Seen
-    from minicluster.flux_modules.door.link import JSON, Asking, Link
+    from metrics_api.lead.poll import Seen
+    from minicluster.broker_link.link import JSON, BrokerLink, LeadLink
 
 PERIOD = 1.0
 """Seconds between two samples."""
@@ -48,12 +48,14 @@ REST = 4
 DRIFT = 5
 """Samples in a row that disagree with the instance's own counts in the same way: then the ledger is wrong."""
 _FIRST_BACKLOG = 120.0
-_RUN = 5  # Flux's number of the state in which the initial program runs
 _IDLE = 60.0
 
 
-class InstanceEndsError(Exception):
+class InstanceEndsError(InstanceGone):
     """The instance is about to end: what it says of jobs does not count any more."""
+
+    def __init__(self) -> None:
+        super().__init__("the instance ends")
 
 
 class Sampler(threading.Thread):
@@ -61,7 +63,7 @@ class Sampler(threading.Thread):
 
     def __init__(
         self,
-        connect: Callable[[], Link],
+        connect: Callable[[], LeadLink],
         broke: Callable[[Exception], None],
         minimum: int = 1,
         clock: Callable[[], float] = time.monotonic,
@@ -79,7 +81,7 @@ class Sampler(threading.Thread):
     # -- for readers -----------------------------------------------------------------------------------
 
     def read(self) -> Sampled:
-        """Return the newest sample. Raises BrokerGone where it is too old, or there is none."""
+        """Return the newest sample. Raises InstanceGone where it is too old, or there is none."""
         self._asked = self._clock()
         newest = self._newest
         if newest is None or newest.age(self._clock()) > 2 * PERIOD:
@@ -91,16 +93,16 @@ class Sampler(threading.Thread):
     def _fresh(self) -> Sampled:
         newest, now = self._newest, self._clock()
         if newest is None:
-            raise BrokerGone(self._why)
+            raise InstanceGone(self._why)
         age = newest.age(now)
         if age > LIMIT:
-            raise BrokerGone(f"the newest sample is {age:.1f} s old, more than {LIMIT:g} s: {self._why}")
+            raise InstanceGone(f"the newest sample is {age:.1f} s old, more than {LIMIT:g} s: {self._why}")
         return newest
 
     def watch(self) -> Iterator[Sampled]:
         """Return the newest sample, and the next on each change; ends where they would be too old.
 
-        Raises BrokerGone where there is none to begin with.
+        Raises InstanceGone where there is none to begin with.
         """
         return self._changes(self.read())
 
@@ -120,7 +122,7 @@ class Sampler(threading.Thread):
                         return
                     try:
                         sampled = self._fresh()
-                    except BrokerGone:
+                    except InstanceGone:
                         return
         finally:
             with self._condition:
@@ -141,12 +143,12 @@ class Sampler(threading.Thread):
 
     def _lost(self, error: Exception) -> None:
         if isinstance(error, InstanceEndsError):
-            self._why = "the instance ends"
+            self._why = str(error)
             self._loop.until_closed()
         else:
-            self._why = str(error) or type(error).__name__
+            self._why = reason(error) or type(error).__name__
 
-    def _follow(self, link: Link) -> None:
+    def _follow(self, link: BrokerLink) -> None:
         """Make samples from a journal's beginning, until it breaks or turns out to be wrong."""
         follower = Following(link, Ledger(group_of))
         follower.catch_up(lambda: self._loop.closed)
@@ -187,7 +189,7 @@ class Sampler(threading.Thread):
 class Following:
     """The journal on one link, and the ledger that it keeps."""
 
-    def __init__(self, link: Asking, ledger: Ledger) -> None:
+    def __init__(self, link: BrokerLink, ledger: Ledger) -> None:
         self.ledger = ledger
         self._link = link
         self._looker = Looker(link)
@@ -196,9 +198,9 @@ class Following:
         self._drifting = 0
         self._agreed = False
         self._ends = False
-        link.call("state-machine.monitor", {}, self._take_state)
+        link.stream("state-machine.monitor", {}, self._take_state)
         request = {"full": False, "allow": dict.fromkeys(EVENTS, 1), "gather": GATHER}
-        link.call("job-manager.events-journal", request, self._take)
+        link.stream("job-manager.events-journal", request, self._take)
 
     def _take(self, message: JSON | None, refusal: Refused | None) -> None:
         if message is not None:
@@ -207,7 +209,7 @@ class Following:
             self._ended = refusal or Refused(0, "it ended")
 
     def _take_state(self, message: JSON | None, _refusal: Refused | None) -> None:
-        self._ends = self._ends or (message is not None and message["state"] > _RUN)
+        self._ends = self._ends or (message is not None and message["state"] > broker_state.RUN)
 
     def catch_up(self, over: Callable[[], bool]) -> None:
         """Take in the history. Raises Refused where it does not come to its end."""
@@ -252,8 +254,8 @@ class Following:
         A difference that has been there since the history was read is none that reading it again would end.
         """
         states = seen.counts.states
-        pending = sum(states.get(state, 0) for state in names.PENDING_STATES)
-        active = pending + sum(states.get(state, 0) for state in names.RUNNING_STATES)
+        pending = sum(states.get(state, 0) for state in job_states.PENDING_STATES)
+        active = pending + sum(states.get(state, 0) for state in job_states.RUNNING_STATES)
         ours = self.ledger.pending_jobs
         drift = (pending - ours, active - ours - self.ledger.running_jobs)
         self._drifting = self._drifting + 1 if drift == self._drift != self._normal else 0

@@ -5,14 +5,14 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from metrics_api.numbers.constraints import matches
+from broker_config.formats.constraints import matches
 from metrics_api.numbers.packing import WHOLE, Room, Shape
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
-    from metrics_api.numbers.constraints import Constraint
+    from broker_config.formats.constraints import Constraint
     from metrics_api.numbers.records import Node, Request
 
     Kinds = dict[Room, frozenset[int]]  # the ranks of nodes that are alike

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from metrics_api.numbers.constraints import Constraint
+    from broker_config.formats.constraints import Constraint
 
 
 class Hold:

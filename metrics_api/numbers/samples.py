@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
+from broker_config.formats import job_states
 from metrics_api import names
 from metrics_api.numbers.demand import demand, demand_alone
 from metrics_api.numbers.layout import layout
@@ -75,10 +76,10 @@ def _judged(snapshot: Snapshot) -> Snapshot:
 
 def _jobs(snapshot: Snapshot) -> Iterator[Sample]:
     states = snapshot.counts.states
-    for state in names.STATES:
+    for state in job_states.STATES:
         yield Sample(names.JOBS, states.get(state, 0), {names.STATE: state})
-    yield Sample(names.JOBS_PENDING, _sum(states, names.PENDING_STATES))
-    yield Sample(names.JOBS_RUNNING, _sum(states, names.RUNNING_STATES))
+    yield Sample(names.JOBS_PENDING, _sum(states, job_states.PENDING_STATES))
+    yield Sample(names.JOBS_RUNNING, _sum(states, job_states.RUNNING_STATES))
     yield Sample(names.JOBS_HELD, _count(snapshot.pending, Hold.HELD))
     yield Sample(names.JOBS_UNSATISFIABLE, _count(snapshot.pending, Hold.NEVER))
 
@@ -128,10 +129,10 @@ def _queue(part: Snapshot, queue: str, now: float) -> Iterator[Sample]:
     states, pending = part.counts.states, part.pending
     wait, work = _wait_and_work(pending, now)
     yield Sample(names.QUEUE_NODES_DEMANDED, demand_alone(part), label)
-    for state in names.STATES:
+    for state in job_states.STATES:
         yield Sample(names.QUEUE_JOBS, states.get(state, 0), {**label, names.STATE: state})
-    yield Sample(names.QUEUE_JOBS_PENDING, _sum(states, names.PENDING_STATES), label)
-    yield Sample(names.QUEUE_JOBS_RUNNING, _sum(states, names.RUNNING_STATES), label)
+    yield Sample(names.QUEUE_JOBS_PENDING, _sum(states, job_states.PENDING_STATES), label)
+    yield Sample(names.QUEUE_JOBS_RUNNING, _sum(states, job_states.RUNNING_STATES), label)
     yield Sample(names.QUEUE_JOBS_HELD, _count(pending, Hold.HELD), label)
     yield Sample(names.QUEUE_JOBS_UNSATISFIABLE, _count(pending, Hold.NEVER), label)
     yield Sample(names.QUEUE_OLDEST_WAIT, wait, label)

@@ -11,8 +11,8 @@ from typer.main import get_command
 from metrics_api.adapter.command import SERVICE
 from metrics_api.adapter.command import app as adapter
 from minicluster.cli.operator import app
+from minicluster.document import crd_yaml
 from minicluster.plan.constants import LABEL_NAME, METRICS_APPLICATION, OPERATOR_APPLICATION
-from minicluster.spec import crd_yaml
 from tests.deploy.files import CHART, INSTALL, NAMESPACE, NAMESPACED, Object, objects, project, the
 
 ADAPTER = "minicluster-operator-adapter"

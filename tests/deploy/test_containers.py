@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from minicluster.document import load
 from minicluster.plan import Site, render
-from minicluster.spec import load
 from tests.deploy.files import CONTAINERS, ROOT, instructions, project, the
 
 OPERATOR = CONTAINERS / "Dockerfile.operator"
 VIEW = CONTAINERS / "Dockerfile.flux-view"
 MINUTES = 60
 # Places that a build uses besides its working directory.
-PLACES = ("/wheels", "/opt/minicluster")
+PLACES = ("/wheels", "/opt/minicluster", "/etc/passwd", "/etc/group")
 UNREACHABLE = ("NewConnectionError", "NameResolutionError", "ConnectTimeoutError")
 
 
@@ -55,6 +55,17 @@ def test_the_operator_is_not_root() -> None:
     assert ("USER", "65532:65532") in list(instructions(OPERATOR))
 
 
+def test_the_operators_user_and_group_have_a_name(tmp_path: Path) -> None:
+    """The last stage's RUN lines, with the files of this folder for the image's."""
+    (tmp_path / "etc").mkdir()
+    steps = list(instructions(OPERATOR))
+    last = max(index for index, (word, _) in enumerate(steps) if word == "FROM")
+    for command in [rest for word, rest in steps[last:] if word == "RUN"]:
+        subprocess.run(["sh", "-c", relocated(command, tmp_path)], check=True)
+    names = [(tmp_path / "etc" / each).read_text().split(":")[:3:2] for each in ("passwd", "group")]
+    assert names == [["minicluster", "65532"]] * 2
+
+
 @pytest.mark.parametrize("image_volumes", [True, False], ids=["mounted", "copied"])
 def test_the_view_has_each_folder_that_pods_use(image_volumes: bool) -> None:
     """Mounted with the view at its own path; `view`, below the document's mount path, is looked into."""
@@ -77,6 +88,7 @@ def test_the_operators_steps_make_a_program_that_starts(tmp_path: Path) -> None:
     sources = tmp_path / "src"
     for *found, target in copied(OPERATOR):
         copy(found, sources / target)
+    (tmp_path / "etc").mkdir()
     for command in [rest for word, rest in instructions(OPERATOR) if word == "RUN"]:
         run(relocated(command, tmp_path), sources, environment)
     [entry] = [rest for word, rest in instructions(OPERATOR) if word == "ENTRYPOINT"]

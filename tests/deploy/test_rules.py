@@ -8,8 +8,8 @@ import pytest
 from metrics_api.adapter.authority_store import SECRET as SERVING_SECRET
 from metrics_api.adapter.registration import NAMES
 from metrics_api.names import METRICS
-from minicluster.kubernetes.door_key_store import SECRET
-from minicluster.kubernetes.metrics_keys import SECRET as METRICS_SECRET
+from minicluster.lead_client.key_store import SECRET
+from minicluster.lead_client.metrics_keys import SECRET as METRICS_SECRET
 from tests.deploy.files import INSTALL, NAMESPACED, Object, objects, of_kind, the
 
 MANIFESTS = pytest.mark.parametrize("manifest", [INSTALL, NAMESPACED], ids=lambda path: path.stem)

@@ -12,10 +12,10 @@ from typing import Any
 
 import yaml
 
-from minicluster.kubernetes.door_keys import Authority
+from minicluster.lead_client.keys import Authority
 from minicluster.plan.constants import DOOR_PORT
+from tests.devcluster import Api, ControlPlane, until
 from tests.kubernetes import operators
-from tests.kubernetes.harness import Api, ControlPlane, until
 from tests.kubernetes.operators import SYSTEM
 from tests.metrics_api.adapter.played import Lead, Leads
 

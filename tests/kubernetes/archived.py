@@ -4,7 +4,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from tests.kubernetes.harness import ControlPlane, until
+from tests.devcluster import ControlPlane, until
 from tests.kubernetes.ledger import Ledger
 from tests.kubernetes.live import SECONDS, Live
 from tests.kubernetes.operators import events, path
@@ -39,6 +39,18 @@ class Archived:
     def release(self) -> None:
         """Let jobs end when their time is over."""
         (self.ledger.folder / "released").touch()
+
+    def suspend_amid_work(self) -> dict[str, Any]:
+        """Suspend it while jobs run and wait; let jobs end once those that run are waited for.
+
+        Return its status when that has come to an end.
+        """
+        running = len(self.ledger.running())
+        self.live.change(suspend=True)
+        words = f"waiting for {running} {'job' if running == 1 else 'jobs'}"
+        until(lambda: words in self.live.message("Suspended"), f"{words!r} to be said", SECONDS)
+        self.release()
+        return self.live.until(Suspended=("True", "Suspended"))
 
     def suspend(self) -> dict[str, Any]:
         """Suspend it; return its status once that is done."""

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tests.devcluster import Api, until
 from tests.kubernetes import operators
-from tests.kubernetes.harness import Api, until
 from tests.kubernetes.ledger import Ledger
 from tests.kubernetes.live import SECONDS, Live
 
-TWELVE = (2, 3, 2, 4, 2, 3, 2, 2, 4, 2, 3, 2)
-"""Durations of jobs, in seconds."""
+TWELVE = (0.2,) * 12
+"""Durations of jobs, in seconds, once they are released."""
 RANGE = {"size": 1, "minSize": 1, "maxSize": 4, "drainTimeoutSeconds": 600}
 FORMS = ("Object", "Service", "Pods", "External")
 Object = dict[str, Any]

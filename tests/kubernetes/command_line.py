@@ -15,7 +15,7 @@ from unittest import mock
 import yaml
 
 from minicluster.cli.main import run
-from tests.kubernetes.harness import Api
+from tests.devcluster import Api
 
 MINICLUSTERS = "/apis/flux-framework.org/v1alpha2/namespaces/{}/miniclusters"
 Done = subprocess.CompletedProcess[str]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from minicluster.spec import crd
-from tests.kubernetes import autoscalers, operators
-from tests.kubernetes.harness import (
+from minicluster.document import crd
+from tests import dealing
+from tests.devcluster import (
     Api,
     ContextError,
     ControlPlane,
@@ -22,8 +22,8 @@ from tests.kubernetes.harness import (
     start,
     until,
 )
-from tests.kubernetes.harness.existing import ExistingCluster, connect
-from tests.kubernetes.harness.lookup import (
+from tests.devcluster.existing import ExistingCluster, connect
+from tests.devcluster.lookup import (
     ETCD,
     HELM,
     KEDA,
@@ -34,7 +34,8 @@ from tests.kubernetes.harness.lookup import (
     kubernetes,
     locate,
 )
-from tests.kubernetes.harness.reporting import unavailable
+from tests.devcluster.reporting import unavailable
+from tests.kubernetes import autoscalers, kept_instance, operators
 from tests.kubernetes.live import Live
 from tests.kubernetes.operators import Operator
 
@@ -51,15 +52,34 @@ NEEDS = {
     "nodes": (),  # what they need besides is in `rack.supplies`, where it is clear that there can be any
 }
 NODES = 4
+TIMEOUT = 400  # seconds for a test on nodes that asks for no other
+# What `--one-plane` leaves out: tests with these fixtures, and on nodes all but these files.
+FURTHER = {"oldest_plane", "helm", "metrics_client", "metrics_server", "keda_programs"}
+FIRST_ON_NODES = {"test_bring_up.py", "test_ends.py"}
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Refuse tests on nodes in a file that tests/conftest.py does not know to have them."""
-    on_nodes = next(one.ON_NODES for one in config.pluginmanager.get_plugins() if hasattr(one, "ON_NODES"))
-    files = {item.path for item in items if "nodes" in getattr(item, "fixturenames", ())}
-    if unknown := sorted(file.name for file in files if not on_nodes.fullmatch(str(file))):
+    """Refuse tests on nodes in a file that tests/dealing.py does not know to have them.
+
+    The first one that a worker runs has the start of its cluster in its time.
+    """
+    on_nodes = [item for item in items if "nodes" in getattr(item, "fixturenames", ())]
+    for item in on_nodes:
+        if item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(TIMEOUT))
+    files = {item.path for item in on_nodes}
+    if unknown := sorted(file.name for file in files if not dealing.has_nodes(str(file))):
         named = ", ".join(unknown)
-        raise pytest.UsageError(f"tests on nodes: let NODES_FILES in tests/conftest.py match {named}")
+        raise pytest.UsageError(f"tests on nodes: let NODES_FILES in tests/dealing.py match {named}")
+    if config.getoption("--one-plane"):
+        config.hook.pytest_deselected(items=[item for item in items if needs_more(item)])
+        items[:] = [item for item in items if not needs_more(item)]
+
+
+def needs_more(item: pytest.Item) -> bool:
+    """Say whether a test needs more than one control plane, with nodes for a MiniCluster's start and end."""
+    fixtures = set(getattr(item, "fixturenames", ()))
+    return bool(fixtures & FURTHER) or ("nodes" in fixtures and item.path.name not in FIRST_ON_NODES)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -80,6 +100,13 @@ def pytest_collection_finish(session: pytest.Session) -> None:
                 locate(suite)
         except HarnessError:
             pass  # the tests say so, each for itself
+
+
+@pytest.fixture(autouse=True)
+def _no_kept_connection() -> Iterator[None]:
+    """End what a test has kept: the thread that serves it would hold the process up."""
+    yield
+    kept_instance.hang_up_all()
 
 
 @pytest.fixture(scope="session")

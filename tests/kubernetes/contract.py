@@ -12,13 +12,13 @@ from typing import Any, Protocol, TypeVar
 
 import pytest
 
-from minicluster.kubernetes import client
-from minicluster.kubernetes.access import Access
-from minicluster.kubernetes.api import Api, Selection, WatchEvent
-from minicluster.kubernetes.client import Client
-from minicluster.kubernetes.errors import ApiError
-from minicluster.kubernetes.resources import CONFIG_MAPS, JOBS, MINICLUSTERS, PODS, Resource
-from tests.kubernetes import harness
+from minicluster.kube_client import client
+from minicluster.kube_client.access import Access
+from minicluster.kube_client.api import Api, Selection, WatchEvent
+from minicluster.kube_client.client import Client
+from minicluster.kube_client.errors import ApiError
+from minicluster.kube_client.resources import CONFIG_MAPS, JOBS, MINICLUSTERS, PODS, Resource
+from tests import devcluster
 from tests.operator import memory_jobs
 from tests.operator.memory_api import MemoryApi
 
@@ -128,7 +128,7 @@ class RealServer:
     api: Client
     other: Client
     namespace: str
-    admin: harness.Api
+    admin: devcluster.Api
 
     async def until(self, probe: Callable[[], Awaitable[T | None]]) -> T:
         async with asyncio.timeout(SECONDS):
@@ -173,7 +173,7 @@ async def open_memory() -> AsyncIterator[Server]:
 
 
 @contextlib.asynccontextmanager
-async def open_real(plane: harness.ControlPlane, namespace: str) -> AsyncIterator[Server]:
+async def open_real(plane: devcluster.ControlPlane, namespace: str) -> AsyncIterator[Server]:
     """Log in to the real one."""
     access = Access(kubeconfig=str(plane.kubeconfig))
     async with Client(access) as ours, Client(access, manager=SOMEBODY) as theirs:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import yaml
 
+from tests.devcluster import Api, ControlPlane
+from tests.devcluster.building import required
+from tests.devcluster.certificates import authority
+from tests.devcluster.lookup import KEDA, Programs
 from tests.kubernetes import adapters, operators
 from tests.kubernetes.adapters import LOOPBACK
-from tests.kubernetes.harness import Api, ControlPlane
-from tests.kubernetes.harness.building import required
-from tests.kubernetes.harness.certificates import authority
-from tests.kubernetes.harness.lookup import KEDA, Programs
 from tests.kubernetes.operators import SYSTEM
 from tests.ports import free_port
 

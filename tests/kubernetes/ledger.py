@@ -4,7 +4,6 @@ The ledger is a file on this machine to which a job appends its number as its la
 for the test to release it: however slow or fast the machine is, jobs run and wait when a fault comes.
 """
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -12,18 +11,37 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from broker_config.formats.jobid import f58
+from minicluster.instance.port import Instance
+from minicluster.instance.records import Job, JobRequest
+from tests.devcluster import ControlPlane, until
 from tests.kubernetes.command_line import CommandLine
-from tests.kubernetes.harness import ControlPlane, until
+from tests.kubernetes.kept_instance import GONE, KeptInstance
 from tests.kubernetes.live import Live
 
-SECONDS = 240.0  # all jobs take some 15 s, on a machine that does nothing else
+SECONDS = 240.0  # all jobs take some 5 s, on a machine that does nothing else
 JOB = (
     'sleep "$1"; until test -e /ledger/released && ! test -e "/ledger/held-$0"; do sleep 0.2; done;'
     ' echo "$0" >>/ledger/done'
 )
-DURATIONS = (2, 3, 2, 2, 2, 2, 6, 2, 3)  # where four brokers run one each, five wait
+SHORT = (0.2,) * 9
+"""Durations of jobs, in seconds: where four brokers run one each, five wait."""
+LONG = (2, 3, 2, 2, 2, 2, 6, 2, 3)
+"""Of jobs that are released before what is to come: some still run then, and some wait."""
 NONE: Mapping[str, str] = MappingProxyType({})
 WAITING = 5  # jobs, at least, when a fault comes
+
+
+def commands(first: int, durations: Iterable[float]) -> list[tuple[str, ...]]:
+    """Return what jobs of so many seconds run, numbered from the first one's."""
+    return [("sh", "-c", JOB, str(number), str(seconds)) for number, seconds in enumerate(durations, first)]
+
+
+def entry(job: Job) -> dict[str, Any]:
+    """Return what tests look at of a job, in the words of `minicluster jobs --output json`."""
+    why = (job.exception.note or job.exception.type) if job.exception else ""
+    state = job.result.name if job.result else job.state.name
+    return {"id": f58(job.id), "state": state, "ranks": job.ranks, "exception": why}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +51,7 @@ class Ledger:
     live: Live
     folder: Path
     minicluster: CommandLine
+    instance: KeptInstance
     ids: list[str] = field(default_factory=list)
 
     @classmethod
@@ -40,7 +59,8 @@ class Ledger:
         """Prepare one for a MiniCluster that is still to be created."""
         folder.mkdir(exist_ok=True)
         folder.chmod(0o777)
-        return cls(live, folder, CommandLine(nodes.kubeconfig, live.namespace))
+        instance = KeptInstance(nodes.kubeconfig, live.namespace, live.name)
+        return cls(live, folder, CommandLine(nodes.kubeconfig, live.namespace), instance)
 
     @classmethod
     def created(cls, live: Live, nodes: ControlPlane, folder: Path, **spec: Any) -> "Ledger":
@@ -54,17 +74,25 @@ class Ledger:
         volume = {"hostPath": str(self.folder), "path": "/ledger"}
         return {"volumes": {"ledger": volume}, "resources": {"requests": {"cpu": "1"}}}
 
-    def submit(self, durations: Iterable[int] = DURATIONS) -> None:
+    def submit(self, durations: Iterable[float] = SHORT) -> None:
         """Send jobs of so many seconds."""
-        for seconds in durations:
-            words = ("--", "sh", "-c", JOB, len(self.ids), seconds)
-            done = self.minicluster("submit", self.live.name, *words)
+        wanted = commands(len(self.ids), durations)
+
+        def send(instance: Instance) -> list[str]:
+            return [f58(instance.jobs.submit(JobRequest(command))) for command in wanted]
+
+        self.ids.extend(self.instance.ask_anew(send))
+
+    def submit_by_command(self, durations: Iterable[float]) -> None:
+        """Send jobs of so many seconds as a person does, one after the other."""
+        for command in commands(len(self.ids), durations):
+            done = self.minicluster("submit", self.live.name, "--", *command)
             assert done.returncode == 0, done.stderr
             self.ids.append(done.stdout.strip())
 
-    def begin(self, rank: int) -> str:
+    def begin(self, rank: int, durations: Iterable[float] = SHORT) -> str:
         """Send the jobs, wait until one runs on a rank, one elsewhere, and enough wait; return the first."""
-        self.submit()
+        self.submit(durations)
 
         def look() -> str:
             running = self.running()
@@ -78,10 +106,12 @@ class Ledger:
         return {int(row["ranks"]): row["id"] for row in self.listed("RUN")}
 
     def listed(self, *states: str) -> list[dict[str, Any]]:
-        """List jobs, those in these states."""
-        done = self.minicluster("jobs", self.live.name, "--all", "--output", "json")
-        rows = json.loads(done.stdout) if done.returncode == 0 else []
-        return [row for row in rows if not states or row["state"] in states]
+        """List jobs, those in these states; none where there is no instance now."""
+        try:
+            found = self.instance.ask(lambda instance: instance.jobs.find(limit=0))
+        except GONE:
+            return []
+        return [line for line in map(entry, found) if not states or line["state"] in states]
 
     def release(self) -> None:
         """Let the jobs end once their time is over."""

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from tests.devcluster import Api, ControlPlane, node_images, until
+from tests.devcluster.nodes import Node
 from tests.kubernetes import operators
-from tests.kubernetes.harness import Api, ControlPlane, node_images, until
-from tests.kubernetes.harness.nodes import Node
 
 SECONDS = 90.0  # brokers join within 2 s; a machine that does other things as well takes longer
 BROKERS = "app.kubernetes.io/component=broker"
@@ -62,12 +62,13 @@ class Live:
         """Delete it."""
         self.api.delete(operators.path(self.namespace, self.name))
 
-    def until(self, **wanted: tuple[str, str]) -> dict[str, Any]:
+    def until(self, seconds: float = SECONDS, **wanted: tuple[str, str]) -> dict[str, Any]:
         """Wait until conditions are as wanted (type to status and reason); return its status."""
-        found: dict[str, Any] = operators.settled(self.api, self.namespace, self.name, **wanted)["status"]
+        item = operators.settled(self.api, self.namespace, self.name, seconds, **wanted)
+        found: dict[str, Any] = item["status"]
         return found
 
-    def joined(self, count: int | None = None) -> dict[str, Any]:
+    def joined(self, count: int | None = None, seconds: float = SECONDS) -> dict[str, Any]:
         """Wait until all brokers (of a size) have joined, and work has begun."""
 
         def look() -> dict[str, Any]:
@@ -78,7 +79,7 @@ class Live:
             return status if ready and count in {None, status["readyBrokers"]} else {}
 
         try:
-            return until(look, f"{count or 'all'} brokers to join", SECONDS)
+            return until(look, f"{count or 'all'} brokers to join", seconds)
         except TimeoutError as error:
             raise AssertionError(f"{error}: {self.status}\n{self.logs()}") from error
 

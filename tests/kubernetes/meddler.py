@@ -16,7 +16,7 @@ import aiohttp
 import yaml
 from aiohttp import web
 
-from tests.kubernetes.harness import Access, until
+from tests.devcluster import Access, until
 
 WRITES = {"POST", "PATCH", "PUT", "DELETE"}
 SESSION = web.AppKey("session", aiohttp.ClientSession)

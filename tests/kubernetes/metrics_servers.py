@@ -5,8 +5,8 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.devcluster import ControlPlane
 from tests.kubernetes import adapters, operators
-from tests.kubernetes.harness import ControlPlane
 from tests.ports import free_port
 
 API = "v1beta1.metrics.k8s.io"

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 import yaml
 
-from minicluster.kubernetes import door_key_store
-from minicluster.kubernetes.door_keys import Authority
-from tests.kubernetes.harness import Api, ApiError, ControlPlane, until
+from minicluster.lead_client import key_store
+from minicluster.lead_client.keys import Authority
+from tests.devcluster import Api, ApiError, ControlPlane, until
 
 MANIFESTS = Path(__file__).parents[2] / "deploy" / "manifests"
 SYSTEM = "minicluster-system"
@@ -89,7 +89,7 @@ class Operator:
     @property
     def keys(self) -> Authority:
         """Its own keys, for the doors of lead brokers."""
-        return door_key_store.of_file(self.log.parent / "minicluster" / door_key_store.FILE)
+        return key_store.of_file(self.log.parent / "minicluster" / key_store.FILE)
 
     def text(self) -> str:
         """Return what it has logged."""
@@ -97,7 +97,7 @@ class Operator:
 
     def ready(self) -> "Operator":
         """Wait until it says that it is ready."""
-        until(self.is_ready, f"the operator to become ready; its log:\n{self.text()}")
+        until(self.is_ready, f"the operator to become ready; its log:\n{self.text()}", SECONDS)
         return self
 
     def is_ready(self) -> bool:

@@ -10,7 +10,7 @@ from urllib.error import URLError
 from urllib.parse import urlencode
 from urllib.request import urlopen
 
-from tests.flux_modules.client import until
+from tests.lead.client import until
 from tests.ports import free_port
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from minicluster.kubernetes import observation
+from minicluster.operator import observation
 from minicluster.plan.constants import (
     API_VERSION,
     KIND,

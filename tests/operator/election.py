@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import copy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from minicluster.kubernetes.errors import ApiError, LeadershipLostError, UnreachableError
-from minicluster.kubernetes.leadership import Leadership, Timing
+from minicluster.kube_client.errors import ApiError, UnreachableError
+from minicluster.operator.errors import LeadershipLostError
+from minicluster.operator.leadership import Leadership, Timing
 from tests.operator.virtual_time import now
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 
 NAMESPACE = "operators"
 EPOCH = datetime(2026, 3, 14, 15, 9, 26, tzinfo=UTC)
@@ -159,3 +161,26 @@ async def work(leadership: Leadership) -> None:
             await leadership.keep()
         except LeadershipLostError:
             continue
+
+
+@contextlib.asynccontextmanager
+async def doing(what: Coroutine[Any, Any, Any]) -> AsyncIterator[asyncio.Task[Any]]:
+    """Have something go on meanwhile; cancelled at the end, as by kill -9."""
+    task = asyncio.ensure_future(what)
+    try:
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def takeover(standby: Leadership) -> float:
+    """Return how many seconds it takes until a standby leads."""
+    begin = now()
+    await asyncio.wait_for(standby.acquire(), 120)
+    return now() - begin
+
+
+def leading(server: Server, name: str = "a") -> Leadership:
+    """Return a contender that is to lead: call `acquire`."""
+    return contender(server, name)

@@ -8,13 +8,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from minicluster.kubernetes.cache import Cache
-from minicluster.kubernetes.door_keys import Authority
-from minicluster.kubernetes.doors import Doors
-from minicluster.kubernetes.records import Heard, Name
+from minicluster.kube_client.objects import Name
+from minicluster.lead_client.keys import Authority
+from minicluster.operator.cache import Cache
+from minicluster.operator.lead_watch import LeadWatch
+from minicluster.operator.records import LeadReport, Unreachable
 from minicluster.plan import BrokerReport
 from tests.operator import objects
-from tests.operator.door_server import ANSWER, Door, Script, context, reporting, serving
+from tests.operator.lead_server import ANSWER, Door, Script, context, reporting, serving
 
 UID = "uid-mc"
 OURS = Authority.make()
@@ -54,7 +55,7 @@ class Listening:
     def __init__(self, port: int) -> None:
         self.cache = Cache()
         self.changed: list[Name] = []
-        self.doors = Doors(self.cache, OURS, self.changed.append, port)
+        self.doors = LeadWatch(self.cache, OURS, self.changed.append, port)
         self.version = 1
         self.cache.see_cluster(objects.minicluster(uid=UID, maxSize=4))
         self.cache.see("Job", objects.job(owner=UID))
@@ -64,12 +65,18 @@ class Listening:
         self.version += 1
         state = {"phase": "Running", "address": "127.0.0.1", **more}
         self.cache.see("Pod", objects.broker(version=self.version, name=name, **state))
-        self.doors.look(NAME)
+        self.doors.follow(NAME)
 
     @property
-    def heard(self) -> Heard | None:
+    def report(self) -> BrokerReport | None:
+        """What the lead reports; None: nothing is known, or it is unreachable."""
+        found = self.heard
+        return found.report if isinstance(found, LeadReport) else None
+
+    @property
+    def heard(self) -> LeadReport | Unreachable | None:
         """What is known of the lead."""
-        return self.cache.heard.get(NAME)
+        return self.cache.leads.get(NAME)
 
 
 @asynccontextmanager

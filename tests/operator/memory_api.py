@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from minicluster.kubernetes.api import APPLY_MANAGER, Listing, Selection, WatchEvent
-from minicluster.kubernetes.errors import ApiError
-from minicluster.kubernetes.resources import RESOURCES, Resource
+from minicluster.kube_client.api import APPLY_MANAGER, Listing, Selection, WatchEvent
+from minicluster.kube_client.errors import ApiError
+from minicluster.kube_client.resources import RESOURCES, Resource
 from tests.operator.field_sets import Object
 from tests.operator.memory_store import Change, Place, Store, bare, matches, place_of
 

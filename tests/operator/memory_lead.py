@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
-from broker_config import idset
+from broker_config.formats import idset
+from broker_config.formats.drain_reasons import SHRINKING
 from minicluster.plan import BrokerReport, Order, Restarted, SaveProgress
-from minicluster.plan.shrinking import SHRINKING
 from tests.operator import memory_jobs
 from tests.operator.memory_jobs import index_of
 from tests.operator.memory_store import Store

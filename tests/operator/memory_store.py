@@ -1,6 +1,6 @@
 """The state of an API server in memory: objects, who holds their fields, and the history of changes.
 
-What it does is what the operator depends on, and tests/kubernetes/test_api_contract.py holds it against the
+What it does is what the operator depends on, and tests/kubernetes/api/test_contract.py holds it against the
 real one. There is no validation beyond that, no defaulting, and no controller: see memory_jobs.py for Jobs.
 Objects that are handed out are shared: nobody changes them.
 """
@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from minicluster.kubernetes.errors import ApiError
-from minicluster.kubernetes.resources import RESOURCES
+from minicluster.kube_client.errors import ApiError
+from minicluster.kube_client.resources import RESOURCES
 from tests.operator.field_sets import (
     UNHELD,
     Fields,

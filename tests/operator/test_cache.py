@@ -5,8 +5,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from minicluster.kubernetes.cache import Cache
-from minicluster.kubernetes.records import Heard, Name, Place
+from minicluster.kube_client.objects import Name, Place
+from minicluster.operator.cache import Cache
+from minicluster.operator.records import LeadReport
 from minicluster.plan import BrokerReport, Disruption, ObjectKey, ObservedObject
 from minicluster.plan.constants import LABEL_INSTANCE
 from tests.operator.objects import NAMESPACE, Object, broker, job, minicluster, owned
@@ -27,7 +28,7 @@ def answer(item: Object, version: int) -> Object:
 
 
 def contents(cache: Cache) -> tuple[object, ...]:
-    known = cache.clusters, cache.dependents, cache.jobs, cache.pods, cache.strangers
+    known = cache.clusters, cache.dependents, cache.dependents.jobs, cache.pods, cache.conflicts
     return tuple(dict(each) for each in known)  # type: ignore[call-overload]
 
 
@@ -102,23 +103,23 @@ def test_an_object_with_another_instance_concerns_both(kind: str) -> None:
     cache = Cache()
     cache.see(kind, owned(kind, version=1, spec={}))
     assert cache.see(kind, owned(kind, version=2, instance="other", spec={})) == {MC, OTHER}
-    assert [each.key.kind for each in cache.objects(OTHER)] == [kind]
-    assert list(cache.objects(MC)) == []
+    assert [each.key.kind for each in cache.dependents.of(OTHER)] == [kind]
+    assert list(cache.dependents.of(MC)) == []
 
 
 def test_a_pod_with_another_instance_is_not_the_first_ones() -> None:
     cache = Cache()
     cache.see("Pod", broker(version=1))
     cache.see("Pod", broker(version=2, instance="other"))
-    assert cache.reports(MC, "uid-Job-mc") == ()
-    assert len(cache.reports(OTHER, "uid-Job-mc")) == 1
+    assert cache.pods.reports(MC, "uid-Job-mc") == ()
+    assert len(cache.pods.reports(OTHER, "uid-Job-mc")) == 1
 
 
 def test_what_was_applied_is_known_at_once() -> None:
     cache = Cache()
     cache.applied(job(), answer(job(), 5))
-    assert [each.key for each in cache.objects(MC)] == [ObjectKey("Job", "mc")]
-    assert cache.jobs[JOB].parallelism == 2
+    assert [each.key for each in cache.dependents.of(MC)] == [ObjectKey("Job", "mc")]
+    assert cache.dependents.jobs[JOB].parallelism == 2
 
 
 def test_the_news_of_what_was_applied_is_no_news() -> None:
@@ -133,7 +134,7 @@ def test_an_answer_that_was_overtaken_changes_nothing() -> None:
     cache = Cache()
     cache.see("Job", job(version=7, parallelism=9))
     cache.applied(job(), answer(job(), 5))
-    assert cache.jobs[JOB].parallelism == 9
+    assert cache.dependents.jobs[JOB].parallelism == 9
     assert cache.dependents[JOB].version == 7
 
 
@@ -166,25 +167,23 @@ def test_an_applied_job_keeps_the_status_that_was_told() -> None:
     cache = Cache()
     cache.see("Job", job(version=1, status={"active": 2}))
     cache.applied(job(parallelism=4), answer(job(), 5))
-    assert (cache.jobs[JOB].parallelism, cache.jobs[JOB].active) == (4, 2)
+    assert (cache.dependents.jobs[JOB].parallelism, cache.dependents.jobs[JOB].active) == (4, 2)
 
 
-@pytest.mark.parametrize(
-    "change", [{"uid": "uid-new"}, {"instance": "other"}], ids=["made anew", "relabelled"]
-)
+@pytest.mark.parametrize("change", [{"uid": "uid-new"}, {"instance": "other"}], ids=["anew", "relabelled"])
 def test_an_applied_job_that_was_another_one_is_known(change: dict[str, str]) -> None:
     """Its report is not lost together with what was known of the former."""
     cache = Cache()
     cache.see("Job", job(version=1, status={"active": 2}, **change))
     cache.applied(job(), answer(job(), 5))
-    assert cache.jobs[JOB].parallelism == 2
+    assert cache.dependents.jobs[JOB].parallelism == 2
 
 
 def test_a_job_made_anew_has_none_of_the_formers_status() -> None:
     cache = Cache()
     cache.see("Job", job(version=1, status={"active": 2}, uid="uid-old"))
     cache.applied(job(), answer(job(), 5))
-    assert cache.jobs[JOB].active == 0
+    assert cache.dependents.jobs[JOB].active == 0
 
 
 @pytest.mark.parametrize(
@@ -207,7 +206,7 @@ def test_whether_a_job_is_held_back_is_kueues_word_where_it_is_not_ours(
         cache.see("Job", {**job(version=1), "spec": {"parallelism": 2, **told}})
     item: Object = {**job(), "spec": {"parallelism": 4, **applied}}
     cache.applied(item, answer(item, 5))
-    assert cache.jobs[JOB].suspended is suspended
+    assert cache.dependents.jobs[JOB].suspended is suspended
 
 
 def test_a_deletion_is_taken_in() -> None:
@@ -255,7 +254,7 @@ def test_a_list_drops_what_is_gone() -> None:
     cache = Cache()
     cache.see("ConfigMap", config(3))
     assert cache.replace_all("ConfigMap", [], 8) == {MC}
-    assert list(cache.objects(MC)) == []
+    assert list(cache.dependents.of(MC)) == []
 
 
 def test_a_list_drops_pods_that_are_gone() -> None:
@@ -263,7 +262,7 @@ def test_a_list_drops_pods_that_are_gone() -> None:
     cache.see("Pod", broker(0))
     cache.see("Pod", broker(1))
     assert cache.replace_all("Pod", [broker(1)], 8) == {MC}
-    assert [each.index for each in cache.reports(MC, "uid-Job-mc")] == [1]
+    assert [each.index for each in cache.pods.reports(MC, "uid-Job-mc")] == [1]
 
 
 def test_a_list_leaves_what_is_younger_than_it() -> None:
@@ -300,29 +299,29 @@ STIRS: dict[str, Callable[[Cache], set[Name]]] = {
 def test_a_stranger_that_stirs_wakes_whom_it_stands_in_the_way(stir: Callable[[Cache], set[Name]]) -> None:
     cache = Cache()
     cache.see("ConfigMap", config(1, instance="other"))
-    cache.meet_stranger(MC, CONFIG, STRANGER)
+    cache.conflicts.add(MC, CONFIG, STRANGER)
     assert MC in stir(cache)
 
 
 def test_a_stranger_that_no_watch_tells_of_wakes_by_its_deletion() -> None:
     cache = Cache()
-    cache.meet_stranger(MC, CONFIG, STRANGER)
+    cache.conflicts.add(MC, CONFIG, STRANGER)
     assert cache.forget("ConfigMap", config(5)) == {MC}
 
 
 def test_a_stranger_out_of_the_way_is_forgotten() -> None:
     cache = Cache()
-    cache.meet_stranger(MC, CONFIG, STRANGER)
-    cache.lose_stranger(MC, CONFIG)
-    assert cache.strangers == {}
+    cache.conflicts.add(MC, CONFIG, STRANGER)
+    cache.conflicts.remove(MC, CONFIG)
+    assert cache.conflicts == {}
 
 
 def test_strangers_go_with_their_minicluster() -> None:
     cache = Cache()
     cache.see_cluster(minicluster())
-    cache.meet_stranger(MC, CONFIG, STRANGER)
+    cache.conflicts.add(MC, CONFIG, STRANGER)
     cache.forget_cluster(minicluster())
-    assert cache.strangers == {}
+    assert cache.conflicts == {}
 
 
 def going(pod: Object) -> Object:
@@ -348,21 +347,21 @@ def test_of_two_pods_of_one_index_one_counts(better: Object, worse: Object, firs
     cache = Cache()
     for pod in (better, worse) if first else (worse, better):
         cache.see("Pod", pod)
-    assert [each.phase for each in cache.reports(MC, "uid-Job-mc")] == ["Running"]
+    assert [each.phase for each in cache.pods.reports(MC, "uid-Job-mc")] == ["Running"]
 
 
 def test_pods_of_another_job_do_not_count() -> None:
     """Those of a Job of the same name that was deleted before."""
     cache = Cache()
     cache.see("Pod", broker())
-    assert cache.reports(MC, "uid-new-job") == ()
+    assert cache.pods.reports(MC, "uid-new-job") == ()
 
 
 def test_a_pod_that_is_no_broker_is_an_object() -> None:
     """The services pod."""
     cache = Cache()
     cache.see("Pod", owned("Pod", "mc-services"))
-    assert [each.key.name for each in cache.objects(MC)] == ["mc-services"]
+    assert [each.key.name for each in cache.dependents.of(MC)] == ["mc-services"]
 
 
 def taken(version: int, name: str = "mc-1-x", index: int = 1, **more: str) -> Object:
@@ -390,11 +389,11 @@ class TestDisruptions:
         return cache
 
     def found(self, cache: Cache) -> tuple[Disruption, ...]:
-        return cache.disruptions(MC, self.UID)
+        return cache.pods.disruptions(MC, self.UID)
 
     def test_they_are_known_by_their_condition(self, cache: Cache) -> None:
         assert self.found(cache) == self.TAKEN
-        assert cache.disruptions(MC, "another Job") == ()
+        assert cache.pods.disruptions(MC, "another Job") == ()
         untaken = Cache()
         untaken.see("Pod", broker(1, version=5, phase="Running"))
         assert self.found(untaken) == ()
@@ -410,16 +409,16 @@ class TestDisruptions:
         assert self.found(cache) == self.TAKEN
         cache.see("Pod", broker(1, version=7, name="mc-1-y"))
         assert self.found(cache) == self.TAKEN
-        assert cache.disruptions(MC, "another Job") == ()
+        assert cache.pods.disruptions(MC, "another Job") == ()
 
     @pytest.mark.parametrize("first", ["the pod", "the lead"])
     def test_until_others_have_joined(self, cache: Cache, first: str) -> None:
         cache.forget("Pod", taken(6))
-        cache.hear(MC, Heard(BrokerReport("0,2")))
+        cache.report(MC, LeadReport(BrokerReport("0,2")))
         cache.see("Pod", broker(1, version=7, name="mc-1-y"))
         news = [
             lambda: cache.see("Pod", broker(1, version=8, name="mc-1-y", phase="Running")),
-            lambda: cache.hear(MC, Heard(BrokerReport("0-2"))),
+            lambda: cache.report(MC, LeadReport(BrokerReport("0-2"))),
         ]
         news[first == "the lead"]()
         assert self.found(cache) == self.TAKEN
@@ -429,16 +428,16 @@ class TestDisruptions:
     def test_not_when_the_lead_tells_late(self, cache: Cache) -> None:
         """It had not noticed yet."""
         cache.forget("Pod", taken(6))
-        cache.hear(MC, Heard(BrokerReport("0-2")))
+        cache.report(MC, LeadReport(BrokerReport("0-2")))
         assert self.found(cache) == self.TAKEN
 
     def test_nor_when_the_minicluster_is_gone(self, cache: Cache) -> None:
         cache.forget("Pod", taken(6))
         cache.forget_cluster(minicluster(version=9))
-        assert cache.disrupted == {}
+        assert cache.pods.disrupted == {}
         cache.see("Pod", taken(10))
         cache.forget("Pod", taken(11))
-        assert cache.disrupted == {}
+        assert cache.pods.disrupted == {}
 
 
 def test_nothing_is_left_of_what_is_gone() -> None:
@@ -449,7 +448,8 @@ def test_nothing_is_left_of_what_is_gone() -> None:
     cache.applied(job(), answer(job(), 3))
     cache.forget("Pod", broker(version=5, instance="other"))
     cache.forget("Job", job(version=6))
-    assert (contents(cache), cache.held, dict(cache._by_instance)) == (contents(Cache()), {}, {})
+    left = cache.dependents.held or cache.dependents._by_instance
+    assert (contents(cache), left) == (contents(Cache()), {})
 
 
 def test_labels_are_what_tells_the_instance() -> None:

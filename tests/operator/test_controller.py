@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from minicluster.kubernetes.errors import ApiError, UnreachableError
+from minicluster.kube_client.errors import ApiError, UnreachableError
 from minicluster.plan.constants import KIND
 from tests.operator import memory_jobs
 from tests.operator.cases import document, end, rest
@@ -82,7 +82,7 @@ def test_of_what_was_deleted_nothing_is_kept(ending: Any) -> None:
             assert PLACE not in here.store.objects
             found = kept(here)
             found.pop("Queue._heaps", None)
-            found.pop("Cache.deletions", None)  # a version of each kind
+            found.pop("Cache._deletions", None)  # a version of each kind
             return found
 
     assert run(work()) == {}

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 import kopf
 import pytest
 
-from minicluster.kubernetes import handlers
-from minicluster.kubernetes.handlers import Logins
+from minicluster.operator import handlers
+from minicluster.operator.handlers import Logins
 
 FIRST, SECOND = (kopf.ConnectionInfo(server="https://api", token=each) for each in ("one", "two"))
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import aiohttp
 import pytest
 
-from minicluster.kubernetes import health
-from minicluster.kubernetes.cache import Cache
-from minicluster.kubernetes.errors import ListenError
-from minicluster.kubernetes.metrics import Metrics
+from minicluster.operator import health
+from minicluster.operator.cache import Cache
+from minicluster.operator.errors import ListenError
+from minicluster.operator.metrics import Metrics
 
 if TYPE_CHECKING:
     from collections.abc import Callable

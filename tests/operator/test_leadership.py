@@ -3,49 +3,34 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import logging
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from minicluster.kubernetes import leadership as module
-from minicluster.kubernetes.errors import ApiError, LeadershipLostError
-from minicluster.kubernetes.lease import Terms
-from tests.operator.election import Connection, Server, Trip, contender, timing, work
+from minicluster.kube_client.errors import ApiError
+from minicluster.operator import leadership as module
+from minicluster.operator.errors import LeadershipLostError
+from minicluster.operator.lease import Terms
+from tests.operator.election import (
+    Connection,
+    Server,
+    Trip,
+    contender,
+    doing,
+    leading,
+    takeover,
+    timing,
+)
 from tests.operator.virtual_time import now, run
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Coroutine
-
-    from minicluster.kubernetes.leadership import Leadership
+    from minicluster.operator.leadership import Leadership
 
 FORBIDDEN = ApiError(403, "Forbidden", 'leases.coordination.k8s.io "minicluster-operator" is forbidden')
 
 
-@contextlib.asynccontextmanager
-async def doing(what: Coroutine[Any, Any, Any]) -> AsyncIterator[asyncio.Task[Any]]:
-    """Have something go on meanwhile; cancelled at the end, as by kill -9."""
-    task = asyncio.ensure_future(what)
-    try:
-        yield task
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-
-
-async def takeover(standby: Leadership) -> float:
-    """Return how many seconds it takes until a standby leads."""
-    begin = now()
-    await asyncio.wait_for(standby.acquire(), 120)
-    return now() - begin
-
-
-def leading(server: Server, name: str = "a") -> Leadership:
-    """Return a contender that is to lead: call `acquire`."""
-    return contender(server, name)
+async def _write(leadership: Leadership) -> None:
+    leadership.may_write()
 
 
 class TestLease:
@@ -355,182 +340,3 @@ class TestLeading:
         assert verbs.count("update") == pytest.approx(40, abs=1)
         assert verbs.count("get") == pytest.approx(40, abs=1)
         assert set(verbs) == {"get", "update"}
-
-
-class TestLog:
-    """What the log says."""
-
-    @pytest.fixture(autouse=True)
-    def _everything(self, caplog: pytest.LogCaptureFixture) -> None:
-        caplog.set_level(logging.INFO, module.__name__)
-
-    def test_a_change_of_leaders(self, caplog: pytest.LogCaptureFixture) -> None:
-        """Each line names who leads, and the Lease."""
-        server = Server()
-
-        async def main() -> None:
-            leader, standby = leading(server, "a"), leading(server, "b")
-            await leader.acquire()
-            async with doing(standby.acquire()) as waiting:
-                await asyncio.sleep(7)
-                await leader.release()
-                await waiting
-
-        run(main())
-        assert [record.getMessage() for record in caplog.records] == [
-            "a leads: it holds the Lease operators/minicluster-operator",
-            "b stands by: a holds the Lease operators/minicluster-operator",
-            "a does not lead any more: it gave up the Lease operators/minicluster-operator",
-            "b leads: it holds the Lease operators/minicluster-operator",
-        ]
-
-    @pytest.mark.parametrize(
-        ("trips", "verb"),
-        [([Trip(error=FORBIDDEN)] * 5, "get"), ([Trip(), Trip(error=FORBIDDEN)] * 3, "create")],
-        ids=["get", "create"],
-    )
-    def test_forbidden(self, caplog: pytest.LogCaptureFixture, trips: list[Trip], verb: str) -> None:
-        """Missing rights are told once, with verb, Lease and what is needed, until they are there."""
-        run(takeover(contender(Server(), "a", trips=iter(trips))))
-        errors = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
-        told = (
-            f"cannot {verb} the Lease operators/minicluster-operator: {FORBIDDEN} "
-            "(the operator's Role in operators must allow get, create, update on "
-            "leases.coordination.k8s.io); it is tried again"
-        )
-        assert errors == [told]
-        assert "the Lease operators/minicluster-operator can be used again" in caplog.messages
-
-    def test_release_that_fails(self, caplog: pytest.LogCaptureFixture) -> None:
-        """A release that did not get through says when another takes over, and does not raise."""
-
-        async def main() -> None:
-            way = Connection(Server())
-            leader = module.Leadership(way, "operators", "a", timing=timing())
-            await leader.acquire()
-            way.cut = True
-            await leader.release()
-
-        run(main())
-        assert caplog.messages[-1].endswith("connection refused; another takes over after 12 s")
-
-    def test_lost(self, caplog: pytest.LogCaptureFixture) -> None:
-        """A leader that lost the Lease says to whom."""
-        server = Server()
-
-        async def main() -> None:
-            leader = leading(server)
-            await leader.acquire()
-            server.edit(holderIdentity="mallory")
-            with contextlib.suppress(LeadershipLostError):
-                await leader.keep()
-
-        run(main())
-        assert caplog.messages[-1] == (
-            "a does not lead any more: it lost the Lease operators/minicluster-operator: mallory holds it"
-        )
-
-
-SECONDS = st.floats(0, 12, allow_nan=False)
-TRIPS = st.lists(
-    st.builds(
-        Trip, there=SECONDS, back=SECONDS, request_lost=st.sampled_from([False] * 3 + [True]),
-        answer_lost=st.sampled_from([False] * 3 + [True]),
-    ),
-    max_size=25,
-)  # fmt: skip
-CLOCKS = st.tuples(st.floats(0.85, 1.2), st.floats(-1e6, 1e6))
-STALLS = st.lists(st.floats(0, 20), max_size=10)
-EDITS = st.lists(
-    st.tuples(
-        st.floats(0, 100),
-        st.sampled_from(
-            [
-                {"leaseDurationSeconds": 1},
-                {"holderIdentity": ""},
-                {"holderIdentity": "a"},
-                {"holderIdentity": "b"},
-                {"holderIdentity": "mallory"},
-                {"holderIdentity": None, "renewTime": None, "acquireTime": None},
-                None,
-            ]
-        ),
-    ),
-    max_size=4,
-)
-STOPS = st.one_of(st.none(), st.tuples(st.floats(0, 100), st.booleans()))
-
-
-async def disturb(server: Server, edits: list[tuple[float, dict[str, Any] | None]]) -> None:
-    """Edit the Lease, or (None) delete it once both have seen it."""
-    begin = now()
-    for at, changes in sorted(edits, key=lambda edit: edit[0]):
-        await asyncio.sleep(max(begin + at - now(), 0))
-        if server.item is None:
-            continue
-        if changes is not None:
-            server.edit(**changes)
-        elif server.readers == {"a", "b"}:
-            server.item = None
-
-
-async def live(leadership: Leadership, stop: tuple[float, bool] | None) -> None:
-    """Contend until stopped: cleanly, or by a crash."""
-    async with doing(work(leadership)):
-        if stop is None:
-            await asyncio.sleep(1e4)
-        else:
-            await asyncio.sleep(stop[0])
-    if stop is not None and stop[1]:
-        await leadership.release()
-    leadership._until = module.NEVER  # a process that is gone writes nothing
-
-
-async def overlap(first: Leadership, second: Leadership, seconds: float) -> float | None:
-    """Return when both may write at once; None: never."""
-    end = now() + seconds
-    while now() < end:
-        if first.leads and second.leads:
-            return now()
-        await asyncio.sleep(0.2)
-    return None
-
-
-@given(trips=st.tuples(TRIPS, TRIPS), clocks=st.tuples(CLOCKS, CLOCKS), stalls=st.tuples(STALLS, STALLS),
-       edits=EDITS, stops=st.tuples(STOPS, STOPS))  # fmt: skip
-@settings(max_examples=150, deadline=None)
-def test_never_two_writers(trips: Any, clocks: Any, stalls: Any, edits: Any, stops: Any) -> None:
-    """Two never may write at once, whatever the network, the clocks, a person or a crash does."""
-    server = Server()
-
-    async def main() -> float | None:
-        a, b = (
-            contender(server, name, timing(*clock, stalls=iter(stall)), trips=iter(trip))
-            for name, clock, stall, trip in zip("ab", clocks, stalls, trips, strict=True)
-        )
-        async with doing(live(a, stops[0])), doing(live(b, stops[1])), doing(disturb(server, edits)):
-            return await overlap(a, b, 150)
-
-    assert run(main()) is None
-
-
-@given(trips=st.tuples(TRIPS, TRIPS), clocks=st.tuples(CLOCKS, CLOCKS))
-@settings(max_examples=30, deadline=None)
-def test_somebody_leads_in_the_end(trips: Any, clocks: Any) -> None:
-    """Once the network is quiet, one of the two leads and stays the leader."""
-    server = Server()
-
-    async def main() -> tuple[bool, bool]:
-        a, b = (
-            contender(server, name, timing(*clock), trips=iter(trip))
-            for name, clock, trip in zip("ab", clocks, trips, strict=True)
-        )
-        async with doing(work(a)), doing(work(b)):
-            await asyncio.sleep(400)
-            return a.leads, b.leads
-
-    assert sorted(run(main())) == [False, True]
-
-
-async def _write(leadership: Leadership) -> None:
-    leadership.may_write()

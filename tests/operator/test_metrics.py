@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from minicluster.kubernetes import metrics as module
-from minicluster.kubernetes.cache import Cache
-from minicluster.kubernetes.errors import ApiError, LeadershipLostError
-from minicluster.kubernetes.metrics import Metrics
+from minicluster.kube_client.errors import ApiError
+from minicluster.operator import metrics as module
+from minicluster.operator.cache import Cache
+from minicluster.operator.errors import LeadershipLostError
+from minicluster.operator.metrics import Metrics
 from minicluster.plan.constants import Phase
 from tests.operator.objects import minicluster
 

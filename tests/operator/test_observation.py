@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from minicluster.kubernetes import observation
-from minicluster.kubernetes.api import APPLY_MANAGER
+from minicluster.kube_client.api import APPLY_MANAGER
+from minicluster.lead_client import broker_pods
+from minicluster.operator import observation
 from minicluster.plan import JobCondition, JobReport, ObjectKey, ObservedObject, PodReport
 from minicluster.plan.constants import LABEL_POD_INDEX
 from tests.operator.objects import Object, broker, job, owned
@@ -222,20 +223,20 @@ PODS: dict[str, tuple[Object, PodReport]] = {
 
 @pytest.mark.parametrize(("status", "report"), PODS.values(), ids=PODS)
 def test_what_a_pod_says(status: Object, report: PodReport) -> None:
-    assert observation.pod_report({**broker(0), "status": status}) == report
+    assert broker_pods.pod_report({**broker(0), "status": status}) == report
 
 
 def test_a_pod_that_was_told_to_go_is_leaving() -> None:
     pod = broker(0)
-    assert not observation.pod_report(pod).leaving
+    assert not broker_pods.pod_report(pod).leaving
     pod["metadata"]["deletionTimestamp"] = "2026-03-14T15:09:26Z"
-    assert observation.pod_report(pod).leaving
+    assert broker_pods.pod_report(pod).leaving
 
 
 def test_a_pod_with_a_node_is_scheduled() -> None:
     pod = broker(0)
     pod["spec"]["nodeName"] = "node-1"
-    assert observation.pod_report(pod).scheduled
+    assert broker_pods.pod_report(pod).scheduled
 
 
 INDEXES: dict[str, tuple[Any, int]] = {
@@ -251,13 +252,13 @@ def test_a_pods_index_is_its_label(label: str, index: int) -> None:
     """Anybody who may make pods can make one with our labels: it must not stop the operator."""
     pod = broker(0)
     pod["metadata"]["labels"][LABEL_POD_INDEX] = label
-    assert observation.pod_report(pod).index == index
+    assert broker_pods.pod_report(pod).index == index
 
 
 def test_a_pod_without_labels_has_no_index() -> None:
     pod = broker(0)
     del pod["metadata"]["labels"]
-    assert (observation.pod_report(pod).index, observation.is_broker(pod)) == (-1, False)
+    assert (broker_pods.pod_report(pod).index, broker_pods.is_broker(pod)) == (-1, False)
 
 
 def older(pod: Object) -> Object:
@@ -284,4 +285,4 @@ ORDERS: dict[str, tuple[Callable[[], Object], Callable[[], Object]]] = {
 
 @pytest.mark.parametrize(("worse", "better"), ORDERS.values(), ids=ORDERS)
 def test_which_of_two_pods_counts(worse: Callable[[], Object], better: Callable[[], Object]) -> None:
-    assert observation.pod_order(worse()) < observation.pod_order(better())
+    assert broker_pods.pod_order(worse()) < broker_pods.pod_order(better())

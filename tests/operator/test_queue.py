@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicluster.kubernetes.queue import FIRST_RETRY, LAST_RETRY, Queue
-from minicluster.kubernetes.records import Name
+from minicluster.kube_client.objects import Name
+from minicluster.operator.queue import FIRST_RETRY, LAST_RETRY, Queue
 from tests.operator.virtual_time import Waiting, now, run
 
 SPACING = 1.0

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from minicluster.kubernetes.errors import ApiError
+from minicluster.kube_client.errors import ApiError
 from minicluster.plan.constants import KIND
 from tests.operator import memory_jobs
 from tests.operator.cases import AUTOSCALER, NAMES, document, rest, undisturbed

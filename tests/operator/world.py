@@ -14,16 +14,17 @@ from datetime import timedelta
 from typing import Any
 
 from broker_config import curve
-from minicluster.kubernetes.api import Selection
-from minicluster.kubernetes.cache import Cache
-from minicluster.kubernetes.controller import Controller
-from minicluster.kubernetes.doors import Orders
-from minicluster.kubernetes.errors import ApiError, UnreachableError
-from minicluster.kubernetes.queue import Queue
-from minicluster.kubernetes.reconciler import Reconciler, Surroundings
-from minicluster.kubernetes.records import Heard, Name
-from minicluster.kubernetes.resources import MINICLUSTERS
-from minicluster.kubernetes.watching import Watch, selections
+from minicluster.kube_client.api import Selection
+from minicluster.kube_client.errors import ApiError, UnreachableError
+from minicluster.kube_client.objects import Name
+from minicluster.kube_client.resources import MINICLUSTERS
+from minicluster.kube_client.watch import Watch, selections
+from minicluster.operator.cache import Cache
+from minicluster.operator.controller import Controller
+from minicluster.operator.lead_watch import LeadCommands
+from minicluster.operator.queue import Queue
+from minicluster.operator.reconciler import Reconciler, ReconcilerOptions
+from minicluster.operator.records import LeadReport, Unreachable
 from minicluster.plan import DoorKeys, FreshKeys, Order, Site
 from minicluster.plan.constants import KIND
 from tests.operator import memory_jobs
@@ -106,11 +107,13 @@ class Operator:
     """One process: what it knows, and its work. It knows nothing when it begins."""
 
     def __init__(
-        self, api: MemoryApi, keys: Iterator[FreshKeys], meter: Meter, site: Site, doors: Orders
+        self, api: MemoryApi, keys: Iterator[FreshKeys], meter: Meter, site: Site, doors: LeadCommands
     ) -> None:
         self.cache = Cache()
         self.queue = Queue(now)
-        around = Surroundings(site, "test", lambda _: next(keys), lambda: BEGIN + timedelta(seconds=now()))
+        around = ReconcilerOptions(
+            site, "test", lambda _: next(keys), lambda: BEGIN + timedelta(seconds=now())
+        )
         reconciler = Reconciler(api, self.cache, around, meter, doors)
         self.controller = Controller(self.cache, self.queue, reconciler, meter)
         self.working: asyncio.Future[None] = asyncio.Future()
@@ -213,22 +216,22 @@ class World:
         name = Name(NAMESPACE, NAME)
         if self.operator.crashed:
             return
-        if self.operator.cache.lead(name) is None:
+        if self.operator.cache.own_pods(name).lead is None:
             heard = None
         elif self.lead.deaf:
-            heard = Heard(None, "the lead's door does not answer: connection refused")
+            heard = Unreachable("the lead's door does not answer: connection refused")
         else:
-            heard = Heard(self.lead.report())
-        if self.operator.cache.hear(name, heard):
+            heard = LeadReport(self.lead.report())
+        if self.operator.cache.report(name, heard):
             self.operator.controller.changed(name)
 
-    def order(self, name: Name, orders: tuple[Order, ...]) -> None:
+    def send(self, name: Name, orders: tuple[Order, ...]) -> None:
         """Have the lead told what the operator says, and then listened to anew: what it said is forgotten."""
-        if self.operator.cache.hear(name, None):
+        if self.operator.cache.report(name, None):
             self.operator.controller.changed(name)
         answer = self.lead.order(orders)
         if answer is not None and not self.operator.crashed:
-            self.operator.cache.answers.setdefault(name, {})[answer.order.action] = answer
+            self.operator.cache.answers.add(name, answer.order.action, answer)
         asyncio.get_running_loop().call_later(0.2, self.report)
 
     def _take(self, kind: str, type_: str, item: Object) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from minicluster.kubernetes.door_keys import Authority
+from minicluster.lead_client.keys import Authority
 
 T = TypeVar("T")
 Numbers = Iterable[tuple[str, Mapping[str, str], float]]

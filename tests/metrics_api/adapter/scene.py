@@ -13,7 +13,8 @@ from metrics_api.answers import bodies, queries
 from metrics_api.answers.errors import StatusError, UnavailableError
 from metrics_api.answers.samples import Sample
 from metrics_api.names import ADDS
-from minicluster.kubernetes.records import Lead, Name
+from minicluster.kube_client.objects import Name
+from minicluster.lead_client.broker_pods import Lead
 
 Object = dict[str, Any]
 NOW = datetime(2026, 1, 1, 12, 0, 0, 250_000, UTC)

@@ -10,7 +10,7 @@ import pytest
 
 from metrics_api.adapter import authority_store
 from metrics_api.adapter.certificates import Authority, Lives
-from minicluster.kubernetes.errors import ApiError
+from minicluster.kube_client.errors import ApiError
 
 NOW = datetime.now(UTC)
 HOST = "adapter.system.svc"

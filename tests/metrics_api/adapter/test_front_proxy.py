@@ -9,8 +9,8 @@ import pytest
 from metrics_api.adapter.errors import ConfigurationError
 from metrics_api.adapter.front_proxy import identity, of_config_map
 from metrics_api.answers.errors import UnauthorizedError
-from minicluster.flux_modules.door.front_proxy import Identity
-from tests.kubernetes.harness.certificates import authority
+from minicluster.lead_server.front_proxy import Identity
+from tests.devcluster.certificates import authority
 
 PROXY = {"subject": ((("organizationName", "x"),), (("commonName", "front-proxy-client"),))}
 

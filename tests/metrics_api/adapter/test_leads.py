@@ -11,12 +11,13 @@ import pytest
 from metrics_api.adapter import leads as asking
 from metrics_api.adapter.leads import Leads
 from metrics_api.answers.errors import UnavailableError
-from minicluster.kubernetes import records
-from minicluster.kubernetes.door_keys import Authority
+from minicluster.kube_client import objects
+from minicluster.lead_client import broker_pods
+from minicluster.lead_client.keys import Authority
 from tests.metrics_api.adapter import played
 from tests.metrics_api.adapter.played import Lead
 
-NAME = records.Name("team", "mc")
+NAME = objects.Name("team", "mc")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 DEMAND = [("flux_nodes_demanded", {}, 3.0)]
 
@@ -32,9 +33,9 @@ def lead(playing: played.Leads) -> Lead:
     return playing.add("uid-1").tells(DEMAND)
 
 
-def place(lead: Lead) -> records.Lead:
+def place(lead: Lead) -> broker_pods.Lead:
     """Return where a lead is, as the watches tell."""
-    return records.Lead(lead.uid, "pod", lead.address)
+    return broker_pods.Lead(lead.uid, "pod", lead.address)
 
 
 def using(
@@ -170,7 +171,7 @@ def test_another_miniclusters_lead_gets_no_token(playing: played.Leads, lead: Le
 
     async def work(leads: Leads) -> None:
         with pytest.raises(UnavailableError, match="has another MiniCluster's certificate"):
-            await leads.ask(NAME, records.Lead("uid-2", "pod", lead.address))
+            await leads.ask(NAME, broker_pods.Lead("uid-2", "pod", lead.address))
 
     using(playing, work)
     assert lead.requests == 0

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from metrics_api.adapter.objects import Objects
-from minicluster.kubernetes.records import Lead, Name
+from minicluster.kube_client.objects import Name
+from minicluster.lead_client.broker_pods import Lead
 from tests.metrics_api.adapter.scene import cluster, pod, service
 
 MC = Name("team", "mc")

@@ -11,10 +11,10 @@ from metrics_api.adapter.objects import Objects
 from metrics_api.answers import queries
 from metrics_api.answers.errors import UnavailableError
 from metrics_api.names import ADDS
-from minicluster.kubernetes.door_keys import Authority
-from minicluster.kubernetes.records import Name
-from tests.flux_modules.conftest import engine, flux, lay_out, pods
-from tests.flux_modules.pods import Pods
+from minicluster.kube_client.objects import Name
+from minicluster.lead_client.keys import Authority
+from tests.lead.conftest import engine, flux, lay_out, pods
+from tests.lead.pods import Pods
 from tests.metrics_api.adapter.scene import cluster, pod
 
 __all__ = ["engine", "flux", "lay_out", "pods"]  # fixtures

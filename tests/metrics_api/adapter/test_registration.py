@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from metrics_api.adapter.registration import LEFT_ALONE, NAMES, Place, Registration, wanted
-from minicluster.kubernetes.errors import ApiError
+from minicluster.kube_client.errors import ApiError
 
 PLACE = Place("system", "adapter")
 NAME = "v1beta2.custom.metrics.k8s.io"

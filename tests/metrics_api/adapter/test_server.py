@@ -20,9 +20,9 @@ from metrics_api.adapter.front_proxy import of_config_map
 from metrics_api.adapter.measurements import Measurements
 from metrics_api.adapter.server import Server
 from metrics_api.answers import queries
-from minicluster.flux_modules.door.front_proxy import FrontProxy
-from tests.kubernetes.harness import certificates
-from tests.kubernetes.harness.certificates import Pair
+from minicluster.lead_server.front_proxy import FrontProxy
+from tests.devcluster import certificates
+from tests.devcluster.certificates import Pair
 from tests.metrics_api.adapter.scene import Scene
 from tests.metrics_api.adapter.test_front_proxy import config_map
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.flux_modules.conftest import engine, flux, lay_out, pods
+from tests.lead.conftest import engine, flux, lay_out, pods
 from tests.metrics_api.lead.reading import Reader
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.flux_modules.pods import Pods
+    from tests.lead.pods import Pods
 
 __all__ = ["engine", "flux", "lay_out", "pods"]  # fixtures
 

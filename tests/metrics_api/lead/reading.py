@@ -7,10 +7,10 @@ from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tests.flux_modules.client import Client, until
+from tests.lead.client import Client, until
 
 if TYPE_CHECKING:
-    from tests.flux_modules.pods import Pods
+    from tests.lead.pods import Pods
 
 
 class Reader:

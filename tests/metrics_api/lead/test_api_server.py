@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from broker_config import broker_toml
 from broker_config.settings import DoorSettings
-from tests.flux_modules.client import DEADLINE, until
-from tests.flux_modules.keys import Authority
+from tests.lead.client import DEADLINE, until
+from tests.lead.keys import Authority
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.flux_modules.pods import Pods
+    from tests.lead.pods import Pods
 
 HOST = "mc-metrics.default.svc"
 VALUE = (

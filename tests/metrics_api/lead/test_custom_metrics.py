@@ -17,11 +17,11 @@ from metrics_api.lead.routes import extension
 from metrics_api.lead.sampled import Sampled
 from metrics_api.names import ADDS
 from metrics_api.numbers.records import Sample
-from minicluster import spec
-from minicluster.flux_modules.door.aggregation import Proxied
-from minicluster.flux_modules.door.errors import BrokerGone
-from minicluster.flux_modules.door.extensions import Surroundings
-from minicluster.flux_modules.door.front_proxy import Identity
+from minicluster import document
+from minicluster.broker_link.errors import InstanceGone
+from minicluster.lead_server.aggregation import Proxied
+from minicluster.lead_server.extensions import Surroundings
+from minicluster.lead_server.front_proxy import Identity
 from tests.metrics_api.adapter.scene import DEMAND
 
 GOLDEN = Path(__file__).parents[1] / "adapter" / "golden"
@@ -50,7 +50,7 @@ def lead(why: str = "") -> CustomMetrics:
 
     def read() -> Sampled:
         if why:
-            raise BrokerGone(why)
+            raise InstanceGone(why)
         return Sampled(0.0, 0.0, numbers)
 
     return CustomMetrics(Own("team", "small", "small"), read, lambda: 0.25)
@@ -83,7 +83,7 @@ def test_the_answer_is_the_adapters(case: str) -> None:
 
 def test_both_mean_the_same_objects() -> None:
     assert evaluation.OBJECTS[:2] == custom_metrics.OBJECTS
-    assert (custom_metrics.VERSION, custom_metrics.KIND) == (spec.API_VERSION, spec.KIND)
+    assert (custom_metrics.VERSION, custom_metrics.KIND) == (document.API_VERSION, document.KIND)
 
 
 class TestDiscovery:

@@ -14,13 +14,13 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from broker_config.settings import Command, RunMode
 from metrics_api import names
-from tests.flux_modules.client import until
-from tests.flux_modules.keys import Authority
+from tests.lead.client import until
+from tests.lead.keys import Authority
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.flux_modules.pods import Pods
+    from tests.lead.pods import Pods
     from tests.metrics_api.lead.reading import Reader
 
     Lead = Callable[..., tuple[Pods, Reader]]

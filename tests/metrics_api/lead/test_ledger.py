@@ -168,7 +168,7 @@ def test_updates_of_a_pending_job() -> None:
     journal.say(1, "jobspec-update", **{"attributes.system.duration": 10.5})
     journal.say(1, "jobspec-update", **{"attributes.system.queue": "debug"})
     journal.say(1, "jobspec-update", **{"attributes.system.constraints": {"ranks": ["3"]}})
-    request = Request(0, 2, 1, constraint=("ranks", frozenset({3})))
+    request = Request(0, 2, 1, constraint=("ranks", "3"))
     assert journal.pending == (Pending(request, "debug", "group-7", 1, Hold.NONE, 2.0, 21.0),)
 
 

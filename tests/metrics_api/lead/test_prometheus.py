@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from tests.flux_modules.client import NAME, until
-from tests.kubernetes.harness import MissingProgramsError
-from tests.kubernetes.harness.debian import unpacked
+from tests.devcluster import MissingProgramsError
+from tests.devcluster.debian import unpacked
+from tests.lead.client import NAME, until
 from tests.metrics_api.prometheus import Prometheus, running
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tests.flux_modules.pods import Pods
+    from tests.lead.pods import Pods
     from tests.metrics_api.lead.reading import Reader
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "autoscaling"

@@ -15,10 +15,11 @@ from metrics_api import names
 from metrics_api.lead import sampler as module
 from metrics_api.lead.routes import QueueRoutes
 from metrics_api.lead.sampler import Sampler
-from minicluster.flux_modules.door import link_loop
-from minicluster.flux_modules.door.errors import BadRequest, BrokerGone, Refused
-from tests.flux_modules.client import until
-from tests.kubernetes.harness import until as patiently
+from minicluster.broker_link import link_loop
+from minicluster.broker_link.errors import InstanceGone, Refused
+from minicluster.lead_server.errors import BadRequest
+from tests.devcluster import until as patiently
+from tests.lead.client import until
 from tests.metrics_api.lead.test_ledger import allocated, jobspec
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def message(jobid: int, nodes: int) -> dict[str, Any]:
 
 
 class Link:
-    """See `minicluster.flux_modules.door.link.Link`."""
+    """See `minicluster.broker_link.link.LeadLink`."""
 
     def __init__(self, broker: Broker) -> None:
         self.broker = broker
@@ -82,7 +83,7 @@ class Link:
         self.request: dict[str, Any] = {}
         self.dispatched = 0
 
-    def call(self, topic: str, payload: dict[str, Any], taker: Any) -> int:
+    def stream(self, topic: str, payload: dict[str, Any], taker: Any) -> int:
         if topic == "state-machine.monitor":
             self.state_taker = taker
             return 2
@@ -174,7 +175,7 @@ def made(
 def demanded(sampler: Sampler) -> float | None:
     try:
         samples = sampler.read().samples
-    except BrokerGone:
+    except InstanceGone:
         return None
     return next(each.value for each in samples if each.name == names.NODES_DEMANDED)
 
@@ -248,7 +249,7 @@ def test_old_sample_is_given_to_nobody(
     broker.answers.clear()
     clock.now += 6
     until(lambda: demanded(sampler) is None, "no sample")
-    with pytest.raises(BrokerGone, match=r"the newest sample is 6\.0 s old, more than 5 s"):
+    with pytest.raises(InstanceGone, match=r"the newest sample is 6\.0 s old, more than 5 s"):
         sampler.read()
     health = routes["/healthz"]["GET"]({}, {})
     assert (health.code, health.body[:10]) == (503, "the newest")  # type: ignore[union-attr]
@@ -286,7 +287,7 @@ def test_a_hundred_thousand_pending_jobs(made: Callable[..., Sampler], broker: B
     def counted() -> bool:
         try:
             found = {each.name: each.value for each in sampler.read().samples if not each.labels}
-        except BrokerGone:
+        except InstanceGone:
             return False
         seen.add((found[names.JOBS_PENDING], found[names.NODES_DEMANDED]))
         return True
@@ -300,9 +301,9 @@ def test_no_sample_at_all_says_why(
     made: Callable[..., Sampler], broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "PATIENCE", 0.05)
-    broker.fails = BrokerGone("broker socket was not found")
+    broker.fails = InstanceGone("broker socket was not found")
     sampler = made()
-    with pytest.raises(BrokerGone):
+    with pytest.raises(InstanceGone):
         sampler.read()
     until(lambda: "broker socket was not found" in _why(sampler), "the reason")
 
@@ -310,7 +311,7 @@ def test_no_sample_at_all_says_why(
 def _why(sampler: Sampler) -> str:
     try:
         sampler.read()
-    except BrokerGone as error:
+    except InstanceGone as error:
         return str(error)
     return ""
 

@@ -16,7 +16,7 @@ from tests.metrics_api.numbers.worlds import change, pendings, run, snapshots, w
 ONE_CORE = Request(0, 1, 1)
 ONE_NODE = Request(1, 1, 4)
 TWO_NODES = Request(2, 1, 4)
-ON_LAST_TWO = ("ranks", frozenset({2, 3}))
+ON_LAST_TWO = ("ranks", "2-3")
 
 CASES = [
     pytest.param(world(), 1, id="nothing-runs-or-waits"),
@@ -48,7 +48,7 @@ CASES = [
     pytest.param(wait(world(), Request(5, 1, 1)), 1, id="too-many-nodes"),
     pytest.param(wait(world(), Request(0, 1, 5)), 1, id="too-large-slot"),
     pytest.param(wait(world(), Request(0, 17, 1)), 1, id="too-many-cores"),
-    pytest.param(wait(world(), Request(1, 1, 1, constraint=("properties", ("big",)))), 1, id="no-such-node"),
+    pytest.param(wait(world(), Request(1, 1, 1, constraint=("properties", "big"))), 1, id="no-such-node"),
     pytest.param(wait(world(), Request(1, 1, 1, constraint=ON_LAST_TWO)), 3, id="ranks-below-come-too"),
     pytest.param(wait(world(), Request(2, 1, 1, constraint=ON_LAST_TWO)), 4, id="both-of-the-last"),
     pytest.param(

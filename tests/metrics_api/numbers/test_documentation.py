@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from broker_config.formats.job_states import STATES
 from metrics_api import names
 
 TEXT = (Path(__file__).parents[3] / "docs" / "metrics.md").read_text(encoding="utf-8")
@@ -24,7 +25,7 @@ def test_row(metric: names.Metric) -> None:
     assert ROWS[metric.name] == f"| {metric.unit} | {labels} | {metric.meaning} |"
 
 
-@pytest.mark.parametrize("state", names.STATES)
+@pytest.mark.parametrize("state", STATES)
 def test_every_state_is_named(state: str) -> None:
     assert f"`{state}`" in TEXT
 

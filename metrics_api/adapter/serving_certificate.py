@@ -1,0 +1,108 @@
+"""The certificate with which the adapter serves: made anew before its end, and with another authority."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from metrics_api.adapter import authority_store, retries
+from metrics_api.adapter.errors import ConfigurationError
+from metrics_api.adapter.retries import CHECK, PASSING, PAUSE
+from minicluster.kube_client.errors import ApiError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from metrics_api.adapter.authority_store import Secrets
+    from metrics_api.adapter.certificates import Authority, Serving
+    from metrics_api.adapter.settings import Settings
+
+log = logging.getLogger(__name__)
+
+
+class ServingCertificate:
+    """The certificate, and the authority that has signed it.
+
+    `renewed` is called with every new certificate, `distrusted` when there is another authority, which the
+    API server does not know yet.
+    """
+
+    def __init__(
+        self,
+        client: Secrets,
+        settings: Settings,
+        renewed: Callable[[Serving], None],
+        distrusted: Callable[[], None],
+    ) -> None:
+        self._client = client
+        self._place = settings.place
+        self._lives = settings.lives
+        self._renewed = renewed
+        self._distrusted = distrusted
+        self._authority: Authority | None = None
+        self._serving: Serving | None = None
+
+    @property
+    def bundle(self) -> str:
+        """The authorities that are to be trusted, once one is there."""
+        assert self._authority is not None  # noqa: S101
+        return self._authority.bundle
+
+    def context(self) -> ssl.SSLContext:
+        """Return the context with which to serve, once a certificate is there."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        assert self._serving is not None  # noqa: S101
+        self._serving.load(context)
+        return context
+
+    async def begin(self, stop: asyncio.Event) -> bool:
+        """Have a certificate before anything is served; return False where that was not waited for.
+
+        Raises ConfigurationError where the authority can neither be read nor made.
+        """
+        while not stop.is_set():
+            try:
+                await self._look()
+            except PASSING as error:
+                if isinstance(error, ApiError) and not error.is_passing:
+                    raise ConfigurationError(self._denied(error)) from error
+                log.warning("the adapter's authority: %s; it is asked for again", error)
+                await retries.pause(stop, PAUSE)
+            else:
+                return True
+        return False
+
+    async def keep(self) -> None:
+        """Have a certificate, and an authority, that are good for some time; without end."""
+        while True:
+            await asyncio.sleep(min(CHECK, self._lives.serving.total_seconds() / 10))
+            try:
+                await self._look()
+            except PASSING as error:
+                log.warning("the adapter's authority: %s; it is asked for again", error)
+
+    async def _look(self) -> None:
+        """Take over the authority that there is; a new one signs only when it is known for a while."""
+        now = datetime.now(UTC)
+        found = await authority_store.authority(self._client, self._place.namespace, now, self._lives)
+        if self._authority is not None and found.certificate != self._authority.certificate:
+            self._authority = found
+            log.info("the authority of the adapter's certificate is another one from now on")
+            self._distrusted()
+            return
+        self._authority = found
+        serving = self._serving
+        if serving is None or serving.is_due(now) or not found.has_signed(serving):
+            self._serving = found.issue([self._place.host], now, self._lives)
+            self._renewed(self._serving)
+            log.info("a certificate for %s until %s", self._place.host, self._serving.end)
+
+    def _denied(self, error: ApiError) -> str:
+        where = f"Secret {self._place.namespace}/{authority_store.SECRET}"
+        return (
+            f"cannot get or create {where}, where the authority of the adapter's certificate is kept:"
+            f" {error}; needed is a Role there, as the shipped manifests grant it"
+        )

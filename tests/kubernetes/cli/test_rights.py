@@ -1,0 +1,88 @@
+"""What the shipped roles give to people is enough for every command, and no more than they need to look."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.devcluster import Api, ControlPlane, until
+from tests.kubernetes.command_line import CommandLine, Operator, document, written
+
+MANIFEST = Path(__file__).parents[3] / "deploy" / "manifests" / "install.yaml"
+GROUP = "rbac.authorization.k8s.io"
+AGGREGATE = f"{GROUP}/aggregate-to-"
+ROLES = f"/apis/{GROUP}/v1/clusterroles"
+
+
+@pytest.fixture(scope="session")
+def roles(own_plane: ControlPlane | None) -> None:
+    """Add the shipped roles to the built-in ones."""
+    if own_plane is None:
+        return
+    shipped = [
+        each
+        for each in yaml.safe_load_all(MANIFEST.read_text())
+        if each and any(key.startswith(AGGREGATE) for key in each["metadata"].get("labels") or {})
+    ]
+    for role in shipped:
+        own_plane.api.apply(f"{ROLES}/{role['metadata']['name']}", role)
+    for name in ("view", "edit", "admin"):
+        until(lambda name=name: knows(own_plane.api, name), f"{name} to know MiniClusters")
+
+
+def knows(api: Api, role: str) -> bool:
+    rules = api.get(f"{ROLES}/{role}").get("rules") or []
+    return any("miniclusters" in each.get("resources", ()) for each in rules)
+
+
+def person(plane: ControlPlane, namespace: str, role: str) -> CommandLine:
+    """Return the command line of somebody who has a role in one namespace, and nothing elsewhere."""
+    name = f"{role}-{namespace}"
+    plane.api.create(
+        f"/apis/{GROUP}/v1/namespaces/{namespace}/rolebindings",
+        {
+            "metadata": {"name": name},
+            "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": role},
+            "subjects": [{"apiGroup": GROUP, "kind": "User", "name": name}],
+        },
+    )
+    program = CommandLine(plane.user(name).kubeconfig, namespace)
+    until(lambda: program("list").returncode == 0, f"the rights of {name}", pause=0.1)
+    return program
+
+
+def test_whoever_may_edit_can_do_everything(
+    roles: None, plane: ControlPlane, namespace: str, tmp_path: Path
+) -> None:
+    editor = person(plane, namespace, "edit")
+    path = written(tmp_path, document())
+    for words in (
+        ("validate", path),
+        ("up", path, "--no-wait"),
+        ("status", "mc"),
+        ("scale", "mc", 3, "--no-wait"),
+        ("suspend", "mc", "--no-wait"),
+        ("resume", "mc", "--no-wait"),
+        ("render", path),
+        ("down", "mc"),
+    ):
+        done = editor(*words)
+        assert (done.returncode, done.stderr) == (0, ""), words
+
+
+@pytest.mark.parametrize("command", ["list", "status mc"])
+def test_whoever_may_view_can_look(roles: None, plane: ControlPlane, namespace: str, command: str) -> None:
+    Operator(plane.api, namespace).make()
+    done = person(plane, namespace, "view")(*command.split())
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("command", "verb"), [("scale mc 3", "patch"), ("down mc", "delete")], ids=["scale", "down"]
+)
+def test_whoever_may_view_cannot_change(
+    roles: None, plane: ControlPlane, namespace: str, command: str, verb: str
+) -> None:
+    Operator(plane.api, namespace).make()
+    done = person(plane, namespace, "view")(*command.split())
+    assert (done.returncode, f"Needed is the verb {verb} on miniclusters" in done.stderr) == (1, True)

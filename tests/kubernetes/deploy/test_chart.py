@@ -1,0 +1,176 @@
+"""The chart, rendered by helm: the plain manifests are made of it, and its values do what they say."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from deploy.render import MANIFESTS, Manifest, template
+from minicluster.document import crd
+from tests.deploy.files import CHART, Object, objects, of_kind, the
+
+NAMESPACE = ("--namespace", "site")
+
+
+def rendered(helm: Path, *values: str) -> list[Object]:
+    """Return the objects of a release."""
+    options = [word for value in values for word in ("--set", value)]
+    return objects(template(helm, *NAMESPACE, *options))
+
+
+def pod(found: list[Object]) -> Object:
+    """Return the operator's pod."""
+    spec: Object = the(found, "Deployment", "minicluster-operator")["spec"]["template"]["spec"]
+    return spec
+
+
+@pytest.mark.parametrize("manifest", MANIFESTS, ids=lambda manifest: manifest.name)
+def test_the_plain_manifests_are_the_chart(helm: Path, manifest: Manifest) -> None:
+    """`python -m deploy.render` writes them anew."""
+    assert manifest.path.read_text() == manifest.text(helm)
+
+
+def test_helm_finds_no_fault(helm: Path) -> None:
+    said = subprocess.run([helm, "lint", "--strict", CHART], capture_output=True, text=True, check=False)
+    assert said.returncode == 0, said.stdout
+
+
+def test_the_definition_differs_from_the_command_in_labels_and_annotations_only(helm: Path) -> None:
+    definition = the(rendered(helm), "CustomResourceDefinition")
+    kept = definition["metadata"].pop("annotations")
+    definition["metadata"].pop("labels")
+    assert kept == {"helm.sh/resource-policy": "keep"}
+    assert definition == crd()
+
+
+def test_namespaces_to_watch_get_a_role_each_and_nothing_is_cluster_wide(helm: Path) -> None:
+    found = rendered(helm, "watchNamespaces={team-a,team-b}", "metricsAdapter.enabled=false")
+    places = [role["metadata"]["namespace"] for role in of_kind(found, "Role")]
+    assert sorted(places) == ["site", "site", "team-a", "team-b"]  # at home: its Lease, its keys
+    assert of_kind(found, "ClusterRoleBinding") == []
+    assert pod(found)["containers"][0]["args"][:2] == ["--namespace=team-a", "--namespace=team-b"]
+
+
+def test_the_adapter_follows_miniclusters_only_in_the_namespaces_to_watch(helm: Path) -> None:
+    """What is cluster-wide is so by nature: APIServices, and who may."""
+    found = rendered(helm, "watchNamespaces={team-a,team-b}")
+    name = "minicluster-operator-adapter"
+    followed = [role for role in of_kind(found, "Role") if role["metadata"]["name"] == f"{name}-miniclusters"]
+    assert [role["metadata"]["namespace"] for role in followed] == ["team-a", "team-b"]
+    everywhere = the(found, "ClusterRole", name)["rules"]
+    assert followed[0]["rules"] + everywhere == the(rendered(helm), "ClusterRole", name)["rules"]
+    arguments = the(found, "Deployment", name)["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert arguments[:2] == ["--namespace=team-a", "--namespace=team-b"]
+
+
+def test_roles_grant_the_same_in_one_namespace_as_in_all(helm: Path) -> None:
+    one = the(rendered(helm, "watchNamespaces={team-a}"), "Role", "minicluster-operator")
+    assert one["rules"] == the(rendered(helm), "ClusterRole", "minicluster-operator")["rules"]
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "number"),
+    [
+        ("crd.install=false", "CustomResourceDefinition", 0),
+        ("userRoles=false", "ClusterRole", 2),
+        ("userRoles=true", "ClusterRole", 5),
+        ("metrics.service=false", "Service", 1),
+        ("metricsAdapter.enabled=false", "Service", 1),
+        ("metricsAdapter.enabled=false", "Deployment", 1),
+        ("metricsAdapter.enabled=false", "ServiceAccount", 1),
+        ("metrics.serviceMonitor.enabled=true", "ServiceMonitor", 1),
+        ("metrics.serviceMonitor.enabled=false", "ServiceMonitor", 0),
+        ("replicas=1", "PodDisruptionBudget", 0),
+        ("podDisruptionBudget=false", "PodDisruptionBudget", 0),
+        ("replicas=3", "PodDisruptionBudget", 1),
+    ],
+)
+def test_a_value_decides_what_is_installed(helm: Path, value: str, kind: str, number: int) -> None:
+    assert len(of_kind(rendered(helm, value), kind)) == number
+
+
+@pytest.mark.parametrize(
+    ("value", "name", "expected"),
+    [
+        ("priorityClassName=high", "priorityClassName", "high"),
+        ("nodeSelector.pool=infra", "nodeSelector", {"pool": "infra"}),
+        ("tolerations[0].operator=Exists", "tolerations", [{"operator": "Exists"}]),
+        ("affinity.nodeAffinity.x=y", "affinity", {"nodeAffinity": {"x": "y"}}),
+        ("imagePullSecrets[0].name=login", "imagePullSecrets", [{"name": "login"}]),
+        ("serviceAccount.name=given", "serviceAccountName", "given"),
+    ],
+)
+def test_a_value_gets_into_the_pod(helm: Path, value: str, name: str, expected: object) -> None:
+    assert pod(rendered(helm, value))[name] == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "name", "expected"),
+    [
+        ("image.tag=next", "image", "ghcr.io/flux-framework/minicluster-operator:next"),
+        ("image.repository=here/it", "image", "here/it:0.1.0"),
+        ("image.pullPolicy=Always", "imagePullPolicy", "Always"),
+        ("resources.limits.memory=1Gi", "resources.limits.memory", "1Gi"),
+    ],
+)
+def test_a_value_gets_into_the_container(helm: Path, value: str, name: str, expected: object) -> None:
+    found: object = pod(rendered(helm, value))["containers"][0]
+    for step in name.split("."):
+        assert isinstance(found, dict)
+        found = found[step]
+    assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "word"), [("log.format=text", "--log-format"), ("log.level=debug", "--log-level")]
+)
+def test_a_value_is_an_option_of_the_operator(helm: Path, value: str, word: str) -> None:
+    assert f"{word}={value.partition('=')[2]}" in pod(rendered(helm, value))["containers"][0]["args"]
+
+
+def test_a_label_of_the_users_cannot_hide_the_operator_from_network_policies(helm: Path) -> None:
+    found = rendered(helm, "podLabels.team=hpc", r"podLabels.app\.kubernetes\.io/name=mine")
+    labels = the(found, "Deployment", "minicluster-operator")["spec"]["template"]["metadata"]["labels"]
+    assert (labels["team"], labels["app.kubernetes.io/name"]) == ("hpc", "minicluster-operator")
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("replicas=two", "at '/replicas': got string, want integer"),
+        ("replica=3", "additional properties 'replica' not allowed"),
+        ("image.repository=", "at '/image/repository': minLength: got 0, want 1"),
+        ("watchNamespaces=team-a", "at '/watchNamespaces': got string, want array"),
+        ("watchNamespaces={Team_A}", "at '/watchNamespaces/0': 'Team_A' does not match pattern"),
+        ("watchNamespaces={a,a}", "at '/watchNamespaces': items at 0 and 1 are equal"),
+        ("log.level=loud", "at '/log/level': value must be one of 'debug', 'info', 'warning', 'error'"),
+        ("crd.keep=maybe", "at '/crd/keep': got string, want boolean"),
+        ("serviceAccount.create=false", "at '/serviceAccount/name': minLength: got 0, want 1"),
+        ("podLabels.a=1", "at '/podLabels/a': got number, want string"),
+        (
+            "metrics.service=false,metrics.serviceMonitor.enabled=true",
+            "metrics.serviceMonitor.enabled needs metrics.service",
+        ),
+    ],
+)
+def test_a_wrong_value_is_refused_by_its_place(helm: Path, value: str, message: str) -> None:
+    argv = [str(helm), "template", "release", str(CHART), "--set", value]
+    said = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert said.returncode == 1
+    assert message in said.stderr
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ((), "The operator runs MiniClusters in all namespaces."),
+        (("watchNamespaces={a,b}",), "The operator runs MiniClusters in a, b."),
+        (("crd.install=false",), "must come from elsewhere: the CustomResourceDefinition."),
+        (("userRoles=false",), "must come from elsewhere: users' roles for MiniClusters."),
+    ],
+    ids=["all", "some", "no definition", "no roles"],
+)
+def test_the_notes_say_what_was_installed(helm: Path, values: tuple[str, ...], said: str) -> None:
+    options = [word for value in values for word in ("--set", value)]
+    argv = [str(helm), "install", "release", str(CHART), "--dry-run=client", *options]
+    assert said in subprocess.run(argv, capture_output=True, text=True, check=True).stdout

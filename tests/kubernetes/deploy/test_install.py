@@ -1,0 +1,212 @@
+"""The operator's installation on a real API server: accepted, restricted, and with the rights it says."""
+
+import copy
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.deploy.files import CHART, INSTALL, NAMESPACE, NAMESPACED, Object, objects, the
+from tests.devcluster import Api, ApiError, ControlPlane, cluster, until
+
+MANIFESTS = pytest.mark.parametrize("manifest", [INSTALL, NAMESPACED], ids=lambda path: path.stem)
+PLURALS = {"NetworkPolicy": "networkpolicies"}
+UNSCOPED = {"Namespace", "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding"}
+DEFINITION = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/miniclusters.flux-framework.org"
+DEPLOYMENT = "/apis/apps/v1/namespaces/release/deployments/minicluster-operator"
+MINICLUSTERS = "flux-framework.org/miniclusters"
+
+
+def path(item: Object) -> str:
+    """Return where an object is."""
+    version, kind, metadata = item["apiVersion"], item["kind"], item["metadata"]
+    root = f"/apis/{version}" if "/" in version else f"/api/{version}"
+    place = "" if kind in UNSCOPED else f"/namespaces/{metadata['namespace']}"
+    return f"{root}{place}/{PLURALS.get(kind, kind.lower() + 's')}/{metadata['name']}"
+
+
+def installed_in(manifest: Path, namespace: str) -> list[Object]:
+    """Read a manifest as if it had been made for another namespace."""
+    return objects(manifest.read_text().replace(NAMESPACE, namespace))
+
+
+def accepted(api: Api, item: Object) -> bool:
+    """Try to apply an object, with every field known to the server; raises ApiError where it is refused."""
+    query = "dryRun=All&fieldManager=test&force=true&fieldValidation=Strict"
+    answer = api.call("PATCH", f"{path(item)}?{query}", item, "application/apply-patch+yaml")
+    return bool(answer["kind"] == item["kind"])
+
+
+@MANIFESTS
+def test_the_api_server_accepts_every_object(api: Api, namespace: str, manifest: Path) -> None:
+    assert all(accepted(api, item) for item in installed_in(manifest, namespace))
+
+
+@MANIFESTS
+def test_so_does_the_oldest_that_is_supported(oldest_plane: ControlPlane, manifest: Path) -> None:
+    assert all(accepted(oldest_plane.api, item) for item in installed_in(manifest, "default"))
+
+
+@pytest.fixture
+def restricted(api: Api, namespace: str) -> str:
+    """A namespace under Pod Security "restricted", with the operator's account."""
+    label = {"pod-security.kubernetes.io/enforce": "restricted"}
+    api.merge(f"/api/v1/namespaces/{namespace}", {"metadata": {"labels": label}})
+    account = the(installed_in(INSTALL, namespace), "ServiceAccount", "minicluster-operator")
+    api.create(f"/api/v1/namespaces/{namespace}/serviceaccounts", account)
+    return namespace
+
+
+def operator_pod(namespace: str) -> Object:
+    """Return a pod as the Deployment would make it."""
+    template = the(installed_in(INSTALL, namespace), "Deployment", "minicluster-operator")["spec"]["template"]
+    metadata = {**template["metadata"], "generateName": "operator-"}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": copy.deepcopy(template["spec"])}
+
+
+def test_the_operators_pod_passes_pod_security_restricted(api: Api, restricted: str) -> None:
+    made = api.create(f"/api/v1/namespaces/{restricted}/pods?dryRun=All", operator_pod(restricted))
+    assert made["spec"]["containers"][0]["securityContext"]["readOnlyRootFilesystem"] is True
+
+
+@pytest.mark.parametrize(
+    ("left_out", "complaint"),
+    [
+        ("allowPrivilegeEscalation", "allowPrivilegeEscalation != false"),
+        ("capabilities", "unrestricted capabilities"),
+    ],
+)
+def test_there_pod_security_would_refuse_less(
+    api: Api, restricted: str, left_out: str, complaint: str
+) -> None:
+    """So the test above can fail."""
+    pod = operator_pod(restricted)
+    del pod["spec"]["containers"][0]["securityContext"][left_out]
+    with pytest.raises(ApiError, match=complaint):
+        api.create(f"/api/v1/namespaces/{restricted}/pods?dryRun=All", pod)
+
+
+@pytest.fixture(scope="module")
+def fresh(programs: None) -> Iterator[ControlPlane]:
+    """A cluster that never saw the operator, nor its definition."""
+    with cluster() as plane:
+        yield plane
+
+
+class Release:
+    """The chart, installed by helm into a namespace of its own."""
+
+    def __init__(self, helm: Path, plane: ControlPlane, home: Path, namespace: str) -> None:
+        self.helm, self.api, self.namespace = helm, plane.api, namespace
+        folders = {f"HELM_{name}_HOME": str(home / name) for name in ("CACHE", "CONFIG", "DATA")}
+        self.environment = {**os.environ, **folders, "KUBECONFIG": str(plane.kubeconfig)}
+        self.account = f"system:serviceaccount:{namespace}:minicluster-operator"
+
+    def run(self, command: str, *options: str) -> None:
+        """Run a command of helm's on the release."""
+        argv = [str(self.helm), command, "minicluster-operator", *options, "--namespace", self.namespace]
+        said = subprocess.run(argv, env=self.environment, capture_output=True, text=True, check=False)
+        assert said.returncode == 0, said.stderr
+
+    def install(self, chart: Path, *options: str) -> None:
+        """Install or upgrade."""
+        self.run("upgrade", str(chart), "--install", "--create-namespace", *options)
+
+    def may(self, user: str, verb: str, resource: str, namespace: str = "", name: str = "") -> bool:
+        """Ask the API server for its decision; the resource is `group/kind/subresource`."""
+        group, kind, *subresource = resource.split("/")
+        asked = {"verb": verb, "group": group, "resource": kind, "namespace": namespace, "name": name}
+        spec = {"user": user, "resourceAttributes": {**asked, "subresource": "".join(subresource)}}
+        review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
+        answer = self.api.create("/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
+        return bool(answer["status"]["allowed"])
+
+
+@pytest.fixture(scope="module")
+def release(helm: Path, fresh: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Release]:
+    """The chart with its defaults; Jane may edit in the namespace `default`."""
+    found = Release(helm, fresh, tmp_path_factory.mktemp("helm"), "release")
+    found.install(CHART)
+    fresh.api.create("/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings", JANE)
+    yield found
+    found.run("uninstall")
+
+
+JANE = {
+    "metadata": {"name": "jane"},
+    "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edit"},
+    "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "jane"}],
+}
+
+
+@pytest.mark.parametrize(
+    ("verb", "resource", "place", "allowed"),
+    [
+        ("watch", MINICLUSTERS, ("",), True),
+        ("patch", f"{MINICLUSTERS}/status", ("anywhere",), True),
+        ("update", MINICLUSTERS, ("anywhere",), False),
+        ("create", "batch/jobs", ("anywhere",), True),
+        ("delete", "batch/jobs", ("anywhere",), False),
+        ("create", "/secrets", ("anywhere",), True),
+        ("get", "/secrets", ("anywhere",), False),
+        ("list", "/secrets", ("",), False),
+        ("create", "/pods/exec", ("anywhere",), False),
+        ("create", "coordination.k8s.io/leases", ("release",), True),
+        ("update", "coordination.k8s.io/leases", ("release", "minicluster-operator"), True),
+        ("update", "coordination.k8s.io/leases", ("release", "another"), False),
+        ("create", "coordination.k8s.io/leases", ("anywhere",), False),
+    ],
+)
+def test_what_the_operator_may_do(
+    release: Release, verb: str, resource: str, place: tuple[str, ...], allowed: bool
+) -> None:
+    assert release.may(release.account, verb, resource, *place) is allowed
+
+
+@pytest.mark.parametrize("resource", [MINICLUSTERS, f"{MINICLUSTERS}/scale"])
+def test_who_may_edit_a_namespace_may_edit_its_miniclusters(release: Release, resource: str) -> None:
+    assert until(lambda: release.may("jane", "patch", resource, "default"), "the role to be added to `edit`")
+
+
+@pytest.mark.parametrize(
+    ("verb", "resource", "namespace"),
+    [("patch", f"{MINICLUSTERS}/status", "default"), ("get", MINICLUSTERS, "elsewhere")],
+    ids=["status", "elsewhere"],
+)
+def test_and_nothing_else(release: Release, verb: str, resource: str, namespace: str) -> None:
+    assert not release.may("jane", verb, resource, namespace)
+
+
+def test_a_second_operator_for_one_namespace_has_no_rights_in_another(
+    release: Release, helm: Path, fresh: ControlPlane, tmp_path: Path
+) -> None:
+    found = Release(helm, fresh, tmp_path, "second")
+    found.install(
+        CHART,
+        "--set",
+        "watchNamespaces={default},crd.install=false,userRoles=false,metricsAdapter.enabled=false",
+    )
+    places = [
+        place for place in ("default", "second") if found.may(found.account, "create", "batch/jobs", place)
+    ]
+    found.run("uninstall")
+    assert places == ["default"]
+
+
+def test_an_upgrade_brings_the_new_definition_and_an_uninstall_leaves_it(
+    helm: Path, programs: None, tmp_path: Path
+) -> None:
+    older = shutil.copytree(CHART, tmp_path / "chart") / "files" / "crd.yaml"
+    older.write_text(older.read_text().replace("    - mc\n", "    - older\n", 1))
+    with cluster() as plane:
+        found = Release(helm, plane, tmp_path, "release")
+        names = []
+        for chart in (older.parents[1], CHART):
+            found.install(chart)
+            names += plane.api.get(DEFINITION)["spec"]["names"]["shortNames"]
+        found.run("uninstall")
+        left = plane.api.exists(DEFINITION), plane.api.exists(DEPLOYMENT)
+    assert (names, left) == (["older", "mc"], (True, False))

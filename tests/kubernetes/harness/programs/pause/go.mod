@@ -1,3 +1,0 @@
-module minicluster.test/pause
-
-go 1.24.0

@@ -1,0 +1,421 @@
+"""The metrics adapter behind a real API server: who may ask, what is answered, and that it is kept so."""
+
+import http.client
+import json
+import ssl
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from minicluster.document import crd
+from tests.devcluster import Api, ApiError, ControlPlane, Options, cluster, until
+from tests.devcluster.certificates import authority
+from tests.kubernetes import adapters, operators
+from tests.kubernetes.adapters import API_SERVICES, APIS, EXTERNAL, V1, V2, Adapter
+from tests.kubernetes.autoscalers import EVERY_SECOND, FORMS, HPAS, active, hpa
+from tests.kubernetes.operators import SYSTEM
+from tests.metrics_api.adapter.played import Leads, playing
+from tests.ports import free_port
+
+CLUSTERS = "miniclusters.flux-framework.org"
+
+
+@pytest.fixture(scope="module")
+def metrics_plane(programs: None) -> Iterator[ControlPlane]:
+    """A control plane whose autoscaler looks every second."""
+    with cluster(Options(crds=[crd()], audit=True, controller_manager=EVERY_SECOND)) as plane:
+        yield plane
+
+
+@pytest.fixture(scope="module")
+def api(metrics_plane: ControlPlane) -> Api:
+    return metrics_plane.api
+
+
+@pytest.fixture(scope="module")
+def leads(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Leads]:
+    with playing(tmp_path_factory.mktemp("leads")) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def port() -> int:
+    """A port that the adapter has also after it was started again."""
+    return free_port()
+
+
+@pytest.fixture(scope="module")
+def adapter(
+    metrics_plane: ControlPlane, leads: Leads, port: int, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Adapter]:
+    leads.add("nobody")  # so that there is a port
+    log = tmp_path_factory.mktemp("adapter") / "log"
+    with adapters.running(metrics_plane, leads, log, port) as found:
+        yield found
+
+
+def value(api: Api, path: str) -> str:
+    """Return the one value at a path."""
+    [item] = api.get(path)["items"]
+    return str(item["value"])
+
+
+def known(api: Api, path: str) -> dict[str, Any]:
+    """Wait until the adapter has heard of what is at a path; return the answer."""
+    until(lambda: api.exists(path), path, operators.SECONDS)
+    return api.get(path)
+
+
+def refusal(api: Api, path: str) -> tuple[int, str]:
+    """Return the code and the message with which a path is refused."""
+    try:
+        api.get(path)
+    except ApiError as error:
+        return error.status, str(error)
+    raise AssertionError(f"{path} was answered")
+
+
+class TestValues:
+    @pytest.mark.parametrize("version", [V1, V2])
+    def test_of_a_minicluster_and_its_service(
+        self, adapter: Adapter, api: Api, namespace: str, leads: Leads, version: str
+    ) -> None:
+        adapters.cluster(api, leads, namespace).says(flux_nodes_demanded=3)
+        place = f"{version}/namespaces/{namespace}"
+        known(api, f"{place}/{CLUSTERS}/mc/flux_nodes_demanded")
+        assert value(api, f"{place}/{CLUSTERS}/mc/flux_nodes_demanded") == "3"
+        assert value(api, f"{place}/services/mc/flux_nodes_demanded") == "3"
+        assert value(api, f"{place}/metrics/flux_nodes_demanded") == "3"
+
+    def test_two_miniclusters_of_one_name_are_told_apart(
+        self, adapter: Adapter, api: Api, namespace: str, leads: Leads
+    ) -> None:
+        other = f"{namespace}-other"
+        api.create("/api/v1/namespaces", {"metadata": {"name": other}})
+        adapters.cluster(api, leads, namespace).says(flux_nodes_demanded=1)
+        adapters.cluster(api, leads, other).says(flux_nodes_demanded=2)
+        found = {}
+        for where in (namespace, other):
+            path = f"{V2}/namespaces/{where}/{CLUSTERS}/mc/flux_nodes_demanded"
+            known(api, path)
+            found[where] = value(api, path)
+        assert found == {namespace: "1", other: "2"}
+        api.delete(f"/api/v1/namespaces/{other}")
+
+    def test_external_ones_by_their_labels(
+        self, adapter: Adapter, api: Api, namespace: str, leads: Leads
+    ) -> None:
+        numbers = [("flux_queue_jobs_pending", {"queue": queue}, number) for queue, number in Q.items()]
+        adapters.cluster(api, leads, namespace).tells(numbers)
+        path = f"{EXTERNAL}/namespaces/{namespace}/flux_queue_jobs_pending"
+        known(api, path)
+        found = api.get(path, labelSelector="minicluster=mc,queue=batch")["items"]
+        assert [(each["metricLabels"], each["value"]) for each in found] == [
+            ({"minicluster": "mc", "queue": "batch"}, "30")
+        ]
+
+
+Q = {"batch": 30, "debug": 10}
+
+
+class TestFaults:
+    def test_a_lead_that_is_away_is_unavailable_and_then_told_again(
+        self, adapter: Adapter, api: Api, namespace: str, leads: Leads
+    ) -> None:
+        lead = adapters.cluster(api, leads, namespace).says(flux_nodes_demanded=3)
+        path = f"{V2}/namespaces/{namespace}/{CLUSTERS}/mc/flux_nodes_demanded"
+        known(api, path)
+        leads.close(lead)
+        until(lambda: not api.exists(path), "the lead to be missed")
+        code, message = refusal(api, path)
+        assert (code, f"MiniCluster {namespace}/mc: the lead's door at" in message) == (503, True)
+        leads.open(lead)
+        until(lambda: api.exists(path), "the lead to be heard again")
+        assert value(api, path) == "3"
+
+    @pytest.mark.parametrize("age", [5.1, 3600.0])
+    def test_numbers_that_are_old_are_not_passed_on(
+        self, adapter: Adapter, api: Api, namespace: str, leads: Leads, age: float
+    ) -> None:
+        lead = adapters.cluster(api, leads, namespace).says(flux_nodes_demanded=3)
+        path = f"{V2}/namespaces/{namespace}/{CLUSTERS}/mc/flux_nodes_demanded"
+        known(api, path)
+        lead.tells([("flux_nodes_demanded", {}, 3)], age)
+        until(lambda: not api.exists(path), "the numbers to be too old")
+        code, message = refusal(api, path)
+        assert (code, f"has numbers of {age:.0f} s ago only" in message) == (503, True)
+
+
+class TestRights:
+    def test_a_person_without_rights_is_refused_by_the_api_server(
+        self, metrics_plane: ControlPlane, adapter: Adapter, namespace: str
+    ) -> None:
+        nobody = Api(metrics_plane.user("nobody"))
+        path = f"{V2}/namespaces/{namespace}/{CLUSTERS}/mc/flux_nodes_demanded"
+        assert refusal(nobody, path)[0] == 403
+        nobody.hang_up()
+
+    def test_a_person_may_see_one_namespace_and_not_another(
+        self, metrics_plane: ControlPlane, adapter: Adapter, api: Api, namespace: str, leads: Leads
+    ) -> None:
+        adapters.cluster(api, leads, namespace).says(flux_nodes_demanded=3)
+        path = f"{V2}/namespaces/{namespace}/{CLUSTERS}/mc/flux_nodes_demanded"
+        known(api, path)
+        rights = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}"
+        rule = {"apiGroups": ["custom.metrics.k8s.io"], "resources": ["*"], "verbs": ["get"]}
+        api.create(f"{rights}/roles", {"metadata": {"name": "metrics"}, "rules": [rule]})
+        subject = {"kind": "User", "name": "jane", "apiGroup": "rbac.authorization.k8s.io"}
+        reference = {"kind": "Role", "name": "metrics", "apiGroup": "rbac.authorization.k8s.io"}
+        binding = {"metadata": {"name": "metrics"}, "roleRef": reference, "subjects": [subject]}
+        api.create(f"{rights}/rolebindings", binding)
+        jane = Api(metrics_plane.user("jane"))
+        until(lambda: jane.exists(path), "the right to be known")
+        assert value(jane, path) == "3"
+        assert refusal(jane, path.replace(namespace, "default"))[0] == 403
+        jane.hang_up()
+
+    def test_who_forges_the_front_proxys_headers_is_refused(self, adapter: Adapter) -> None:
+        assert direct(adapter, {"X-Remote-User": "admin", "X-Remote-Group": "system:masters"}) == (
+            401,
+            "only the API server's front proxy is answered here: ask through the API server",
+        )
+
+    def test_who_has_a_certificate_of_another_authority_gets_no_connection(
+        self, metrics_plane: ControlPlane, adapter: Adapter, tmp_path: Path
+    ) -> None:
+        """Also a person's own, that the API server would take."""
+        pair = authority(tmp_path, "other").issue("front-proxy-client", "front-proxy-client")
+        for certificate, key in (
+            (pair.certificate, pair.key),
+            (metrics_plane.directory / "pki/admin.crt", metrics_plane.directory / "pki/admin.key"),
+        ):
+            with pytest.raises((ssl.SSLError, ConnectionError)):
+                direct(adapter, {"X-Remote-User": "admin"}, certificate, key)
+
+    def test_the_front_proxy_speaks_for_somebody_who_is_asked_about(
+        self, metrics_plane: ControlPlane, adapter: Adapter
+    ) -> None:
+        proxy = metrics_plane.keys.front_proxy
+        code, message = direct(adapter, {"X-Remote-User": "jim"}, proxy.certificate, proxy.key)
+        assert code == 403
+        assert message == (
+            "jim may not get miniclusters.flux-framework.org/flux_jobs 'mc' of custom.metrics.k8s.io"
+            " in namespace default"
+        )
+
+
+def direct(
+    adapter: Adapter, headers: dict[str, str], certificate: Path | None = None, key: Path | None = None
+) -> tuple[int, str]:
+    """Ask an adapter past the API server; return the code and the message."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    if certificate is not None:
+        context.load_cert_chain(certificate, key)
+    connection = http.client.HTTPSConnection("127.0.0.1", adapter.port, timeout=30, context=context)
+    try:
+        connection.request("GET", f"{V2}/namespaces/default/{CLUSTERS}/mc/flux_jobs", headers=headers)
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read())["message"]
+    finally:
+        connection.close()
+
+
+class TestAutoscaler:
+    @pytest.mark.timeout(300)
+    @pytest.mark.parametrize("kind", FORMS)
+    def test_it_follows_the_nodes_demanded(
+        self, adapter: Adapter, api: Api, namespace: str, leads: Leads, kind: str
+    ) -> None:
+        lead = adapters.cluster(api, leads, namespace, size=2, minSize=1, maxSize=8)
+        lead.says(flux_nodes_demanded=2)
+        api.create(HPAS.format(namespace), hpa(kind))
+        for demanded in (6, 3, 8, 1):
+            lead.says(flux_nodes_demanded=demanded)
+            resized(api, namespace, demanded)
+
+    @pytest.mark.timeout(300)
+    def test_it_holds_the_size_while_the_lead_is_away(
+        self, adapter: Adapter, api: Api, namespace: str, leads: Leads
+    ) -> None:
+        lead = adapters.cluster(api, leads, namespace, size=2, minSize=1, maxSize=8)
+        lead.says(flux_nodes_demanded=5)
+        api.create(HPAS.format(namespace), hpa("Object"))
+        resized(api, namespace, 5)
+        leads.close(lead)
+        until(lambda: active(api, namespace) == "False", "the autoscaler to notice", operators.SECONDS)
+        assert operators.read(api, namespace)["spec"]["size"] == 5
+        leads.open(lead)
+        lead.says(flux_nodes_demanded=7)
+        until(lambda: active(api, namespace) == "True", "the autoscaler to go on", operators.SECONDS)
+        resized(api, namespace, 7)
+
+
+def resized(api: Api, namespace: str, size: int) -> None:
+    """Wait until the autoscaler asks for a size, and have the MiniCluster be of it."""
+
+    def asked() -> bool:
+        return bool(operators.read(api, namespace)["spec"]["size"] == size)
+
+    try:
+        until(asked, f"size {size}", operators.SECONDS)
+    except TimeoutError as error:
+        status = api.get(f"{HPAS.format(namespace)}/mc")["status"]
+        raise AssertionError(f"{error}: {json.dumps(status, indent=1)}") from error
+    api.merge(operators.path(namespace, "mc", "status"), {"status": {"size": size}})
+    pods = api.items(f"/api/v1/namespaces/{namespace}/pods")
+    present = {int(each["metadata"]["name"].rpartition("-")[2]) for each in pods}
+    template = next(each for each in pods if each["metadata"]["name"] == "mc-0")
+    for index in set(range(size)) - present:
+        labels = {**template["metadata"]["labels"], "batch.kubernetes.io/job-completion-index": str(index)}
+        body = {"metadata": {"name": f"mc-{index}", "labels": labels}, "spec": adapters.SPEC}
+        api.create(f"/api/v1/namespaces/{namespace}/pods", body)
+        adapters.place(api, namespace, f"mc-{index}", "127.7.255.1")
+    for index in present - set(range(size)):
+        api.delete(f"/api/v1/namespaces/{namespace}/pods/mc-{index}", gracePeriodSeconds="0")
+
+
+class TestRegistration:
+    def test_what_somebody_changes_is_put_right(self, adapter: Adapter, api: Api) -> None:
+        path = f"{API_SERVICES}/{APIS[0]}"
+        before = api.get(path)["spec"]
+        api.merge(path, {"spec": {"caBundle": None, "insecureSkipTLSVerify": True}})
+        until(lambda: api.get(path)["spec"] == before, "the authorities to be there again")
+
+    def test_one_that_was_deleted_is_made_again(self, adapter: Adapter, api: Api) -> None:
+        api.delete(f"{API_SERVICES}/{APIS[1]}")
+        adapters.wait_available(api, APIS[1])
+
+    def test_they_belong_to_the_adapters_role_and_go_with_it(self, adapter: Adapter, api: Api) -> None:
+        role = api.get(f"/apis/rbac.authorization.k8s.io/v1/clusterroles/{adapters.NAME}")
+        for name in APIS:
+            [owner] = api.get(f"{API_SERVICES}/{name}")["metadata"]["ownerReferences"]
+            assert owner["uid"] == role["metadata"]["uid"]
+
+    def test_one_of_somebody_else_is_left_alone_and_reported(self, adapter: Adapter, api: Api) -> None:
+        path = f"{API_SERVICES}/{APIS[2]}"
+        api.merge(path, {"spec": {"service": {"namespace": "keda", "name": "keda-metrics"}}})
+        told = f"APIService {APIS[2]} belongs to Service keda/keda-metrics and is left alone"
+        until(lambda: told in adapter.text(), "it to be reported")
+        api.merge(path, {"metadata": {"labels": {"touched": "yes"}}})
+        assert api.get(path)["spec"]["service"]["name"] == "keda-metrics"
+        api.delete(path)
+        adapters.wait_available(api, APIS[2])
+
+
+class TestRestart:
+    def test_another_adapter_goes_on_with_the_same_authority(
+        self, metrics_plane: ControlPlane, adapter: Adapter, leads: Leads, tmp_path: Path
+    ) -> None:
+        path = f"/api/v1/namespaces/{SYSTEM}/secrets/minicluster-metrics-serving"
+        before = metrics_plane.api.get(path)["data"]
+        account = adapters.account(metrics_plane)
+        second = adapters.launch(account, tmp_path / "log", leads.port, adapter.port)
+        assert second.stop() == 0
+        assert metrics_plane.api.get(path)["data"] == before
+        assert "defect" not in second.text()
+
+
+class TestGoClient:
+    """Kubernetes' own client library reads what is served."""
+
+    @pytest.mark.parametrize("kind", ["MiniCluster.flux-framework.org", "Service", "Pod"])
+    def test_objects(
+        self,
+        metrics_client: Path,
+        metrics_plane: ControlPlane,
+        adapter: Adapter,
+        api: Api,
+        namespace: str,
+        leads: Leads,
+        kind: str,
+    ) -> None:
+        adapters.cluster(api, leads, namespace).tells(NUMBERS)
+        known(api, f"{V2}/namespaces/{namespace}/services/mc/flux_jobs")
+        name, wanted = ("mc-0", "22500m") if kind == "Pod" else ("mc", "45")
+        found = ask(metrics_client, metrics_plane, "object", kind, namespace, name, "flux_jobs")
+        assert found["describedObject"]["kind"] == kind.partition(".")[0]
+        assert (found["metric"]["name"], found["value"]) == ("flux_jobs", wanted)
+        words = ("object", kind, namespace, name, "flux_jobs", "state in (run)")
+        assert ask(metrics_client, metrics_plane, *words)["value"] in {"5", "2500m"}
+
+    def test_objects_by_a_selector(
+        self,
+        metrics_client: Path,
+        metrics_plane: ControlPlane,
+        adapter: Adapter,
+        api: Api,
+        namespace: str,
+        leads: Leads,
+    ) -> None:
+        adapters.cluster(api, leads, namespace).tells(NUMBERS)
+        known(api, f"{V2}/namespaces/{namespace}/services/mc/flux_jobs")
+        words = ("objects", "Pod", namespace, "hpa-selector=mc", "flux_nodes_demanded")
+        found = ask(metrics_client, metrics_plane, *words)
+        assert [each["value"] for each in found["items"]] == ["1500m", "1500m"]
+
+    def test_a_namespace_and_external_metrics(
+        self,
+        metrics_client: Path,
+        metrics_plane: ControlPlane,
+        adapter: Adapter,
+        api: Api,
+        namespace: str,
+        leads: Leads,
+    ) -> None:
+        adapters.cluster(api, leads, namespace).tells(NUMBERS)
+        known(api, f"{V2}/namespaces/{namespace}/services/mc/flux_jobs")
+        found = ask(metrics_client, metrics_plane, "namespace", namespace, "flux_nodes_demanded")
+        assert (found["describedObject"]["name"], found["value"]) == (namespace, "3")
+        words = ("external", namespace, "flux_jobs", "minicluster=mc,state=sched")
+        [item] = ask(metrics_client, metrics_plane, *words)["items"]
+        assert (item["metricLabels"], item["value"]) == ({"minicluster": "mc", "state": "sched"}, "40")
+
+    @pytest.mark.parametrize(
+        ("words", "said"),
+        [
+            (("object", "Service", "{}", "none", "flux_jobs"), "NotFound: there is no Service 'none'"),
+            (("object", "Service", "{}", "mc", "flux_none"), "NotFound: there is no metric 'flux_none'"),
+            (("external", "{}", "flux_jobs"), "NotFound: no MiniCluster with a queue in"),
+        ],
+        ids=["object", "metric", "external"],
+    )
+    def test_errors(
+        self,
+        metrics_client: Path,
+        metrics_plane: ControlPlane,
+        adapter: Adapter,
+        namespace: str,
+        words: tuple[str, ...],
+        said: str,
+    ) -> None:
+        asked = [word.format(namespace) for word in words]
+        answer = client(metrics_client, metrics_plane, *asked)
+        assert answer.returncode == 1
+        assert said in answer.stderr
+
+
+NUMBERS = [
+    ("flux_nodes_demanded", {}, 3.0),
+    ("flux_jobs", {"state": "run"}, 5.0),
+    ("flux_jobs", {"state": "sched"}, 40.0),
+]
+
+
+def ask(program: Path, plane: ControlPlane, *words: str) -> dict[str, Any]:
+    """Return what the Go client got."""
+    answer = client(program, plane, *words)
+    assert answer.returncode == 0, answer.stderr
+    found: dict[str, Any] = json.loads(answer.stdout)
+    return found
+
+
+def client(program: Path, plane: ControlPlane, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run the Go client as the administrator."""
+    environment = {"KUBECONFIG": str(plane.kubeconfig)}
+    return subprocess.run(
+        [program, *words], env=environment, capture_output=True, text=True, check=False, timeout=60
+    )

@@ -1,0 +1,231 @@
+"""What is wrong with a MiniCluster, or stands in its way: a condition says what to do, and doing it heals."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.devcluster import Api, ControlPlane, until
+from tests.kubernetes import operators
+from tests.kubernetes.operators import (
+    Operator,
+    conditions,
+    create,
+    created,
+    events,
+    message,
+    read,
+    refusal,
+    settled,
+)
+
+
+@pytest.fixture(scope="module")
+def operator(own_plane: ControlPlane | None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operator]:
+    """An operator for all namespaces; there are no nodes."""
+    with operators.everywhere(own_plane, tmp_path_factory.mktemp("operator")) as found:
+        yield found
+
+
+def placed(kind: str, version: str, name: str, **content: Any) -> dict[str, Any]:
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": name}, **content}
+
+
+POD = {"restartPolicy": "Never", "containers": [{"name": "x", "image": "example.org/x:1"}]}
+STRANGERS = [
+    ("/api/v1/namespaces/{}/configmaps", placed("ConfigMap", "v1", "mc-config", data={"theirs": "1"})),
+    (
+        "/api/v1/namespaces/{}/services",
+        placed("Service", "v1", "mc", spec={"ports": [{"port": 80}], "selector": {"app": "theirs"}}),
+    ),
+    (
+        "/apis/batch/v1/namespaces/{}/jobs",
+        placed("Job", "batch/v1", "mc", spec={"suspend": True, "template": {"spec": POD}}),
+    ),
+    (
+        "/apis/policy/v1/namespaces/{}/poddisruptionbudgets",
+        placed("PodDisruptionBudget", "policy/v1", "mc-lead", spec={"minAvailable": 1}),
+    ),
+    (
+        "/apis/networking.k8s.io/v1/namespaces/{}/networkpolicies",
+        placed("NetworkPolicy", "networking.k8s.io/v1", "mc-brokers", spec={"podSelector": {}}),
+    ),
+]
+
+
+class TestNames:
+    @pytest.mark.parametrize(
+        ("collection", "stranger"), STRANGERS, ids=[each["kind"] for _, each in STRANGERS]
+    )
+    def test_somebody_elses_object_is_never_taken_over(
+        self, operator: Operator, api: Api, namespace: str, collection: str, stranger: dict[str, Any]
+    ) -> None:
+        place = collection.format(namespace)
+        name = stranger["metadata"]["name"]
+        before = api.create(place, stranger)
+        create(api, namespace)
+        item = settled(api, namespace, ResourcesCreated=("False", "NameTaken"))
+        advice = "rename this MiniCluster (or its network.headlessName), or delete the other object"
+        expected = f"{stranger['kind']} {name} belongs to somebody else: {advice}"
+        assert message(item, "ResourcesCreated") == expected
+        until(lambda: ("Warning", "NameTaken", expected) in events(api, namespace), "the Event")
+        after = api.get(f"{place}/{name}")
+        content = "data" if "data" in stranger else "spec"
+        assert after[content] == before[content]
+        assert "ownerReferences" not in after["metadata"]
+        assert "minicluster" not in {each["manager"] for each in after["metadata"]["managedFields"]}
+        if stranger["kind"] != "Job":
+            assert not api.exists(f"/apis/batch/v1/namespaces/{namespace}/jobs/mc")
+        api.delete(f"{place}/{name}", propagationPolicy="Background")
+        created(api, namespace)
+
+    def test_deleting_the_minicluster_spares_the_stranger(
+        self, operator: Operator, api: Api, namespace: str
+    ) -> None:
+        collection, stranger = STRANGERS[1]
+        api.create(collection.format(namespace), stranger)
+        create(api, namespace)
+        settled(api, namespace, ResourcesCreated=("False", "NameTaken"))
+        api.delete(operators.path(namespace, "mc"))
+        assert until(lambda: operators.owned(api, namespace) == ["services/mc"], "everything else to be gone")
+
+    def test_two_with_one_headless_name(self, operator: Operator, api: Api, namespace: str) -> None:
+        network = {"headlessName": "shared"}
+        create(api, namespace, "first", network=network)
+        created(api, namespace, "first")
+        create(api, namespace, "second", network=network)
+        item = settled(api, namespace, "second", ResourcesCreated=("False", "NameTaken"))
+        assert "Service shared belongs to MiniCluster first" in message(item, "ResourcesCreated")
+        assert conditions(read(api, namespace, "first"))["ResourcesCreated"] == ("True", "Created")
+        api.delete(operators.path(namespace, "first"))
+        created(api, namespace, "second")
+
+    def test_one_of_the_same_name_again_at_once(self, operator: Operator, api: Api, namespace: str) -> None:
+        """Its predecessor's objects are still there: it waits until the garbage collector took them."""
+        for _ in range(3):
+            made = create(api, namespace)
+            created(api, namespace)
+            api.delete(operators.path(namespace, "mc"))
+        made = create(api, namespace)
+        created(api, namespace)
+        uid = made["metadata"]["uid"]
+
+        def owners() -> set[str]:
+            jobs = api.items(f"/apis/batch/v1/namespaces/{namespace}/jobs")
+            return {each["metadata"]["ownerReferences"][0]["uid"] for each in jobs}
+
+        assert owners() == {uid}
+
+    @pytest.mark.parametrize(
+        ("name", "spec", "said"),
+        [
+            ("m" * 63, {}, "the name is too long: the hosts' names, <name>-<index>, must fit into 63"),
+            (
+                "m" * 57,
+                {"services": [{"image": "x", "name": "s"}]},
+                "the name is too long: that of the services pod",
+            ),
+        ],
+        ids=["hosts", "services"],
+    )
+    def test_names_too_long_for_a_host_are_refused(
+        self, operator: Operator, api: Api, namespace: str, name: str, spec: dict[str, Any], said: str
+    ) -> None:
+        assert said in refusal(lambda: create(api, namespace, name, **spec))
+
+
+class TestDocuments:
+    def test_what_cel_cannot_say_is_said_in_a_condition(
+        self, operator: Operator, api: Api, namespace: str
+    ) -> None:
+        """Nothing is made until the document is repaired."""
+        create(api, namespace, flux={"brokerConfig": "[bootstrap\n"})
+        item = settled(api, namespace, Valid=("False", "Invalid"))
+        said = message(item, "Valid")
+        assert said.startswith("spec.flux.brokerConfig: ")
+        assert item["status"]["phase"] == "Invalid"
+        assert conditions(item)["ResourcesCreated"] == ("Unknown", "NotChecked")
+        assert operators.owned(api, namespace) == []
+        until(lambda: ("Warning", "Invalid", said) in events(api, namespace), "the Event")
+        api.merge(operators.path(namespace, "mc"), {"spec": {"flux": None}})
+        item = created(api, namespace)
+        assert conditions(item)["Valid"] == ("True", "Accepted")
+
+    def test_fields_that_nobody_knows_are_told_at_once(
+        self, operator: Operator, api: Api, namespace: str
+    ) -> None:
+        document = {**operators.DOCUMENT, "metadata": {"name": "mc"}}
+        document["spec"] = {**document["spec"], "sizes": 3}  # type: ignore[dict-item]
+        strict = f"{operators.path(namespace)}?fieldValidation=Strict"
+        assert 'unknown field "spec.sizes"' in refusal(lambda: api.create(strict, document))
+
+
+class TestRefusals:
+    def test_a_quota(self, operator: Operator, api: Api, namespace: str) -> None:
+        quota = f"/api/v1/namespaces/{namespace}/resourcequotas"
+        api.create(quota, placed("ResourceQuota", "v1", "none", spec={"hard": {"count/jobs.batch": "0"}}))
+        until(lambda: api.get(f"{quota}/none").get("status", {}).get("hard"), "the quota to count")
+        create(api, namespace)
+        item = settled(api, namespace, ResourcesCreated=("False", "Refused"))
+        said = message(item, "ResourcesCreated")
+        assert said.startswith("Job mc was refused: ")
+        assert "exceeded quota: none" in said
+        assert said.endswith("(it is tried again)")
+        until(lambda: ("Warning", "Refused", said) in events(api, namespace), "the Event")
+        api.delete(f"{quota}/none")
+        created(api, namespace)
+
+    def test_an_admission_policy(self, operator: Operator, api: Api, namespace: str) -> None:
+        policies = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+        bindings = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"
+        rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["services"]}
+        api.create(
+            policies,
+            {
+                "metadata": {"name": namespace},
+                "spec": {
+                    "matchConstraints": {"resourceRules": [rule]},
+                    "validations": [{"expression": "false", "message": "no Services in this house"}],
+                },
+            },
+        )
+        only_here = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
+        binding = {
+            "policyName": namespace,
+            "validationActions": ["Deny"],
+            "matchResources": {"namespaceSelector": only_here},
+        }
+        api.create(bindings, {"metadata": {"name": namespace}, "spec": binding})
+        trial = placed("Service", "v1", "trial", spec={"ports": [{"port": 80}]})
+        services = f"/api/v1/namespaces/{namespace}/services?dryRun=All"
+        until(lambda: api.send("POST", services, trial)[0] >= 400, "the policy to be enforced")
+        create(api, namespace)
+        item = settled(api, namespace, ResourcesCreated=("False", "Refused"))
+        assert "no Services in this house" in message(item, "ResourcesCreated")
+        assert not api.exists(f"/apis/batch/v1/namespaces/{namespace}/jobs/mc")
+        api.delete(f"{bindings}/{namespace}")
+        api.delete(f"{policies}/{namespace}")
+        created(api, namespace)
+
+    def test_a_namespace_that_is_being_deleted(self, operator: Operator, api: Api, namespace: str) -> None:
+        """It says so as long as the MiniCluster is there, and it does not stand in the deletion's way."""
+        held = placed("ConfigMap", "v1", "held", data={})
+        held["metadata"]["finalizers"] = ["example.org/held"]
+        configs = f"/api/v1/namespaces/{namespace}/configmaps"
+        api.create(configs, held)
+        cluster = create(api, namespace, suspend=True)
+        created(api, namespace)
+        api.merge(operators.path(namespace, "mc"), {"metadata": {"finalizers": ["example.org/held"]}})
+        api.delete(f"/api/v1/namespaces/{namespace}")
+        until(lambda: "deletionTimestamp" in read(api, namespace)["metadata"], "the deletion")
+        for place, name in ((operators.path(namespace, "mc"), "mc"), (f"{configs}/held", "held")):
+            api.merge(place, {"metadata": {"finalizers": None}})
+            until(lambda place=place: not api.exists(place), f"{name} to be gone")
+        until(lambda: not api.exists(f"/api/v1/namespaces/{namespace}"), "the namespace to be gone", 60)
+        assert cluster["metadata"]["uid"]
+
+    def test_pods_that_no_node_takes(self, operator: Operator, api: Api, namespace: str) -> None:
+        create(api, namespace, pod={"nodeSelector": {"accelerator": "none-such"}})
+        item = settled(api, namespace, PodsScheduled=("False", "Unschedulable"))
+        assert message(item, "PodsScheduled").startswith("0 of 2 pods have a node; mc-")
+        assert item["status"]["phase"] == "Pending"

@@ -1,0 +1,69 @@
+"""Every block of the README and the guides that needs a cluster does there, typed, what the page shows.
+
+The reader's `make cluster` is answered by the cluster of the tests; all else is typed as it stands.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.devcluster import ApiError, until
+from tests.docs import pages, reader
+from tests.docs.console import Shell, type_all
+from tests.kubernetes.live import SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.devcluster import ControlPlane
+
+ON_A_CLUSTER = [page for page in pages.PAGES if pages.on_a_cluster(page)]
+NAMESPACES = ("default", "research")
+"""Those that the pages use."""
+MINICLUSTERS = "/apis/flux-framework.org/v1alpha2/namespaces/{}/miniclusters"
+
+
+@pytest.fixture
+def desk(nodes: ControlPlane) -> Iterator[tuple[Path, dict[str, str]]]:
+    """A checkout and an environment; nothing of what the page has made may be left in the cluster."""
+    directory = Path(tempfile.mkdtemp(prefix="mcd-", dir="/tmp"))
+    kubeconfig = directory / "kubeconfig"
+    shutil.copy(nodes.kubeconfig, kubeconfig)
+    given = f"*cluster*NODES*) echo 'export KUBECONFIG={kubeconfig}' ;;"
+    reader.checkout(directory, make=f"case $* in {given} cluster-down) ;; *) exit 2 ;; esac")
+    yield directory, reader.environment(directory, XDG_STATE_HOME=str(directory / "state"))
+    left = [each["metadata"]["name"] for each in miniclusters(nodes)]
+    shutil.rmtree(directory, ignore_errors=True)
+    until(lambda: pods(nodes) == [], "the pods of the page to go", SECONDS)
+    assert left == [], "the page leaves MiniClusters behind"
+
+
+def miniclusters(nodes: ControlPlane) -> list[dict]:
+    return [each for name in NAMESPACES for each in nodes.api.items(MINICLUSTERS.format(name))]
+
+
+def pods(nodes: ControlPlane) -> list[str]:
+    """Return the pods in the pages' namespaces; none in a namespace that is gone."""
+    found = []
+    for name in NAMESPACES:
+        try:
+            found += [each["metadata"]["name"] for each in nodes.api.items(f"/api/v1/namespaces/{name}/pods")]
+        except ApiError:
+            continue
+    return found
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("page", ON_A_CLUSTER)
+def test_a_page_is_as_typed(page: str, desk: tuple[Path, dict[str, str]]) -> None:
+    shell = Shell(*desk, given=reader.SHELL_INPUT)
+    try:
+        wrong = type_all(shell, pages.on_a_cluster(page))
+    finally:
+        shell.end()
+    assert not wrong, "\n".join(wrong)

@@ -1,0 +1,135 @@
+"""A real autoscaler sizes a MiniCluster on real nodes: jobs that wait make it grow, and none is lost."""
+
+import contextlib
+import http.client
+import os
+import signal
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from minicluster.plan import door_name
+from minicluster.plan.constants import DOOR_PORT
+from tests.devcluster import ControlPlane, until
+from tests.kubernetes import adapters, autoscalers
+from tests.kubernetes.adapters import Adapter
+from tests.kubernetes.autoscalers import HPAS, METRIC, RANGE, TWELVE, Sizes, everywhere, hpa, smallest
+from tests.kubernetes.ledger import Ledger
+from tests.kubernetes.live import SECONDS, Live
+from tests.kubernetes.operators import Operator
+
+pytestmark = pytest.mark.timeout(600)
+
+
+@pytest.fixture(scope="module")
+def adapter(
+    nodes: ControlPlane, nodes_operator: Operator, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Adapter]:
+    """An adapter that knows the leads of the operator's MiniClusters."""
+    with adapters.beside(nodes, nodes_operator, tmp_path_factory.mktemp("adapter") / "log") as found:
+        yield found
+
+
+@contextlib.contextmanager
+def alone(live: Live, nodes: ControlPlane, folder: Path, **spec: Any) -> Iterator[tuple[Ledger, Sizes]]:
+    """Have a MiniCluster of one broker, of at most four, with a ledger; its sizes are followed."""
+    ledger = Ledger.created(live, nodes, folder / "ledger", **RANGE, **spec)
+    with autoscalers.watching(nodes.api, live.namespace) as sizes:
+        yield ledger, sizes
+
+
+def autoscale(live: Live, how: str) -> None:
+    """Have the size follow the queue from now on, and not wait for minutes before it shrinks."""
+    if how == "document":
+        live.change(autoscaling={"behavior": {"scaleDown": {"stabilizationWindowSeconds": 0}}})
+    else:
+        live.api.create(HPAS.format(live.namespace), hpa("External", most=4))
+
+
+def scrape(live: Live, operator: Operator) -> dict[str, float]:
+    """Read the lead's metrics without labels as Prometheus does, by its own parser."""
+    uid, address = live.item["metadata"]["uid"], live.pods()[0]["status"]["podIP"]
+    keys = operator.keys.metrics()
+    connection = http.client.HTTPSConnection(address, DOOR_PORT, timeout=SECONDS)
+    plain = socket.create_connection((address, DOOR_PORT), SECONDS)
+    connection.sock = keys.trust().wrap_socket(plain, server_hostname=door_name(uid))
+    with contextlib.closing(connection):
+        connection.request("GET", "/metrics", headers={"Authorization": f"Bearer {keys.token(uid)}"})
+        text = connection.getresponse().read().decode()
+    found = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
+    return {sample.name: sample.value for sample in found if not sample.labels}
+
+
+@pytest.mark.parametrize("how", ["document", "external"])
+def test_twelve_jobs_grow_it_to_four_and_it_shrinks_to_one(
+    adapter: Adapter,
+    live: Live,
+    nodes: ControlPlane,
+    nodes_operator: Operator,
+    tmp_path: Path,
+    how: str,
+) -> None:
+    """All jobs complete, each once, the last on the highest rank: what leaves waits for it.
+
+    By the autoscaler that the document asks for, and by one on external metrics, written by hand.
+    """
+    with alone(live, nodes, tmp_path) as (ledger, sizes):
+        autoscale(live, how)
+        ledger.submit(TWELVE)
+        longest = everywhere(ledger)[3]
+        until(lambda: scrape(live, nodes_operator).get(METRIC) == 4, "that to be told", SECONDS)
+        held = ledger.hold(longest)
+        ledger.release()
+        until(lambda: live.item["spec"]["size"] == 1, "the autoscaler to ask for one", SECONDS)
+        until(
+            lambda: "shrinking to 1 pods: waiting for the jobs on rank 3" in live.message("Resizing"),
+            "that to be said",
+            SECONDS,
+        )
+        assert set(ledger.running().values()) == {longest}
+        assert live.pods().keys() == {0, 1, 2, 3}
+        held.unlink()
+        assert ledger.balance() == {}
+        assert ledger.written().total() == len(TWELVE)
+        smallest(live)
+    assert (sizes.asked[0], max(sizes.asked), sizes.asked[-1]) == (1, 4, 1)
+    assert sizes.turns == 1, sizes.asked
+
+
+def test_while_the_lead_is_away_the_size_stays(
+    adapter: Adapter, live: Live, nodes: ControlPlane, tmp_path: Path
+) -> None:
+    """It is killed amid growth; when it is back, with its queue, growth goes on."""
+    state = tmp_path / "state"
+    state.mkdir()
+    state.chmod(0o777)
+    flux = {"container": {"disable": True}, "stateVolume": {"hostPath": str(state)}}
+    with alone(live, nodes, tmp_path, flux=flux) as (ledger, sizes):
+        ledger.submit(TWELVE)
+        uid = live.pods()[0]["metadata"]["uid"]
+        processes = live.processes(nodes, 0)
+        autoscale(live, "document")
+        until(lambda: live.item["spec"]["size"] == 4, "the autoscaler to ask for four", SECONDS)
+        for pid in processes:
+            os.kill(pid, signal.SIGKILL)
+        until(
+            lambda: autoscalers.active(live.api, live.namespace) == "False",
+            "the autoscaler to notice",
+            SECONDS,
+        )
+        live.replaced(0, uid)
+        live.joined(4)
+        until(
+            lambda: autoscalers.active(live.api, live.namespace) == "True", "the autoscaler to go on", SECONDS
+        )
+        everywhere(ledger)
+        failed = ledger.balance()
+        assert 1 <= len(failed) <= 4
+        assert ledger.never_ended(failed)
+        assert ledger.written().total() == len(TWELVE) - len(failed)
+        smallest(live)
+    assert sizes.turns == 1, sizes.asked

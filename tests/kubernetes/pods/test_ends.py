@@ -1,0 +1,52 @@
+"""How a MiniCluster on real nodes ends: with true exit codes."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.devcluster import ControlPlane, until
+from tests.kubernetes.command_line import CommandLine
+from tests.kubernetes.live import DOCUMENT, SECONDS, Live
+from tests.kubernetes.operators import Operator
+
+
+@pytest.mark.parametrize("code", [3, 75, 137, 143])
+def test_the_commands_exit_code_is_the_clusters(live: Live, code: int) -> None:
+    """Also those that mean a lost pod: 75 is our own word for that, the others are kills."""
+    status = live.create({"command": f"sh -c 'exit {code}'"}).ended()
+    assert (status["phase"], status["exitCode"]) == ("Failed", code)
+    assert live.message("Failed") == f"the main command ended with exit code {code}"
+
+
+def test_followers_end_with_the_instance(live: Live) -> None:
+    """Their pods succeed, whatever the command's own end was. The Job counts them, and then deletes them.
+
+    It tells them to go as soon as it knows of the lead's end: one that hears of that first counts as lost.
+    """
+    live.create({"command": "sh -c 'exit 3'"}).ended()
+
+    def counted() -> dict[str, Any]:
+        status = live.api.get(f"/apis/batch/v1/namespaces/{live.namespace}/jobs/{live.name}")["status"]
+        ended = any(each["type"] == "Failed" for each in status.get("conditions", ()))
+        return dict(status) if ended else {}
+
+    status = until(counted, "the Job to fail", SECONDS)
+    assert (status.get("succeeded", 0), status["failed"]) in {(1, 1), (0, 2)}
+
+
+def test_whoever_waits_gets_the_exit_code(
+    nodes_operator: Operator, nodes: ControlPlane, space: str, engine: str, tmp_path: Path
+) -> None:
+    document = tmp_path / "minicluster.yaml"
+    spec = {**DOCUMENT, "metadata": {"name": "mc"}}
+    spec["spec"] = {
+        **DOCUMENT["spec"],
+        "containers": [{"image": engine, "command": "sh -c 'echo said; exit 5'"}],
+    }  # type: ignore[index]
+    document.write_text(yaml.safe_dump(spec))
+    minicluster = CommandLine(nodes.kubeconfig, space)
+    done = minicluster("up", document, "--wait")
+    assert done.returncode == 5, done.stderr
+    assert "said" in minicluster("logs", "mc", "--rank", 0).stdout.splitlines()
