@@ -1,33 +1,45 @@
 # make demo   a ReaxFF molecular dynamics run over four brokers on this machine
-# make test   every test
+# make test   what one control plane shows that is made for it; `make test-pure`: only the pure rooms' tests
+#      make test-all   every test: many nodes, an older Kubernetes, Helm, KEDA and metrics-server as well
 # make cluster   a real Kubernetes control plane on this machine, in the background; FAKE_NODES=3: with nodes
 #                that kwok plays; NODES=4: with real ones, on which pods run (needs root on Linux)
 # make cluster-down   end it
 # make lint   ruff, mypy and import-linter
 # make manifests   write deploy/manifests and the chart's CRD anew (needs helm)
+# make reference   write docs/reference.md anew, from the records in minicluster/document
 # make lock   choose versions anew and write requirements/*.txt
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 
-.PHONY: help demo test cluster cluster-down lint format manifests lock clean
+.PHONY: help demo test test-all test-pure cluster cluster-down lint format manifests reference lock clean
 help:
 	@sed -n 's/^# make/make/p; s/^#      /     /p' Makefile
 
 demo: $(VENV)/.ready
 	@$(BIN)/minicluster run examples/lammps-reaxff/minicluster.yaml
 
-test: $(VENV)/.ready
-	@$(BIN)/python -m pytest -n auto --dist loadfile --cov --cov-report=term:skip-covered \
-		--durations=30 --durations-min=10 $(TESTS)
+# Coverage is measured where it is asked for, in tests that compute: it slows down what it watches.
+PURE := tests/broker_config tests/document tests/malleable tests/metrics_api/numbers tests/plan tests/queue_policies
+PYTEST := $(BIN)/python -m pytest --dist loadfile --durations=30 --durations-min=10
+# More workers than cores: tests on a cluster wait most of their time.
+REST = $(PYTEST) -n $(shell expr $$(nproc) + 1) $(PURE:%=--ignore=%)
+test: test-pure
+	@$(REST) --one-plane
+
+test-all: test-pure
+	@$(REST)
+
+test-pure: $(VENV)/.ready
+	@$(PYTEST) -n auto --cov --cov-report=term:skip-covered $(PURE)
 
 # eval "$$(make -s cluster)" points kubectl at it.
 cluster: $(VENV)/.ready
-	@$(BIN)/python -m tests.kubernetes.harness up $(if $(FAKE_NODES),--fake-nodes $(FAKE_NODES)) $(if $(NODES),--nodes $(NODES))
+	@$(BIN)/python -m tests.devcluster up $(if $(FAKE_NODES),--fake-nodes $(FAKE_NODES)) $(if $(NODES),--nodes $(NODES))
 
 cluster-down: $(VENV)/.ready
-	@$(BIN)/python -m tests.kubernetes.harness down
+	@$(BIN)/python -m tests.devcluster down
 
 lint: $(VENV)/.ready
 	@$(BIN)/ruff check .
@@ -51,6 +63,9 @@ $(VENV)/.ready: requirements/lock.txt pyproject.toml
 
 manifests: $(VENV)/.ready
 	@$(BIN)/python -m deploy.render
+
+reference: $(VENV)/.ready
+	@$(BIN)/python -m minicluster.document.reference examples > docs/reference.md
 
 # --universal: one file for every platform and Python from 3.11 on; no address of an index is written.
 lock: $(VENV)/.ready

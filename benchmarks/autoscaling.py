@@ -30,18 +30,18 @@ from autoscaling_plot import Course, Run, plot
 from engines import picture, report, summary
 from pods import space
 
-from minicluster import spec
-from minicluster.kubernetes.resources import MINICLUSTERS
+from minicluster import document
+from minicluster.kube_client.resources import MINICLUSTERS
+from tests.devcluster import Api, ApiError, Options, cluster, node_images, until
 from tests.kubernetes import adapters, autoscalers, operators
 from tests.kubernetes.autoscalers import EVERY_SECOND, HPAS, METRIC, Sizes
 from tests.kubernetes.command_line import CommandLine
-from tests.kubernetes.harness import Api, ApiError, Options, cluster, node_images, until
 from tests.kubernetes.live import Live
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.kubernetes.harness import ControlPlane
+    from tests.devcluster import ControlPlane
 
 MOST = 4
 DOCUMENT = "document"
@@ -238,7 +238,7 @@ def main() -> None:
     parser.add_argument("--plot", type=picture, metavar="FILE.png")
     args = parser.parse_args()
     image = node_images.REAL if args.real_flux else node_images.EMBEDDED
-    options = Options(crds=[spec.crd()], nodes=MOST, controller_manager=EVERY_SECOND)
+    options = Options(crds=[document.crd()], nodes=MOST, controller_manager=EVERY_SECOND)
     with (
         tempfile.TemporaryDirectory() as folder,
         cluster(options) as plane,

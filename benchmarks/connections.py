@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tests.kubernetes.harness import Access
+    from tests.devcluster import Access
 
 JSON = "application/json"
 APPLY = "application/apply-patch+yaml"

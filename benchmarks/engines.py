@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from minicluster.embedded.launcher import write_bin
+from minicluster.embedded.broker.launcher import write_bin
 from minicluster.instance.connection import is_flux_core
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from engines import Engine, engines, instance, parser, report, summary
 
-from minicluster.flux_modules import packing
+from minicluster import flux_zips
 
 if TYPE_CHECKING:
     import argparse
@@ -86,9 +86,9 @@ def main() -> None:
     arguments.add_argument("--load", choices=LOADS, action="append", help="only this (default: all)")
     args = arguments.parse_args()
     with engines(real_flux=True) as (_, flux), tempfile.TemporaryDirectory(prefix="bench-") as directory:
-        for name, text in packing.scheduler_files().items():
+        for name, text in flux_zips.scheduler_files().items():
             (Path(directory) / name).write_text(text)
-        (Path(directory) / packing.SCHEDULER_ZIP).write_bytes(packing.pack_scheduler())
+        (Path(directory) / flux_zips.SCHEDULER_ZIP).write_bytes(flux_zips.pack_scheduler())
         ours = [f"{directory}/minicluster-sched.py", f"policy={args.policy}"]
         results: dict[str, object] = {"jobs": args.jobs, "brokers": args.size, "policy": args.policy}
         for load in args.load or LOADS:

@@ -27,8 +27,8 @@ from pods import reached, space
 from writers import fresh_keys, prepare
 
 from broker_config import curve
-from minicluster.kubernetes.resources import MINICLUSTERS
-from tests.kubernetes.harness import node_images, until
+from minicluster.kube_client.resources import MINICLUSTERS
+from tests.devcluster import node_images, until
 from tests.kubernetes.live import Live
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from operators import Operator
 
-    from tests.kubernetes.harness import ControlPlane
+    from tests.devcluster import ControlPlane
 
     Making: TypeAlias = Callable[[ControlPlane, dict[str, Any]], float]
 

@@ -70,7 +70,7 @@ class Cluster:
     def _submit(self, command: tuple[str, ...], tasks: int, urgency: int, attributes: dict[str, Any]) -> int:
         kept = {key: value for key, value in os.environ.items() if key in ("PATH", "HOME", "LANG")}
         environment = {**kept, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
-        return self.instance.submit(
+        return self.instance.jobs.submit(
             JobRequest(
                 command, tasks, environment=environment, cwd="/", urgency=urgency, attributes=attributes
             )
@@ -78,19 +78,19 @@ class Cluster:
 
     def ended_well(self, job: int) -> None:
         """Wait until the job has ended, which must be with 0."""
-        if self.instance.wait(job, PATIENCE).returncode != 0:
+        if self.instance.jobs.wait(job, PATIENCE).returncode != 0:
             raise SystemExit(f"a job failed; it said:\n{self.said(job)}")
 
     def said(self, job: int) -> str:
         """What the job has printed so far."""
-        with self.instance.output(job) as chunks:
+        with self.instance.jobs.output(job) as chunks:
             return b"".join(chunk.data for chunk in chunks).decode()
 
     def log(self, job: int) -> list[Event]:
         """The job's events, with those of its execution."""
-        with self.instance.events(job) as events:
+        with self.instance.jobs.events(job) as events:
             found = list(events)
-        text = self.instance.transport.call("job-info.lookup", {"id": job, "keys": [EXEC], "flags": 0})[EXEC]
+        text = self.instance.links.rpc("job-info.lookup", {"id": job, "keys": [EXEC], "flags": 0})[EXEC]
         found += [
             Event(job, record["timestamp"], record["name"], record.get("context", {}))
             for record in map(json.loads, text.splitlines())
@@ -102,7 +102,7 @@ class Cluster:
         found: list[Event] = []
 
         def there() -> bool:
-            with self.instance.events(job) as events:
+            with self.instance.jobs.events(job) as events:
                 found[:] = [event for event in events if event.name == name]
             return len(found) >= count
 

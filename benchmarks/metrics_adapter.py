@@ -26,11 +26,11 @@ from typing import TYPE_CHECKING, Any
 
 import aiohttp
 
-from minicluster.kubernetes import open_files
-from minicluster.kubernetes.door_keys import Authority
-from minicluster.spec import crd
+from minicluster.document import crd
+from minicluster.kube_client import open_files
+from minicluster.lead_client.keys import Authority
+from tests.devcluster import Api, ControlPlane, Options, cluster, until
 from tests.kubernetes import adapters, operators
-from tests.kubernetes.harness import Api, ControlPlane, Options, cluster, until
 from tests.metrics_api.adapter.played import Lead, Leads, playing
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 
 from engines import Engine, Instance, engines, instance, parser, report, resident, summary, wait_for
 
-from minicluster.flux_modules import packing
-from minicluster.kubernetes.door_keys import Authority
+from minicluster import flux_zips
+from minicluster.lead_client.keys import Authority
 from minicluster.plan import door_name
 from tests.ports import free_port
 
@@ -35,7 +35,7 @@ MAIN = {"embedded": "process", "flux": "flux_module"}
 CODE = """\
 import json, sys
 sys.path[:0] = [{path!r}]
-from minicluster.flux_modules.door.{module} import main
+from minicluster.lead_server.{module} import main
 sys.exit(main({uri!r}, json.loads({settings!r})))
 """
 TICK = os.sysconf("SC_CLK_TCK")
@@ -107,8 +107,8 @@ def door(engine: Engine, running: Instance, more: Mapping[str, object] | None = 
     keys = authority.issue(UID)
     port = free_port()
     with tempfile.TemporaryDirectory(prefix="bench-door-") as directory:
-        zipped = Path(directory) / packing.ZIP
-        zipped.write_bytes(packing.pack())
+        zipped = Path(directory) / flux_zips.ZIP
+        zipped.write_bytes(flux_zips.pack())
         texts = {"crt": keys.certificate, "key": keys.key, "token": keys.token}
         for suffix, text in texts.items():
             (Path(directory) / f"door.{suffix}").write_text(text)

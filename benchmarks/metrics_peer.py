@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 from engines import Engine, Instance, engines, instance, report, resident, wait_for
 from metrics_lead import connection, cpu_time, door
 
-from tests.kubernetes.harness.certificates import authority
+from tests.devcluster.certificates import authority
 from tests.ports import free_port
 
 if TYPE_CHECKING:

@@ -24,7 +24,8 @@ import yaml
 from engines import DEADLINE, MINICLUSTER, wait_for
 from writers import NAMESPACE, WARM_UP, document
 
-from minicluster.kubernetes.resources import (
+from minicluster.document import crd
+from minicluster.kube_client.resources import (
     CONFIG_MAPS,
     DISRUPTION_BUDGETS,
     JOBS,
@@ -33,16 +34,15 @@ from minicluster.kubernetes.resources import (
     SECRETS,
     SERVICES,
 )
-from minicluster.spec import crd
-from tests.kubernetes.harness import Options, cluster
-from tests.kubernetes.harness.audit import Request, record
+from tests.devcluster import Options, cluster
+from tests.devcluster.audit import Request, record
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterator, Sequence
 
-    from minicluster.kubernetes.resources import Resource
-    from tests.kubernetes.harness import Access, Api, ControlPlane
+    from minicluster.kube_client.resources import Resource
+    from tests.devcluster import Access, Api, ControlPlane
 
 USER = "measured-operator"
 NAMESPACES = "/api/v1/namespaces"

@@ -23,15 +23,15 @@ from typing import TYPE_CHECKING, Any
 
 from engines import report, summary
 
-from minicluster import spec
+from minicluster import document
+from tests.devcluster import Options, cluster, until
 from tests.kubernetes import operators
-from tests.kubernetes.harness import Options, cluster, until
 from tests.kubernetes.live import Live
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.kubernetes.harness import Api, ControlPlane
+    from tests.devcluster import Api, ControlPlane
 
 NODES = 4
 LOOK = 0.02
@@ -109,7 +109,7 @@ def main() -> None:
     results: dict[str, object] = {}
     with (
         tempfile.TemporaryDirectory() as folder,
-        cluster(Options(crds=[spec.crd()], nodes=NODES)) as plane,
+        cluster(Options(crds=[document.crd()], nodes=NODES)) as plane,
         operators.running(operators.account(plane), Path(folder, "log")),
     ):
         for size in args.sizes:

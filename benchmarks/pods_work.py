@@ -27,13 +27,13 @@ from engines import report, summary
 from operators import WRITING, fresh_plane, ours, running
 from pods import space
 
+from tests.devcluster import node_images, until
+from tests.devcluster.audit import record
 from tests.kubernetes.command_line import CommandLine
-from tests.kubernetes.harness import node_images, until
-from tests.kubernetes.harness.audit import record
 from tests.kubernetes.live import Live
 
 if TYPE_CHECKING:
-    from tests.kubernetes.harness import ControlPlane
+    from tests.devcluster import ControlPlane
 
 NODES = 4
 CONNECTIONS = 8

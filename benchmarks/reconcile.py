@@ -48,7 +48,7 @@ from operators import (
 )
 
 if TYPE_CHECKING:
-    from tests.kubernetes.harness import ControlPlane
+    from tests.devcluster import ControlPlane
 
 LIMIT_CONNECTIONS = 32
 CREATORS = 8

@@ -40,7 +40,7 @@ def measure(brokers: int) -> dict[tuple[int, int], Stages]:
         job = cluster.jacobi((2, 8), LONG, PACE)
         cluster.wait_for_event(job, "start")
         for count, holder in enumerate(holders, 1):
-            cluster.instance.cancel(holder)
+            cluster.instance.jobs.cancel(holder)
             cluster.wait_for_event(job, "resource-update", count)
         takers = []
         for count, size in enumerate((4, 2), 3):
@@ -50,8 +50,8 @@ def measure(brokers: int) -> dict[tuple[int, int], Stages]:
         log, said = cluster.log(job), moved(cluster.said(job))
         starts = [cluster.wait_for_event(taker, "start").timestamp for taker in takers]
         for each in (*takers, job):
-            cluster.instance.cancel(each)
-            cluster.instance.wait(each)
+            cluster.instance.jobs.cancel(each)
+            cluster.instance.jobs.wait(each)
     if [(each.old, each.new) for each in said] != list(STEPS):
         raise SystemExit(f"the job was resized otherwise: {said}")
     found = {}

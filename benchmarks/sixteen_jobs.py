@@ -174,14 +174,14 @@ def _resized(cluster: Cluster, quick: Mapping[int, float]) -> Sequence[Event]:
     job = cluster.jacobi((1, WORKERS), 100_000, quick)
     cluster.wait_for_event(job, "start")
     for count, holder in enumerate(holders, 1):
-        cluster.instance.cancel(holder)
+        cluster.instance.jobs.cancel(holder)
         cluster.wait_for_event(job, "resource-update", count)
     for count, size in ((4, 7), (6, 22)):
         cluster.ended_well(cluster.rigid(size, "true"))
         cluster.wait_for_event(job, "resource-update", count)
     log = cluster.log(job)
-    cluster.instance.cancel(job)
-    cluster.instance.wait(job)
+    cluster.instance.jobs.cancel(job)
+    cluster.instance.jobs.wait(job)
     return log
 
 

@@ -21,10 +21,10 @@ from engines import report
 from operators import Audit, Operator, Running, add_options, chosen, fresh_plane, running, writes
 from writers import NAMESPACE, document
 
-from minicluster.kubernetes.resources import JOBS, MINICLUSTERS
+from minicluster.kube_client.resources import JOBS, MINICLUSTERS
 
 if TYPE_CHECKING:
-    from tests.kubernetes.harness import Api
+    from tests.devcluster import Api
 
 NAME = "large"
 QUIET = 3.0

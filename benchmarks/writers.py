@@ -29,14 +29,14 @@ from typing import Any
 from connections import APPLY, BARE, MERGE, Connection, Pool, request
 
 from broker_config import curve
-from minicluster import spec
-from minicluster.kubernetes.api import APPLY_MANAGER
-from minicluster.kubernetes.client import NO_VERSION
-from minicluster.kubernetes.door_keys import Authority
-from minicluster.kubernetes.observation import stamped
-from minicluster.kubernetes.resources import MINICLUSTERS, RESOURCES
+from minicluster import document as spec
+from minicluster.kube_client.api import APPLY_MANAGER
+from minicluster.kube_client.client import NO_VERSION
+from minicluster.kube_client.resources import MINICLUSTERS, RESOURCES
+from minicluster.lead_client.keys import Authority
+from minicluster.operator.observation import stamped
 from minicluster.plan import FreshKeys, JobReport, ObjectKey, Observed, ObservedObject, Site, plan, render
-from tests.kubernetes.harness import Access, Api, read_access
+from tests.devcluster import Access, Api, read_access
 
 NAMESPACE = "benchmark"
 WARM_UP = "warm-up"

@@ -2,7 +2,6 @@
 
 import collections
 import os
-import re
 import signal
 
 import hypothesis
@@ -20,25 +19,14 @@ hypothesis.settings.register_profile("project", deadline=None, derandomize=bool(
 hypothesis.settings.load_profile("project")
 
 
-# Files with tests on real nodes: one worker runs them all, as one cluster is enough for a machine. By name:
-# the process that deals out tests knows nothing else of them, and xdist_group does not work with pytest 9.2.
-NODES_FILES = r"pods_\w+|harness_nodes|harness_traces|cli_exec|operator_doors"
-ON_NODES = re.compile(rf".*/tests/kubernetes/test_({NODES_FILES})\.py")
-
-
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
-    """With `--dist loadfile`: give each worker whole files, and one worker all files with tests on nodes."""
+    """With `--dist loadfile`: deal out whole files, see tests/dealing.py."""
     if config.getvalue("dist") != "loadfile":
         return None
-    from xdist.scheduler import LoadFileScheduling  # noqa: PLC0415 - it is there if this is called
+    from tests import dealing  # noqa: PLC0415 - xdist is there if this is called
 
-    class Files(LoadFileScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            file = nodeid.partition("::")[0]
-            return "nodes" if ON_NODES.fullmatch(f"/{file}") else file
-
-    return Files(config, log)
+    return dealing.scheduler(config, log)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -66,6 +54,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="NAME",
         help="context of your kubeconfig: the Kubernetes tests use that cluster (they create and delete "
         "namespaces and apply the CRD), not a control plane of their own",
+    )
+    parser.addoption(
+        "--one-plane",
+        action="store_true",
+        help="leave out the Kubernetes tests that need more than one control plane shows: an older version,"
+        " Helm, KEDA, metrics-server, a metrics client, or nodes for more than a MiniCluster's start and end",
     )
     parser.addoption(
         "--golden-write",

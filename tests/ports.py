@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from tests.kubernetes.harness.control_plane import reserve
+from tests.devcluster.control_plane import reserve
 
 if TYPE_CHECKING:
     import socket

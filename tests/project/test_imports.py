@@ -19,11 +19,11 @@ def _loaded_after(statement: str) -> set[str]:
     "statement",
     [
         "import minicluster",
-        "import minicluster.embedded.broker",
+        "import minicluster.embedded.broker.broker",
         "import minicluster.embedded.main",
         "import minicluster.embedded.client",
-        "import minicluster.flux_modules.door.process",
-        "import minicluster.flux_modules.packing",
+        "import minicluster.embedded_lead.process",
+        "import minicluster.flux_zips",
         "import metrics_api.lead.routes",
         "import minicluster.instance",
         "import broker_config",
@@ -49,5 +49,5 @@ def test_a_flux_command_imports_neither_asyncio_nor_zmq() -> None:
 
 def test_a_follower_imports_neither_the_store_nor_the_policies() -> None:
     """Only the lead schedules and stores; 63 of 64 brokers save that memory."""
-    loaded = _loaded_after("import minicluster.embedded.broker, minicluster.embedded.tasks")
+    loaded = _loaded_after("import minicluster.embedded.broker.broker, minicluster.embedded.execution.tasks")
     assert not loaded.intersection({"sqlite3", "queue_policies", "pluggy"})

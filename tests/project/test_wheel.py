@@ -10,7 +10,7 @@ import pytest
 from hatchling.builders.wheel import WheelBuilder
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = {"minicluster", "metrics_api", "broker_config", "queue_policies"}
+PACKAGES = {"minicluster", "metrics_api", "broker_config", "queue_policies", "restful", "burst"}
 
 
 @pytest.fixture(scope="module")

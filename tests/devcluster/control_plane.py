@@ -1,0 +1,307 @@
+"""A control plane on this machine: etcd, kube-apiserver, kube-controller-manager and kube-scheduler."""
+
+import contextlib
+import os
+import shutil
+import socket
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from signal import Signals
+from typing import Any
+from urllib.parse import quote
+
+import yaml
+
+from tests.devcluster import audit, components, fake_nodes, lookup, network, rack, state
+from tests.devcluster.access import Access, write_access
+from tests.devcluster.api import BROKEN, Api
+from tests.devcluster.certificates import Authority, Pair, authority, signing_pair
+from tests.devcluster.components import LOOPBACK, Endpoint, Flags, Keys
+from tests.devcluster.errors import ComponentError, HarnessError
+from tests.devcluster.images import Image
+from tests.devcluster.lookup import Programs
+from tests.devcluster.network import IP_FREEBIND
+from tests.devcluster.nodes import Node
+from tests.devcluster.processes import Guardian, launch
+from tests.devcluster.rack import Rack
+from tests.devcluster.waiting import until
+
+READY_SECONDS = 90.0  # it takes 3 s; a machine that also builds something takes longer
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+DEFAULT_ACCOUNT = "/api/v1/namespaces/default/serviceaccounts/default"
+Object = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a control plane may have different.
+
+    version: a minor version (`1.31`), None for the programs that are at hand, else the pinned ones.
+    crds: applied before the controller-manager starts: its autoscaler learns of later ones within 30 s only.
+    apiserver, controller_manager, scheduler: flags that replace or join ours, without the dashes.
+    audit: log who asked the API server for what; read by `ControlPlane.requests`.
+    address: where the API server listens, without nodes.
+    nodes: so many real nodes, with the cluster's DNS; needs root, see node_programs.py.
+    images: what the nodes have, None for all of `node_images.build`.
+    """
+
+    version: str | None = None
+    crds: Sequence[Object] = ()
+    apiserver: Flags = field(default_factory=dict)
+    controller_manager: Flags = field(default_factory=dict)
+    scheduler: Flags = field(default_factory=dict)
+    audit: bool = False
+    address: str = LOOPBACK
+    nodes: int = 0
+    images: Sequence[Image] | None = None
+
+
+PLAIN = Options()
+
+
+@dataclass(frozen=True, slots=True)
+class ControlPlane:
+    """A running control plane. `admin` may do everything; `users` signs client certificates."""
+
+    directory: Path
+    options: Options
+    endpoint: Endpoint
+    admin: Access
+    api: Api
+    keys: Keys
+    users: Authority
+    guardian: Guardian
+    programs: Programs
+    rack: Rack | None = None
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The administrator's kubeconfig."""
+        return self.admin.kubeconfig
+
+    @property
+    def url(self) -> str:
+        """The API server's base URL."""
+        return self.endpoint.url
+
+    @property
+    def audit_log(self) -> Path:
+        """The API server's audit log, with the option `audit`."""
+        return self.directory / "audit.log"
+
+    @property
+    def version(self) -> str:
+        """The API server's version, such as v1.36.3."""
+        return str(self.api.get("/version")["gitVersion"])
+
+    def user(self, name: str, groups: Iterable[str] = ()) -> Access:
+        """Return a way in for a user that has no rights but those bound to its name and groups."""
+        file = f"user-{quote(name, safe='')}"
+        pair = self.users.issue(file, name, groups)
+        written = self.directory / f"{file}.kubeconfig"
+        return write_access(written, self.url, self.users.file.read_bytes(), pair)
+
+    def requests(self, skip: int = 0) -> Iterator[audit.Request]:
+        """Read what the API server was asked for, in order, from a byte of its audit log on."""
+        return audit.read(self.audit_log, skip)
+
+    def add_fake_nodes(self, count: int) -> list[str]:
+        """Have this many fake nodes (fake-0, …), all ready; their pods run at once, see stages.yaml."""
+        if "kwok" not in self.guardian.pids():
+            kwok = lookup.locate(lookup.KWOK)["kwok"]
+            home = {"KWOK_WORKDIR": str(self.directory / "kwok")}  # else it reads a configuration at home
+            self.guardian.start("kwok", components.command(kwok, fake_nodes.flags(self.kubeconfig), {}), home)
+        names = [f"fake-{number}" for number in range(count)]
+        fake_nodes.add(self.api, names)
+        return names
+
+    @property
+    def nodes(self) -> list[Node]:
+        """The real nodes, in the order of their numbers."""
+        return [] if self.rack is None else rack.existing(self, self.rack)
+
+    def add_nodes(self, count: int) -> list[Node]:
+        """Have this many real nodes (node-1, …), all Ready, with what the first ones have."""
+        if self.rack is None:
+            raise HarnessError("nodes need a network: start the cluster with Options(nodes=1), or more")
+        return rack.add(self, self.rack, count)
+
+    def stop_apiserver(self, signal: Signals = Signals.SIGKILL) -> None:
+        """Take the API server away; everything else stays."""
+        self.guardian.stop("kube-apiserver", signal)
+        self.api.hang_up()
+
+    def start_apiserver(self) -> None:
+        """Start the API server, at the place where it was; returns when it is ready."""
+        flags = components.apiserver(self.endpoint, self.keys)
+        if self.rack is not None:
+            flags |= components.attentive()[0]
+        if self.options.audit:
+            policy = self.directory / "audit.yaml"
+            policy.write_text(yaml.safe_dump(audit.POLICY))
+            flags |= components.audit(policy, self.audit_log)
+        self.run("kube-apiserver", flags, self.options.apiserver)
+        self.wait(self.is_ready, "kube-apiserver", "to become ready")
+
+    def restart_apiserver(self) -> None:
+        """Crash the API server and start it again."""
+        self.stop_apiserver()
+        self.start_apiserver()
+
+    def stop(self) -> None:
+        """End every process and remove every file; a second call does nothing."""
+        self.api.hang_up()
+        self.guardian.end()
+        state.clean()
+
+    def run(self, name: str, flags: Flags, changes: Flags) -> None:
+        """Start one of the programs."""
+        self.guardian.start(name, components.command(self.programs[name], flags, changes))
+
+    def is_ready(self) -> bool:
+        """Ask the API server."""
+        try:
+            return self.api.exists("/readyz")
+        except BROKEN:
+            return False
+
+    def wait(self, probe: Callable[[], bool], name: str, what: str) -> None:
+        """Wait for a step; a program that ends meanwhile, or takes too long, raises with its log."""
+
+        def look() -> bool:
+            self.guardian.check()
+            return probe()
+
+        try:
+            until(look, f"{name} {what}", READY_SECONDS)
+        except TimeoutError as error:
+            raise ComponentError(f"{error}; the end of its log:\n{self.guardian.tail(name)}") from error
+
+
+def start(options: Options = PLAIN, *, name: str | None = None, detached: bool = False) -> ControlPlane:
+    """Start a control plane; it ends with this process, unless detached; a name is given to one at a time.
+
+    Raises MissingProgramsError before anything is started, ComponentError for what does not come up.
+    """
+    nodes = options.nodes > 0
+    shared = rack.reserve(options.images, options.version) if nodes else None
+    found = {**lookup.locate(lookup.kubernetes(options.version, nodes=nodes)), **lookup.locate(lookup.ETCD)}
+    held = [] if shared is None else [*shared.held]
+    with contextlib.ExitStack() as undone:
+        for one in held:
+            undone.callback(one.close)
+        created = state.create(name)
+        undone.callback(forget, created)
+        port = reserve(options.address) if shared is None else reserve(shared.network.host, early=True)
+        undone.callback(port.close)
+        endpoint = Endpoint(*port.getsockname())
+        guardian = launch(created, [port, *held], detached=detached)
+        undone.pop_all()
+    try:
+        guardian.start(
+            "etcd", components.command(found["etcd"], components.etcd(created.directory / "data"), {})
+        )
+        plane = prepare(created.directory, options, endpoint, guardian, found)
+        plane = replace(plane, rack=shared)
+        bring_up(plane)
+    except BaseException:
+        guardian.end()
+        state.clean()
+        raise
+    return plane
+
+
+def forget(created: state.State) -> None:
+    """Remove the directory of a cluster that nobody guards."""
+    shutil.rmtree(created.directory, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        os.close(created.lock)
+
+
+@contextlib.contextmanager
+def cluster(options: Options = PLAIN) -> Iterator[ControlPlane]:
+    """Have a control plane for as long as the block takes."""
+    plane = start(options)
+    try:
+        yield plane
+    finally:
+        plane.stop()
+
+
+def reserve(address: str, *, early: bool = False) -> socket.socket:
+    """Choose a free port and keep it from others; early: before this machine has the address.
+
+    Bound but not listening, it can still be listened on with SO_REUSEADDR, as Go does, and neither a search
+    for a free port nor an outgoing connection gets it.
+    """
+    reserved = socket.socket()
+    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if early:
+        reserved.setsockopt(socket.IPPROTO_IP, IP_FREEBIND, 1)
+    reserved.bind((address, 0))
+    return reserved
+
+
+def prepare(
+    directory: Path, options: Options, endpoint: Endpoint, guardian: Guardian, found: Programs
+) -> ControlPlane:
+    """Make the certificates and the administrator's kubeconfig."""
+    folder = directory / "pki"
+    folder.mkdir(mode=0o700)
+    users, front_proxy = authority(folder, "ca"), authority(folder, "front-proxy-ca")
+    masters = ["system:masters"]
+    keys = Keys(
+        authority=users.file,
+        server=users.issue("apiserver", "kube-apiserver", hosts=endpoint.hosts),
+        kubelet_client=users.issue("kubelet-client", "kube-apiserver-kubelet-client", masters),
+        front_proxy_authority=front_proxy.file,
+        front_proxy=front_proxy.issue("front-proxy-client", "front-proxy-client"),
+        service_accounts=signing_pair(folder, "service-accounts"),
+    )
+    pair: Pair = users.issue("admin", "test-admin", masters)
+    admin = write_access(directory / "kubeconfig", endpoint.url, users.file.read_bytes(), pair)
+    return ControlPlane(directory, options, endpoint, admin, Api(admin), keys, users, guardian, found)
+
+
+def bring_up(plane: ControlPlane) -> None:
+    """Start the API server, then its clients: the controller-manager gives up where there is no server."""
+    if plane.rack is not None:
+        network.bring_up(plane.rack.network, plane.guardian)
+    plane.start_apiserver()
+    for crd in plane.options.crds:
+        plane.api.create(CRDS, crd)
+    for crd in plane.options.crds:
+        wait_established(plane.api, crd)
+    manager = plane.user("system:kube-controller-manager").kubeconfig
+    scheduler = plane.user("system:kube-scheduler").kubeconfig
+    flags = components.controller_manager(manager, plane.keys)
+    if plane.rack is not None:
+        flags |= components.attentive()[1]
+    plane.run("kube-controller-manager", flags, plane.options.controller_manager)
+    plane.run("kube-scheduler", components.scheduler(scheduler), plane.options.scheduler)
+    for crd in plane.options.crds:
+        wait_served(plane.api, crd)
+    account = "kube-controller-manager", "to make the default service account"
+    plane.wait(lambda: plane.api.exists(DEFAULT_ACCOUNT), *account)
+    if plane.rack is not None:
+        rack.start_dns(plane, plane.rack)
+        rack.add(plane, plane.rack, plane.options.nodes)
+
+
+def wait_established(api: Api, crd: Object) -> None:
+    """Wait until the API server has accepted a CRD's names."""
+    path = f"{CRDS}/{crd['metadata']['name']}"
+
+    def look() -> bool:
+        conditions = api.get(path).get("status", {}).get("conditions") or []
+        return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
+
+    until(look, f"{path} to be established")
+
+
+def wait_served(api: Api, crd: Object) -> None:
+    """Wait until objects can be listed: about a second after the CRD says that it is established."""
+    version = next(one["name"] for one in crd["spec"]["versions"] if one["served"])
+    path = f"/apis/{crd['spec']['group']}/{version}/{crd['spec']['names']['plural']}"
+    until(lambda: api.exists(path), f"{path} to be served")

@@ -1,0 +1,70 @@
+"""Programs of the machine's distribution, where that is Debian or one of its descendants."""
+
+import contextlib
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from tests.devcluster.building import cache_folder, tell
+from tests.devcluster.errors import MissingProgramsError
+from tests.devcluster.images import locked
+
+
+@contextlib.contextmanager
+def one_at_a_time(environ: Mapping[str, str]) -> Iterator[None]:
+    """Wait for others who install: apt itself does not."""
+    with locked(cache_folder(environ) / "apt"):
+        yield
+
+
+def install(packages: list[str], environ: Mapping[str, str]) -> None:
+    """Install packages; where that fails, it says so."""
+    tell(f"installing {', '.join(packages)}")
+    for words in (["update"], ["install", "--yes", "--no-install-recommends", *packages]):
+        if not _apt(words, environ):
+            return
+
+
+def unpacked(name: str, package: str, environ: Mapping[str, str] = os.environ) -> Path:
+    """Return a program: that on PATH, else, under CI=true, its package's, unpacked into the cache.
+
+    It is not installed, so no service of it starts. Raises MissingProgramsError.
+    """
+    if found := shutil.which(name, path=environ.get("PATH")):
+        return Path(found)
+    folder = cache_folder(environ) / f"debian-{package}"
+    wanted = folder / "usr" / "bin" / name
+    if environ.get("CI") == "true":
+        with one_at_a_time(environ):
+            if not wanted.exists():
+                _unpack(package, folder, environ)
+    if not wanted.exists():
+        raise MissingProgramsError(f"there is no {name} on PATH (package {package})")
+    return wanted
+
+
+def _unpack(package: str, folder: Path, environ: Mapping[str, str]) -> None:
+    tell(f"fetching {package}")
+    draft = folder.with_name(f"{folder.name}.draft")
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir(parents=True)
+    if _apt(["update"], environ) and _apt(["download", package], environ, draft):
+        (archive,) = draft.glob("*.deb")
+        subprocess.run(["dpkg-deb", "--extract", archive, draft], env=environ, check=True)
+        archive.unlink()
+        draft.rename(folder)
+
+
+def _apt(words: list[str], environ: Mapping[str, str], folder: Path | None = None) -> bool:
+    """Have apt-get do something in a folder; where there is none, or it fails, False."""
+    quiet = {**environ, "DEBIAN_FRONTEND": "noninteractive"}
+    argv = ["apt-get", *words]
+    try:
+        done = subprocess.run(argv, env=quiet, cwd=folder, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        return False
+    if done.returncode:
+        tell(f"`apt-get {' '.join(words)}` failed: {done.stderr.strip()[-500:]}")
+    return done.returncode == 0

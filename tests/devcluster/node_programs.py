@@ -1,0 +1,78 @@
+"""What nodes need of the machine itself: root on Linux, and programs of its distribution."""
+
+import contextlib
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.devcluster import debian
+from tests.devcluster.building import tell
+from tests.devcluster.errors import HarnessError, MissingProgramsError
+from tests.devcluster.network import program
+
+# Program, and the package of Debian and its descendants that has it.
+PROGRAMS = {
+    "runc": "runc",
+    "nft": "nftables",
+    "ip": "iproute2",
+    "nsenter": "util-linux",
+    "unshare": "util-linux",
+    "mount": "mount",
+}
+PLUGINS = ("bridge", "host-local", "loopback", "portmap")
+PLUGIN_FOLDERS = (Path("/usr/lib/cni"), Path("/opt/cni/bin"), Path("/usr/libexec/cni"))
+WATCHES = Path("/proc/sys/fs/inotify/max_user_instances")
+MOST_WATCHES = 1024
+PLUGIN_PACKAGE = "containernetworking-plugins"
+
+
+def require(environ: Mapping[str, str] = os.environ) -> Path:
+    """Return the folder of the network plug-ins; raise MissingProgramsError where there cannot be nodes.
+
+    Under CI=true what is missing is installed, where there is apt.
+    """
+    if sys.platform != "linux" or os.geteuid() != 0:
+        raise MissingProgramsError("nodes need root on Linux (namespaces, mounts, control groups)")
+    packages = missing()
+    if packages and environ.get("CI") == "true":
+        with debian.one_at_a_time(environ):
+            if packages := missing():
+                debian.install(packages, environ)
+                packages = missing()
+    if packages:
+        raise MissingProgramsError(f"nodes need programs of the packages {', '.join(packages)}")
+    return next(folder for folder in PLUGIN_FOLDERS if has_plugins(folder))
+
+
+def allow_watches() -> None:
+    """Raise what this machine allows a user in watched files: a node's programs take 9 of usually 128.
+
+    That stays so: who else relies on it by then cannot be known. Where it may not be set, fewer nodes fit.
+    """
+    if int(WATCHES.read_text()) < MOST_WATCHES:
+        with contextlib.suppress(OSError):
+            WATCHES.write_text(str(MOST_WATCHES))
+            tell(f"fs.inotify.max_user_instances is now {MOST_WATCHES}, for the nodes' programs")
+
+
+def missing() -> list[str]:
+    """Name the packages of which something is not there."""
+    found = {package for name, package in PROGRAMS.items() if not has(name)}
+    if not any(map(has_plugins, PLUGIN_FOLDERS)):
+        found.add(PLUGIN_PACKAGE)
+    return sorted(found)
+
+
+def has(name: str) -> bool:
+    """Say whether there is a program."""
+    try:
+        program(name)
+    except HarnessError:
+        return False
+    return True
+
+
+def has_plugins(folder: Path) -> bool:
+    """Say whether a folder has the plug-ins."""
+    return all((folder / name).exists() for name in PLUGINS)

@@ -1,0 +1,3 @@
+module minicluster.test/pause
+
+go 1.24.0

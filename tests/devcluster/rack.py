@@ -1,0 +1,133 @@
+"""What all nodes of a cluster share, and how nodes are added: network, DNS, programs and images."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tests.devcluster import control_groups, image_store, lookup, network, node_config, node_programs, nodes
+from tests.devcluster.access import write_access
+from tests.devcluster.errors import HarnessError
+from tests.devcluster.node_config import Place
+from tests.devcluster.nodes import Node
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from tests.devcluster.control_plane import ControlPlane
+    from tests.devcluster.images import Image
+    from tests.devcluster.lookup import Programs
+    from tests.devcluster.network import Network
+    from tests.devcluster.processes import Held
+
+
+@dataclass(frozen=True, slots=True)
+class Supplies:
+    """What nodes are made of: programs, network plug-ins, unpacked images; `held` keeps these for us."""
+
+    programs: Programs
+    plugins: Path
+    store: Path
+    held: Held
+
+
+@dataclass(frozen=True, slots=True)
+class Rack:
+    """What the nodes of one cluster share; `slot` keeps the network for it."""
+
+    network: Network
+    slot: Held
+    supplies: Supplies
+
+    @property
+    def held(self) -> tuple[Held, ...]:
+        """Return what must stay open for as long as the cluster lives."""
+        return (self.slot, self.supplies.held)
+
+
+def supplies(images: Sequence[Image] | None = None, version: str | None = None) -> Supplies:
+    """Find, or make, all that nodes need; raises MissingProgramsError where there cannot be nodes."""
+    plugins = node_programs.require()
+    suites = lookup.kubernetes(version, nodes=True), lookup.CONTAINERD, lookup.COREDNS
+    programs = {name: path for suite in suites for name, path in lookup.locate(suite).items()}
+    if images is None:
+        from tests.devcluster import node_images  # noqa: PLC0415 - it needs the project itself
+
+        images = node_images.build()
+    store, held = image_store.store(images, programs)
+    return Supplies(programs, plugins, store, held)
+
+
+def reserve(images: Sequence[Image] | None, version: str | None) -> Rack:
+    """Have all that nodes need, and choose a network; nothing is started yet."""
+    node_programs.allow_watches()
+    found = supplies(images, version)
+    chosen, slot = network.take_slot()
+    return Rack(chosen, slot, found)
+
+
+def start_dns(plane: ControlPlane, rack: Rack) -> None:
+    """Start the cluster's DNS on this machine, and lead the nodes to it."""
+    access = plane.user("test-dns")
+    configuration = plane.directory / "Corefile"
+    configuration.write_text(node_config.corefile(rack.network, plane.endpoint, access.kubeconfig))
+    for path, document in node_config.objects(rack.network):
+        plane.api.apply(path, {**document, "metadata": {**document.get("metadata", {}), **named(path)}})
+    plane.guardian.start("coredns", [rack.supplies.programs["coredns"], "-conf", configuration])
+    url = f"http://{rack.network.host}:{node_config.DNS_PORT}/ready"
+    plane.wait(lambda: nodes.answers(url), "coredns", "to be ready")
+
+
+def named(path: str) -> dict[str, str]:
+    """Return the metadata that a path says."""
+    parts = path.split("/")
+    space = {"namespace": parts[parts.index("namespaces") + 1]} if "namespaces" in parts else {}
+    return {"name": parts[-1], **space}
+
+
+def existing(plane: ControlPlane, rack: Rack) -> list[Node]:
+    """List the nodes, in the order of their numbers."""
+    folder = plane.directory / "nodes"
+    numbers = sorted(int(path.name.partition("-")[2]) for path in folder.glob("node-*"))
+    return [node(plane, rack, number) for number in numbers]
+
+
+def node(plane: ControlPlane, rack: Rack, number: int) -> Node:
+    """Return the node of a number."""
+    name = f"node-{number}"
+    place = Place(plane.directory / "nodes" / name, name, number, rack.network)
+    return Node(place, plane.guardian, rack.supplies.programs)
+
+
+def add(plane: ControlPlane, rack: Rack, count: int) -> list[Node]:
+    """Add nodes until there are so many; returns all of them when they are Ready."""
+    if count >= network.NUMBERS.stop:
+        raise HarnessError(f"{count} nodes are asked for; the network has room for {len(network.NUMBERS)}")
+    present = existing(plane, rack)
+    fresh = [node(plane, rack, number) for number in range(len(present) + 1, count + 1)]
+    for one in fresh:
+        furnish(plane, rack, one.place)
+        one.power_on()
+    for one in fresh:
+        one.start_kubelet()
+    nodes.wait_ready(plane.api, fresh, plane.guardian)
+    return [*present, *fresh]
+
+
+def furnish(plane: ControlPlane, rack: Rack, place: Place) -> None:
+    """Write a node's files: configurations, certificates, images."""
+    for folder in (place.folder / "cni", place.folder / "containerd"):
+        folder.mkdir(parents=True, mode=0o700)
+    user = f"system:node:{place.name}"
+    pair = plane.users.issue(place.name, user, ["system:nodes"], [place.name, place.address])
+    authority = plane.users.file
+    write_access(place.folder / "kubelet.kubeconfig", plane.url, authority.read_bytes(), pair)
+    group = control_groups.name_of(plane.directory, place.name)
+    node_config.write(place.folder / "kubelet.yaml", node_config.kubelet(place, group, authority, pair))
+    proxy = plane.user("system:kube-proxy").kubeconfig
+    node_config.write(place.folder / "proxy.yaml", node_config.proxy(place, proxy))
+    (place.folder / "resolv.conf").write_text(f"nameserver {rack.network.host}\n")
+    (place.folder / "containerd.toml").write_text(node_config.containerd(place, rack.supplies.plugins))
+    (place.folder / "cni" / "10-test.conflist").write_text(node_config.cni(place))
+    image_store.give(rack.supplies.store, place.folder / "containerd")

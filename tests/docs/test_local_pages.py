@@ -1,0 +1,112 @@
+"""Every block of the README and the guides that needs no cluster does, typed, what the page shows."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.docs import console, pages, reader
+from tests.docs.console import Shell, Typed, type_all
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LOCAL = [page for page in pages.PAGES if pages.local(page)]
+
+
+@pytest.fixture
+def desk(request: pytest.FixtureRequest) -> Iterator[tuple[Path, dict[str, str]]]:
+    """A checkout and an environment; nothing of a cluster may be left when the page is over."""
+    directory = Path(tempfile.mkdtemp(prefix="mcd-", dir="/tmp"))
+    environment = reader.environment(reader.checkout(directory), MINICLUSTER_RUNTIME_DIR=str(directory / "m"))
+    yield directory, environment
+    listed = _minicluster(environment, "list", "--output", "json")
+    left = [row["name"] for row in json.loads(listed)]
+    for name in left:
+        _minicluster(environment, "down", name)
+    shutil.rmtree(directory, ignore_errors=True)
+    assert left == [], "the page leaves clusters behind"
+
+
+def _minicluster(environment: dict[str, str], *words: str) -> str:
+    command = [f"{environment['PATH'].partition(':')[0]}/minicluster", *words]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("page", LOCAL)
+def test_a_page_is_as_typed(page: str, desk: tuple[Path, dict[str, str]]) -> None:
+    shell = Shell(*desk, given=reader.SHELL_INPUT)
+    try:
+        wrong = type_all(shell, pages.local(page))
+    finally:
+        shell.end()
+    assert not wrong, "\n".join(wrong)
+
+
+def test_what_is_not_typed_is_still_there() -> None:
+    there = {(page, block.first) for page, blocks in pages.PAGES.items() for block in blocks}
+    assert set(pages.NOT_TYPED) - there == set()
+
+
+def test_each_heading_on_a_cluster_is_still_there() -> None:
+    there = {(page, block.section) for page, blocks in pages.PAGES.items() for block in blocks}
+    assert {each for each in pages.ON_A_CLUSTER if each[1]} - there == set()
+
+
+def test_a_block_is_taken_apart() -> None:
+    text = "# A\n```console\n$ cat > x <<'END'\n$ no\nEND\n$ cat x\n$ no\n```\n"
+    (block,) = console.blocks(text.replace("$ cat x\n$ no", "$ cat x\nshown"))
+    assert block.section == "A"
+    assert block.typed == (Typed("cat > x <<'END'\n$ no\nEND", ()), Typed("cat x", ("shown",)))
+
+
+@pytest.mark.parametrize(
+    ("shown", "real", "same"),
+    [
+        (("ƒ2FdC  RUN  3s",), "ƒAAAA RUN 12m3s\n", True),
+        (("0: a", "1: b"), "1: b\n0: a\n", True),
+        (("0: a", "end", "1: b"), "1: b\nend\n0: a\n", False),
+        (("a", "…", "z"), "a\nb\nc\nz\n", True),
+        (("a", "…", "z"), "a\nb\n", False),
+        (("saved to /home/you/x.tar",), "saved to /tmp/y.tar\n", True),
+        (("4 brokers up in 0.83 s",), "4 brokers up in 1 s\n", True),
+        (("4 brokers",), "3 brokers\n", False),
+        (("before … after",), "before and after\n", True),
+        ((), "anything\n", False),
+    ],
+    ids=[
+        "id-time",
+        "tasks",
+        "not-tasks",
+        "lines",
+        "no-lines",
+        "path",
+        "seconds",
+        "count",
+        "within",
+        "nothing",
+    ],
+)
+def test_what_is_shown_is_compared(shown: tuple[str, ...], real: str, same: bool) -> None:
+    assert console.differs(shown, real) is not same
+
+
+def test_a_line_that_fails_is_named(desk: tuple[Path, dict[str, str]]) -> None:
+    """Variables and jobs in the background live on from line to line, as in a terminal."""
+    shell = Shell(*desk)
+    text = "```console\n$ a=1\n$ sleep 60 &\n$ kill %1\n$ echo $a\n1\n$ echo $a\n2\n$ false\n```\n"
+    try:
+        wrong = type_all(shell, console.blocks(text))
+    finally:
+        shell.end()
+    assert wrong == [
+        "$ echo $a\n[0] it shows\n1\n\nthe page has\n2\n",
+        "$ false\n[1] it shows\n\nthe page has\n",
+    ]

@@ -1,0 +1,80 @@
+"""From a kubeconfig to how a server is spoken to; what cannot be done is said, never left out in silence."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from minicluster.kube_client.access import Access
+from minicluster.kube_client.errors import AccessError
+
+SERVER = "https://api.example.org:6443"
+
+
+@pytest.fixture(autouse=True)
+def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+
+
+def access(folder: Path, user: dict[str, Any] | None = None, **cluster: Any) -> Access:
+    """Return the access by a kubeconfig with such a cluster and user."""
+    content = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "here",
+        "contexts": [{"name": "here", "context": {"cluster": "c", "user": "u"}}],
+        "clusters": [{"name": "c", "cluster": {"server": SERVER, **cluster}}],
+        "users": [{"name": "u", "user": user or {}}],
+    }
+    path = folder / "kubeconfig"
+    path.write_text(yaml.safe_dump(content))
+    return Access(str(path))
+
+
+CONNECTIONS = [
+    pytest.param({}, {}, "insecure", False, id="certificates are checked"),
+    pytest.param({"insecure-skip-tls-verify": True}, {}, "insecure", True, id="unless that is refused"),
+    pytest.param({}, {"token": "t"}, "token", "t", id="a token"),
+    pytest.param({}, {"token": "t"}, "scheme", "Bearer", id="a token's scheme"),
+    pytest.param({"proxy-url": "http://proxy:3128"}, {}, "proxy_url", "http://proxy:3128", id="a proxy"),
+    pytest.param({}, {}, "proxy_url", None, id="no proxy"),
+]
+
+
+@pytest.mark.parametrize(("cluster", "user", "field", "value"), CONNECTIONS)
+def test_what_the_kubeconfig_says_counts(
+    tmp_path: Path, cluster: dict[str, Any], user: dict[str, Any], field: str, value: object
+) -> None:
+    assert getattr(access(tmp_path, user, **cluster).connect(), field) == value
+
+
+PROXIES = [
+    pytest.param({"HTTPS_PROXY": "http://proxy:1"}, "http://proxy:1", id="for https"),
+    pytest.param({"HTTP_PROXY": "http://proxy:1"}, None, id="for http only"),
+    pytest.param({"HTTPS_PROXY": "http://proxy:1", "NO_PROXY": ".example.org"}, None, id="but not there"),
+]
+
+
+@pytest.mark.parametrize(("environment", "proxy"), PROXIES)
+def test_the_environments_proxies_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], proxy: str | None
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert access(tmp_path).connect().proxy_url == proxy
+
+
+UNSUPPORTED = [
+    pytest.param({"proxy-url": "socks5://proxy:1080"}, "only http ones", id="another proxy"),
+    pytest.param({"tls-server-name": "other.example.org"}, "tls-server-name", id="another name"),
+]
+
+
+@pytest.mark.parametrize(("cluster", "words"), UNSUPPORTED)
+def test_what_is_not_supported_is_said(tmp_path: Path, cluster: dict[str, Any], words: str) -> None:
+    with pytest.raises(AccessError) as caught:
+        access(tmp_path, **cluster).connect()
+    assert (SERVER in str(caught.value), words in str(caught.value)) == (True, True)

@@ -1,0 +1,119 @@
+"""Files of tests are dealt out to workers: the longest first, those on nodes to few workers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+
+import pytest
+
+from tests import dealing
+from tests.dealing import Dealer, Stopwatch, file_of
+
+PODS = [f"tests/kubernetes/pods/test_{name}.py" for name in "abcde"]
+REST = [f"tests/plan/test_{name}.py" for name in "vwxyz"]
+SECONDS = {PODS[2]: 60.0, PODS[0]: 50.0, REST[4]: 9.0, REST[1]: 8.0}
+
+
+@dataclass(eq=False)
+class Worker:
+    """A worker that notes what it is to run."""
+
+    ran: list[int] = field(default_factory=list)
+    shutting_down: bool = False
+    gateway: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(id="gw"))
+
+    def send_runtest_some(self, indexes: list[int]) -> None:
+        self.ran += indexes
+
+    def shutdown(self) -> None:
+        self.shutting_down = True
+
+
+class Table:
+    """So many workers, and two tests in each file."""
+
+    def __init__(self, workers: int, files: list[str], clusters: int = 2) -> None:
+        self.tests = [f"{file}::test_{number}" for file in files for number in range(2)]
+        seconds = {test: SECONDS.get(file_of(test), 0.5) / 2 for test in self.tests}
+        option = SimpleNamespace(loadscopereorder=True, tx=[f"{workers}*popen"])
+        config = SimpleNamespace(option=option, getvalue=lambda name: option.tx)
+        self.dealer = Dealer(config, None, seconds, clusters)
+        self.workers = [Worker() for _ in range(workers)]
+        for worker in self.workers:
+            self.add(worker)
+        self.dealer.schedule()
+
+    def add(self, worker: Worker) -> None:
+        self.dealer.add_node(worker)
+        self.dealer.add_node_collection(worker, self.tests)
+
+    def files(self, worker: Worker) -> list[str]:
+        """Return which files a worker was given, in their order."""
+        return list(dict.fromkeys(file_of(self.tests[index]) for index in worker.ran))
+
+    def play(self) -> None:
+        """Have each worker end a test in its turn, until all is done."""
+        done = dict.fromkeys(self.workers, 0)
+        while self.dealer.has_pending:
+            for worker in self.workers:
+                if done[worker] < len(worker.ran):
+                    done[worker] += 1
+                    self.dealer.mark_test_complete(worker, worker.ran[done[worker] - 1])
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3, 4])
+def test_each_test_is_run_once(workers: int) -> None:
+    table = Table(workers, REST + PODS)
+    table.play()
+    ran = sorted(index for worker in table.workers for index in worker.ran)
+    assert ran == list(range(len(table.tests)))
+    assert table.dealer.tests_finished
+
+
+@pytest.mark.parametrize(("workers", "clusters"), [(2, 1), (2, 2), (3, 2), (4, 2)])
+def test_files_on_nodes_go_to_so_many_workers(workers: int, clusters: int) -> None:
+    table = Table(workers, REST + PODS, clusters)
+    table.play()
+    served = [worker for worker in table.workers if set(PODS) & set(table.files(worker))]
+    assert len(served) == clusters
+
+
+def test_the_longest_come_first_and_those_on_nodes_before_all() -> None:
+    table = Table(3, REST + PODS)
+    table.play()
+    first, second, third = map(table.files, table.workers)
+    assert (first[0], second[0], third[:2]) == (PODS[2], PODS[0], [REST[4], REST[1]])
+    assert set(first[:2] + second[:2]) <= set(PODS)
+
+
+def test_a_worker_that_may_have_no_more_is_ended() -> None:
+    table = Table(3, PODS)
+    table.play()
+    assert table.workers[2].shutting_down
+    assert table.workers[2].ran == []
+
+
+def test_what_a_lost_worker_had_goes_to_those_that_are_left() -> None:
+    """One of them, or a new one, has a cluster with nodes in its place."""
+    table = Table(2, PODS)
+    lost = table.workers.pop(0)
+    assert table.dealer.remove_node(lost) == f"{PODS[2]}::test_0"
+    fresh = Worker()
+    table.add(fresh)
+    table.workers.append(fresh)
+    table.dealer.schedule()
+    table.play()
+    assert {file for worker in table.workers for file in table.files(worker)} == set(PODS)
+
+
+def test_the_seconds_of_a_test_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
+    """Of all its parts, in the place of those of the run before; of others as they were."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert dealing.read() == {}
+    dealing.write({"old": 1.0, "again": 9.0})
+    watch = Stopwatch(dealing.read())
+    for part in (0.25, 1.5, 0.25):
+        watch.pytest_runtest_logreport(SimpleNamespace(nodeid="again", duration=part))
+    watch.pytest_sessionfinish()
+    assert dealing.read() == {"old": 1.0, "again": 2.0}

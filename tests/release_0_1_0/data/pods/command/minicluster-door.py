@@ -1,0 +1,102 @@
+"""The Flux module `minicluster-door` of a lead broker: it runs the door as a child, again when it dies.
+
+The code of the door is in the zip beside this file. Whatever goes wrong with it, this module stays: one that
+fails would end the instance.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+ZIP = str(Path(__file__).absolute().with_name("flux_modules.zip"))
+FIRST_PAUSE, LONGEST_PAUSE = 0.25, 30.0
+LIVED = 60.0
+"""Seconds after which a door that dies counts as one that worked."""
+GRACE = 3.0
+"""Seconds that a door has to close."""
+_CODE = """\
+import json, sys
+sys.path[:] = {paths!r}
+from minicluster.flux_modules.door.flux_module import main
+sys.exit(main({uri!r}, json.loads({settings!r})))
+"""
+
+
+def _say(text: str) -> None:
+    print(f"minicluster-door: {text}", file=sys.stderr, flush=True)
+
+
+class Supervisor(threading.Thread):
+    """Runs the door beside the reactor, which answers the broker; a door that ends with 0 is over."""
+
+    def __init__(self, uri: str, settings: Mapping[str, Any]) -> None:
+        super().__init__(name="door-supervisor", daemon=True)
+        code = _CODE.format(paths=[ZIP, *sys.path], uri=uri, settings=json.dumps(settings))
+        self._command = [sys.executable, "-I", "-X", "utf8", "-c", code]
+        self._ending = threading.Event()
+        self._lock = threading.Lock()
+        self._child: subprocess.Popen[bytes] | None = None
+
+    def run(self) -> None:
+        """Start the door, and start it again."""
+        pause = FIRST_PAUSE
+        while not self._ending.is_set():
+            began = time.monotonic()
+            how = self._live()
+            if self._ending.is_set() or not how:
+                return
+            pause = FIRST_PAUSE if time.monotonic() - began >= LIVED else pause
+            _say(f"the door {how}; it is started again in {pause:g} s")
+            self._ending.wait(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    def _live(self) -> str:
+        """Run one door; how it died."""
+        try:
+            with self._lock:
+                if self._ending.is_set():
+                    return ""
+                # It ends with its stdin, which ends with this process, however that ends.
+                self._child = subprocess.Popen(self._command, stdin=subprocess.PIPE, start_new_session=True)
+            code = self._child.wait()
+        except Exception as error:  # noqa: BLE001 - no memory, no processes: there may be some later
+            return f"was not started: {type(error).__name__}: {error}"
+        if code < 0:
+            return f"was killed by signal {-code}"
+        return f"ended with {code}" if code else ""
+
+    def end(self) -> None:
+        """Have the door close; one that does not is killed."""
+        with self._lock:
+            self._ending.set()
+            child = self._child
+        if child is not None and child.stdin is not None:
+            child.stdin.close()
+            self.join(GRACE)
+            child.kill()
+
+
+def mod_main(handle: Any, *_arguments: str) -> None:
+    """Run until the broker unloads the module; nothing is raised, as that would end the instance."""
+    supervisor = None
+    try:
+        supervisor = Supervisor(handle.attr_get("local-uri"), handle.conf_get("minicluster.modules.door", {}))
+        supervisor.start()
+    except Exception as error:  # noqa: BLE001 - see above
+        _say(f"the instance runs without the lead's door: {type(error).__name__}: {error}")
+    try:
+        handle.reactor_run()
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - see above
+        _say(f"the module ends: {type(error).__name__}: {error}")
+    if supervisor is not None:
+        supervisor.end()

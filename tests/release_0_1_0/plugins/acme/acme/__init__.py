@@ -1,0 +1,1 @@
+"""An outside author's package."""

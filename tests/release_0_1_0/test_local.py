@@ -1,0 +1,95 @@
+"""What 0.1.0 left on this machine: dumps of its instances, and the state of its clusters."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.release_0_1_0 import dumped
+from tests.release_0_1_0.adapters import DATA, ROOT
+from tests.release_0_1_0.commands import Commands
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+EMBEDDED, FLUX = DATA / "dumps" / "embedded.dump", DATA / "dumps" / "flux.tgz"
+FILES = (DATA / "local" / "files.txt").read_text().split()
+
+
+@pytest.fixture
+def commands(short: Path) -> Iterator[Commands]:
+    made = Commands(short / "m", ROOT)
+    yield made
+    for row in made.rows("list"):
+        made.call("down", row["name"])
+
+
+def test_a_dump_is_restored(commands: Commands, short: Path) -> None:
+    """Ids, states, urgencies, what was asked for and what happened are as 0.1.0 had them restored."""
+    dump = shutil.copy(EMBEDDED, short / "mc.dump")
+    dumped.bring_up(commands, short, "--restore", dump)
+    expected = json.loads((DATA / "dumps" / "embedded.json").read_text())
+    assert dumped.listed(commands) == expected
+    (done,) = (number for number, job in expected.items() if job["name"] == "done")
+    assert commands.flux("job", "attach", done) == "precious"
+    newer = int(commands.flux("job", "id", "--to=dec", commands.flux("submit", "true")))
+    assert newer > max(map(int, expected))
+    root = commands.root / "mc"
+    there = {each.relative_to(root).as_posix() for each in root.rglob("*")}
+    assert there >= {each for each in FILES if not each.startswith("r/0/flux")}
+
+
+def test_a_simulation_reads_a_dump(commands: Commands) -> None:
+    """Of the jobs that have run."""
+    words = ("--from", EMBEDDED, "--size", 2, "--policy", "easy")
+    (row,) = commands.rows("simulate", *words)
+    assert row["policy"] == "easy"
+
+
+@pytest.mark.skipif(not FLUX.exists(), reason="no dump of real Flux was made with 0.1.0 (see README.md)")
+def test_a_dump_of_real_flux_is_refused_by_the_embedded_instance(commands: Commands, short: Path) -> None:
+    document = short / "mc.yaml"
+    with pytest.raises(AssertionError, match="a dump of Flux"):
+        dumped.bring_up(commands, short, "--restore", FLUX)
+    assert document.exists()
+
+
+def _cluster(commands: Commands, **changed: object) -> Path:
+    """Leave the state of a cluster, as 0.1.0 wrote it."""
+    root = commands.root / "mc"
+    for name in ("etc", "log", "t", "v", "r/0"):
+        (root / name).mkdir(parents=True)
+    commands.root.chmod(0o700)
+    state = json.loads((DATA / "local" / "state.json").read_text())
+    (root / "state.json").write_text(json.dumps({**state, **changed}))
+    return root
+
+
+def _start_time() -> int:
+    """Return when this process was started, as proc(5) has it."""
+    stat = Path("/proc/self/stat").read_text()
+    return int(stat.rpartition(")")[2].split()[19])
+
+
+def test_the_state_of_a_cluster_is_read(commands: Commands) -> None:
+    root = _cluster(commands, pid=os.getpid(), start_time=_start_time())
+    (row,) = commands.rows("list")
+    shutil.rmtree(root)
+    found = {key: row[key] for key in ("name", "phase", "size", "max_size", "engine", "document")}
+    state = json.loads((DATA / "local" / "state.json").read_text())
+    assert found == {key: state[key] for key in found}
+
+
+def test_what_a_dead_cluster_left_is_removed(commands: Commands, short: Path) -> None:
+    """With the links that stood for its volumes."""
+    target, link = short / "target", short / "link"
+    target.mkdir()
+    link.symlink_to(target)
+    root = _cluster(commands, pid=2**22 + 1, links=[[str(link), str(target)]])
+    assert commands.rows("list") == []
+    assert (root.exists(), link.is_symlink(), target.exists()) == (False, False, True)
