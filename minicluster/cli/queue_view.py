@@ -6,7 +6,7 @@ import contextlib
 import time
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol
 
 import typer
 
@@ -19,10 +19,9 @@ if TYPE_CHECKING:
 
     from minicluster.instance.port import Instance
     from minicluster.instance.records import Job, Queue, Resources
-    from minicluster.instance.rpc_instance import RpcInstance
 
 GROUP = "minicluster.onlookers"
-"""Entry points of what tells the demand; a class that is called with a transport and the least size."""
+"""Entry points of what tells the demand: a class, called with an instance's links and the least size."""
 SHOWN = 10
 """How many of the jobs that wait are shown; there may be 100,000."""
 WAITING_COLUMNS = ("id", "tasks", "nodes", "time", "queue", "name", "why")
@@ -77,7 +76,7 @@ class QueueView:
 def watching(instance: Instance, minimum: int = 1) -> Iterator[Watcher]:
     """Have the numbers of an instance; `minimum` is the least size of its cluster."""
     (found,) = entry_points(group=GROUP)
-    with found.load()(cast("RpcInstance", instance).links, minimum) as watcher:
+    with found.load()(instance.links, minimum) as watcher:
         yield watcher
 
 

@@ -68,11 +68,6 @@ def pack_scheduler() -> bytes:
     return _zipped(SCHEDULER, _sources(SCHEDULER), {})
 
 
-def packed_paths() -> list[Path]:
-    """Return our own files in the lead's zip, those of extensions among them."""
-    return sorted({*_ours(LEAD).values(), *_extensions().values()})
-
-
 def scheduler_paths() -> list[Path]:
     """Return our own files in the scheduler's zip."""
     return sorted(_ours(SCHEDULER).values())

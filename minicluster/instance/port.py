@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from types import TracebackType
 
+    from minicluster.instance.links.shared import SharedLinks
+
 T_co = TypeVar("T_co", covariant=True)
 
 EVERY_JOB = JobFilter()
@@ -177,6 +179,10 @@ class Instance(Protocol):
     @property
     def life(self) -> Lifecycle:
         """What is asked of the instance as a whole."""
+
+    @property
+    def links(self) -> SharedLinks:
+        """The links to the broker, for what the port has no word for."""
 
     def close(self) -> None:
         """Hang up; the instance goes on. Streams end."""

@@ -22,14 +22,6 @@ class Phase(enum.StrEnum):
     FAILED = "Failed"
 
 
-class RestartPolicy(enum.StrEnum):
-    """Whether a pod's container is started again when it ends (Kubernetes' words)."""
-
-    NEVER = "Never"
-    ON_FAILURE = "OnFailure"
-    ALWAYS = "Always"
-
-
 @dataclass(frozen=True, slots=True)
 class Container:
     """One container as a process: what to start, with which environment, in which directory."""

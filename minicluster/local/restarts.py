@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from minicluster.instance.errors import SubmitRefused
 from minicluster.save_restore import restarts
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from minicluster.instance.port import Instance
-    from minicluster.instance.rpc_instance import RpcInstance
 
 PATIENCE = 30.0
 """Seconds that cancelled jobs have; Flux kills what ignores SIGTERM after five."""
@@ -34,7 +33,7 @@ def restart(
 
     Raises SubmitRefused where a job could not be copied; the others are restarted all the same.
     """
-    with cast("RpcInstance", instance).links.borrowed() as link:
+    with instance.links.borrowed() as link:
         outcome = restarts.restart(LinkJobs(link, PATIENCE), jobids, reason)
     for old, new in outcome.restarted:
         told(Restarted(old, new))

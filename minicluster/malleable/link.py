@@ -56,11 +56,6 @@ class Link:
             return hello.nonce
         raise Rejected(f"{self._credentials.address} does not speak version {VERSION} of the protocol")
 
-    @property
-    def own_address(self) -> str:
-        """The address of this machine that faces the instance."""
-        return str(self._socket.getsockname()[0])
-
     def register(self, timeout: float) -> messages.Registered:
         """Ask to be heeded as the job's program. Raises Rejected."""
         job = self._credentials.job

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minicluster.document import crd
+from minicluster.document.schema import document_schema
 from minicluster.kube_client import discovery
 from minicluster.kube_client.errors import NO_CRD
 from minicluster.kube_client.resources import MINICLUSTERS
@@ -32,7 +32,7 @@ async def trouble(client: Readable) -> str:
     served = await discovery.schema(client, MINICLUSTERS)
     if served is None:
         return UNPUBLISHED
-    missing = discovery.missing_fields(_status(_own_schema()), _status(served))
+    missing = discovery.missing_fields(_status(document_schema()), _status(served))
     return too_old(missing) if missing else ""
 
 
@@ -44,11 +44,6 @@ def too_old(missing: Sequence[str]) -> str:
         f"the CRD is older than this operator: it lacks {named}{more}, without which a save or a resize"
         " would be forgotten. Install the newer one: minicluster crd | kubectl apply -f -"
     )
-
-
-def _own_schema() -> Object:
-    found: Object = crd()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
-    return found
 
 
 def _status(schema: Object) -> Object:

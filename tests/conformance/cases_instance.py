@@ -155,7 +155,7 @@ def job_on_a_lost_broker(lab: Experiment) -> Any:
     return ended, [event for event in lab.events(runs) if event[0] == "exception"]
 
 
-@case("life.attributes", "engine", "uri")
+@case("life.attributes", "engine", "uri", "links")
 def broker_attributes(lab: Experiment) -> Any:
     attributes = lab.instance.life.attributes()
     names = (
@@ -164,6 +164,7 @@ def broker_attributes(lab: Experiment) -> Any:
     )  # fmt: skip
     assert lab.instance.engine == lab.lab.engine
     assert lab.instance.uri == lab.lab.uri
+    assert lab.instance.links.rpc("attr.get", {"name": "size"})["value"] == attributes["size"]
     present = [
         name for name in ("version", "broker.pid", "broker.starttime", "security.owner") if name in attributes
     ]
