@@ -26,8 +26,8 @@ _HERE = re.compile(r"<<'(\w+)'")
 _MASKS = (
     (re.compile(r"ƒ[0-9A-Za-z]+"), "ƒID"),
     (re.compile(r"(?<![\w.])(/[\w.@-]+)+"), "/PATH"),
-    (re.compile(r"\b\d+(\.\d+)?(?= ?(ms|s|m|h|d)\b)"), "N"),
-    (re.compile(r"\b(\d+m)?\d+(ms|s|m|h|d)\b|\bNm?s\b"), "Ns"),
+    (re.compile(r"\b\d+(\.\d+)?(?= (ms|s|m|h|d)\b)"), "N"),
+    (re.compile(r"\b(\d+[dhm])?\d+(\.\d+)?(ms|s|m|h|d)\b"), "Ns"),
     (re.compile(r"(\d+-\d\d-\d\dT)?\d\d:\d\d:\d\dZ?"), "TIME"),
     (re.compile(r"(?<=oldest wait:) +[\d.]+"), " N"),
     (re.compile(r" +"), " "),

@@ -71,6 +71,7 @@ def test_a_block_is_taken_apart() -> None:
     ("shown", "real", "same"),
     [
         (("ƒ2FdC  RUN  3s",), "ƒAAAA RUN 12m3s\n", True),
+        (("node-1  Ready  16s",), "node-1 Ready 12m\n", True),
         (("0: a", "1: b"), "1: b\n0: a\n", True),
         (("0: a", "end", "1: b"), "1: b\nend\n0: a\n", False),
         (("a", "…", "z"), "a\nb\nc\nz\n", True),
@@ -83,6 +84,7 @@ def test_a_block_is_taken_apart() -> None:
     ],
     ids=[
         "id-time",
+        "age",
         "tasks",
         "not-tasks",
         "lines",
