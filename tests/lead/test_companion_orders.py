@@ -17,7 +17,7 @@ from minicluster.malleable import messages
 from minicluster.malleable.credentials import VERSION, Credentials, proof
 from queue_policies.orders.program import LEAVE, PAUSE
 from queue_policies.priority_elastic import PriorityElastic
-from tests.lead.test_scheduling import jobspec, resources
+from tests.lead.scheduled import jobspec, resources
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -3,143 +3,21 @@
 from __future__ import annotations
 
 import errno
-import queue
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from minicluster.broker_link import link_loop
 from minicluster.broker_link.errors import InstanceGone, Refused
-from minicluster.lead_server import status, status_snapshot
-from minicluster.lead_server.status_poller import Follower
-from minicluster.lead_server.status_snapshot import Board
-from minicluster.save_restore.state_files import Notes
+from minicluster.lead_server import status_snapshot
 from tests.lead.client import until
+from tests.lead.scripted_link import FULL, STARTED, STOPPED, Following, resources
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator
     from pathlib import Path
 
-ATTRIBUTES = {"version": "0.88.0", "size": "4", "hostlist": "mc-[0-3]"}
 MAIN = {"attributes": {"user": {"minicluster": {"main": True}}}}
-TOPICS = {"online": "groups.get", "state": "state-machine.monitor", "jobs": "job-manager.events-journal"}
-
-
-def resources(down: Sequence[str] = (), allocated: Sequence[str] = ()) -> dict[str, Any]:
-    """The scheduler's answer: each part as an R."""
-    parts = {"down": down, "allocated": allocated}
-    return {
-        name: {"execution": {"R_lite": [{"rank": rank} for rank in ranks]}} for name, ranks in parts.items()
-    }
-
-
-T = TypeVar("T")
-
-
-def _said(answer: T | Exception) -> T:
-    if isinstance(answer, Exception):
-        raise answer
-    return answer
-
-
-class Script:
-    """A link whose answers are written here."""
-
-    engine = "script"
-
-    def __init__(self) -> None:
-        self.answers: dict[str, Any] = {
-            "resource.status": {"drain": {}},
-            "sched.resource-status": resources(),
-            "overlay.health": {"children": []},
-        }
-        self.policy: str | Exception = "minicluster/easy"
-        self.away: list[str] | Exception = []
-        self.takers: dict[str, Callable[..., None]] = {}
-        self.cancelled: list[int] = []
-        self.events: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        self.closed = 0
-
-    def stream(self, topic: str, _payload: object, taker: Callable[..., None]) -> int:
-        self.takers[topic] = taker
-        return len(self.takers)
-
-    def cancel(self, number: int) -> None:
-        self.cancelled.append(number)
-
-    def rpc(self, topic: str, payload: dict[str, Any], _timeout: float) -> dict[str, Any]:
-        if topic == "attr.get":
-            return {"value": ATTRIBUTES[payload["name"]]}
-        answer = self.answers.get(topic, Refused(errno.ENOSYS, "No service matching"))
-        return dict(_said(answer))
-
-    def dispatch(self, timeout: float) -> None:
-        try:
-            self.events.get(timeout=timeout)()
-        except queue.Empty:
-            return
-
-    def wake(self) -> None:
-        self.events.put(lambda: None)
-
-    def queue_policy(self) -> str:
-        return _said(self.policy)
-
-    def turned_away(self) -> list[str]:
-        return _said(self.away)
-
-    def close(self) -> None:
-        self.closed += 1
-
-    def push(self, what: str, answer: dict[str, Any]) -> None:
-        """The broker sends an answer of a stream."""
-        self.events.put(lambda: self.takers[TOPICS[what]](answer, None))
-
-    def breaks(self, error: Exception) -> None:
-        """The next wait for answers fails."""
-
-        def fail() -> None:
-            raise error
-
-        self.events.put(fail)
-
-
-class Following:
-    """A follower of scripts, one a link."""
-
-    def __init__(self, directory: Path) -> None:
-        self.links = [Script()]
-        self.notes = Notes(str(directory))
-        self.connections = 0
-        self.told: list[Exception] = []
-        self.board = Board(lambda: self.follower.wake())  # noqa: PLW0108 - it is made below
-        self.follower = Follower(self.board, self.connect, self.told.append, self.notes, main_job=True)
-
-    def connect(self) -> Script:
-        if self.connections:
-            self.links.append(Script())
-        self.connections += 1
-        return self.links[-1]
-
-    @property
-    def link(self) -> Script:
-        return self.links[-1]
-
-    def status(self) -> dict[str, Any]:
-        return dict(until(self.board.read, "a status"))
-
-    def works(self) -> None:
-        """The initial program has begun: jobs are listened for."""
-        self.status()
-        self.link.push("state", {"state": 5})
-        until(lambda: TOPICS["jobs"] in self.link.takers, "a journal")
-
-    def until(self, **wanted: object) -> dict[str, Any]:
-        def found() -> dict[str, Any] | None:
-            status = self.status()
-            return status if all(status[key] == value for key, value in wanted.items()) else None
-
-        return dict(until(found, f"{wanted}"))
 
 
 @pytest.fixture
@@ -235,11 +113,6 @@ def test_a_policy_that_is_loaded_later(following: Following) -> None:
     following.until(queue_policy="fcfs")
 
 
-STOPPED = {"enable": True, "start": False}
-FULL = {**STOPPED, "stop_reason": "the disk is full"}
-STARTED = {"enable": True, "start": True}
-
-
 def test_why_no_jobs_start_is_told_while_the_instance_works(following: Following) -> None:
     """Before and after that its queues are stopped in any case."""
     following.status()
@@ -254,20 +127,6 @@ def test_why_no_jobs_start_is_told_while_the_instance_works(following: Following
     following.until(halted=["stopped"])
     following.link.push("state", {"state": 6})
     following.until(halted=[])
-
-
-@pytest.mark.parametrize(
-    ("queues", "halted"),
-    [
-        pytest.param({"a": STARTED, "b": STARTED}, [], id="none"),
-        pytest.param({"a": STOPPED, "b": FULL}, ["queue a: stopped", "queue b: the disk is full"], id="some"),
-        pytest.param({"a": FULL, "b": FULL}, ["queue a, b: the disk is full"], id="alike"),
-        pytest.param({"": {}}, [], id="no answer"),
-        pytest.param({"": {**STOPPED, "stop_reason": "x" * 999}}, ["x" * 200], id="long"),
-    ],
-)
-def test_queues_that_start_no_jobs(queues: dict[str, Any], halted: list[str]) -> None:
-    assert status.halted(queues) == halted
 
 
 REFUSALS = [Refused(errno.ENOSYS, "No service matching"), Refused(errno.ETIMEDOUT)]
@@ -380,63 +239,3 @@ def test_a_link_that_breaks_is_made_anew(following: Following, error: Exception)
     assert following.until(online="")
     assert broken.closed == 1
     assert following.told == [error]
-
-
-def health(*children: dict[str, Any]) -> dict[str, Any]:
-    return {"children": list(children)}
-
-
-HOSTS = ("mc-0", "mc-1", "mc-2", "mc-3")
-LOST = {"rank": 2, "status": "lost", "duration": 5.0, "error": "lost connection"}
-LEFT = {"rank": 1, "status": "offline", "duration": 1.0, "error": "administrative shutdown"}
-ABSENT = {"rank": 3, "status": "offline", "duration": 9.0}
-
-
-@pytest.mark.parametrize(
-    ("turned_away", "answer", "told"),
-    [
-        pytest.param([], {}, [], id="no answer"),
-        pytest.param([], health(ABSENT), [], id="never came"),
-        pytest.param(
-            [],
-            health(LOST, LEFT),
-            ["mc-1: offline: administrative shutdown", "mc-2: lost: lost connection"],
-            id="newest first",
-        ),
-        pytest.param(
-            ["10.0.0.7: turned away: wrong certificate"],
-            health(LOST),
-            ["10.0.0.7: turned away: wrong certificate", "mc-2: lost: lost connection"],
-            id="at the door first",
-        ),
-        pytest.param([f"{n}" for n in range(20)], {}, [f"{n}" for n in range(8)], id="eight at most"),
-        pytest.param(["x" * 900], {}, ["x" * 200], id="cut"),
-        pytest.param(["a", "a"], {}, ["a"], id="once"),
-    ],
-)
-def test_troubles(turned_away: list[str], answer: dict[str, Any], told: list[str]) -> None:
-    """Why brokers are not there."""
-    assert status.troubles(turned_away, answer, HOSTS) == told
-
-
-@pytest.mark.parametrize(
-    ("ranks", "busy"),
-    [([], ""), (["1"], "1"), (["0-1", "3"], "0-1,3"), (["3", "0-1", "2"], "0-3")],
-    ids=["none", "one", "two parts", "unordered"],
-)
-def test_busy(ranks: list[str], busy: str) -> None:
-    """Ranks of R's parts together."""
-    assert status.ranks_of(resources(allocated=ranks), "allocated") == busy
-
-
-def test_busy_of_an_empty_answer() -> None:
-    """As real Flux gives it before there is a job manager."""
-    assert status.ranks_of({"allocated": None}, "allocated") == ""
-
-
-@pytest.mark.parametrize(
-    ("left", "right", "met"), [("0-2", "2-3", True), ("0-1", "2", False), ("", "1", False), ("1", "", False)]
-)
-def test_meet(left: str, right: str, met: bool) -> None:
-    """Whether somebody waits for the jobs of a drained rank."""
-    assert status.meet(left, right) is met

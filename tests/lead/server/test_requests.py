@@ -1,0 +1,133 @@
+"""The HTTPS server by itself: what is answered, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minicluster.lead_server import http_input
+from tests.lead.server.served import Served, talk
+
+if TYPE_CHECKING:
+    from minicluster.lead_server.server import Server
+    from tests.lead.client import Client
+
+
+def test_a_request_with_everything(door: Client, served: Served) -> None:
+    """Query and body reach the operation, its answer comes back as JSON."""
+    answer = door.ask("POST", "/echo?a=1&b=x%20y", {"ranks": "2-3"})
+    assert answer == (200, {"query": {"a": "1", "b": "x y"}, "body": {"ranks": "2-3"}})
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "code", "answer"),
+    [
+        pytest.param("GET", "/", 404, {"error": "there is nothing at this path"}, id="path"),
+        pytest.param("GET", "/echo/", 404, {"error": "there is nothing at this path"}, id="deeper"),
+        pytest.param("PUT", "/echo", 405, {"error": "only GET, POST is right here"}, id="method"),
+        pytest.param("BREW", "/lines", 405, {"error": "only GET is right here"}, id="no method"),
+        pytest.param("GET", "/fail?how=refused", 502, {"error": "no"}, id="refused"),
+        pytest.param("GET", "/fail?how=gone", 503, {"error": "away"}, id="gone"),
+        pytest.param("GET", "/fail?how=bad", 400, {"error": "what?"}, id="bad"),
+    ],
+)
+def test_refusals(door: Client, method: str, path: str, code: int, answer: object) -> None:
+    """Each says what is wrong."""
+    assert door.ask(method, path) == (code, answer)
+
+
+def test_a_defect_ends_one_connection_only(door: Client, served: Served) -> None:
+    """And is told in the log."""
+    assert (
+        talk(door, f"GET /fail?how=x HTTP/1.1\r\nAuthorization: Bearer {door.token}\r\n\r\n".encode()) == b""
+    )
+    assert door.ask("GET", "/echo")[0] == 200
+    assert served.log == ["a client's request failed: ZeroDivisionError: a defect"]
+
+
+MANY = b"".join(b"X-%d: %s\r\n" % (number, b"x" * 90) for number in range(300))
+
+
+@pytest.mark.parametrize(
+    ("data", "begins"),
+    [
+        pytest.param(b"\r\n", b"", id="empty"),
+        pytest.param(b"\x00\xff\x80\r\n\r\n", b"HTTP/1.1 400", id="bytes"),
+        pytest.param(b"GET\r\n\r\n", b"HTTP/1.1 400", id="one word"),
+        pytest.param(b"GET / HTTP/x\r\n\r\n", b"HTTP/1.1 400", id="version"),
+        pytest.param(b"GET / HTTP/3.0\r\n\r\n", b"HTTP/1.1 505", id="newer version"),
+        pytest.param(b"GET /" + b"x" * 100_000 + b" HTTP/1.1\r\n\r\n", b"HTTP/1.1 431", id="long line"),
+        pytest.param(b"GET / HTTP/1.1\r\n" + MANY + b"\r\n", b"HTTP/1.1 431", id="long head"),
+        pytest.param(b"GET / HTTP/1.1\r\n" + b"a:b\r\n" * 500 + b"\r\n", b"HTTP/1.1 431", id="many headers"),
+        pytest.param(b"GET / HTTP/1.0\r\n\r\n", b"HTTP/1.1 401", id="older version"),
+    ],
+)
+def test_garbage(door: Client, served: Served, data: bytes, begins: bytes) -> None:
+    """Gets a status code or nothing, never words; the next client is served."""
+    answer = talk(door, data)
+    assert answer[: len(begins)] == begins
+    assert not begins or answer.endswith(b"\r\n\r\n")
+    assert door.ask("GET", "/echo")[0] == 200
+    assert served.log == []
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "begins"),
+    [
+        pytest.param("Content-Length: 65537", b"", b"HTTP/1.1 413", id="too long"),
+        pytest.param("Content-Length: " + "9" * 4000, b"", b"HTTP/1.1 413", id="far too long"),
+        pytest.param("Content-Length: 0000000000999999999", b"", b"HTTP/1.1 413", id="zeros before"),
+        pytest.param("Content-Length: -1", b"", b"HTTP/1.1 411", id="negative"),
+        pytest.param("Content-Length: 1_0", b"", b"HTTP/1.1 411", id="no number"),
+        pytest.param("Transfer-Encoding: chunked", b"2\r\n{}\r\n0\r\n\r\n", b"HTTP/1.1 411", id="chunked"),
+        pytest.param("Content-Length: 4", b"nope", b"HTTP/1.1 400", id="no json"),
+        pytest.param("Content-Length: 60000", b"[" * 60000, b"HTTP/1.1 400", id="deep"),
+        pytest.param("Content-Length: 2", b"\xff\xff", b"HTTP/1.1 400", id="no text"),
+    ],
+)
+def test_bodies(door: Client, headers: str, body: bytes, begins: bytes) -> None:
+    """At most 64 KiB of JSON with a length."""
+    head = (
+        f"POST /echo HTTP/1.1\r\nConnection: close\r\nAuthorization: Bearer {door.token}\r\n{headers}\r\n\r\n"
+    )
+    assert talk(door, head.encode() + body).startswith(begins)
+
+
+def test_a_connection_serves_many_requests(door: Client, running: Server) -> None:
+    """One after another, failures among them."""
+    with closing(door.keep()) as connection:
+        for path, code in [("/echo", 200), ("/nowhere", 404), ("/echo", 200)]:
+            connection.request("GET", path, headers=door.bearer)
+            response = connection.getresponse()
+            assert (response.status, bool(response.read())) == (code, True)
+        sock = connection.sock
+        connection.request("GET", "/echo", headers=door.bearer)
+        connection.getresponse().read()
+        assert connection.sock is sock
+
+
+def test_each_line_comes_when_it_is_there(door: Client, served: Served) -> None:
+    """And the last one is followed by the end of the response."""
+    with closing(door.keep()) as connection:
+        connection.request("GET", "/lines", headers=door.bearer)
+        response = connection.getresponse()
+        assert json.loads(response.readline()) == {"number": 0}
+        served.more.set()
+        assert response.read() == b'{"number": 1}\n{"number": 2}\n'
+
+
+def test_no_body_for_a_head(door: Client) -> None:
+    """HTTP's rule, also where the path knows no HEAD."""
+    data = f"HEAD /echo HTTP/1.1\r\nConnection: close\r\nAuthorization: Bearer {door.token}\r\n\r\n"
+    head, _, body = talk(door, data.encode()).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 405")
+    assert b"Allow: GET, POST" in head
+    assert body == b""
+
+
+def test_the_limits_are_the_documented_ones() -> None:
+    """16 KiB of head, 64 KiB of body."""
+    assert (http_input.LONGEST_HEAD, http_input.LONGEST_BODY) == (16_384, 65_536)
