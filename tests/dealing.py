@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # By name: the process that deals out tests knows nothing else of them.
 NODES_FILES = (
     r"pages/test_\w+|pods/test_\w+|devcluster/test_nodes|devcluster/test_traces"
-    r"|cli/test_exec|operator/test_lead_watch"
+    r"|cli/exec/test_\w+|operator/test_lead_watch"
 )
 ON_NODES = re.compile(rf".*/tests/kubernetes/({NODES_FILES})\.py")
 CLUSTERS = 1

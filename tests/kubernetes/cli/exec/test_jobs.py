@@ -1,115 +1,16 @@
-"""Jobs of a MiniCluster on real nodes, from outside: submit, jobs, attach, cancel, shell."""
+"""Jobs of a MiniCluster on real nodes, from outside: submit, jobs, attach, cancel."""
 
 import json
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
-from tests.devcluster import Api, ControlPlane, real_flux, until
-from tests.devcluster.node_images import EMBEDDED, PLAIN, REAL
-from tests.kubernetes import operators
+from tests.devcluster import ControlPlane, until
+from tests.devcluster.node_images import EMBEDDED, PLAIN
+from tests.kubernetes.cli.exec.place import GROUP, LOOK, SECONDS, WORK, document, make, person, phase
 from tests.kubernetes.command_line import MINICLUSTERS, CommandLine
-from tests.kubernetes.terminals import Terminal
-
-GROUP = "rbac.authorization.k8s.io"
-LOOK = [
-    {"apiGroups": ["flux-framework.org"], "resources": ["miniclusters"], "verbs": ["get"]},
-    {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]},
-    {"apiGroups": [""], "resources": ["pods/log"], "verbs": ["get"]},
-]
-WORK = {"apiGroups": [""], "resources": ["pods/exec"], "verbs": ["get", "create"]}
-SECONDS = 60.0
-
-
-def document(name: str, image: str, command: str = "", **spec: Any) -> dict[str, Any]:
-    """Return a MiniCluster of one broker; without a command it stays up."""
-    container = {
-        "image": image,
-        "command": command,
-        "workingDir": "/usr/share",
-        "environment": {"GREETING": "of the document"},
-    }
-    return {
-        "apiVersion": "flux-framework.org/v1alpha2",
-        "kind": "MiniCluster",
-        "metadata": {"name": name},
-        "spec": {
-            "size": 1,
-            "interactive": not command,
-            "flux": {"container": {"disable": True}},
-            "containers": [container],
-            **spec,
-        },
-    }
-
-
-@pytest.fixture(scope="module", params=[EMBEDDED, REAL], ids=["embedded", "flux"])
-def image(request: pytest.FixtureRequest) -> str:
-    """The image with the engine; that of real Flux only where this machine has it."""
-    if request.param == REAL and real_flux.find() is None:
-        pytest.skip("real Flux is not on PATH")
-    return str(request.param)
-
-
-@pytest.fixture(scope="module")
-def place(nodes: ControlPlane, image: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A namespace with an operator of its own, and a MiniCluster `mc` that is up."""
-    name = f"exec-{secrets.token_hex(3)}"
-    nodes.api.create("/api/v1/namespaces", {"metadata": {"name": name}})
-    log = tmp_path_factory.mktemp("operator") / "log"
-    with operators.running(nodes.kubeconfig, log, "--namespace", name, "--no-leader-election"):
-        make(nodes.api, name, document("mc", image))
-        until(lambda: phase(nodes.api, name, "mc") == "Running", "mc to run", SECONDS)
-        yield name
-        nodes.api.delete(f"/api/v1/namespaces/{name}")
-
-
-def make(api: Api, namespace: str, item: dict[str, Any]) -> None:
-    """Create a MiniCluster, once the namespace is ready for its pods."""
-    until(lambda: api.exists(f"/api/v1/namespaces/{namespace}/serviceaccounts/default"), "a service account")
-    api.create(MINICLUSTERS.format(namespace), item)
-
-
-def phase(api: Api, namespace: str, name: str) -> str:
-    found = api.get(f"{MINICLUSTERS.format(namespace)}/{name}")
-    return str((found.get("status") or {}).get("phase", ""))
-
-
-def person(plane: ControlPlane, namespace: str, name: str, rules: list[dict[str, Any]]) -> CommandLine:
-    """Return the command line of somebody who has just these rights."""
-    path = f"/apis/{GROUP}/v1/namespaces/{namespace}"
-    plane.api.create(f"{path}/roles", {"metadata": {"name": name}, "rules": rules})
-    binding = {
-        "metadata": {"name": name},
-        "roleRef": {"apiGroup": GROUP, "kind": "Role", "name": name},
-        "subjects": [{"apiGroup": GROUP, "kind": "User", "name": f"{name}-{namespace}"}],
-    }
-    plane.api.create(f"{path}/rolebindings", binding)
-    return CommandLine(plane.user(f"{name}-{namespace}").kubeconfig, namespace)
-
-
-@pytest.fixture(scope="module")
-def worker(nodes: ControlPlane, place: str) -> Iterator[CommandLine]:
-    """Somebody with the rights that jobs need, and no other."""
-    program = person(nodes, place, "worker", [*LOOK, WORK])
-    until(lambda: program("jobs", "mc").returncode == 0, "the rights and the broker")
-    yield program
-    program.end()
-
-
-@pytest.fixture
-def submit(worker: CommandLine) -> Callable[..., str]:
-    """Submit a job, and return its id."""
-
-    def submitted(*words: object) -> str:
-        done = worker("submit", "mc", *words)
-        assert done.returncode == 0, done.stderr
-        return done.stdout.strip()
-
-    return submitted
 
 
 def test_status_and_top_show_what_waits(worker: CommandLine, submit: Callable[..., str]) -> None:
@@ -198,98 +99,6 @@ def test_a_job_that_is_not_there(worker: CommandLine, place: str, command: str) 
         2,
         f"minicluster: f123: cluster mc has no such job; {lists}\n",
     )
-
-
-def test_a_shells_command_has_the_instance_and_its_code_is_ours(worker: CommandLine) -> None:
-    done = worker.process(
-        "shell", "mc", "--", "sh", "-c", "flux resource list -no '{state} {nodelist}'; exit 5"
-    )
-    assert (done.returncode, done.stdout.splitlines()[0]) == (5, "free mc-0"), done.stderr
-
-
-@pytest.mark.parametrize(
-    ("command", "shown"),
-    [
-        ("pwd", "/usr/share\n"),
-        ("echo $GREETING", "of the document\n"),
-        ("tr a-z A-Z", "TYPED"),
-        ("echo $TERM", "\n"),
-    ],
-    ids=["directory", "environment", "input", "no-terminal"],
-)
-def test_a_shells_command_is_in_the_lead_s_container(worker: CommandLine, command: str, shown: str) -> None:
-    done = worker.process("shell", "mc", "--", "sh", "-c", command, given="typed")
-    assert (done.returncode, done.stdout, done.stderr) == (0, shown, "")
-
-
-def test_without_a_command_the_shell_reads_its_input(worker: CommandLine) -> None:
-    assert worker.process("shell", "mc", given="echo $((6 * 7)); exit 4").stdout == "42\n"
-
-
-@pytest.fixture
-def terminal(worker: CommandLine) -> Terminal:
-    """A terminal with a shell beside the lead."""
-    words = worker.words("shell", "mc", "--", "sh", "-i")
-    started = Terminal.start(words, {**worker.environment(), "TERM": "xterm"}, columns=99, rows=33)
-    started.until("$ ", "# ")
-    return started
-
-
-def test_a_shell_has_a_terminal_as_large_as_ours(terminal: Terminal) -> None:
-    terminal.type("stty size\n")
-    terminal.until("33 99")
-    terminal.resize(columns=120, rows=40)
-    terminal.until_answered("stty size\n", "40 120")
-    terminal.type("exit 6\n")
-    assert terminal.end() == 6
-
-
-def test_ctrl_c_is_for_what_runs_there(terminal: Terminal) -> None:
-    terminal.type("sleep 600\n")
-    terminal.until("600")
-    terminal.until_answered("\x03", "# ")
-    terminal.type("echo al''ive; exit 0\n")
-    terminal.until("alive")
-    assert terminal.end() == 0
-
-
-@pytest.mark.parametrize("signum", [None, 15], ids=["exit", "SIGTERM"])
-def test_the_terminal_is_given_back_as_it_was(terminal: Terminal, signum: int | None) -> None:
-    assert not terminal.is_cooked()
-    if signum is None:
-        terminal.type("exit 0\n")
-    else:
-        terminal.signal(signum)
-    assert terminal.end(keep=True) == (0 if signum is None else 128 + signum)
-    assert terminal.is_cooked()
-    terminal.close()
-
-
-def test_a_visitor_that_is_killed_leaves_nothing_there(
-    worker: CommandLine, submit: Callable[..., str]
-) -> None:
-    """The relay ends with the connection."""
-    job = submit("--", "sh", "-c", "echo begun; sleep 600")
-    process = worker.begin("attach", "mc", job)
-    assert process.stdout is not None
-    assert process.stdout.readline() == "begun\n"
-    assert relays(worker)
-    process.kill()
-    process.communicate()
-    until(lambda: not relays(worker), "the relay to end")
-    worker("cancel", "mc", job)
-
-
-def relays(worker: CommandLine) -> str:
-    """Return a word of each relay in the lead's container, of either engine."""
-    return worker.process(
-        "shell",
-        "mc",
-        "--",
-        "sh",
-        "-c",
-        "cat /proc/[0-9]*/cmdline | grep -aoE 'minicluster-[r]elay|flux_[h]elper'",
-    ).stdout
 
 
 @pytest.mark.parametrize("verbs", [[], ["get"], ["create"]], ids=["nothing", "get", "create"])

@@ -1,0 +1,54 @@
+"""A MiniCluster on real nodes, and somebody who may have jobs there."""
+
+import secrets
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.devcluster import ControlPlane, real_flux, until
+from tests.devcluster.node_images import EMBEDDED, REAL
+from tests.kubernetes import operators
+from tests.kubernetes.cli.exec.place import LOOK, SECONDS, WORK, document, make, person, phase
+from tests.kubernetes.command_line import CommandLine
+
+
+@pytest.fixture(scope="module", params=[EMBEDDED, REAL], ids=["embedded", "flux"])
+def image(request: pytest.FixtureRequest) -> str:
+    """The image with the engine; that of real Flux only where this machine has it."""
+    if request.param == REAL and real_flux.find() is None:
+        pytest.skip("real Flux is not on PATH")
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def place(nodes: ControlPlane, image: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A namespace with an operator of its own, and a MiniCluster `mc` that is up."""
+    name = f"exec-{secrets.token_hex(3)}"
+    nodes.api.create("/api/v1/namespaces", {"metadata": {"name": name}})
+    log = tmp_path_factory.mktemp("operator") / "log"
+    with operators.running(nodes.kubeconfig, log, "--namespace", name, "--no-leader-election"):
+        make(nodes.api, name, document("mc", image))
+        until(lambda: phase(nodes.api, name, "mc") == "Running", "mc to run", SECONDS)
+        yield name
+        nodes.api.delete(f"/api/v1/namespaces/{name}")
+
+
+@pytest.fixture(scope="module")
+def worker(nodes: ControlPlane, place: str) -> Iterator[CommandLine]:
+    """Somebody with the rights that jobs need, and no other."""
+    program = person(nodes, place, "worker", [*LOOK, WORK])
+    until(lambda: program("jobs", "mc").returncode == 0, "the rights and the broker")
+    yield program
+    program.end()
+
+
+@pytest.fixture
+def submit(worker: CommandLine) -> Callable[..., str]:
+    """Submit a job, and return its id."""
+
+    def submitted(*words: object) -> str:
+        done = worker("submit", "mc", *words)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    return submitted
