@@ -53,20 +53,7 @@ LARGE_CLASSES = {
 LONG_FUNCTIONS: dict[str, int] = {}
 """Lines."""
 
-LONG_MODULES = {
-    "tests/embedded/engine/test_engine_listing.py": 447,
-    "tests/embedded/engine/test_engine_malleable.py": 570,
-    "tests/embedded/test_command_instance.py": 536,
-    "tests/kubernetes/cli/test_exec.py": 414,
-    "tests/kubernetes/metrics/test_adapter.py": 421,
-    "tests/lead/test_saving.py": 630,
-    "tests/lead/test_scheduling.py": 545,
-    "tests/lead/test_server.py": 409,
-    "tests/lead/test_status_poller.py": 442,
-    "tests/malleable/test_session.py": 461,
-    "tests/metrics_api/lead/test_sampler.py": 443,
-    "tests/operator/test_cache.py": 460,
-}
+LONG_MODULES: dict[str, int] = {}
 """Lines."""
 
 SAME_NAMES = {
