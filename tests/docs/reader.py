@@ -6,6 +6,14 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.docs.console import Shell, type_all
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tests.docs.console import Block
 
 ROOT = Path(__file__).parents[2]
 SHELL_INPUT = "flux getattr size\n"
@@ -48,3 +56,12 @@ def environment(directory: Path, **more: str) -> dict[str, str]:
         "COLUMNS": "200",
         **more,
     }
+
+
+def differences(directory: Path, environment: Mapping[str, str], typed: list[Block]) -> list[str]:
+    """Type blocks of a page; return what is not as the page has it, a text for each line."""
+    shell = Shell(directory, environment, given=SHELL_INPUT)
+    try:
+        return type_all(shell, typed)
+    finally:
+        shell.end()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.docs import console, pages, reader
-from tests.docs.console import Shell, Typed, type_all
+from tests.docs.console import Typed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,11 +42,7 @@ def _minicluster(environment: dict[str, str], *words: str) -> str:
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("page", LOCAL)
 def test_a_page_is_as_typed(page: str, desk: tuple[Path, dict[str, str]]) -> None:
-    shell = Shell(*desk, given=reader.SHELL_INPUT)
-    try:
-        wrong = type_all(shell, pages.local(page))
-    finally:
-        shell.end()
+    wrong = reader.differences(*desk, pages.local(page))
     assert not wrong, "\n".join(wrong)
 
 
@@ -102,13 +98,8 @@ def test_what_is_shown_is_compared(shown: tuple[str, ...], real: str, same: bool
 
 def test_a_line_that_fails_is_named(desk: tuple[Path, dict[str, str]]) -> None:
     """Variables and jobs in the background live on from line to line, as in a terminal."""
-    shell = Shell(*desk)
     text = "```console\n$ a=1\n$ sleep 60 &\n$ kill %1\n$ echo $a\n1\n$ echo $a\n2\n$ false\n```\n"
-    try:
-        wrong = type_all(shell, console.blocks(text))
-    finally:
-        shell.end()
-    assert wrong == [
+    assert reader.differences(*desk, console.blocks(text)) == [
         "$ echo $a\n[0] it shows\n1\n\nthe page has\n2\n",
         "$ false\n[1] it shows\n\nthe page has\n",
     ]

@@ -12,6 +12,7 @@ import yaml
 
 from minicluster.document import DocumentError, MiniClusterSpec, crd, crd_yaml, load, messages, validate
 from minicluster.document.cel import IMMUTABLE, RULES, CelRule
+from tests.document.json_schema import closed
 
 VERSION = crd()["spec"]["versions"][0]
 SCHEMA = VERSION["schema"]["openAPIV3Schema"]
@@ -167,21 +168,6 @@ def test_what_cannot_change_is_listed_with_its_reason() -> None:
     known = {field.alias for name, field in MiniClusterSpec.model_fields.items() if name not in mutable}
     assert set(IMMUTABLE) == known
     assert all(IMMUTABLE.values())
-
-
-def closed(node: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema as JSON Schema: strict about unknown fields, int-or-string spelt out."""
-    result = {key: value for key, value in node.items() if not key.startswith("x-kubernetes")}
-    if node.get("x-kubernetes-int-or-string"):
-        result["type"] = ["integer", "string"]
-    if "properties" in node:
-        result["properties"] = {name: closed(inner) for name, inner in node["properties"].items()}
-        result["additionalProperties"] = False
-    elif "additionalProperties" in node:
-        result["additionalProperties"] = closed(node["additionalProperties"])
-    if "items" in node:
-        result["items"] = closed(node["items"])
-    return result
 
 
 VALIDATOR = jsonschema.Draft202012Validator(closed(SCHEMA))

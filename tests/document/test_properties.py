@@ -12,6 +12,7 @@ from minicluster.document import DocumentError, Problem, dump, load, parse, quan
 from minicluster.document.positions import written_path
 from minicluster.document.scalars import QUANTITY
 from minicluster.document.schema import Schema, document_schema
+from tests.document.json_schema import closed
 
 SLOW = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 SPEC = document_schema()["properties"]["spec"]
@@ -125,23 +126,6 @@ def _replaced(content: Any, path: list[int], value: Any) -> Any:
         return [_replaced(item, path[1:], value) if at == index else item for at, item in enumerate(content)]
     name = sorted(content)[path[0] % len(content)]
     return {key: _replaced(item, path[1:], value) if key == name else item for key, item in content.items()}
-
-
-def closed(node: Schema) -> Schema:
-    """Return the schema as JSON Schema that knows no further fields."""
-    result = {key: value for key, value in node.items() if not key.startswith("x-kubernetes")}
-    if node.get("x-kubernetes-int-or-string"):
-        result["type"] = ["integer", "string"]
-    elif node.get("x-kubernetes-preserve-unknown-fields"):
-        result["type"] = ["string", "number", "boolean"]
-    if "properties" in node:
-        result["properties"] = {name: closed(inner) for name, inner in node["properties"].items()}
-        result["additionalProperties"] = False
-    elif "additionalProperties" in node:
-        result["additionalProperties"] = closed(node["additionalProperties"])
-    if "items" in node:
-        result["items"] = closed(node["items"])
-    return result
 
 
 VALIDATOR = jsonschema.Draft202012Validator(closed(SPEC))

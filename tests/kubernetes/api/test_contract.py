@@ -14,7 +14,6 @@ from minicluster.kube_client.resources import CONFIG_MAPS, JOBS, SERVICES
 from minicluster.operator import observation
 from tests.kubernetes.contract import (
     NOBODY,
-    SERVERS,
     Object,
     Opening,
     Server,
@@ -23,7 +22,6 @@ from tests.kubernetes.contract import (
     gone,
     job,
     minicluster,
-    opening,
     owner,
     read,
     refused,
@@ -31,13 +29,6 @@ from tests.kubernetes.contract import (
     settings,
     told,
 )
-
-
-@pytest.fixture(params=SERVERS)
-def server(request: pytest.FixtureRequest) -> Opening:
-    """The servers that the facts are about."""
-    return opening(request)
-
 
 # Creating
 

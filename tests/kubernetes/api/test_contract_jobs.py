@@ -1,4 +1,4 @@
-"""The contract with an API server (see test_api_contract.py): Jobs, and what `plan()` makes."""
+"""The contract with an API server (see test_contract.py): Jobs, and what `plan()` makes."""
 
 import pytest
 
@@ -11,7 +11,6 @@ from minicluster.lead_client import broker_pods
 from minicluster.operator import observation
 from minicluster.plan.constants import LABEL_POD_INDEX
 from tests.kubernetes.contract import (
-    SERVERS,
     Object,
     Opening,
     Server,
@@ -19,7 +18,6 @@ from tests.kubernetes.contract import (
     fact,
     job,
     minicluster,
-    opening,
     read,
     refused,
     settings,
@@ -46,12 +44,6 @@ DOCUMENTS: dict[str, Object] = {
         "flux": {"minimalService": True},
     },
 }
-
-
-@pytest.fixture(params=SERVERS)
-def server(request: pytest.FixtureRequest) -> Opening:
-    """The servers that the facts are about."""
-    return opening(request)
 
 
 # Jobs

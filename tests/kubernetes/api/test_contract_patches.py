@@ -1,4 +1,4 @@
-"""The contract with an API server (see test_api_contract.py): merge patches, statuses, and deletion."""
+"""The contract with an API server (see test_contract.py): merge patches, statuses, and deletion."""
 
 import pytest
 
@@ -7,7 +7,6 @@ from minicluster.kube_client.resources import CONFIG_MAPS, LEASES, MINICLUSTERS
 from minicluster.operator import observation
 from tests.kubernetes.contract import (
     NOBODY,
-    SERVERS,
     Object,
     Opening,
     Server,
@@ -15,19 +14,11 @@ from tests.kubernetes.contract import (
     fact,
     gone,
     minicluster,
-    opening,
     owner,
     read,
     refused,
     settings,
 )
-
-
-@pytest.fixture(params=SERVERS)
-def server(request: pytest.FixtureRequest) -> Opening:
-    """The servers that the facts are about."""
-    return opening(request)
-
 
 # Merge patches, and the status
 

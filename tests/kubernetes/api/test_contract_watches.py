@@ -1,4 +1,4 @@
-"""The contract with an API server (see test_api_contract.py): lists and watches."""
+"""The contract with an API server (see test_contract.py): lists and watches."""
 
 import asyncio
 
@@ -9,24 +9,15 @@ from minicluster.kube_client.errors import ApiError
 from minicluster.kube_client.resources import CONFIG_MAPS, MINICLUSTERS
 from minicluster.operator import observation
 from tests.kubernetes.contract import (
-    SERVERS,
     Opening,
     Server,
     fact,
     minicluster,
     names,
-    opening,
     read,
     settings,
     told,
 )
-
-
-@pytest.fixture(params=SERVERS)
-def server(request: pytest.FixtureRequest) -> Opening:
-    """The servers that the facts are about."""
-    return opening(request)
-
 
 # Lists and watches
 
