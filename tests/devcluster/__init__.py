@@ -8,7 +8,7 @@
         plane.user("jane", ["developers"])   # a user without rights
         plane.add_fake_nodes(10)             # pods run on them, and end as they are told
         plane.add_nodes(4)                   # with Options(nodes=1) or more: real ones, see nodes.py
-        plane.restart_apiserver()
+        plane.apiserver.restart()
         plane.requests()                     # who asked for what
 
 or, to end it oneself, `plane = start(Options(...))` and `plane.stop()`. It is ready in about 3 s and ends
@@ -18,7 +18,7 @@ cluster`). Programs are found by lookup.py; where there are none, MissingProgram
 
 from tests.devcluster.access import Access, default_kubeconfig, read_access
 from tests.devcluster.api import Api
-from tests.devcluster.control_plane import ControlPlane, Options, cluster, start
+from tests.devcluster.control_plane import ControlPlane, cluster, start
 from tests.devcluster.errors import (
     ApiError,
     ComponentError,
@@ -28,6 +28,7 @@ from tests.devcluster.errors import (
     MissingProgramsError,
 )
 from tests.devcluster.fake_nodes import end_pod
+from tests.devcluster.options import Options
 from tests.devcluster.waiting import until
 
 __all__ = [

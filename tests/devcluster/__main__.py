@@ -17,9 +17,10 @@ from tests.devcluster import state
 from tests.devcluster.access import read_access
 from tests.devcluster.api import BROKEN, Api
 from tests.devcluster.building import tell
-from tests.devcluster.control_plane import Options, start
+from tests.devcluster.control_plane import start
 from tests.devcluster.errors import ApiError, GuardianError, HarnessError
 from tests.devcluster.fake_nodes import node_names
+from tests.devcluster.options import Options
 from tests.devcluster.processes import Guardian
 from tests.devcluster.waiting import until
 

@@ -4,76 +4,54 @@ import contextlib
 import os
 import shutil
 import socket
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
-from signal import Signals
-from typing import Any
-from urllib.parse import quote
-
-import yaml
 
 from tests.devcluster import audit, components, fake_nodes, lookup, network, rack, state
 from tests.devcluster.access import Access, write_access
-from tests.devcluster.api import BROKEN, Api
-from tests.devcluster.certificates import Authority, Pair, authority, signing_pair
-from tests.devcluster.components import LOOPBACK, Endpoint, Flags, Keys
-from tests.devcluster.errors import ComponentError, HarnessError
-from tests.devcluster.images import Image
+from tests.devcluster.api import Api
+from tests.devcluster.apiserver import ApiServer
+from tests.devcluster.certificates import Pair, authority, signing_pair
+from tests.devcluster.components import Endpoint, Keys
+from tests.devcluster.errors import HarnessError
+from tests.devcluster.installation import Installation
 from tests.devcluster.lookup import Programs
 from tests.devcluster.network import IP_FREEBIND
 from tests.devcluster.nodes import Node
+from tests.devcluster.options import PLAIN, Object, Options
 from tests.devcluster.processes import Guardian, launch
 from tests.devcluster.rack import Rack
 from tests.devcluster.waiting import until
 
-READY_SECONDS = 90.0  # it takes 3 s; a machine that also builds something takes longer
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 DEFAULT_ACCOUNT = "/api/v1/namespaces/default/serviceaccounts/default"
-Object = Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What a control plane may have different.
-
-    version: a minor version (`1.31`), None for the programs that are at hand, else the pinned ones.
-    crds: applied before the controller-manager starts: its autoscaler learns of later ones within 30 s only.
-    apiserver, controller_manager, scheduler: flags that replace or join ours, without the dashes.
-    audit: log who asked the API server for what; read by `ControlPlane.requests`.
-    address: where the API server listens, without nodes.
-    nodes: so many real nodes, with the cluster's DNS; needs root, see node_programs.py.
-    images: what the nodes have, None for all of `node_images.build`.
-    """
-
-    version: str | None = None
-    crds: Sequence[Object] = ()
-    apiserver: Flags = field(default_factory=dict)
-    controller_manager: Flags = field(default_factory=dict)
-    scheduler: Flags = field(default_factory=dict)
-    audit: bool = False
-    address: str = LOOPBACK
-    nodes: int = 0
-    images: Sequence[Image] | None = None
-
-
-PLAIN = Options()
 
 
 @dataclass(frozen=True, slots=True)
 class ControlPlane:
-    """A running control plane. `admin` may do everything; `users` signs client certificates."""
+    """A running control plane; `admin` may do everything, `rack` is there with real nodes only."""
 
-    directory: Path
     options: Options
-    endpoint: Endpoint
+    installation: Installation
+    apiserver: ApiServer
     admin: Access
-    api: Api
-    keys: Keys
-    users: Authority
-    guardian: Guardian
-    programs: Programs
     rack: Rack | None = None
+
+    @property
+    def directory(self) -> Path:
+        """Where its files are."""
+        return self.installation.directory
+
+    @property
+    def guardian(self) -> Guardian:
+        """What has started its processes, and ends them."""
+        return self.installation.guardian
+
+    @property
+    def api(self) -> Api:
+        """The administrator's client."""
+        return self.installation.api
 
     @property
     def kubeconfig(self) -> Path:
@@ -83,12 +61,12 @@ class ControlPlane:
     @property
     def url(self) -> str:
         """The API server's base URL."""
-        return self.endpoint.url
+        return self.installation.url
 
     @property
     def audit_log(self) -> Path:
         """The API server's audit log, with the option `audit`."""
-        return self.directory / "audit.log"
+        return self.apiserver.audit_log
 
     @property
     def version(self) -> str:
@@ -97,10 +75,7 @@ class ControlPlane:
 
     def user(self, name: str, groups: Iterable[str] = ()) -> Access:
         """Return a way in for a user that has no rights but those bound to its name and groups."""
-        file = f"user-{quote(name, safe='')}"
-        pair = self.users.issue(file, name, groups)
-        written = self.directory / f"{file}.kubeconfig"
-        return write_access(written, self.url, self.users.file.read_bytes(), pair)
+        return self.installation.user(name, groups)
 
     def requests(self, skip: int = 0) -> Iterator[audit.Request]:
         """Read what the API server was asked for, in order, from a byte of its audit log on."""
@@ -119,64 +94,19 @@ class ControlPlane:
     @property
     def nodes(self) -> list[Node]:
         """The real nodes, in the order of their numbers."""
-        return [] if self.rack is None else rack.existing(self, self.rack)
+        return [] if self.rack is None else rack.existing(self.installation, self.rack)
 
     def add_nodes(self, count: int) -> list[Node]:
         """Have this many real nodes (node-1, …), all Ready, with what the first ones have."""
         if self.rack is None:
             raise HarnessError("nodes need a network: start the cluster with Options(nodes=1), or more")
-        return rack.add(self, self.rack, count)
-
-    def stop_apiserver(self, signal: Signals = Signals.SIGKILL) -> None:
-        """Take the API server away; everything else stays."""
-        self.guardian.stop("kube-apiserver", signal)
-        self.api.hang_up()
-
-    def start_apiserver(self) -> None:
-        """Start the API server, at the place where it was; returns when it is ready."""
-        flags = components.apiserver(self.endpoint, self.keys)
-        if self.rack is not None:
-            flags |= components.attentive()[0]
-        if self.options.audit:
-            policy = self.directory / "audit.yaml"
-            policy.write_text(yaml.safe_dump(audit.POLICY))
-            flags |= components.audit(policy, self.audit_log)
-        self.run("kube-apiserver", flags, self.options.apiserver)
-        self.wait(self.is_ready, "kube-apiserver", "to become ready")
-
-    def restart_apiserver(self) -> None:
-        """Crash the API server and start it again."""
-        self.stop_apiserver()
-        self.start_apiserver()
+        return rack.add(self.installation, self.rack, count)
 
     def stop(self) -> None:
         """End every process and remove every file; a second call does nothing."""
         self.api.hang_up()
         self.guardian.end()
         state.clean()
-
-    def run(self, name: str, flags: Flags, changes: Flags) -> None:
-        """Start one of the programs."""
-        self.guardian.start(name, components.command(self.programs[name], flags, changes))
-
-    def is_ready(self) -> bool:
-        """Ask the API server."""
-        try:
-            return self.api.exists("/readyz")
-        except BROKEN:
-            return False
-
-    def wait(self, probe: Callable[[], bool], name: str, what: str) -> None:
-        """Wait for a step; a program that ends meanwhile, or takes too long, raises with its log."""
-
-        def look() -> bool:
-            self.guardian.check()
-            return probe()
-
-        try:
-            until(look, f"{name} {what}", READY_SECONDS)
-        except TimeoutError as error:
-            raise ComponentError(f"{error}; the end of its log:\n{self.guardian.tail(name)}") from error
 
 
 def start(options: Options = PLAIN, *, name: str | None = None, detached: bool = False) -> ControlPlane:
@@ -261,32 +191,34 @@ def prepare(
     )
     pair: Pair = users.issue("admin", "test-admin", masters)
     admin = write_access(directory / "kubeconfig", endpoint.url, users.file.read_bytes(), pair)
-    return ControlPlane(directory, options, endpoint, admin, Api(admin), keys, users, guardian, found)
+    installation = Installation(directory, found, guardian, endpoint, users, Api(admin))
+    return ControlPlane(options, installation, ApiServer(installation, keys, options), admin)
 
 
 def bring_up(plane: ControlPlane) -> None:
     """Start the API server, then its clients: the controller-manager gives up where there is no server."""
+    installation, options = plane.installation, plane.options
     if plane.rack is not None:
         network.bring_up(plane.rack.network, plane.guardian)
-    plane.start_apiserver()
-    for crd in plane.options.crds:
+    plane.apiserver.start()
+    for crd in options.crds:
         plane.api.create(CRDS, crd)
-    for crd in plane.options.crds:
+    for crd in options.crds:
         wait_established(plane.api, crd)
     manager = plane.user("system:kube-controller-manager").kubeconfig
     scheduler = plane.user("system:kube-scheduler").kubeconfig
-    flags = components.controller_manager(manager, plane.keys)
+    flags = components.controller_manager(manager, plane.apiserver.keys)
     if plane.rack is not None:
         flags |= components.attentive()[1]
-    plane.run("kube-controller-manager", flags, plane.options.controller_manager)
-    plane.run("kube-scheduler", components.scheduler(scheduler), plane.options.scheduler)
-    for crd in plane.options.crds:
+    installation.run("kube-controller-manager", flags, options.controller_manager)
+    installation.run("kube-scheduler", components.scheduler(scheduler), options.scheduler)
+    for crd in options.crds:
         wait_served(plane.api, crd)
     account = "kube-controller-manager", "to make the default service account"
-    plane.wait(lambda: plane.api.exists(DEFAULT_ACCOUNT), *account)
+    installation.wait(lambda: plane.api.exists(DEFAULT_ACCOUNT), *account)
     if plane.rack is not None:
-        rack.start_dns(plane, plane.rack)
-        rack.add(plane, plane.rack, plane.options.nodes)
+        rack.start_dns(installation, plane.rack)
+        rack.add(installation, plane.rack, options.nodes)
 
 
 def wait_established(api: Api, crd: Object) -> None:

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from tests.devcluster.access import Access, default_kubeconfig, read_access
 from tests.devcluster.api import BROKEN, Api
-from tests.devcluster.control_plane import CRDS, Object, wait_served
+from tests.devcluster.control_plane import CRDS, wait_served
 from tests.devcluster.errors import ContextError
+from tests.devcluster.options import Object
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from tests.devcluster.fake_nodes import node_names
 from tests.devcluster.lookup import Programs
 from tests.devcluster.network import call, program
 from tests.devcluster.node_config import Place
+from tests.devcluster.node_link import Link
 from tests.devcluster.processes import Guardian
 from tests.devcluster.waiting import until
 
@@ -71,6 +72,11 @@ class Node:
         """The process that holds the node's namespaces."""
         return self.guardian.pids()[self.name]
 
+    @property
+    def link(self) -> Link:
+        """How the node is connected to others."""
+        return Link(self.place, self.guardian)
+
     def start(self) -> None:
         """Start the node as after a loss of power; it is Ready some time later."""
         self.power_on()
@@ -112,28 +118,6 @@ class Node:
         for name in ("kubelet", "kube-proxy", "containerd"):
             self.guardian.stop(f"{self.name}-{name}", Signals.SIGKILL)
         control_groups.remove(self.guardian.directory, self.name)
-
-    def cut(self) -> None:
-        """Pull the cable: nobody reaches the node and its pods, and they reach nobody."""
-        self.cable("down")
-
-    def mend(self) -> None:
-        """Plug the cable in again."""
-        self.cable("up")
-
-    def cable(self, state: str) -> None:
-        """Change the cable's state at the bridge's end; a node that is off has none."""
-        network.commands([f"link set {self.name} {state}"], self.guardian.pids()[network.RACK])
-
-    def cut_from(self, other: "Node") -> None:
-        """Lose all that goes between the pods of two nodes; the nodes themselves reach each other."""
-        network.disconnect(self.place.network, self.pid, [other.place.number])
-        network.disconnect(other.place.network, other.pid, [self.place.number])
-
-    def mend_with(self, other: "Node") -> None:
-        """End what `cut_from` began."""
-        network.connect(self.place.network, self.pid, [other.place.number])
-        network.connect(other.place.network, other.pid, [self.place.number])
 
     def pods(self) -> list[Container]:
         """List the containers that run, those that hold pods' namespaces left out."""

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from tests.devcluster.control_plane import ControlPlane
     from tests.devcluster.images import Image
+    from tests.devcluster.installation import Installation
     from tests.devcluster.lookup import Programs
     from tests.devcluster.network import Network
     from tests.devcluster.processes import Held
@@ -67,16 +67,18 @@ def reserve(images: Sequence[Image] | None, version: str | None) -> Rack:
     return Rack(chosen, slot, found)
 
 
-def start_dns(plane: ControlPlane, rack: Rack) -> None:
+def start_dns(installation: Installation, rack: Rack) -> None:
     """Start the cluster's DNS on this machine, and lead the nodes to it."""
-    access = plane.user("test-dns")
-    configuration = plane.directory / "Corefile"
-    configuration.write_text(node_config.corefile(rack.network, plane.endpoint, access.kubeconfig))
+    access = installation.user("test-dns")
+    configuration = installation.directory / "Corefile"
+    configuration.write_text(node_config.corefile(rack.network, installation.endpoint, access.kubeconfig))
     for path, document in node_config.objects(rack.network):
-        plane.api.apply(path, {**document, "metadata": {**document.get("metadata", {}), **named(path)}})
-    plane.guardian.start("coredns", [rack.supplies.programs["coredns"], "-conf", configuration])
+        installation.api.apply(
+            path, {**document, "metadata": {**document.get("metadata", {}), **named(path)}}
+        )
+    installation.guardian.start("coredns", [rack.supplies.programs["coredns"], "-conf", configuration])
     url = f"http://{rack.network.host}:{node_config.DNS_PORT}/ready"
-    plane.wait(lambda: nodes.answers(url), "coredns", "to be ready")
+    installation.wait(lambda: nodes.answers(url), "coredns", "to be ready")
 
 
 def named(path: str) -> dict[str, str]:
@@ -86,46 +88,46 @@ def named(path: str) -> dict[str, str]:
     return {"name": parts[-1], **space}
 
 
-def existing(plane: ControlPlane, rack: Rack) -> list[Node]:
+def existing(installation: Installation, rack: Rack) -> list[Node]:
     """List the nodes, in the order of their numbers."""
-    folder = plane.directory / "nodes"
+    folder = installation.directory / "nodes"
     numbers = sorted(int(path.name.partition("-")[2]) for path in folder.glob("node-*"))
-    return [node(plane, rack, number) for number in numbers]
+    return [node(installation, rack, number) for number in numbers]
 
 
-def node(plane: ControlPlane, rack: Rack, number: int) -> Node:
+def node(installation: Installation, rack: Rack, number: int) -> Node:
     """Return the node of a number."""
     name = f"node-{number}"
-    place = Place(plane.directory / "nodes" / name, name, number, rack.network)
-    return Node(place, plane.guardian, rack.supplies.programs)
+    place = Place(installation.directory / "nodes" / name, name, number, rack.network)
+    return Node(place, installation.guardian, rack.supplies.programs)
 
 
-def add(plane: ControlPlane, rack: Rack, count: int) -> list[Node]:
+def add(installation: Installation, rack: Rack, count: int) -> list[Node]:
     """Add nodes until there are so many; returns all of them when they are Ready."""
     if count >= network.NUMBERS.stop:
         raise HarnessError(f"{count} nodes are asked for; the network has room for {len(network.NUMBERS)}")
-    present = existing(plane, rack)
-    fresh = [node(plane, rack, number) for number in range(len(present) + 1, count + 1)]
+    present = existing(installation, rack)
+    fresh = [node(installation, rack, number) for number in range(len(present) + 1, count + 1)]
     for one in fresh:
-        furnish(plane, rack, one.place)
+        furnish(installation, rack, one.place)
         one.power_on()
     for one in fresh:
         one.start_kubelet()
-    nodes.wait_ready(plane.api, fresh, plane.guardian)
+    nodes.wait_ready(installation.api, fresh, installation.guardian)
     return [*present, *fresh]
 
 
-def furnish(plane: ControlPlane, rack: Rack, place: Place) -> None:
+def furnish(installation: Installation, rack: Rack, place: Place) -> None:
     """Write a node's files: configurations, certificates, images."""
     for folder in (place.folder / "cni", place.folder / "containerd"):
         folder.mkdir(parents=True, mode=0o700)
     user = f"system:node:{place.name}"
-    pair = plane.users.issue(place.name, user, ["system:nodes"], [place.name, place.address])
-    authority = plane.users.file
-    write_access(place.folder / "kubelet.kubeconfig", plane.url, authority.read_bytes(), pair)
-    group = control_groups.name_of(plane.directory, place.name)
+    pair = installation.users.issue(place.name, user, ["system:nodes"], [place.name, place.address])
+    authority = installation.users.file
+    write_access(place.folder / "kubelet.kubeconfig", installation.url, authority.read_bytes(), pair)
+    group = control_groups.name_of(installation.directory, place.name)
     node_config.write(place.folder / "kubelet.yaml", node_config.kubelet(place, group, authority, pair))
-    proxy = plane.user("system:kube-proxy").kubeconfig
+    proxy = installation.user("system:kube-proxy").kubeconfig
     node_config.write(place.folder / "proxy.yaml", node_config.proxy(place, proxy))
     (place.folder / "resolv.conf").write_text(f"nameserver {rack.network.host}\n")
     (place.folder / "containerd.toml").write_text(node_config.containerd(place, rack.supplies.plugins))

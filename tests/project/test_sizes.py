@@ -41,8 +41,6 @@ LARGE_CLASSES = {
     "minicluster/local/kubelet.py:Kubelet": 16,
     "minicluster/local/supervisor.py:Supervisor": 16,
     "queue_policies/simulator/execution.py:Execution": 24,
-    "tests/devcluster/control_plane.py:ControlPlane": 16,
-    "tests/devcluster/nodes.py:Node": 18,
     "tests/kubernetes/live.py:Live": 19,
     "tests/malleable/played.py:Played": 21,
     "tests/operator/memory_store.py:Store": 21,
@@ -109,7 +107,6 @@ SAME_NAMES = {
 
 CIRCLES = {
     frozenset({"minicluster.lead_server.handler", "minicluster.lead_server.server"}),
-    frozenset({"tests.devcluster.control_plane", "tests.devcluster.rack"}),
 }
 """Sets of modules that import one another, for type hints too."""
 

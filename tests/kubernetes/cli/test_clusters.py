@@ -158,7 +158,7 @@ def test_a_wait_outlives_a_restart_of_the_api_server(
     operator.says("Pending", "ResourcesCreated", "Creating", "begun")
     assert process.stderr is not None
     assert process.stderr.readline() == "minicluster: mc: Pending: begun\n"
-    plane.restart_apiserver()
+    plane.apiserver.restart()
     operator.says("Running", "Running", "CommandRunning", "the main command runs")
     code, _, err = ended(process)
     assert code == 0, err

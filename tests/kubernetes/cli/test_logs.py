@@ -44,7 +44,7 @@ class Kubelet(http.server.BaseHTTPRequestHandler):
 @pytest.fixture
 def kubelet(plane: ControlPlane) -> Iterator[None]:
     """A Node whose kubelet keeps logs; nothing is scheduled to it."""
-    pair = plane.users.issue(NODE, NODE, hosts=["127.0.0.1"])
+    pair = plane.installation.users.issue(NODE, NODE, hosts=["127.0.0.1"])
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Kubelet)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(pair.certificate, pair.key)

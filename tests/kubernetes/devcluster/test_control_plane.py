@@ -143,9 +143,9 @@ def test_a_program_that_does_not_start_is_quoted(programs: None) -> None:
 
 
 def test_data_outlives_a_crash_of_the_api_server(plane: ControlPlane, namespace: str) -> None:
-    plane.stop_apiserver(signal.SIGKILL)
-    assert not plane.is_ready()
-    plane.start_apiserver()
+    plane.apiserver.stop(signal.SIGKILL)
+    assert not plane.apiserver.is_ready()
+    plane.apiserver.start()
     assert plane.api.exists(f"/api/v1/namespaces/{namespace}")
 
 

@@ -44,9 +44,9 @@ def node(nodes: ControlPlane) -> Iterator[Node]:
         chosen.start()
     elif f"{chosen.name}-kubelet" not in nodes.guardian.pids():
         chosen.start_kubelet()
-    chosen.mend()
+    chosen.link.mend()
     for other in nodes.nodes[:-1]:
-        chosen.mend_with(other)
+        chosen.link.mend_with(other.link)
     until(lambda: chosen.name in node_names(nodes.api, ready=True), f"{chosen.name} to be Ready again", 60)
 
 
@@ -253,9 +253,9 @@ def connects(host: str) -> bool:
 def test_a_cut_node_is_out_of_reach_until_it_is_mended(nodes: ControlPlane, node: Node, space: str) -> None:
     server = serve(nodes, space, node.name)[node.name]
     assert connects(server)
-    node.cut()
+    node.link.cut()
     assert not connects(server)
-    node.mend()
+    node.link.mend()
     until(lambda: connects(server), "the mended node", 30)
 
 
@@ -264,7 +264,7 @@ def test_a_cut_between_two_nodes_is_between_their_pods_alone(
 ) -> None:
     first, second = nodes.nodes[:2]
     server = serve(nodes, space, node.name)[node.name]
-    node.cut_from(first)
+    node.link.cut_from(first.link)
     script = f"timeout 3 python3 -c 'import socket; socket.create_connection((\"{server}\", {PORT}))'"
     for name, where in (("cut", first), ("whole", second)):
         script_pods.create(nodes.api, space, pod(name, node_images.EMBEDDED, script, where.name))

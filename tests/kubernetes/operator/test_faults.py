@@ -200,7 +200,7 @@ def test_the_api_server_crashes_and_comes_back(
     with operators.running(operators.account(own_plane), tmp_path / "log") as operator:
         create(api, namespace, "gone")
         created(api, namespace, "gone")
-        own_plane.restart_apiserver()
+        own_plane.apiserver.restart()
         api.delete(operators.path(namespace, "gone"))
         live(api, namespace)
         # Kubernetes' own garbage collector takes its time after a crash of the API server.

@@ -193,9 +193,9 @@ def test_restart_of_the_api_server(plane: ControlPlane, namespace: str) -> None:
             doing(standby.acquire()) as waiting,
         ):
             await until(lambda: standby.holder == "a")
-            await asyncio.to_thread(plane.stop_apiserver)
+            await asyncio.to_thread(plane.apiserver.stop)
             await until(lambda: bool(leader.trouble))
-            await asyncio.to_thread(plane.start_apiserver)
+            await asyncio.to_thread(plane.apiserver.start)
             before = field.spec["renewTime"]
             await until(lambda: field.spec["renewTime"] != before or keeping.done())
             return leader.leads, keeping.done(), waiting.done()

@@ -32,11 +32,11 @@ def lasting(seconds: float) -> Iterator[None]:
 def apart(live: Live, nodes: ControlPlane) -> Iterator[None]:
     """Have nothing pass between the pods of the lead and of rank 1."""
     lead, follower = (live.node(nodes, rank) for rank in (0, 1))
-    lead.cut_from(follower)
+    lead.link.cut_from(follower.link)
     try:
         yield
     finally:
-        lead.mend_with(follower)
+        lead.link.mend_with(follower.link)
 
 
 def test_brokers_that_do_not_reach_each_other_for_10_s_lose_nothing(
@@ -75,11 +75,11 @@ def test_brokers_and_jobs_go_on_without_the_api_server(
     """It is away for 30 s; the jobs that wait are started meanwhile."""
     ledger.begin(1)
     try:
-        nodes.stop_apiserver()
+        nodes.apiserver.stop()
         with lasting(30):
             (ledger.folder / "released").touch()
             until(lambda: len(ledger.written()) == len(ledger.ids), "all jobs to end", SECONDS)
     finally:
-        nodes.start_apiserver()
+        nodes.apiserver.start()
     assert ledger.balance() == {}
     assert live.joined(2)["phase"] == "Running"

@@ -212,7 +212,7 @@ def test_a_connection_that_is_lost_ends_no_job(
     process = worker.begin("attach", "mc", job)
     assert process.stdout is not None
     assert process.stdout.readline() == "begun\n"
-    nodes.restart_apiserver()
+    nodes.apiserver.restart()
     _, errors = process.communicate(timeout=60)
     assert (process.returncode, "was lost" in errors, "what was begun there goes on" in errors) == (
         125,

@@ -137,7 +137,7 @@ class TestRights:
     def test_the_front_proxy_speaks_for_somebody_who_is_asked_about(
         self, metrics_plane: ControlPlane, adapter: Adapter
     ) -> None:
-        proxy = metrics_plane.keys.front_proxy
+        proxy = metrics_plane.apiserver.keys.front_proxy
         code, message = direct(adapter, {"X-Remote-User": "jim"}, proxy.certificate, proxy.key)
         assert code == 403
         assert message == (
