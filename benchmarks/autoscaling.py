@@ -125,7 +125,7 @@ class Scene:
         except TimeoutError as error:
             autoscaler = self.live.api.get(f"{HPAS.format(self.live.namespace)}/mc")["status"]
             known = f"{self.runs()}\n{self.sizes.moments[-5:]}\n{autoscaler}\n{self.live.item}"
-            raise SystemExit(f"{error}\n{known}\n{self.live.logs()}") from error
+            raise SystemExit(f"{error}\n{known}\n{self.live.pods.logs()}") from error
         return self.sizes.moments[-1].time
 
     def follow(self, over: threading.Event) -> None:
@@ -207,7 +207,7 @@ def states(scene: Scene) -> dict[str, int]:
     found = [str(row["state"]) for row in json.loads(rows)]
     if set(found) != {"COMPLETED"}:
         told = operators.events(scene.live.api, scene.live.namespace)
-        print(rows, *told, scene.live.logs(), sep="\n", file=sys.stderr)
+        print(rows, *told, scene.live.pods.logs(), sep="\n", file=sys.stderr)
     return {state: found.count(state) for state in sorted(set(found))}
 
 

@@ -63,7 +63,9 @@ def bring_up(plane: ControlPlane, size: int) -> dict[str, float]:
     found = reached(
         {
             "job_s": lambda: plane.api.exists(job),
-            "scheduled_s": lambda: sum("nodeName" in pod["spec"] for pod in live.pods().values()) == size,
+            "scheduled_s": lambda: (
+                sum("nodeName" in pod["spec"] for pod in live.pods.by_rank().values()) == size
+            ),
             "running_s": lambda: running(live) == size,
             "ready_s": lambda: ready(live, size),
         }
@@ -74,7 +76,7 @@ def bring_up(plane: ControlPlane, size: int) -> dict[str, float]:
 
 def running(live: Live) -> int:
     """Count the pods that run."""
-    return sum(pod["status"].get("phase") == "Running" for pod in live.pods().values())
+    return sum(pod["status"].get("phase") == "Running" for pod in live.pods.by_rank().values())
 
 
 def ready(live: Live, size: int) -> bool:
@@ -90,7 +92,7 @@ def resize(plane: ControlPlane) -> dict[str, float]:
     live.change(size=4)
     grown = reached({"grow_s": lambda: ready(live, 4)})
     live.change(size=2)
-    shrunk = reached({"shrink_s": lambda: len(live.pods()) == 2})
+    shrunk = reached({"shrink_s": lambda: len(live.pods.by_rank()) == 2})
     live.delete()
     return grown | shrunk
 

@@ -127,7 +127,7 @@ def everywhere(ledger: Ledger) -> dict[int, str]:
 def smallest(live: Live) -> None:
     """Wait until one broker is left."""
     live.until(Resizing=("False", "AtSize"))
-    until(lambda: live.status["size"] == 1 and live.pods().keys() == {0}, "one pod", SECONDS)
+    until(lambda: live.status["size"] == 1 and live.pods.by_rank().keys() == {0}, "one pod", SECONDS)
 
 
 @contextlib.contextmanager

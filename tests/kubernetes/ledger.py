@@ -141,7 +141,7 @@ class Ledger:
             until(lambda: self.have_ended(ids), "all jobs to end", SECONDS)
         except TimeoutError as error:
             raise AssertionError(
-                f"{error}: {self.listed()}\n{self.live.status}\n{self.live.logs()}"
+                f"{error}: {self.listed()}\n{self.live.status}\n{self.live.pods.logs()}"
             ) from error
         rows = {row["id"]: row for row in self.listed()}
         assert rows.keys() == ids

@@ -27,6 +27,80 @@ DOCUMENT = {
 
 
 @dataclass(frozen=True, slots=True)
+class BrokerPods:
+    """The pods of the one MiniCluster of a namespace."""
+
+    api: Api
+    namespace: str
+
+    def by_rank(self) -> dict[int, dict[str, Any]]:
+        """Return the brokers' pods that stay, by rank; of one that was replaced, the replacement."""
+        found = self.api.items(f"/api/v1/namespaces/{self.namespace}/pods", labelSelector=BROKERS)
+        found.sort(
+            key=lambda each: (each["status"].get("phase") != "Failed", each["metadata"]["creationTimestamp"])
+        )
+        return {
+            int(each["metadata"]["labels"][INDEX]): each
+            for each in found
+            if "deletionTimestamp" not in each["metadata"]
+        }
+
+    def running(self, rank: int) -> dict[str, Any]:
+        """Wait until the pod of a rank runs, and return it."""
+
+        def look() -> dict[str, Any]:
+            found = self.by_rank().get(rank, {})
+            return found if found.get("status", {}).get("phase") == "Running" else {}
+
+        return until(look, f"the pod of rank {rank} to run", SECONDS)
+
+    def log(self, rank: int, container: str = "flux") -> str:
+        """Return what a broker's container has written."""
+        name = self.by_rank()[rank]["metadata"]["name"]
+        place = f"/api/v1/namespaces/{self.namespace}/pods/{name}/log?container={container}"
+        return self.api.send("GET", place)[1].decode()
+
+    def logs(self) -> str:
+        """Return what all brokers have written, for the message of a test that fails."""
+        told = []
+        for rank in sorted(self.by_rank()):
+            with contextlib.suppress(Exception):
+                told.append(f"--- rank {rank}\n{self.log(rank)}")
+        return "\n".join(told)
+
+    def processes(self, nodes: ControlPlane, rank: int) -> list[int]:
+        """Return the first process of each container of a broker's pod, by its pid on this machine."""
+        ours = self.namespace, self.running(rank)["metadata"]["name"]
+        found = self.node(nodes, rank).pods()
+        return [each.pid for each in found if (each.namespace, each.pod) == ours]
+
+    def node(self, nodes: ControlPlane, rank: int) -> Node:
+        """Return the node on which a broker's pod runs."""
+        name = self.running(rank)["spec"]["nodeName"]
+        return next(each for each in nodes.nodes if each.name == name)
+
+    def replaced(self, rank: int, uid: str) -> None:
+        """Wait until a broker has another pod than that one."""
+        until(
+            lambda: self.by_rank().get(rank, {"metadata": {"uid": uid}})["metadata"]["uid"] != uid,
+            f"another pod of rank {rank}",
+            SECONDS,
+        )
+
+    def delete(self, rank: int) -> str:
+        """Delete a broker's pod, as a person does; return its name."""
+        name = str(self.by_rank()[rank]["metadata"]["name"])
+        self.api.delete(f"/api/v1/namespaces/{self.namespace}/pods/{name}")
+        return name
+
+    def evict(self, rank: int) -> None:
+        """Have a broker's pod evicted, as `kubectl drain` does."""
+        about = {"name": self.by_rank()[rank]["metadata"]["name"], "namespace": self.namespace}
+        path = f"/api/v1/namespaces/{self.namespace}/pods/{about['name']}/eviction"
+        self.api.create(path, {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": about})
+
+
+@dataclass(frozen=True, slots=True)
 class Live:
     """A MiniCluster in a namespace of its own."""
 
@@ -34,6 +108,11 @@ class Live:
     namespace: str
     name: str = "mc"
     image: str = node_images.EMBEDDED
+
+    @property
+    def pods(self) -> BrokerPods:
+        """Its brokers' pods."""
+        return BrokerPods(self.api, self.namespace)
 
     @property
     def item(self) -> dict[str, Any]:
@@ -81,7 +160,7 @@ class Live:
         try:
             return until(look, f"{count or 'all'} brokers to join", seconds)
         except TimeoutError as error:
-            raise AssertionError(f"{error}: {self.status}\n{self.logs()}") from error
+            raise AssertionError(f"{error}: {self.status}\n{self.pods.logs()}") from error
 
     def ended(self) -> dict[str, Any]:
         """Wait until it has succeeded or failed; return its status."""
@@ -90,7 +169,7 @@ class Live:
                 lambda: self.status if self.phase in {"Succeeded", "Failed"} else {}, "its end", SECONDS
             )
         except TimeoutError as error:
-            raise AssertionError(f"{error}: {self.status}\n{self.logs()}") from error
+            raise AssertionError(f"{error}: {self.status}\n{self.pods.logs()}") from error
 
     @property
     def phase(self) -> str:
@@ -100,72 +179,6 @@ class Live:
     def message(self, type_: str) -> str:
         """Return what a condition says now."""
         return operators.message(self.item, type_)
-
-    def pods(self) -> dict[int, dict[str, Any]]:
-        """Return the brokers' pods that stay, by rank; of one that was replaced, the replacement."""
-        found = self.api.items(f"/api/v1/namespaces/{self.namespace}/pods", labelSelector=BROKERS)
-        found.sort(
-            key=lambda each: (each["status"].get("phase") != "Failed", each["metadata"]["creationTimestamp"])
-        )
-        return {
-            int(each["metadata"]["labels"][INDEX]): each
-            for each in found
-            if "deletionTimestamp" not in each["metadata"]
-        }
-
-    def running(self, rank: int) -> dict[str, Any]:
-        """Wait until the pod of a rank runs, and return it."""
-
-        def look() -> dict[str, Any]:
-            found = self.pods().get(rank, {})
-            return found if found.get("status", {}).get("phase") == "Running" else {}
-
-        return until(look, f"the pod of rank {rank} to run", SECONDS)
-
-    def log(self, rank: int, container: str = "flux") -> str:
-        """Return what a broker's container has written."""
-        name = self.pods()[rank]["metadata"]["name"]
-        place = f"/api/v1/namespaces/{self.namespace}/pods/{name}/log?container={container}"
-        return self.api.send("GET", place)[1].decode()
-
-    def logs(self) -> str:
-        """Return what all brokers have written, for the message of a test that fails."""
-        told = []
-        for rank in sorted(self.pods()):
-            with contextlib.suppress(Exception):
-                told.append(f"--- rank {rank}\n{self.log(rank)}")
-        return "\n".join(told)
-
-    def processes(self, nodes: ControlPlane, rank: int) -> list[int]:
-        """Return the first process of each container of a broker's pod, by its pid on this machine."""
-        ours = self.namespace, self.running(rank)["metadata"]["name"]
-        found = self.node(nodes, rank).pods()
-        return [each.pid for each in found if (each.namespace, each.pod) == ours]
-
-    def node(self, nodes: ControlPlane, rank: int) -> Node:
-        """Return the node on which a broker's pod runs."""
-        name = self.running(rank)["spec"]["nodeName"]
-        return next(each for each in nodes.nodes if each.name == name)
-
-    def replaced(self, rank: int, uid: str) -> None:
-        """Wait until a broker has another pod than that one."""
-        until(
-            lambda: self.pods().get(rank, {"metadata": {"uid": uid}})["metadata"]["uid"] != uid,
-            f"another pod of rank {rank}",
-            SECONDS,
-        )
-
-    def drop_pod(self, rank: int) -> str:
-        """Delete a broker's pod, as a person does; return its name."""
-        name = str(self.pods()[rank]["metadata"]["name"])
-        self.api.delete(f"/api/v1/namespaces/{self.namespace}/pods/{name}")
-        return name
-
-    def evict(self, rank: int) -> None:
-        """Have a broker's pod evicted, as `kubectl drain` does."""
-        about = {"name": self.pods()[rank]["metadata"]["name"], "namespace": self.namespace}
-        path = f"/api/v1/namespaces/{self.namespace}/pods/{about['name']}/eviction"
-        self.api.create(path, {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": about})
 
 
 @contextlib.contextmanager
@@ -183,7 +196,7 @@ def cordoned(plane: ControlPlane) -> Iterator[None]:
 
 def bind(live: Live, rank: int, node: str) -> None:
     """Put a broker's pod on a node by hand."""
-    pod = until(lambda: live.pods().get(rank), f"the pod of rank {rank}")
+    pod = until(lambda: live.pods.by_rank().get(rank), f"the pod of rank {rank}")
     name = pod["metadata"]["name"]
     live.api.create(
         f"/api/v1/namespaces/{live.namespace}/pods/{name}/binding",

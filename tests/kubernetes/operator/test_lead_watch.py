@@ -34,13 +34,13 @@ def working(nodes: ControlPlane, space: str, rank: int, drain: int = 60) -> Live
         {"command": command, "launcher": True}, size=rank + 1, maxSize=4, drainTimeoutSeconds=drain
     )
     live.joined(rank + 1)
-    until(lambda: "submitted" in live.log(0), "the job to be submitted", SECONDS)
+    until(lambda: "submitted" in live.pods.log(0), "the job to be submitted", SECONDS)
     return live
 
 
 def go(nodes: ControlPlane, live: Live, rank: int) -> None:
     """Let the job on a rank end."""
-    for pid in live.processes(nodes, rank):
+    for pid in live.pods.processes(nodes, rank):
         Path(f"/proc/{pid}/root/tmp/go").touch()
 
 
@@ -52,20 +52,20 @@ def told(live: Live) -> dict[str, str]:
 def at_size(live: Live, size: int) -> None:
     """Wait until a resize has ended."""
     live.until(Resizing=("False", "AtSize"))
-    until(lambda: live.status["size"] == size and len(live.pods()) == size, f"{size} pods", SECONDS)
+    until(lambda: live.status["size"] == size and len(live.pods.by_rank()) == size, f"{size} pods", SECONDS)
 
 
 def test_a_job_is_waited_for(operator: Operator, nodes: ControlPlane, space: str) -> None:
     live = working(nodes, space, rank=2)
-    lead = live.pods()[0]["metadata"]["uid"]
+    lead = live.pods.by_rank()[0]["metadata"]["uid"]
     live.change(size=1)
     until(lambda: "waiting for the jobs on rank 2" in live.message("Resizing"), "the drain", SECONDS)
     go(nodes, live, 2)
     until(lambda: live.status["size"] == 1, "the shrink", SECONDS)
-    assert "finished on mc-2" in live.log(0)
+    assert "finished on mc-2" in live.pods.log(0)
     at_size(live, 1)
     assert "DrainTimedOut" not in told(live)
-    assert live.pods()[0]["metadata"]["uid"] == lead
+    assert live.pods.by_rank()[0]["metadata"]["uid"] == lead
 
 
 def test_but_not_for_longer_than_the_document_says(
@@ -87,25 +87,25 @@ def test_ranks_that_come_back_get_jobs_again(operator: Operator, nodes: ControlP
     command = "while flux run --requires=rank:1 hostname; do sleep 0.5; done"
     live = Live(nodes.api, space).create({"command": command, "launcher": True}, size=2, minSize=1)
     live.joined(2)
-    until(lambda: "mc-1" in live.log(0), "a job on rank 1", SECONDS)
+    until(lambda: "mc-1" in live.pods.log(0), "a job on rank 1", SECONDS)
     live.change(size=1)
     at_size(live, 1)
-    before = live.log(0).count("mc-1")
+    before = live.pods.log(0).count("mc-1")
     live.change(size=2)
     live.joined(2)
     at_size(live, 2)
-    until(lambda: live.log(0).count("mc-1") > before, "another job on rank 1", SECONDS)
+    until(lambda: live.pods.log(0).count("mc-1") > before, "another job on rank 1", SECONDS)
 
 
 def test_crossing_resizes_end_at_the_last(operator: Operator, nodes: ControlPlane, space: str) -> None:
     live = Live(nodes.api, space).create(interactive=True, size=2, maxSize=4, minSize=1)
     live.joined(2)
-    lead = live.pods()[0]["metadata"]["uid"]
+    lead = live.pods.by_rank()[0]["metadata"]["uid"]
     for size in (4, 1, 3):
         live.change(size=size)
     live.joined(3)
     at_size(live, 3)
-    assert live.pods()[0]["metadata"]["uid"] == lead
+    assert live.pods.by_rank()[0]["metadata"]["uid"] == lead
 
 
 def test_an_operator_that_is_started_again_goes_on(nodes: ControlPlane, space: str, tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_an_operator_that_is_started_again_goes_on(nodes: ControlPlane, space: s
     with operators.running(account, tmp_path / "second.log"):
         go(nodes, live, 1)
         until(lambda: live.status["size"] == 1, "the shrink", SECONDS)
-        assert "finished on mc-1" in live.log(0)
+        assert "finished on mc-1" in live.pods.log(0)
 
 
 def test_another_operator_is_not_let_in(nodes: ControlPlane, space: str, tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def autoscale(live: Live, how: str) -> None:
 
 def scrape(live: Live, operator: Operator) -> dict[str, float]:
     """Read the lead's metrics without labels as Prometheus does, by its own parser."""
-    uid, address = live.item["metadata"]["uid"], live.pods()[0]["status"]["podIP"]
+    uid, address = live.item["metadata"]["uid"], live.pods.by_rank()[0]["status"]["podIP"]
     keys = operator.keys.metrics()
     connection = http.client.HTTPSConnection(address, DOOR_PORT, timeout=SECONDS)
     plain = socket.create_connection((address, DOOR_PORT), SECONDS)
@@ -91,7 +91,7 @@ def test_twelve_jobs_grow_it_to_four_and_it_shrinks_to_one(
             SECONDS,
         )
         assert set(ledger.running().values()) == {longest}
-        assert live.pods().keys() == {0, 1, 2, 3}
+        assert live.pods.by_rank().keys() == {0, 1, 2, 3}
         held.unlink()
         assert ledger.balance() == {}
         assert ledger.written().total() == len(TWELVE)
@@ -110,8 +110,8 @@ def test_while_the_lead_is_away_the_size_stays(
     flux = {"container": {"disable": True}, "stateVolume": {"hostPath": str(state)}}
     with alone(live, nodes, tmp_path, flux=flux) as (ledger, sizes):
         ledger.submit(TWELVE)
-        uid = live.pods()[0]["metadata"]["uid"]
-        processes = live.processes(nodes, 0)
+        uid = live.pods.by_rank()[0]["metadata"]["uid"]
+        processes = live.pods.processes(nodes, 0)
         autoscale(live, "document")
         until(lambda: live.item["spec"]["size"] == 4, "the autoscaler to ask for four", SECONDS)
         for pid in processes:
@@ -121,7 +121,7 @@ def test_while_the_lead_is_away_the_size_stays(
             "the autoscaler to notice",
             SECONDS,
         )
-        live.replaced(0, uid)
+        live.pods.replaced(0, uid)
         live.joined(4)
         until(
             lambda: autoscalers.active(live.api, live.namespace) == "True", "the autoscaler to go on", SECONDS

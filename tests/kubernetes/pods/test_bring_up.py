@@ -20,14 +20,14 @@ def test_every_broker_joins_from_a_node_of_its_own(live: Live, size: int) -> Non
     assert (status["readyBrokers"], status["phase"]) == (size, "Running")
     assert live.message("BrokersReady") == f"{size} of {size} brokers have joined"
     assert live.message("Running") == "the instance is up and waits for work"
-    assert len({pod["spec"]["nodeName"] for pod in live.pods().values()}) == size
+    assert len({pod["spec"]["nodeName"] for pod in live.pods.by_rank().values()}) == size
 
 
 def test_the_command_runs_on_every_broker(live: Live) -> None:
     """Its output is in the lead's log, its exit code is the MiniCluster's."""
     status = live.create({"command": "hostname"}, size=4, tasks=4).ended()
     assert (status["phase"], status["exitCode"]) == ("Succeeded", 0)
-    assert {f"mc-{rank}" for rank in range(4)} <= set(live.log(0).split())
+    assert {f"mc-{rank}" for rank in range(4)} <= set(live.pods.log(0).split())
 
 
 def test_flux_comes_from_a_view_that_is_mounted(live: Live, engine: str) -> None:
@@ -35,8 +35,8 @@ def test_flux_comes_from_a_view_that_is_mounted(live: Live, engine: str) -> None
     if engine == node_images.REAL:
         pytest.skip("real Flux runs at the path that it was built for, which is none of a view's")
     live.create({"image": node_images.PLAIN, "command": "hostname"}, flux=VIEW, tasks=2)
-    assert live.ended()["exitCode"] == 0, live.logs()
-    assert {"mc-0", "mc-1"} <= set(live.log(0).split())
+    assert live.ended()["exitCode"] == 0, live.pods.logs()
+    assert {"mc-0", "mc-1"} <= set(live.pods.log(0).split())
 
 
 def test_flux_comes_from_a_view_that_is_copied(nodes: ControlPlane, space: str) -> None:
@@ -53,10 +53,10 @@ def test_flux_comes_from_a_view_that_is_copied(nodes: ControlPlane, space: str) 
         until(lambda: nodes.api.get(job)["status"].get("succeeded"), "the Job to succeed", 60)
     except TimeoutError as error:
         raise AssertionError(
-            f"{error}: {[each['status'] for each in live.pods().values()]}\n{live.logs()}"
+            f"{error}: {[each['status'] for each in live.pods.by_rank().values()]}\n{live.pods.logs()}"
         ) from error
-    assert "initContainers" in live.pods()[0]["spec"]
-    assert {"mc-0", "mc-1"} <= set(live.log(0).split())
+    assert "initContainers" in live.pods.by_rank()[0]["spec"]
+    assert {"mc-0", "mc-1"} <= set(live.pods.log(0).split())
 
 
 def collection(item: dict[str, Any]) -> str:
@@ -71,7 +71,7 @@ def test_a_lead_that_starts_last_finds_its_followers(live: Live, nodes: ControlP
     with cordoned(nodes):
         live.create(interactive=True)
         bind(live, 1, nodes.nodes[0].name)
-        live.running(1)
+        live.pods.running(1)
         live.until(PodsScheduled=("False", "Unschedulable"), BrokersReady=("Unknown", "NotReported"))
     assert live.joined()["readyBrokers"] == 2
 
@@ -119,4 +119,4 @@ def test_the_log_says_where_the_brokers_found_their_cores(live: Live) -> None:
     """Where no CPU is asked for."""
     live.create({"command": "flux resource list -s free -no '{ncores}'", "launcher": True}, size=1)
     assert live.ended()["exitCode"] == 0
-    assert "no CPU is asked for" in live.log(0)
+    assert "no CPU is asked for" in live.pods.log(0)

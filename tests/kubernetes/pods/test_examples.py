@@ -79,18 +79,18 @@ def test_lammps_runs_across_four_nodes(
     finally:
         stop.set()
         watcher.join()
-    log = live.log(0)
-    assert status["exitCode"] == 0, live.logs()
+    log = live.pods.log(0)
+    assert status["exitCode"] == 0, live.pods.logs()
     assert re.search(r"on 4 procs for 30 steps with \d+ atoms", log), log
     assert len(set(placed.values())) == 4
-    assert all("hostPath" not in volume for volume in live.pods()[0]["spec"]["volumes"])
+    assert all("hostPath" not in volume for volume in live.pods.by_rank()[0]["spec"]["volumes"])
     between = {pair for pair in seen if set(pair) <= placed.keys() and pair[0] != pair[1]}
     assert {address for pair in between for address in pair} == placed.keys()
 
 
 def places(live: Live) -> dict[str, str]:
     """Return the node of each pod by the pod's address, once all four have one."""
-    found = {pod["status"].get("podIP"): pod["spec"].get("nodeName") for pod in live.pods().values()}
+    found = {pod["status"].get("podIP"): pod["spec"].get("nodeName") for pod in live.pods.by_rank().values()}
     return found if len(found) == 4 and None not in found else {}
 
 
@@ -130,7 +130,7 @@ def test_lammps_that_fails_ends_with_its_code_everywhere(
     status = live.ended()
     code = status["exitCode"]
     assert code != 0
-    ended = live.pods()[0]["status"]["containerStatuses"][0]["state"]["terminated"]
+    ended = live.pods.by_rank()[0]["status"]["containerStatuses"][0]["state"]["terminated"]
     assert ended["message"].strip() == str(code)
     assert ended["exitCode"] == (1 if code in LOST else code)
     until(lambda: ("Failed", "True") in conditions(nodes, space, live.name), "the Job to fail", SECONDS)
@@ -153,7 +153,7 @@ def test_the_interactive_example_takes_work(
     assert minicluster("up", file, "--wait").returncode == 0
     live = Live(nodes.api, space, name)
     submitted = minicluster("submit", name, "-n", 2, "-N", 2, "--", "hostname")
-    assert submitted.returncode == 0, f"{submitted.stderr}\n{live.status}\n{live.logs()}"
+    assert submitted.returncode == 0, f"{submitted.stderr}\n{live.status}\n{live.pods.logs()}"
     job = submitted.stdout.strip()
     attached = minicluster("attach", name, job)
     assert (attached.returncode, sorted(attached.stdout.split())) == (

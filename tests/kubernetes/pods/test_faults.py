@@ -56,10 +56,10 @@ def test_a_follower_that_is_killed_costs_the_job_that_ran_on_it(
     The command line tells of the jobs what the instance does.
     """
     hit = ledger.begin(1)
-    uid = live.pods()[1]["metadata"]["uid"]
-    for pid in live.processes(nodes, 1):
+    uid = live.pods.by_rank()[1]["metadata"]["uid"]
+    for pid in live.pods.processes(nodes, 1):
         os.kill(pid, signal.SIGKILL)
-    live.replaced(1, uid)
+    live.pods.replaced(1, uid)
     live.joined(2)
     check(ledger, hit, engine)
     done = ledger.minicluster("jobs", live.name, "--all", "--output", "json")
@@ -75,10 +75,10 @@ def test_a_follower_whose_pod_is_deleted_costs_the_job_that_ran_on_it(
 ) -> None:
     """As a person may do; the Job makes another pod, and its broker joins as the same rank."""
     hit = ledger.begin(1)
-    uid = live.pods()[1]["metadata"]["uid"]
-    live.drop_pod(1)
+    uid = live.pods.by_rank()[1]["metadata"]["uid"]
+    live.pods.delete(1)
     live.until(BrokersReady=("False", "BrokersMissing"))
-    live.replaced(1, uid)
+    live.pods.replaced(1, uid)
     live.joined(2)
     check(ledger, hit, engine)
 
@@ -88,27 +88,27 @@ def test_the_job_of_a_follower_that_is_evicted_is_started_again(
 ) -> None:
     """As where its node is drained: on a broker that is left, or on the one that comes in its place."""
     hit = ledger.begin(1)
-    uid = live.pods()[1]["metadata"]["uid"]
-    live.evict(1)
+    uid = live.pods.by_rank()[1]["metadata"]["uid"]
+    live.pods.evict(1)
     check_restarted(ledger, hit, engine)
-    live.replaced(1, uid)
+    live.pods.replaced(1, uid)
     live.joined(2)
 
 
 def test_a_follower_whose_kubelet_stops_works_on(ledger: Ledger, live: Live, nodes: ControlPlane) -> None:
     """Its pod is given up, but nobody ends it; when the kubelet is back it does, and another one is made."""
     ledger.begin(1)
-    uid = live.pods()[1]["metadata"]["uid"]
-    node = live.node(nodes, 1)
+    uid = live.pods.by_rank()[1]["metadata"]["uid"]
+    node = live.pods.node(nodes, 1)
     node.stop_kubelet()
     try:
-        until(lambda: 1 not in live.pods(), "the pod to be given up", SECONDS)
+        until(lambda: 1 not in live.pods.by_rank(), "the pod to be given up", SECONDS)
         assert ledger.balance() == {}
         assert live.message("BrokersReady") == "2 of 2 brokers have joined"
     finally:
         node.start_kubelet()
         wait_ready(nodes.api, [node], nodes.guardian)
-    live.replaced(1, uid)
+    live.pods.replaced(1, uid)
     live.joined(2)
 
 
@@ -117,10 +117,10 @@ def test_the_job_of_a_follower_whose_node_dies_is_started_again(
 ) -> None:
     """Nobody can end its pod, which is not replaced until somebody says that the node is out of service."""
     hit = ledger.begin(1)
-    node = live.node(nodes, 1)
+    node = live.pods.node(nodes, 1)
     node.kill()
     try:
-        until(lambda: 1 not in live.pods(), "the pod to be given up", SECONDS)
+        until(lambda: 1 not in live.pods.by_rank(), "the pod to be given up", SECONDS)
         restarted = check_restarted(ledger, hit, engine)
         named = ", ".join(f"{old} as {new}" for old, new in restarted.items())
         assert live.message("BrokersReady") == (
@@ -130,7 +130,7 @@ def test_the_job_of_a_follower_whose_node_dies_is_started_again(
         )
         nodes.api.merge(f"/api/v1/nodes/{node.name}", {"spec": {"taints": [OUT_OF_SERVICE]}})
         live.joined(2)
-        assert live.node(nodes, 1) != node
+        assert live.pods.node(nodes, 1) != node
     finally:
         nodes.api.merge(f"/api/v1/nodes/{node.name}", {"spec": {"taints": None}})
         node.start()

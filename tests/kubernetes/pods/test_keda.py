@@ -31,7 +31,7 @@ def test_keda_grows_it_to_four_and_it_shrinks_to_one(
     """With what the MiniCluster's Secret holds; all jobs complete, each once."""
     live = replace(live, name="scaling")
     ledger = Ledger.created(live, nodes, tmp_path / "ledger", **RANGE)
-    hosts = {f"scaling-0.scaling.{live.namespace}.svc": live.pods()[0]["status"]["podIP"]}
+    hosts = {f"scaling-0.scaling.{live.namespace}.svc": live.pods.by_rank()[0]["status"]["podIP"]}
     with (
         keda.running(nodes, keda_programs, tmp_path, hosts),
         autoscalers.watching(nodes.api, live.namespace, live.name) as sizes,

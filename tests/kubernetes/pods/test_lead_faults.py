@@ -37,15 +37,15 @@ def test_a_lead_whose_pod_is_deleted_comes_back_with_its_queue(ledger: Ledger, l
     """Jobs that wait are kept; those that run end with the instance. Followers keep their pods."""
     ledger.begin(0)
     running = set(ledger.running().values())
-    uids = {rank: pod["metadata"]["uid"] for rank, pod in live.pods().items()}
-    live.drop_pod(0)
+    uids = {rank: pod["metadata"]["uid"] for rank, pod in live.pods.by_rank().items()}
+    live.pods.delete(0)
     live.until(Running=("False", "LeadLost"))
-    live.replaced(0, uids[0])
+    live.pods.replaced(0, uids[0])
     live.joined(2)
     failed = ledger.balance()
     assert set(failed) == running
     assert ledger.never_ended(failed)
-    assert live.pods()[1]["metadata"]["uid"] == uids[1]
+    assert live.pods.by_rank()[1]["metadata"]["uid"] == uids[1]
     assert live.message("Running") == "the instance is up and waits for work"
 
 
@@ -55,10 +55,10 @@ def test_a_lead_that_is_killed_comes_back_with_its_queue(
     """Without a word, as when memory runs out; the jobs that ran are over."""
     ledger.begin(0)
     running = set(ledger.running().values())
-    uid = live.pods()[0]["metadata"]["uid"]
-    for pid in live.processes(nodes, 0):
+    uid = live.pods.by_rank()[0]["metadata"]["uid"]
+    for pid in live.pods.processes(nodes, 0):
         os.kill(pid, signal.SIGKILL)
-    live.replaced(0, uid)
+    live.pods.replaced(0, uid)
     live.joined(2)
     failed = ledger.balance()
     assert set(failed) == running
@@ -71,14 +71,14 @@ def test_without_a_volume_the_status_says_what_was_lost(
     """And an Event. What comes back is another instance, which works."""
     ledger = Ledger.created(live, nodes, tmp_path / "ledger")
     ledger.begin(0)
-    uid = live.pods()[0]["metadata"]["uid"]
-    live.drop_pod(0)
+    uid = live.pods.by_rank()[0]["metadata"]["uid"]
+    live.pods.delete(0)
     live.until(Running=("False", "LeadLost"))
     words = (
         "its queue and its jobs are lost (spec.flux.stateVolume would keep them); another one takes new work"
     )
     assert words in live.message("Running")
-    live.replaced(0, uid)
+    live.pods.replaced(0, uid)
     live.joined(2)
     assert live.message("Running") == f"the instance is up and waits for work; {NOTE}"
     assert [words in note for note in lost(live)] == [True]
@@ -118,7 +118,7 @@ def test_a_lead_whose_disk_is_full_accepts_and_starts_nothing(
     assert (refused.returncode, "disk is full" in refused.stderr) == (1, True), refused.stderr
     cramped.release()
     until(lambda: len(cramped.written()) >= len(running), "the jobs that ran to end", SECONDS)
-    until(lambda: "no job starts until it can" in live.log(0), "that to be said", SECONDS)
+    until(lambda: "no job starts until it can" in live.pods.log(0), "that to be said", SECONDS)
     until(lambda: "disk is full" in live.message("Running"), "the status to say why", SECONDS)
     waiting = {row["id"] for row in cramped.listed("SCHED")}
     # One a broker may have been decided to be next, which is not stored: it does not start either.
@@ -140,7 +140,7 @@ def test_a_lead_of_real_flux_whose_disk_is_full_goes_on(cramped: Ledger, live: L
         pytest.skip("the embedded instance accepts nothing that it could not keep")
     cramped.submit([0.2])
     assert cramped.balance() == {}
-    assert "database or disk is full" in live.log(0)
+    assert "database or disk is full" in live.pods.log(0)
     make_room(cramped)
     cramped.submit([0.2])
     assert cramped.balance() == {}

@@ -66,4 +66,4 @@ def test_a_cluster_with_one_minicluster_needs_no_adapter(cluster: Live, nodes: C
     assert cluster.status["size"] == 3
     flux("cancel", *jobs)
     cluster.until(Resizing=("False", "AtSize"))
-    until(lambda: cluster.status["size"] == 1 and cluster.pods().keys() == {0}, "one pod", SECONDS)
+    until(lambda: cluster.status["size"] == 1 and cluster.pods.by_rank().keys() == {0}, "one pod", SECONDS)

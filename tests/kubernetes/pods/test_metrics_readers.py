@@ -25,7 +25,7 @@ def test_a_certificate_reads_metrics(nodes: ControlPlane, live: Live, tmp_path: 
     secret = {"metadata": {"name": "readers"}, "stringData": {**files, "ca.crt": clients.certificate}}
     nodes.api.create(f"/api/v1/namespaces/{live.namespace}/secrets", secret)
     live.create(maxSize=2, minSize=2, autoscaling={"tlsSecret": "readers"}).joined(2)
-    address = live.running(0)["status"]["podIP"]
+    address = live.pods.running(0)["status"]["podIP"]
     context = ssl.create_default_context(cadata=readers.certificate)
     assert ask(address, context)[0] == 401
     context.load_cert_chain(tmp_path / "client" / "tls.crt", tmp_path / "client" / "tls.key")

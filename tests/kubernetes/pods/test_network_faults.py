@@ -31,7 +31,7 @@ def lasting(seconds: float) -> Iterator[None]:
 @contextmanager
 def apart(live: Live, nodes: ControlPlane) -> Iterator[None]:
     """Have nothing pass between the pods of the lead and of rank 1."""
-    lead, follower = (live.node(nodes, rank) for rank in (0, 1))
+    lead, follower = (live.pods.node(nodes, rank) for rank in (0, 1))
     lead.link.cut_from(follower.link)
     try:
         yield
@@ -55,7 +55,7 @@ def test_brokers_that_do_not_reach_each_other_for_60_s_lose_the_job_of_the_follo
 ) -> None:
     """The lead gives the follower up; that gives up the lead, ends the job, and joins anew."""
     hit = ledger.begin(1)
-    uid = live.pods()[1]["metadata"]["uid"]
+    uid = live.pods.by_rank()[1]["metadata"]["uid"]
     with apart(live, nodes), lasting(60):
         live.until(BrokersReady=("False", "BrokersMissing"))
     live.joined(2)
@@ -66,7 +66,7 @@ def test_brokers_that_do_not_reach_each_other_for_60_s_lose_the_job_of_the_follo
         assert hit in failed
     else:
         assert set(failed) == {hit}
-    assert live.pods()[1]["metadata"]["uid"] == uid
+    assert live.pods.by_rank()[1]["metadata"]["uid"] == uid
 
 
 def test_brokers_and_jobs_go_on_without_the_api_server(

@@ -27,7 +27,7 @@ def test_suspended_and_resumed(saved: Archived) -> None:
     status = saved.suspend_amid_work()
     assert status["lastDump"]["path"] == ARCHIVE
     assert (saved.folder / "mc.tgz").stat().st_size == status["lastDump"]["bytes"]
-    assert saved.live.pods().keys() <= {0}
+    assert saved.live.pods.by_rank().keys() <= {0}
     waiting = status["lastDump"]["jobs"]
     told = saved.event("Saved")
     assert told == f"{waiting} jobs saved to {ARCHIVE} ({status['lastDump']['bytes']} bytes)"
@@ -111,7 +111,7 @@ def test_jobs_that_do_not_end_before_a_shrink_start_again(saved: Archived) -> No
     running = saved.ledger.begin(1)
     saved.live.change(size=1)
     told = saved.event("JobsRestarted")
-    until(lambda: saved.live.status["size"] == 1 and len(saved.live.pods()) == 1, "one pod", SECONDS)
+    until(lambda: saved.live.status["size"] == 1 and len(saved.live.pods.by_rank()) == 1, "one pod", SECONDS)
     assert f"started again: {running} as ƒ" in told
     assert saved.told("DrainTimedOut") == []
     saved.release()

@@ -26,8 +26,8 @@ def folder(tmp_path: Path) -> Path:
 
 def ended_well(live: Live) -> list[str]:
     """Wait for the end of a command; return what it wrote."""
-    assert live.ended()["exitCode"] == 0, live.logs()
-    return live.log(0).splitlines()
+    assert live.ended()["exitCode"] == 0, live.pods.logs()
+    return live.pods.log(0).splitlines()
 
 
 def make(live: Live, kind: str, name: str, **content: Any) -> None:
@@ -165,7 +165,7 @@ class TestAfterTheEnd:
     ) -> None:
         """The exit code is known all the same."""
         live.api.call("DELETE", f"/api/v1/namespaces/{live.namespace}/pods?gracePeriodSeconds=0")
-        until(lambda: not live.pods(), "the pods to go", SECONDS)
+        until(lambda: not live.pods.by_rank(), "the pods to go", SECONDS)
         shown = minicluster("logs", "mc", "--rank", 0)
         said = f"there are no pods in namespace {live.namespace} (Failed: the main command ended with"
         assert (shown.returncode, said in shown.stderr) == (1, True), shown.stderr
@@ -191,7 +191,7 @@ def test_an_image_with_an_older_c_library_than_flux_needs(live: Live, folder: Pa
     words = "the lead could not start: flux cannot run in this image (is its C library, glibc, older"
     assert live.message("Failed").startswith(words), live.status
     assert "version `GLIBC_" in live.message("Failed")
-    assert "version `GLIBC_" in live.log(0)
+    assert "version `GLIBC_" in live.pods.log(0)
 
 
 # A library of the C library's own, which has few versions of its symbols.
@@ -225,16 +225,16 @@ def test_a_broker_with_another_certificate_is_turned_away(
     (secret,) = [each for each in live.api.items(place) if each["metadata"]["name"].startswith("mc-curve-")]
     right = base64.b64decode(secret["data"]["curve.cert"]).decode()
     certificate(curve.render("mc", curve.generate()))
-    uid = live.pods()[1]["metadata"]["uid"]
-    live.drop_pod(1)
-    live.replaced(1, uid)
-    live.running(1)
+    uid = live.pods.by_rank()[1]["metadata"]["uid"]
+    live.pods.delete(1)
+    live.pods.replaced(1, uid)
+    live.pods.running(1)
     # Real Flux's lead notices nothing of it: there its status can only say who is missing.
     why = "missing: 1 (" if engine == node_images.REAL else "turned away: wrong certificate"
     until(lambda: why in live.message("BrokersReady"), f"{why!r} to be said", SECONDS)
     assert live.message("Running") == "the instance is up and waits for work"
     certificate(right)
-    uid = live.pods()[1]["metadata"]["uid"]
-    live.drop_pod(1)
-    live.replaced(1, uid)
+    uid = live.pods.by_rank()[1]["metadata"]["uid"]
+    live.pods.delete(1)
+    live.pods.replaced(1, uid)
     live.joined(2)
