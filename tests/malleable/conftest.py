@@ -1,19 +1,16 @@
-"""Makes the played instance of this folder importable."""
+"""A played instance for each test that wants one."""
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-sys.path.append(str(Path(__file__).parent))
-
-from played import Played
+from tests.malleable.played import Played
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 
 @pytest.fixture

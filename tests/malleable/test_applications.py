@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
 
-    from played import Played
+    from tests.malleable.played import Played
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PATIENCE = 60.0
@@ -99,7 +99,7 @@ class Runs:
         self.team.close()
         assert not self._thread.is_alive()
         assert self._failure is None
-        for task, process in self.instance.tasks.items():
+        for task, process in self.instance.tasks.processes.items():
             assert process.wait(PATIENCE) == 0, f"task {task}"
 
 

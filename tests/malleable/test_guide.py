@@ -16,7 +16,7 @@ from minicluster.malleable.credentials import proof
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from played import Played
+    from tests.malleable.played import Played
 
 TEXT = (Path(__file__).parents[2] / "docs" / "malleable.md").read_text()
 LINES = re.findall(r"^\| (instance|program|worker) \| `(.*?)` \|", TEXT, re.MULTILINE)
@@ -35,7 +35,7 @@ def test_its_program_grows_and_shrinks(play: Callable[..., Played], tmp_path: Pa
     assert box[0].expect(events.Resized).size == 3
     box[0].shrink(1)
     assert box[0].expect(events.Resized, 2).lost == (2,)
-    assert box[0].tasks[2].wait(60) == 0
+    assert box[0].tasks.processes[2].wait(60) == 0
 
 
 @pytest.mark.parametrize(("speaker", "line"), LINES, ids=lambda value: value[:24])

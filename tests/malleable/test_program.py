@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from played import Played
-
     from minicluster.malleable import Grow, Member, Shrink
+    from tests.malleable.played import Played
 
 
 @dataclass

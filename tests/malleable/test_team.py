@@ -18,7 +18,7 @@ from minicluster.malleable.pmi import Pmi
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from played import Played
+    from tests.malleable.played import Played
 
 PATIENCE = 60.0
 
