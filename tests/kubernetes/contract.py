@@ -105,8 +105,8 @@ class MemoryServer:
         return found
 
     async def forgotten(self) -> str:
-        version = str(self.api.store.version - 1)
-        self.api.store.forget_history()
+        version = str(self.api.store.history.version - 1)
+        self.api.store.history.forget()
         return version
 
     async def end_namespace(self) -> None:

@@ -20,7 +20,7 @@ from minicluster.lead_client.key_store import SECRET, of_file, of_secret
 from minicluster.lead_client.keys import Authority
 from tests.operator import virtual_time
 from tests.operator.memory_api import MemoryApi
-from tests.operator.memory_store import Place
+from tests.operator.memory_objects import Place
 
 T = TypeVar("T")
 UID = "8c8a2f4e-6b0f-4f3a-9d53-0f6f2a1c7b11"

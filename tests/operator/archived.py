@@ -7,7 +7,7 @@ from minicluster.plan.constants import FINALIZER, SAVE_SECONDS
 from tests.operator import memory_jobs
 from tests.operator.cases import STEPS, Step, document, gap, tell_all
 from tests.operator.field_sets import Object
-from tests.operator.memory_store import Place
+from tests.operator.memory_objects import Place
 from tests.operator.virtual_time import now
 from tests.operator.world import NAME, NAMESPACE, PLACE, World, world
 

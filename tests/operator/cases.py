@@ -17,7 +17,7 @@ from minicluster.plan.constants import (
 )
 from tests.operator import memory_jobs
 from tests.operator.field_sets import Object
-from tests.operator.memory_store import Place
+from tests.operator.memory_objects import Place
 from tests.operator.virtual_time import run
 from tests.operator.world import FAULTS, KINDS, NAME, NAMESPACE, PATIENT, PLACE, World, world
 

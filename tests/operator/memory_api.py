@@ -9,7 +9,9 @@ from minicluster.kube_client.api import APPLY_MANAGER, Listing, Selection, Watch
 from minicluster.kube_client.errors import ApiError
 from minicluster.kube_client.resources import RESOURCES, Resource
 from tests.operator.field_sets import Object
-from tests.operator.memory_store import Change, Place, Store, bare, matches, place_of
+from tests.operator.memory_history import Change
+from tests.operator.memory_objects import Place, bare, matches, place_of
+from tests.operator.memory_store import Store
 
 READS = {"get", "list", "watch"}
 TYPELESS = {kind for kind in RESOURCES if kind != "MiniCluster"}  # built-in kinds do not name it in lists
@@ -83,7 +85,7 @@ class MemoryApi:
         self.requests.append(Request("list", kind, selection.namespace))
         found = self.store.find(kind, selection.namespace, selection.labels)
         shape = bare if selection.bare else _typeless if kind in TYPELESS else _as_is
-        return Listing(tuple(map(shape, found)), str(self.store.version))
+        return Listing(tuple(map(shape, found)), str(self.store.history.version))
 
     async def watch(self, selection: Selection, version: str) -> AsyncIterator[WatchEvent]:
         """Follow the changes after a version, until `end_watches`."""
@@ -93,12 +95,12 @@ class MemoryApi:
         with self._listening() as news:
             while news in self._watches:
                 news.clear()
-                for change in list(self.store.since(seen, selection.resource.kind)):
+                for change in list(self.store.history.since(seen, selection.resource.kind)):
                     seen = change.version
                     if event := event_of(change, selection):
                         yield event
                 if marked != self._bookmarks:
-                    seen, marked = self.store.version, self._bookmarks
+                    seen, marked = self.store.history.version, self._bookmarks
                     yield _bookmark(selection, seen)
                 if not news.is_set() and news in self._watches:
                     await news.wait()
@@ -164,11 +166,11 @@ class MemoryApi:
     def _listening(self) -> Iterator[asyncio.Event]:
         news = asyncio.Event()
         self._watches.add(news)
-        self.store.listeners.append(news.set)
+        self.store.history.listeners.append(news.set)
         try:
             yield news
         finally:
-            self.store.listeners.remove(news.set)
+            self.store.history.listeners.remove(news.set)
             self._watches.discard(news)
 
 

@@ -2,7 +2,8 @@
 
 from minicluster.plan.constants import LABEL_POD_INDEX
 from tests.operator.field_sets import Object
-from tests.operator.memory_store import Place, Store
+from tests.operator.memory_objects import Place
+from tests.operator.memory_store import Store
 
 CONTROLLER = "kube-controller-manager"
 KUBELET = "kubelet"
@@ -38,7 +39,7 @@ def run_pod(store: Store, namespace: str, name: str, index: int) -> None:
 def end_pod(store: Store, namespace: str, name: str, index: int, code: int, message: str = "") -> None:
     """End the runner of a Job's pod with a code, and a termination message."""
     place = _place(store, namespace, name, index)
-    how = {"reason": "Error" if code else "Completed", "finishedAt": store.time()}
+    how = {"reason": "Error" if code else "Completed", "finishedAt": store.clock.text()}
     state = {"terminated": {"exitCode": code, "message": message, **how}}
     ended = [{"name": _runner(store, place), "ready": False, "state": state}]
     phase = "Failed" if code else "Succeeded"
@@ -50,7 +51,7 @@ def complete_job(store: Store, namespace: str, name: str) -> None:
     met = "Matched rules at index 0"
     types = ("SuccessCriteriaMet", "Complete")
     conditions = [_condition(store, type_, "SuccessPolicy", met) for type_ in types]
-    status = {"conditions": conditions, "active": 0, "succeeded": 1, "completionTime": store.time()}
+    status = {"conditions": conditions, "active": 0, "succeeded": 1, "completionTime": store.clock.text()}
     _end(store, namespace, name, status)
 
 
@@ -97,7 +98,7 @@ def _make_pod(store: Store, job: Object, index: int) -> None:
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {
-            "name": f"{metadata['name']}-{index}-{store.version:05x}",
+            "name": f"{metadata['name']}-{index}-{store.history.version:05x}",
             "namespace": metadata["namespace"],
             "labels": {**about.get("labels", {}), **marks},
             "annotations": {**about.get("annotations", {}), LABEL_POD_INDEX: str(index)},
@@ -119,7 +120,7 @@ def _status_of(store: Store, job: Object, wanted: int) -> Object:
         conditions = [_condition(store, "Suspended", "JobSuspended", "Job suspended")]
     elif _is_held(known) and not held:
         conditions = [_condition(store, "Suspended", "JobResumed", "Job resumed", "False")]
-    began = None if held else known.get("startTime") or store.time()
+    began = None if held else known.get("startTime") or store.clock.text()
     return {"active": wanted or None, "startTime": began, "conditions": conditions or None}
 
 
@@ -157,6 +158,6 @@ def _condition(store: Store, type_: str, reason: str, message: str, status: str 
         "status": status,
         "reason": reason,
         "message": message,
-        "lastProbeTime": store.time(),
-        "lastTransitionTime": store.time(),
+        "lastProbeTime": store.clock.text(),
+        "lastTransitionTime": store.clock.text(),
     }

@@ -5,13 +5,11 @@ real one. There is no validation beyond that, no defaulting, and no controller: 
 Objects that are handed out are shared: nobody changes them.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from minicluster.kube_client.errors import ApiError
-from minicluster.kube_client.resources import RESOURCES
 from tests.operator.field_sets import (
     UNHELD,
     Fields,
@@ -23,27 +21,14 @@ from tests.operator.field_sets import (
     rendered,
     without,
 )
+from tests.operator.memory_history import Clock, History
+from tests.operator.memory_objects import Place, matches, place_of
 
 HAVE_STATUS = {"MiniCluster", "Job", "Pod", "Service", "PodDisruptionBudget", "HorizontalPodAutoscaler"}
 HAVE_GENERATION = {"MiniCluster", "Job", "Pod", "NetworkPolicy", "PodDisruptionBudget"}
 # What of a Job never changes; `completions` does, together with `parallelism`.
 FIXED_IN_JOBS = ("completionMode", "podFailurePolicy", "selector", "successPolicy", "template")
 FIXED_IF_IMMUTABLE = ("data", "immutable")
-
-
-class Place(NamedTuple):
-    """Which object."""
-
-    kind: str
-    namespace: str
-    name: str
-
-    @property
-    def named(self) -> str:
-        """The object as the server's messages name it: `jobs.batch "mc"`."""
-        resource = RESOURCES[self.kind]
-        group = resource.version.rpartition("/")[0]
-        return f'{resource.plural}{"." if group else ""}{group} "{self.name}"'
 
 
 class Hold(NamedTuple):
@@ -54,26 +39,13 @@ class Hold(NamedTuple):
     subresource: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A step in the history: an object before and after, None where there was or is none."""
-
-    version: int
-    place: Place
-    old: Object | None
-    new: Object | None
-
-
 @dataclass(slots=True)
 class Store:
-    """Objects by place, and all that ever happened to them."""
+    """Objects by place, who holds their fields, and all that ever happened to them."""
 
     objects: dict[Place, Object] = field(default_factory=dict)
-    history: list[Change] = field(default_factory=list)
-    version: int = 1
-    oldest: int = 0
-    now: datetime = datetime(2026, 3, 14, 15, 9, 26, tzinfo=UTC)
-    listeners: list[Callable[[], None]] = field(default_factory=list)
+    history: History = field(default_factory=History)
+    clock: Clock = field(default_factory=Clock)
     _held: dict[Place, dict[Hold, Fields]] = field(default_factory=dict)
     _ending: set[str] = field(default_factory=set)
     _uids: int = 0
@@ -109,7 +81,7 @@ class Store:
             if "uid" in item["metadata"]:
                 raise _conflict(place, "it was to have a uid, and there is none")
             return self._insert(place, _without_status(item), hold, applied)
-        self._check(place, live, item["metadata"])
+        _check(place, live, item["metadata"])
         others = {each: held for each, held in self._held[place].items() if each != hold}
         theirs = frozenset[tuple[str, ...]]().union(*others.values())
         left = self._held[place].get(hold, frozenset()) - applied - theirs
@@ -127,7 +99,7 @@ class Store:
         said = body.get("metadata", {})
         if subresource == "status":  # a uid is not looked at there
             said = {key: value for key, value in said.items() if key != "uid"}
-        self._check(place, live, said)
+        _check(place, live, said)
         merged = merge_patch(live, body)
         if subresource == "status":
             merged = {**live, "status": merged.get("status", {})}
@@ -139,7 +111,7 @@ class Store:
         """Replace an object."""
         place = place_of(item)
         live = self.read(place)
-        self._check(place, live, item["metadata"])
+        _check(place, live, item["metadata"])
         return self._update(place, live, _with_status(item, live, place.kind), Hold(manager, "Update"))
 
     def delete(self, place: Place, uid: str = "") -> Object:
@@ -152,13 +124,13 @@ class Store:
             return self._remove(place)
         if "deletionTimestamp" in live["metadata"]:
             return live
-        going = {**live, "metadata": {**live["metadata"], "deletionTimestamp": self.time()}}
+        going = {**live, "metadata": {**live["metadata"], "deletionTimestamp": self.clock.text()}}
         return self._commit(place, live, going, self._held[place])
 
     def collect_garbage(self) -> int:
         """Delete the objects whose owners are all gone, and theirs; return how many."""
         count = 0
-        while lost := [place for place, item in self.objects.items() if self._is_orphan(item)]:
+        while lost := _orphans(self.objects):
             for place in lost:
                 self.delete(place)
             count += len(lost)
@@ -168,25 +140,6 @@ class Store:
         """Have a namespace refuse whatever is new."""
         self._ending.add(namespace)
 
-    def forget_history(self) -> None:
-        """Remember no change up to now: whoever watches from before must list again."""
-        self.oldest = self.version
-
-    def since(self, version: int, kind: str) -> Iterator[Change]:
-        """Return the changes of a kind after a version; ApiError 410 where they are forgotten."""
-        if version < self.oldest:
-            raise ApiError(410, "Expired", f"too old resource version: {version} ({self.oldest})")
-        later = (change for change in self.history if change.version > version)
-        return (change for change in later if change.place.kind == kind)
-
-    def time(self) -> str:
-        """Return the time as objects carry it."""
-        return self.now.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-    def pass_time(self, seconds: float) -> None:
-        """Let time pass."""
-        self.now += timedelta(seconds=seconds)
-
     def _insert(self, place: Place, item: Object, hold: Hold, held: Fields) -> Object:
         if place.namespace in self._ending:
             why = (
@@ -194,21 +147,14 @@ class Store:
             )
             raise ApiError(403, "Forbidden", f"{place.named} is forbidden: {why}")
         self._uids += 1
-        about = {"uid": f"{self._uids:08x}-0000-4000-8000-000000000000", "creationTimestamp": self.time()}
+        about = {
+            "uid": f"{self._uids:08x}-0000-4000-8000-000000000000",
+            "creationTimestamp": self.clock.text(),
+        }
         new = {**item, "metadata": {**item["metadata"], **about}}
         if place.kind in HAVE_GENERATION:
             new["metadata"]["generation"] = 1
         return self._commit(place, None, new, {hold: held})
-
-    def _check(self, place: Place, live: Object, said: Object) -> None:
-        """Raise where a uid or version that was said is not the object's."""
-        if said.get("uid", live["metadata"]["uid"]) != live["metadata"]["uid"]:
-            there = live["metadata"]["uid"]
-            wrong = f"Precondition failed: UID in precondition: {said['uid']}, UID in object meta: {there}"
-            raise _conflict(place, wrong)
-        if said.get("resourceVersion", live["metadata"]["resourceVersion"]) != _version(live):
-            modified = "the object has been modified; please apply your changes to the latest version"
-            raise _conflict(place, f"{modified} and try again")
 
     def _update(self, place: Place, live: Object, new: Object, hold: Hold) -> Object:
         changed, gone = changes(live, new)
@@ -232,54 +178,38 @@ class Store:
         metadata["managedFields"] = [_entry(new, hold, held[hold]) for hold in sorted(held, key=_rank)]
         if "deletionTimestamp" in metadata and not metadata.get("finalizers"):
             return self._remove(place)
-        self._record(place, old, new)
+        self.objects[place] = new
+        self.history.record(place, old, new)
         return new
 
     def _remove(self, place: Place) -> Object:
         gone = self.objects.pop(place)
         del self._held[place]
-        self._record(place, gone, None)
+        self.history.record(place, gone, None)
         return gone
 
-    def _record(self, place: Place, old: Object | None, new: Object | None) -> None:
-        self.version += 1
-        if new is not None:
-            new["metadata"]["resourceVersion"] = str(self.version)
-            self.objects[place] = new
-        self.history.append(Change(self.version, place, old, new))
-        for listener in list(self.listeners):
-            listener()
 
-    def _is_orphan(self, item: Object) -> bool:
-        owners = {each["uid"] for each in item["metadata"].get("ownerReferences") or ()}
-        going = "deletionTimestamp" in item["metadata"]
-        return bool(owners) and not going and owners.isdisjoint(self._all_uids())
-
-    def _all_uids(self) -> set[str]:
-        return {item["metadata"]["uid"] for item in self.objects.values()}
+def _orphans(objects: Mapping[Place, Object]) -> list[Place]:
+    """Return the objects whose owners are all gone."""
+    uids = {item["metadata"]["uid"] for item in objects.values()}
+    return [place for place, item in objects.items() if _is_orphan(item, uids)]
 
 
-def place_of(item: Object) -> Place:
-    """Return where an object is."""
-    return Place(item["kind"], item["metadata"]["namespace"], item["metadata"]["name"])
+def _is_orphan(item: Object, uids: set[str]) -> bool:
+    owners = {each["uid"] for each in item["metadata"].get("ownerReferences") or ()}
+    going = "deletionTimestamp" in item["metadata"]
+    return bool(owners) and not going and owners.isdisjoint(uids)
 
 
-def matches(item: Object | None, labels: str) -> bool:
-    """Whether a label selector (`a=b,c`) selects an object."""
-    if item is None:
-        return False
-    there = item["metadata"].get("labels") or {}
-    wanted = [each.partition("=") for each in labels.split(",") if each]
-    return all(there.get(key) == value if sign else key in there for key, sign, value in wanted)
-
-
-def bare(item: Object) -> Object:
-    """Return an object's metadata, as the server does where that was asked for."""
-    return {
-        "kind": "PartialObjectMetadata",
-        "apiVersion": "meta.k8s.io/v1",
-        "metadata": item["metadata"],
-    }
+def _check(place: Place, live: Object, said: Object) -> None:
+    """Raise where a uid or version that was said is not the object's."""
+    if said.get("uid", live["metadata"]["uid"]) != live["metadata"]["uid"]:
+        there = live["metadata"]["uid"]
+        wrong = f"Precondition failed: UID in precondition: {said['uid']}, UID in object meta: {there}"
+        raise _conflict(place, wrong)
+    if said.get("resourceVersion", live["metadata"]["resourceVersion"]) != _version(live):
+        modified = "the object has been modified; please apply your changes to the latest version"
+        raise _conflict(place, f"{modified} and try again")
 
 
 def _conflict(place: Place, why: str) -> ApiError:

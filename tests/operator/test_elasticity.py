@@ -16,7 +16,7 @@ from minicluster.plan.constants import KIND
 from tests.operator import memory_jobs
 from tests.operator.cases import MISHAPS, STEPS, Step, document, gap, tell_all
 from tests.operator.field_sets import Object
-from tests.operator.memory_store import Place
+from tests.operator.memory_objects import Place
 from tests.operator.virtual_time import now, run
 from tests.operator.world import NAME, NAMESPACE, World, world
 

@@ -10,7 +10,7 @@ from tests.operator import memory_jobs
 from tests.operator.cases import AUTOSCALER, NAMES, document, rest, undisturbed
 from tests.operator.field_sets import Object
 from tests.operator.memory_api import Request
-from tests.operator.memory_store import Place
+from tests.operator.memory_objects import Place
 from tests.operator.virtual_time import run
 from tests.operator.world import NAME, NAMESPACE, PLACE, World, world
 

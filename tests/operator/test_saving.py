@@ -284,8 +284,8 @@ async def endure(doing: Step, trouble: str, seconds: float) -> tuple[Any, ...]:
         if trouble == "broken":
             here.lead.finish(1)
         await instance.take(doing)
-        begin = here.store.now
-        while (here.store.now - begin).total_seconds() < seconds:
+        begin = here.store.clock.now
+        while (here.store.clock.now - begin).total_seconds() < seconds:
             await instance.second()
         job = here.store.objects.get(JOB, {"spec": {"suspend": None}})["spec"]["suspend"]
         return (

@@ -5,7 +5,7 @@ import copy
 from minicluster.plan import Site
 from tests.operator.cases import document
 from tests.operator.field_sets import Object
-from tests.operator.memory_store import Place
+from tests.operator.memory_objects import Place
 from tests.operator.virtual_time import run
 from tests.operator.world import NAME, NAMESPACE, World, world
 

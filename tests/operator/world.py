@@ -31,7 +31,8 @@ from tests.operator import memory_jobs
 from tests.operator.field_sets import Object
 from tests.operator.memory_api import Crash, Faults, MemoryApi, Request, event_of
 from tests.operator.memory_lead import BEGIN, Lead
-from tests.operator.memory_store import Place, Store
+from tests.operator.memory_objects import Place
+from tests.operator.memory_store import Store
 from tests.operator.virtual_time import now
 
 NAMESPACE = "science"
@@ -187,7 +188,7 @@ class World:
 
     def tell(self, kind: str, count: int = 10_000) -> None:
         """Tell the operator the next changes of a kind."""
-        later = (each for each in self.store.history[self.told[kind] :] if count > 0)
+        later = (each for each in self.store.history.changes[self.told[kind] :] if count > 0)
         for change in later:
             self.told[kind] += 1
             event = event_of(change, self.watches[kind]) if change.place.kind == kind else None
@@ -203,7 +204,7 @@ class World:
         """Have a watch break off and the kind listed anew: what happened in between is not told."""
         selection = self.watches[kind]
         listing = run_now(self.api.as_manager("kubelet").list(selection))
-        self.told[kind] = len(self.store.history)
+        self.told[kind] = len(self.store.history.changes)
         if kind == KIND:
             for item in listing.items:
                 self.operator.controller.seen(item)
@@ -248,7 +249,7 @@ class World:
     async def live(self, seconds: float) -> None:
         """Let time pass; an operator that dies meanwhile is started again."""
         await asyncio.sleep(seconds)
-        self.store.pass_time(seconds)
+        self.store.clock.advance(seconds)
         if self.operator.crashed:
             await self.restart()
 
@@ -257,9 +258,9 @@ class World:
         self.armed.disarm()
         self.api.latency = 0.0
         for _ in range(12):
-            before = self.store.version
+            before = self.store.history.version
             await self._work_off()
-            if self.store.version == before:
+            if self.store.history.version == before:
                 return
         raise AssertionError(f"never at rest; last writes: {[str(each) for each in self.api.writes[-12:]]}")
 
@@ -329,7 +330,7 @@ class World:
 
     def secrets(self) -> list[str]:
         """Return the names of all Secrets that were ever made or changed, in order."""
-        changes = (each for each in self.store.history if each.place.kind == "Secret" and each.new)
+        changes = (each for each in self.store.history.changes if each.place.kind == "Secret" and each.new)
         return [each.place.name for each in changes]
 
     def state(self) -> Object:

@@ -149,7 +149,7 @@ def archived(here: Any, text: JSON | None = None) -> Any:
     """Return what happens to a world's MiniCluster: one with an archive, unless the spec says otherwise."""
     from tests.operator.archived import Instance
 
-    here.store.listeners.append(lambda: _admit_services(here))
+    here.store.history.listeners.append(lambda: _admit_services(here))
     made = Instance(here)
     for key, value in (text or {}).items():
         made.written["spec"][key] = value
@@ -160,7 +160,7 @@ def archived(here: Any, text: JSON | None = None) -> Any:
 
 def _admit_services(here: Any) -> None:
     """Give the pod of services, which no Job has made, a status."""
-    from tests.operator.memory_store import Place
+    from tests.operator.memory_objects import Place
 
     for each in here.store.find("Pod"):
         if "status" not in each:
@@ -179,13 +179,13 @@ def clock() -> float:
 def lose_pod(here: Any, index: int, *, disrupted: bool) -> None:
     """Have a broker's pod go with its node; `disrupted`: Kubernetes says that it took it away."""
     from tests.operator import memory_jobs
-    from tests.operator.memory_store import Place
+    from tests.operator.memory_objects import Place
 
     pods = memory_jobs.pods(here.store, here.store.objects[Place("Job", "science", "mc")])
     pod = next(each for each in pods if memory_jobs.index_of(each) == index)
     place = Place("Pod", pod["metadata"]["namespace"], pod["metadata"]["name"])
     if disrupted:
-        at = here.store.time()
+        at = here.store.clock.text()
         told = {"type": "DisruptionTarget", "status": "True", "lastTransitionTime": at}
         here.store.patch(place, {"status": {"startTime": at, "conditions": [told]}}, "kubelet", "status")
         tell(here)
@@ -225,8 +225,8 @@ def saved_world(here: Any) -> JSON:
         saving["since"] = saving["since"].isoformat()
     return {
         "clock": clock(),
-        "time": store.now.isoformat(),
-        "version": store.version,
+        "time": store.clock.now.isoformat(),
+        "version": store.history.version,
         "uids": store._uids,
         "lead": {
             "busy": sorted(lead.busy),
@@ -251,13 +251,14 @@ async def restored_world(saved: JSON, **place: Any) -> Any:
 
     from minicluster.plan import SaveProgress, Site
     from tests.operator.memory_api import MemoryApi
-    from tests.operator.memory_store import Store, place_of
+    from tests.operator.memory_history import Clock, History
+    from tests.operator.memory_objects import place_of
+    from tests.operator.memory_store import Store
     from tests.operator.world import World
 
     await asyncio.sleep(max(0.0, saved["clock"] - clock()))
-    store = Store(
-        version=saved["version"], oldest=saved["version"], now=datetime.fromisoformat(saved["time"])
-    )
+    version, time = saved["version"], datetime.fromisoformat(saved["time"])
+    store = Store(history=History(version=version, oldest=version), clock=Clock(time))
     store._uids = saved["uids"]
     for item in saved["objects"]:
         store.objects[place_of(item)] = item
