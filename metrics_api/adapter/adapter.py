@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
 
     from metrics_api.adapter.settings import Settings
-    from minicluster.lead_server.front_proxy import FrontProxy
-    from minicluster.plan.objects.fields import Object
+    from minicluster.kube_client.objects import Object
+    from minicluster.lead_server.routes import FrontProxy
 
 log = logging.getLogger(__name__)
 

@@ -15,8 +15,8 @@ from minicluster.plan.constants import LABEL_NAME, METRICS_APPLICATION
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from minicluster.kube_client.objects import Object
     from minicluster.kube_client.resources import Resource
-    from minicluster.plan.objects.fields import Object
 
 SECRET = "minicluster-metrics-serving"  # noqa: S105  # a Secret's name
 

@@ -9,11 +9,11 @@ from metrics_api.answers.errors import ForbiddenError, UnavailableError
 from metrics_api.answers.queries import Attributes
 from minicluster.kube_client.errors import AccessError, ApiError, UnreachableError
 from minicluster.kube_client.resources import ACCESS_REVIEWS
-from minicluster.lead_server.front_proxy import MASTERS
+from minicluster.lead_server.routes import MASTERS
 
 if TYPE_CHECKING:
-    from minicluster.lead_server.front_proxy import Identity
-    from minicluster.plan.objects.fields import Object
+    from minicluster.kube_client.objects import Object
+    from minicluster.lead_server.routes import Identity
 
 HOLDS = 10.0
 """Seconds for which an answer holds, as in the API servers' own libraries."""

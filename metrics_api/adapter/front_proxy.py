@@ -9,13 +9,12 @@ from cryptography.exceptions import InvalidSignature
 
 from metrics_api.adapter.errors import ConfigurationError
 from metrics_api.answers.errors import UnauthorizedError
-from minicluster.lead_server.errors import FilesUnusable, Unproven
-from minicluster.lead_server.front_proxy import FrontProxy, Identity
+from minicluster.lead_server.routes import FilesUnusable, FrontProxy, Identity, Unproven
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from minicluster.plan.objects.fields import Object
+    from minicluster.kube_client.objects import Object
 
 NAMESPACE = "kube-system"
 CONFIG_MAP = "extension-apiserver-authentication"

@@ -21,7 +21,6 @@ from metrics_api.adapter.samples import Reading, ReadingError
 from metrics_api.answers.errors import UnavailableError
 from minicluster.lead_client.connection import Address, LeadConnection, connected
 from minicluster.lead_client.errors import LeadError
-from minicluster.plan.objects.keys import door_name
 
 if TYPE_CHECKING:
     import ssl
@@ -161,9 +160,8 @@ class Leads:
 
     async def _dial(self, lead: Lead, trust: ssl.SSLContext) -> _Kept:
         stack = AsyncExitStack()
-        address = Address(lead.address, self._port, door_name(lead.uid))
         async with self._dialling:
-            connection = await stack.enter_async_context(connected(address, trust))
+            connection = await stack.enter_async_context(connected(Address.of(lead, self._port), trust))
         return _Kept(connection, stack, _clock())
 
     async def _over(self, lead: Lead, kept: _Kept, token: str) -> Reading:

@@ -15,7 +15,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.exposition import choose_encoder
 
 from metrics_api.answers.queries import APIS
-from minicluster.operator.metrics import API_REQUESTS, NO_ANSWER
+from minicluster.kube_client.request_counter import API_REQUESTS, RequestCounter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -51,7 +51,7 @@ class Measurements:
         self._duration = self._histogram(DURATION, "Seconds until a request was answered", "group")
         self._leads = self._counter(LEAD_REQUESTS, "Questions to lead brokers", "result")
         self._lead_duration = self._histogram(LEAD_DURATION, "Seconds that a lead broker took")
-        self._api = self._counter(API_REQUESTS, "Requests to the API server", "verb", "code")
+        self._api = RequestCounter(self.registry)
         for group in GROUPS:  # a rate over a series that appears misses its first step
             self._requests.labels(group, "200")
             self._duration.labels(group)
@@ -73,7 +73,7 @@ class Measurements:
 
     def requested(self, verb: str, code: int | None) -> None:
         """Count a request to the API server and its answer's status code; None: there was no answer."""
-        self._api.labels(verb, str(code or NO_ANSWER)).inc()
+        self._api.count(verb, code)
 
     def scrape(self, accept: str = "") -> tuple[bytes, str]:
         """Return all metrics as text, and its content type, in a form that the Accept header allows."""

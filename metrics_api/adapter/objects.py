@@ -14,7 +14,7 @@ from minicluster.plan.constants import LABEL_INSTANCE, Phase
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from minicluster.plan.objects.fields import Object
+    from minicluster.kube_client.objects import Object
 
 AT_REST = frozenset({Phase.INVALID, Phase.SUSPENDED, Phase.SUCCEEDED, Phase.FAILED})
 """Phases in which a MiniCluster has no queue, so that nothing is missing where it says nothing."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from metrics_api.answers.queries import Api
-    from minicluster.plan.objects.fields import Object
+    from minicluster.kube_client.objects import Object
 
 GROUP_PRIORITY = 100
 REPORTER = "flux-framework.org/minicluster-metrics-adapter"

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from metrics_api.adapter.authorization import Authorization
     from metrics_api.adapter.evaluation import Evaluation
     from metrics_api.adapter.measurements import Measurements
-    from minicluster.lead_server.front_proxy import FrontProxy
+    from minicluster.lead_server.routes import FrontProxy
 
 LIVE = "/healthz"
 READY = "/readyz"

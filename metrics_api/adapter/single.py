@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from minicluster.kube_client.objects import Name
-    from minicluster.plan.objects.fields import Object
+    from minicluster.kube_client.objects import Name, Object
 
 
 class Single:

@@ -22,13 +22,13 @@ from metrics_api.answers.errors import (
 from metrics_api.answers.queries import CUSTOM, DocumentQuery, ObjectQuery
 from metrics_api.names import ADDS
 from minicluster.broker_link.errors import InstanceGone
-from minicluster.lead_server.replies import Text
+from minicluster.lead_server.routes import Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from metrics_api.lead.sampled import Sampled
-    from minicluster.lead_server.aggregation import Proxied
+    from minicluster.lead_server.routes import Proxied
 
 GROUP = "flux-framework.org"
 VERSION, KIND = f"{GROUP}/v1alpha2", "MiniCluster"

@@ -16,16 +16,13 @@ from typing import TYPE_CHECKING
 from metrics_api.lead.sampler import Sampler
 from metrics_api.numbers.exposition import CONTENT_TYPE
 from minicluster.broker_link.errors import InstanceGone
-from minicluster.lead_server.errors import BadRequest
-from minicluster.lead_server.replies import Audience, Pieces, Text
+from minicluster.lead_server.routes import Audience, BadRequest, Pieces, Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from metrics_api.lead.sampled import Sampled
-    from minicluster.lead_server.aggregation import Passed
-    from minicluster.lead_server.extensions import Surroundings
-    from minicluster.lead_server.routes import Routes
+    from minicluster.lead_server.routes import ExtensionContext, Passed, Routes
 
 PACKED = (
     "metrics_api/__init__.py",
@@ -90,15 +87,15 @@ class QueueRoutes:
         return Text("ok\n", "text/plain; charset=utf-8")
 
 
-def extension(surroundings: Surroundings) -> QueueRoutes:
+def extension(context: ExtensionContext) -> QueueRoutes:
     """Make it, for the door."""
-    minimum = int(surroundings.settings.get("min-size", 1))
-    sampler = Sampler(surroundings.connect, surroundings.broke, minimum)
-    if "metrics-tls" not in surroundings.settings:
+    minimum = int(context.settings.get("min-size", 1))
+    sampler = Sampler(context.connect, context.broke, minimum)
+    if "metrics-tls" not in context.settings:
         return QueueRoutes(sampler)
     from metrics_api.lead.custom_metrics import CustomMetrics, Own  # noqa: PLC0415 - few need it
 
-    own = Own(*(str(surroundings.settings.get(each, "")) for each in Own._fields))
+    own = Own(*(str(context.settings.get(each, "")) for each in Own._fields))
     custom = CustomMetrics(own, sampler.read)
     # What else the API server asks of whoever serves an API (/openapi) is answered by a 404.
     return QueueRoutes(sampler, proxied={"apis": custom, "openapi": custom})

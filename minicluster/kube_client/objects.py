@@ -1,4 +1,4 @@
-"""By what objects in a cluster are known: names, versions, controllers."""
+"""Objects of a cluster, as JSON, and by what they are known: names, versions, controllers."""
 
 from __future__ import annotations
 
@@ -6,11 +6,21 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from minicluster.plan import ObjectKey
+from minicluster.plan.objects.fields import Object
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from minicluster.plan.objects.fields import Object
+__all__ = [
+    "Name",
+    "Object",
+    "Place",
+    "controller",
+    "controller_uid",
+    "name_of",
+    "time_of",
+    "version",
+]
 
 
 class Name(NamedTuple):

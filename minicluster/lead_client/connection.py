@@ -17,9 +17,12 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import h11
 
 from minicluster.lead_client.errors import LeadError, LeadPortClosedError
+from minicluster.plan import door_name
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
+
+    from minicluster.lead_client.broker_pods import Lead
 
     T = TypeVar("T")
 
@@ -49,6 +52,11 @@ class Address(NamedTuple):
     host: str
     port: int
     name: str
+
+    @classmethod
+    def of(cls, lead: Lead, port: int) -> Address:
+        """Return where a lead broker's API is at a port."""
+        return cls(lead.address, port, door_name(lead.uid))
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"

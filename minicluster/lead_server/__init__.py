@@ -1,6 +1,7 @@
-"""The lead's door: HTTPS with a token, for the operator (and others, who add routes).
+"""The lead's API: HTTPS with a token, for the operator, and for others by routes that packages add.
 
-`server` and `handler` speak HTTP, `routes` say what is served, `follower` keeps the status on the `board`
-current. Of a broker they know only the `Link`, which has an implementation for each engine. `aggregation` and
+`routes` is what such a package imports; nothing else here is for others. `operator_routes` has the
+operator's. `server` and `handler` speak HTTP; `status_poller` keeps the `status_snapshot` current. They
+know of a broker only `BrokerLink`, which has an implementation for each engine. `aggregation` and
 `front_proxy` say when the word of an API server counts that passes requests on.
 """

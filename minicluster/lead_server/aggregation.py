@@ -9,16 +9,16 @@ from __future__ import annotations
 import re
 import ssl
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from minicluster.lead_server import front_proxy
 from minicluster.lead_server.errors import FilesUnusable
-from minicluster.lead_server.front_proxy import MASTERS, FrontProxy, Identity
+from minicluster.lead_server.front_proxy import MASTERS, FrontProxy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
-    from minicluster.lead_server.replies import Text
+    from minicluster.lead_server.front_proxy import Identity
 
 HOST, USERS, GROUPS = "apis-host", "apis-users", "apis-groups"
 FILES = (
@@ -67,18 +67,3 @@ class ProxyContext(ssl.SSLContext):
     """The TLS side of connections for the front proxy, and what was believed when they began."""
 
     aggregation: Aggregation
-
-
-class Proxied(NamedTuple):
-    """A request that the front proxy has passed on, and whether the one who asks may read."""
-
-    method: str
-    path: str  # percent-encoded, as it came
-    query: Mapping[str, str]
-    accept: str
-    who: Identity
-    may_read: bool
-
-
-if TYPE_CHECKING:
-    Passed = Callable[[Proxied], Text]

@@ -9,43 +9,17 @@ from __future__ import annotations
 
 import pkgutil
 from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import Any
 
-    from minicluster.broker_link.link import LeadLink
-    from minicluster.lead_server.aggregation import Passed
-    from minicluster.lead_server.routes import Routes
+    from minicluster.lead_server.routes import Extension, ExtensionContext, Passed, Routes
 
 GROUP = "minicluster.door_routes"
 LIST = "extensions.txt"
 """In the zip, beside this file: a name a line, as `package.module:function`."""
-
-
-class Surroundings(NamedTuple):
-    """What an extension gets: its thread's own link by `connect`, and whom to tell that one broke."""
-
-    settings: Mapping[str, Any]
-    connect: Callable[[], LeadLink]
-    broke: Callable[[Exception], None]
-
-
-class Extension(Protocol):
-    """Routes of somebody else's, and what keeps them going.
-
-    It may have `proxied` as well: operations for what the API server passes on, by the first word of a path.
-    """
-
-    routes: Routes
-    audiences: Mapping[str, str]  # of its paths: see Audience
-
-    def open(self) -> None:
-        """Begin, in threads."""
-
-    def close(self) -> None:
-        """End soon; nobody waits for it."""
 
 
 def named() -> list[str]:
@@ -76,11 +50,11 @@ def proxied(found: Iterable[Extension]) -> Mapping[str, Passed]:
     return {word: passed for each in found for word, passed in getattr(each, "proxied", {}).items()}
 
 
-def load(surroundings: Surroundings, log: Callable[[str], None]) -> Iterator[Extension]:
+def load(context: ExtensionContext, log: Callable[[str], None]) -> Iterator[Extension]:
     """Make each extension; one that fails is told of."""
     for name in named():
         module, _, function = name.partition(":")
         try:
-            yield getattr(import_module(module), function)(surroundings)
+            yield getattr(import_module(module), function)(context)
         except Exception as error:  # noqa: BLE001 - somebody else's code: the door is there without it
             log(f"{name} is not served: {type(error).__name__}: {error}")

@@ -10,19 +10,18 @@ from urllib.parse import parse_qsl, urlsplit
 from minicluster.broker_link.errors import InstanceGone, Refused, reason
 from minicluster.broker_link.link import Accepted
 from minicluster.lead_server import proofs
-from minicluster.lead_server.aggregation import Proxied
 from minicluster.lead_server.errors import BadRequest, Unproven
 from minicluster.lead_server.http_input import LONGEST_HEAD, Head, read_body
-from minicluster.lead_server.replies import Audience, Pieces, Text
+from minicluster.lead_server.routes import Audience, Pieces, Proxied, Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
     from minicluster.broker_link.link import JSON
-    from minicluster.lead_server.aggregation import Aggregation, Passed
+    from minicluster.lead_server.aggregation import Aggregation
     from minicluster.lead_server.connections import Connection
-    from minicluster.lead_server.routes import Answer
+    from minicluster.lead_server.routes import Answer, Passed
     from minicluster.lead_server.server import Server
 
 

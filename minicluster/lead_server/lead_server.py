@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from minicluster.broker_link.errors import reason
 from minicluster.lead_server import extensions
-from minicluster.lead_server.extensions import Surroundings
 from minicluster.lead_server.files import Credentials
-from minicluster.lead_server.routes import routes
+from minicluster.lead_server.operator_routes import routes
+from minicluster.lead_server.routes import ExtensionContext
 from minicluster.lead_server.server import Server
 from minicluster.lead_server.status_poller import Follower
 from minicluster.lead_server.status_snapshot import Board
@@ -67,7 +67,7 @@ class Door:
         self._archive = str(settings.get("archive", ""))
         self._notes = Notes(os.environ.get("MINICLUSTER_RUN", "/run/minicluster"))
         self._follower = Follower(self._board, connect, broke, self._notes, main_job=main_job)
-        self._extensions = list(extensions.load(Surroundings(settings, connect, broke), log))
+        self._extensions = list(extensions.load(ExtensionContext(settings, connect, broke), log))
         self._thread = threading.Thread(target=self._serve, name="door-server", daemon=True)
 
     def _wake(self) -> None:

@@ -1,95 +1,110 @@
-"""What the door serves: a table that others may add to.
+"""What a service needs that serves routes at the lead: others import of the lead's server this module alone.
 
-An operation gets the query and the body (both objects, perhaps empty) and returns one object, an iterator of
-objects, each sent as a line of its own when it comes, Accepted, Text or Pieces. It raises BadRequest, Refused
-or InstanceGone.
+An entry point of the group `minicluster.door_routes` names a function that takes an ExtensionContext and
+returns an Extension. Its routes are a table of operations. An operation gets the query and the body, both
+objects, perhaps empty. It returns one object, an iterator of objects (each is sent as a line when it comes),
+Accepted, Text or Pieces. It raises BadRequest, or Refused or InstanceGone of `broker_link`.
+
+Identity and FrontProxy tell who asks where an API server passes requests on, to a lead or to another server.
 """
 
 from __future__ import annotations
 
-import errno
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from minicluster.broker_link.errors import InstanceGone, Refused
-from minicluster.lead_server.errors import BadRequest
-from minicluster.lead_server.save_orders import SavingOrders, ranks_of
+from minicluster.lead_server.errors import BadRequest, FilesUnusable, Unproven
+from minicluster.lead_server.front_proxy import MASTERS, FrontProxy, Identity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from typing import Any
 
-    from minicluster.broker_link.link import JSON, Accepted, BrokerLink
-    from minicluster.lead_server.replies import Pieces, Text
-    from minicluster.lead_server.status_snapshot import Board
-    from minicluster.save_restore.state_files import Notes
+    from minicluster.broker_link.link import JSON, Accepted, LeadLink
 
+__all__ = [
+    "MASTERS",
+    "Audience",
+    "BadRequest",
+    "Extension",
+    "ExtensionContext",
+    "FilesUnusable",
+    "FrontProxy",
+    "Identity",
+    "Pieces",
+    "Proxied",
+    "Text",
+    "Unproven",
+]
+
+
+class Text(NamedTuple):
+    """A whole answer, as it is sent; `kind` is its Content-Type."""
+
+    body: str
+    kind: str
+    code: int = 200
+
+
+class Pieces(NamedTuple):
+    """An answer that comes piece by piece, each sent at once; closed when the client is gone."""
+
+    pieces: Iterator[str]
+    kind: str
+
+
+class Audience:
+    """Who may ask for a path: the operator, besides it those who may read metrics, or everybody."""
+
+    DOOR = "door"
+    METRICS = "metrics"
+    ALL = "all"
+
+
+class Proxied(NamedTuple):
+    """A request that the API server's front proxy has passed on."""
+
+    method: str
+    path: str
+    """Percent-encoded, as it came."""
+    query: Mapping[str, str]
+    accept: str
+    who: Identity
+    may_read: bool
+    """Whether the one who asks is among those who may read metrics."""
+
+
+if TYPE_CHECKING:
     Answer = JSON | Iterator[JSON] | Accepted | Text | Pieces
     Operation = Callable[[Mapping[str, str], JSON], Answer]
     # path → HTTP method → operation
     Routes = Mapping[str, Mapping[str, Operation]]
-
-TIMEOUT = 4.0
-"""Seconds that the broker has for carrying an order out: the client waits for 5."""
+    Passed = Callable[[Proxied], Text]
 
 
-def routes(board: Board, connect: Callable[[], BrokerLink], notes: Notes, archive: str) -> Routes:
-    """Return the door's own routes; `connect` gives a link of this thread's own.
+class ExtensionContext(NamedTuple):
+    """What an extension is made with."""
 
-    `notes` lead to the start script, `archive` is where it saves to (empty: nowhere).
+    settings: Mapping[str, Any]
+    """The table `[minicluster.modules.door]` of broker.toml."""
+    connect: Callable[[], LeadLink]
+    """Returns a link to the broker for the thread that calls."""
+    broke: Callable[[Exception], None]
+    """To be called with what broke such a link."""
+
+
+class Extension(Protocol):
+    """Routes of another package, and what keeps them going.
+
+    It may have `proxied` as well, a mapping to `Passed`: operations for what the API server passes on, by the
+    first word of a path.
     """
-    saving = SavingOrders(board, connect, notes, archive)
-    orders = Orders(board, connect, saving.stay)
-    return {
-        "/v1/status": {"GET": lambda query, _body: _status(board, query)},
-        "/v1/drain": {"POST": lambda _query, body: orders.drain(body)},
-        "/v1/undrain": {"POST": lambda _query, body: orders.undrain(body)},
-        "/v1/restart": {"POST": lambda _query, body: saving.restart(body)},
-        "/v1/recover": {"POST": lambda _query, body: saving.recover(body)},
-        "/v1/save": {"POST": lambda _query, body: saving.save(body)},
-    }
 
+    routes: Routes
+    audiences: Mapping[str, str]
+    """Who may ask, by path: see Audience."""
 
-def _status(board: Board, query: Mapping[str, str]) -> Answer:
-    watch = query.get("watch", "false")
-    if watch not in ("true", "false"):
-        raise BadRequest(f"watch={watch[:40]}: true or false is right")
-    if watch == "true":
-        return board.watch()
-    status = board.read()
-    if status is None:
-        raise InstanceGone("the broker has not answered yet")
-    return status
+    def open(self) -> None:
+        """Begin, in threads."""
 
-
-class Orders:
-    """What changes the instance."""
-
-    def __init__(self, board: Board, connect: Callable[[], BrokerLink], stay: Callable[[str], None]) -> None:
-        self._board = board
-        self._connect = connect
-        self._stay = stay  # hears which ranks get jobs again
-
-    def drain(self, body: JSON) -> JSON:
-        """No new jobs for these ranks; one that is drained already keeps its reason."""
-        reason = body.get("reason", "")
-        if not isinstance(reason, str) or len(reason) > 1000 or not reason.isprintable():
-            raise BadRequest("reason: a line of text of at most 1000 characters is right")
-        self._ask("resource.drain", {"targets": ranks_of(body), "reason": reason, "mode": "update"})
-        return {}
-
-    def undrain(self, body: JSON) -> JSON:
-        """Jobs again for these ranks; one that is not drained stays as it is."""
-        self._stay(ranks_of(body))
-        self._ask("resource.undrain", {"targets": ranks_of(body), "mode": "update"})
-        return {}
-
-    def _ask(self, topic: str, payload: JSON) -> None:
-        link = self._connect()
-        try:
-            link.rpc(topic, payload, TIMEOUT)
-        except Refused as error:
-            if error.errnum in (errno.EINVAL, errno.ENOENT, errno.EPROTO):
-                raise BadRequest(f"ranks: {error.text}") from error
-            raise
-        finally:
-            link.close()
-            self._board.look()  # also after a failure: what took too long may be done yet
+    def close(self) -> None:
+        """End soon; nobody waits for it."""

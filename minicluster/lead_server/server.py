@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-    from minicluster.lead_server.aggregation import Passed
     from minicluster.lead_server.files import Credentials
-    from minicluster.lead_server.routes import Routes
+    from minicluster.lead_server.routes import Passed, Routes
 
 SILENCE = 20.0
 """Seconds that a client may take for one read or write."""

@@ -24,7 +24,6 @@ from minicluster.lead_client.errors import LeadError, LeadPortClosedError
 from minicluster.lead_client.termination_message import shown
 from minicluster.operator.lead_slots import LeadSlots
 from minicluster.operator.records import LeadReport, Unreachable
-from minicluster.plan import door_name
 from minicluster.plan.lifecycle.shrinking import RESTART_SECONDS
 
 if TYPE_CHECKING:
@@ -215,7 +214,7 @@ class LeadWatch:
             self._changed(name)
 
     def _address(self, lead: Lead) -> Address:
-        return Address(lead.address, self._port, door_name(lead.uid))
+        return Address.of(lead, self._port)
 
     def _log(self, name: Name) -> logs.ObjectLogger:
         known = self._cache.clusters.get(name)

@@ -20,6 +20,7 @@ from prometheus_client import (
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.exposition import choose_encoder
 
+from minicluster.kube_client.request_counter import API_REQUESTS, RequestCounter
 from minicluster.operator.errors import LeadershipLostError
 from minicluster.plan.constants import Phase
 
@@ -36,7 +37,6 @@ CLUSTERS = "minicluster_clusters"
 BROKERS_READY = "minicluster_brokers_ready"
 LEADER = "minicluster_leader"
 WATCH_RESTARTS = "minicluster_watch_restarts_total"
-API_REQUESTS = "minicluster_api_requests_total"
 NAMES = (
     RECONCILES,
     DURATION,
@@ -51,8 +51,6 @@ NAMES = (
 
 STEPS = ("whole", "decide", "apply", "status", "events")
 RESULTS = ("ok", "refused", "retry", "error", "gone")
-NO_ANSWER = "none"
-"""The code of a request that nobody answered."""
 
 # Deciding takes a millisecond, a write a few; what takes ten seconds is stuck.
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -71,7 +69,7 @@ class Metrics:
         self._reconciles = self._counter(RECONCILES, "Reconciles by how they ended", "result")
         self._errors = self._counter(ERRORS, "Steps of reconciles that failed", "step")
         self._watch_restarts = self._counter(WATCH_RESTARTS, "Watches that failed and began anew", "kind")
-        self._requests = self._counter(API_REQUESTS, "Requests to the API server", "verb", "code")
+        self._requests = RequestCounter(self.registry)
         self._duration = Histogram(
             DURATION, "Seconds that a step took", ("step",), buckets=BUCKETS, registry=self.registry
         )
@@ -99,7 +97,7 @@ class Metrics:
 
     def requested(self, verb: str, code: int | None) -> None:
         """Count a request to the API server and its answer's status code; None: there was no answer."""
-        self._requests.labels(verb, str(code or NO_ANSWER)).inc()
+        self._requests.count(verb, code)
 
     def watch_restarted(self, kind: str) -> None:
         """Count a watch that failed and began anew."""

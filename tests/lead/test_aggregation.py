@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minicluster.lead_server import files
-from minicluster.lead_server.aggregation import Aggregation, Proxied
+from minicluster.lead_server.aggregation import Aggregation
 from minicluster.lead_server.errors import FilesUnusable
 from minicluster.lead_server.front_proxy import Identity
-from minicluster.lead_server.replies import Audience, Text
+from minicluster.lead_server.routes import Audience, Proxied, Text
 from minicluster.lead_server.server import Server
 from tests.lead.client import DEADLINE
 from tests.lead.keys import NAME, Authority

@@ -13,7 +13,7 @@ import pytest
 from minicluster.lead_server import files
 from minicluster.lead_server import lead_server as whole
 from minicluster.lead_server.errors import FilesUnusable
-from minicluster.lead_server.replies import Audience, Text
+from minicluster.lead_server.routes import Audience, Text
 from minicluster.lead_server.server import Server
 from minicluster.plan.objects.keys import DOOR_DOMAIN
 from tests.lead.client import DEADLINE

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from minicluster.kube_client.errors import ApiError
+from minicluster.kube_client.request_counter import API_REQUESTS
 from minicluster.operator import metrics as module
 from minicluster.operator.cache import Cache
 from minicluster.operator.errors import LeadershipLostError
@@ -141,7 +142,7 @@ def test_leader(metrics: Metrics, leads: bool) -> None:
 def test_requests(metrics: Metrics, code: int | None, shown: str) -> None:
     """Requests count by verb and status code; one without an answer has a word for it."""
     metrics.requested("PATCH", code)
-    assert value(metrics, module.API_REQUESTS, verb="PATCH", code=shown) == 1
+    assert value(metrics, API_REQUESTS, verb="PATCH", code=shown) == 1
 
 
 def test_watch_restarts(metrics: Metrics) -> None:

@@ -94,7 +94,6 @@ SAME_NAMES = {
     "Started": 2,
     "StreamCall": 2,
     "Supervisor": 2,
-    "Surroundings": 2,
     "Target": 2,
     "Timing": 2,
     "UnreachableError": 2,

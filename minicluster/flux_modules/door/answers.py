@@ -1,5 +1,5 @@
 """What routes answer, by its name of release 0.1.0."""
 
-from minicluster.lead_server.replies import Audience, Pieces, Text
+from minicluster.lead_server.routes import Audience, Pieces, Text
 
 __all__ = ["Audience", "Pieces", "Text"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from minicluster.broker_link.errors import InstanceGone, Refused
 from minicluster.lead_server.errors import BadRequest
-from minicluster.lead_server.replies import Audience, Pieces, Text
+from minicluster.lead_server.routes import Audience, Pieces, Text
 from tests.lead.client import DEADLINE, Client
 
 if TYPE_CHECKING:

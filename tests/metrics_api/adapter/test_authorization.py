@@ -12,7 +12,7 @@ from metrics_api.adapter.authorization import Authorization
 from metrics_api.answers.errors import ForbiddenError, UnavailableError
 from metrics_api.answers.queries import Attributes
 from minicluster.kube_client.errors import UnreachableError
-from minicluster.lead_server.front_proxy import Identity
+from minicluster.lead_server.routes import Identity
 
 JANE = Identity("jane", ("a",), "42", (("acme.com/project", ("one",)),))
 WHAT = Attributes("/x", "custom.metrics.k8s.io", "v1beta2", "team", "get", "services", "mc", "flux_jobs")

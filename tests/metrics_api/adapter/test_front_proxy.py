@@ -9,7 +9,7 @@ import pytest
 from metrics_api.adapter.errors import ConfigurationError
 from metrics_api.adapter.front_proxy import identity, of_config_map
 from metrics_api.answers.errors import UnauthorizedError
-from minicluster.lead_server.front_proxy import Identity
+from minicluster.lead_server.routes import Identity
 from tests.devcluster.certificates import authority
 
 PROXY = {"subject": ((("organizationName", "x"),), (("commonName", "front-proxy-client"),))}

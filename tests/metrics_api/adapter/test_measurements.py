@@ -9,6 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from metrics_api.adapter import measurements as module
 from metrics_api.adapter.measurements import Measurements
+from minicluster.kube_client.request_counter import API_REQUESTS
 
 PAGE = (Path(__file__).parents[3] / "docs" / "metrics.md").read_text()
 CUSTOM, EXTERNAL = "custom.metrics.k8s.io", "external.metrics.k8s.io"
@@ -58,7 +59,7 @@ def test_what_is_true_now_is_counted_when_it_is_asked_for(made: Measurements) ->
 
 def test_a_request_that_nobody_answers_has_a_code_as_well(made: Measurements) -> None:
     made.requested("GET", None)
-    assert value(made, module.API_REQUESTS, verb="GET", code="none") == 1
+    assert value(made, API_REQUESTS, verb="GET", code="none") == 1
 
 
 def test_prometheus_reads_it(made: Measurements) -> None:

@@ -20,7 +20,7 @@ from metrics_api.adapter.front_proxy import of_config_map
 from metrics_api.adapter.measurements import Measurements
 from metrics_api.adapter.server import Server
 from metrics_api.answers import queries
-from minicluster.lead_server.front_proxy import FrontProxy
+from minicluster.lead_server.routes import FrontProxy
 from tests.devcluster import certificates
 from tests.devcluster.certificates import Pair
 from tests.metrics_api.adapter.scene import Scene

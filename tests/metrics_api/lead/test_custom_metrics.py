@@ -19,9 +19,7 @@ from metrics_api.names import ADDS
 from metrics_api.numbers.records import Sample
 from minicluster import document
 from minicluster.broker_link.errors import InstanceGone
-from minicluster.lead_server.aggregation import Proxied
-from minicluster.lead_server.extensions import Surroundings
-from minicluster.lead_server.front_proxy import Identity
+from minicluster.lead_server.routes import ExtensionContext, Identity, Proxied
 from tests.metrics_api.adapter.scene import DEMAND
 
 GOLDEN = Path(__file__).parents[1] / "adapter" / "golden"
@@ -157,5 +155,5 @@ def test_numbers_that_are_too_old_are_no_numbers() -> None:
 def test_it_is_there_where_the_document_has_a_certificate_for_readers(
     settings: dict[str, str], words: set[str]
 ) -> None:
-    found = extension(Surroundings(settings, lambda: None, lambda _: None))  # type: ignore[arg-type,return-value]
+    found = extension(ExtensionContext(settings, lambda: None, lambda _: None))  # type: ignore[arg-type,return-value]
     assert set(found.proxied) == words

@@ -14,7 +14,7 @@ from metrics_api.lead.routes import QueueRoutes
 from metrics_api.lead.sampler import Sampler
 from minicluster.broker_link import link_loop
 from minicluster.broker_link.errors import InstanceGone, Refused
-from minicluster.lead_server.errors import BadRequest
+from minicluster.lead_server.routes import BadRequest
 from tests.devcluster import until as patiently
 from tests.lead.client import until
 from tests.metrics_api.lead.scripted_broker import Broker, Clock

@@ -9,7 +9,7 @@ import pytest
 
 from minicluster.broker_link.errors import InstanceGone, Refused
 from minicluster.lead_client import connection
-from minicluster.lead_server import routes, status_snapshot
+from minicluster.lead_server import operator_routes, status_snapshot
 from minicluster.lead_server.status_snapshot import Board
 from minicluster.save_restore.state_files import Notes
 
@@ -30,7 +30,9 @@ class Link:
         """Nothing to close."""
 
 
-@pytest.mark.parametrize("seconds", [status_snapshot.PATIENCE, routes.TIMEOUT], ids=["status", "order"])
+@pytest.mark.parametrize(
+    "seconds", [status_snapshot.PATIENCE, operator_routes.TIMEOUT], ids=["status", "order"]
+)
 def test_an_answer_comes_while_the_operator_waits(seconds: float) -> None:
     """It begins to wait before the door does, by a way through the network."""
     assert seconds + 1 <= connection.ANSWER_TIMEOUT
@@ -45,7 +47,7 @@ def test_an_order_that_failed_may_have_been_carried_out(
     hung = Board(lambda: None)
     hung.begin()
     hung.publish({"drained": "1"})
-    table: Any = routes.routes(hung, lambda: Link(failure), Notes(str(tmp_path)), "")  # type: ignore[arg-type,return-value]
+    table: Any = operator_routes.routes(hung, lambda: Link(failure), Notes(str(tmp_path)), "")  # type: ignore[arg-type,return-value]
     with pytest.raises(type(failure)):
         table["/v1/undrain"]["POST"]({}, {"ranks": "1"})
     with pytest.raises(InstanceGone, match="the broker has not answered yet"):

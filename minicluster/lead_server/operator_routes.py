@@ -1,0 +1,85 @@
+"""The routes for the operator: the status, and orders."""
+
+from __future__ import annotations
+
+import errno
+from typing import TYPE_CHECKING
+
+from minicluster.broker_link.errors import InstanceGone, Refused
+from minicluster.lead_server.errors import BadRequest
+from minicluster.lead_server.save_orders import SavingOrders, ranks_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from minicluster.broker_link.link import JSON, BrokerLink
+    from minicluster.lead_server.routes import Answer, Routes
+    from minicluster.lead_server.status_snapshot import Board
+    from minicluster.save_restore.state_files import Notes
+
+TIMEOUT = 4.0
+"""Seconds that the broker has for carrying an order out: the client waits for 5."""
+
+
+def routes(board: Board, connect: Callable[[], BrokerLink], notes: Notes, archive: str) -> Routes:
+    """Return them; `connect` gives a link of this thread's own.
+
+    `notes` lead to the start script, `archive` is where it saves to (empty: nowhere).
+    """
+    saving = SavingOrders(board, connect, notes, archive)
+    orders = Orders(board, connect, saving.stay)
+    return {
+        "/v1/status": {"GET": lambda query, _body: _status(board, query)},
+        "/v1/drain": {"POST": lambda _query, body: orders.drain(body)},
+        "/v1/undrain": {"POST": lambda _query, body: orders.undrain(body)},
+        "/v1/restart": {"POST": lambda _query, body: saving.restart(body)},
+        "/v1/recover": {"POST": lambda _query, body: saving.recover(body)},
+        "/v1/save": {"POST": lambda _query, body: saving.save(body)},
+    }
+
+
+def _status(board: Board, query: Mapping[str, str]) -> Answer:
+    watch = query.get("watch", "false")
+    if watch not in ("true", "false"):
+        raise BadRequest(f"watch={watch[:40]}: true or false is right")
+    if watch == "true":
+        return board.watch()
+    status = board.read()
+    if status is None:
+        raise InstanceGone("the broker has not answered yet")
+    return status
+
+
+class Orders:
+    """What changes the instance."""
+
+    def __init__(self, board: Board, connect: Callable[[], BrokerLink], stay: Callable[[str], None]) -> None:
+        self._board = board
+        self._connect = connect
+        self._stay = stay  # hears which ranks get jobs again
+
+    def drain(self, body: JSON) -> JSON:
+        """No new jobs for these ranks; one that is drained already keeps its reason."""
+        reason = body.get("reason", "")
+        if not isinstance(reason, str) or len(reason) > 1000 or not reason.isprintable():
+            raise BadRequest("reason: a line of text of at most 1000 characters is right")
+        self._ask("resource.drain", {"targets": ranks_of(body), "reason": reason, "mode": "update"})
+        return {}
+
+    def undrain(self, body: JSON) -> JSON:
+        """Jobs again for these ranks; one that is not drained stays as it is."""
+        self._stay(ranks_of(body))
+        self._ask("resource.undrain", {"targets": ranks_of(body), "mode": "update"})
+        return {}
+
+    def _ask(self, topic: str, payload: JSON) -> None:
+        link = self._connect()
+        try:
+            link.rpc(topic, payload, TIMEOUT)
+        except Refused as error:
+            if error.errnum in (errno.EINVAL, errno.ENOENT, errno.EPROTO):
+                raise BadRequest(f"ranks: {error.text}") from error
+            raise
+        finally:
+            link.close()
+            self._board.look()  # also after a failure: what took too long may be done yet
