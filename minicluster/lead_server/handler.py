@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from http.server import BaseHTTPRequestHandler
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 from minicluster.broker_link.errors import InstanceGone, Refused, reason
@@ -16,13 +16,24 @@ from minicluster.lead_server.routes import Audience, Pieces, Proxied, Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from socketserver import BaseServer
     from typing import Any
 
     from minicluster.broker_link.link import JSON
     from minicluster.lead_server.aggregation import Aggregation
     from minicluster.lead_server.connections import Connection
-    from minicluster.lead_server.routes import Answer, Passed
-    from minicluster.lead_server.server import Server
+    from minicluster.lead_server.files import Credentials
+    from minicluster.lead_server.routes import Answer, Passed, Routes
+
+
+class RouteTable(NamedTuple):
+    """Everything that is served."""
+
+    routes: Routes
+    audiences: Mapping[str, str]
+    """Paths that are for others than the operator, too: see Audience."""
+    proxied: Mapping[str, Passed]
+    """By the first word of a path: what the API server's front proxy alone may ask for."""
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -31,10 +42,18 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     default_request_version = "HTTP/1.1"  # else what cannot be parsed is answered as HTTP/0.9: by nothing
     wbufsize = -1  # an answer leaves in one piece
-    server: Server
 
-    def __init__(self, connection: Connection, client_address: Any, server: Server) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        client_address: Any,
+        server: BaseServer,
+        credentials: Credentials,
+        table: RouteTable,
+    ) -> None:
         self._connection = connection
+        self._credentials = credentials
+        self._table = table
         super().__init__(connection.socket, client_address, server)
 
     def setup(self) -> None:
@@ -66,13 +85,13 @@ class Handler(BaseHTTPRequestHandler):
             self._reject(error.code)
             return
         path = urlsplit(self.path).path
-        passed = self.server.proxied.get(path.strip("/").partition("/")[0])
+        passed = self._table.proxied.get(path.strip("/").partition("/")[0])
         believed = proofs.aggregation(self._connection.socket)
         if passed is not None and believed is not None:
             self._pass_on(passed, believed)
             return
-        audience = self.server.audiences.get(path, Audience.DOOR)
-        whole, metrics = proofs.tokens(self.headers, self.server.credentials)
+        audience = self._table.audiences.get(path, Audience.DOOR)
+        whole, metrics = proofs.tokens(self.headers, self._credentials)
         metrics = metrics or proofs.is_certified(self._connection.socket)
         if whole or metrics:
             self._connection.stranger_since = None
@@ -86,8 +105,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def _pass_on(self, passed: Passed, believed: Aggregation) -> None:
         """Have a request answered that the API server passes on, if it still is believed to be that."""
-        self.server.credentials.refresh()
-        if believed != self.server.credentials.aggregation:
+        self._credentials.refresh()
+        if believed != self._credentials.aggregation:
             self._reject(401)  # others were believed when the connection began
             return
         try:
@@ -131,7 +150,7 @@ class Handler(BaseHTTPRequestHandler):
     def _answer(self) -> Answer:
         body = read_body(self.headers, self.rfile, self._connection)
         url = urlsplit(self.path)
-        methods = self.server.routes.get(url.path)
+        methods = self._table.routes.get(url.path)
         if methods is None:
             raise BadRequest("there is nothing at this path", 404)
         operation = methods.get(self.command)

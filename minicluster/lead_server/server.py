@@ -6,10 +6,11 @@ import contextlib
 import socket
 import socketserver
 import threading
+from functools import partial
 from typing import TYPE_CHECKING
 
 from minicluster.lead_server.connections import Connection, Connections
-from minicluster.lead_server.handler import Handler
+from minicluster.lead_server.handler import Handler, RouteTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -41,14 +42,13 @@ class Server(socketserver.TCPServer):
         audiences: Mapping[str, str] | None = None,
         proxied: Mapping[str, Passed] | None = None,
     ) -> None:
-        self.credentials = credentials
-        self.routes = routes
-        self.audiences = audiences or {}
-        self.proxied = proxied or {}
-        self.log = log
+        self._credentials = credentials
+        self._log = log
         self.connections = Connections()
+        table = RouteTable(routes, audiences or {}, proxied or {})
+        self._handle = partial(Handler, credentials=credentials, table=table)
         self.address_family, address = _any_address()
-        super().__init__((address, port), Handler, bind_and_activate=False)
+        super().__init__((address, port), self._handle, bind_and_activate=False)
         if self.address_family == socket.AF_INET6:
             self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
         try:
@@ -74,23 +74,23 @@ class Server(socketserver.TCPServer):
         except RuntimeError as error:  # no more threads: others will end
             self.connections.leave(connection)
             self.shutdown_request(request)
-            self.log(f"turned a client away: {error}")
+            self._log(f"turned a client away: {error}")
 
     def _serve(self, connection: Connection, client_address: Any) -> None:
         try:
             sock = connection.socket
             sock.settimeout(SILENCE)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self.credentials.refresh()
-            connection.socket = self.credentials.context.wrap_socket(
+            self._credentials.refresh()
+            connection.socket = self._credentials.context.wrap_socket(
                 sock, server_side=True, do_handshake_on_connect=False, suppress_ragged_eofs=True
             )
             connection.socket.do_handshake()
-            Handler(connection, client_address, self)
+            self._handle(connection, client_address, self)
         except OSError:
             pass  # the client's own doing: no TLS, too slow, gone (ssl.SSLError is one too)
         except Exception as error:  # noqa: BLE001 - one client must not end the door
-            self.log(f"a client's request failed: {type(error).__name__}: {error}")
+            self._log(f"a client's request failed: {type(error).__name__}: {error}")
         finally:
             connection.close()
             self.connections.leave(connection)

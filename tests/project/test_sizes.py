@@ -102,7 +102,6 @@ SAME_NAMES = {
 """How many public classes of minicluster have the name."""
 
 CIRCLES = {
-    frozenset({"minicluster.lead_server.handler", "minicluster.lead_server.server"}),
 }
 """Sets of modules that import one another, for type hints too."""
 
