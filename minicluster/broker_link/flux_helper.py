@@ -1,6 +1,6 @@
-"""Flux's own RPCs as lines of JSON: runs under `flux python`, with the standard library and `flux` only.
+"""Flux's own RPCs as lines of JSON: runs under `flux python`, from where this room is or from its zip.
 
-Usage: `flux python flux_helper.py [URI]`, then on standard input, one object a line:
+`main` takes the URI from the arguments, else from FLUX_URI; then come on standard input, one object a line:
 
     {"id": 7, "topic": "job-list.job-stats", "payload": {}}                  → {"id": 7, "payload": {...}}
     {"id": 8, "topic": "job-info.eventlog-watch", "payload": {...}, "stream": true, "credit": 64}
@@ -25,12 +25,13 @@ import os
 import subprocess
 import sys
 import threading
-from collections import deque
 from typing import Any
 
 import flux
 import flux.constants
 import flux.job
+
+from minicluster.broker_link.line_stream import StreamCall
 
 HELD_ITEMS = 4096
 """A watched eventlog with more items than this waiting for its reader is let go, and watched anew later."""
@@ -56,8 +57,8 @@ class Answers:
         self.line({"id": number, "errnum": code, "errstr": error.strerror or os.strerror(code)})
 
 
-class StreamCall:
-    """A streaming RPC that sends no more items than its reader has room for.
+class FluxStream:
+    """A streaming RPC, of which no more is held than HELD_ITEMS.
 
     Flux does not wait for slow readers. What a watched eventlog sends too early is held; when too much is
     held, the watch is cancelled and, once the reader caught up, begun again behind what was sent already.
@@ -65,16 +66,17 @@ class StreamCall:
 
     def __init__(self, handle: Any, answers: Answers, request: dict[str, Any]) -> None:
         self._handle = handle
-        self._answers = answers
         self._request = request
-        self._credit = int(request.get("credit", 1))
-        self._held: deque[Any] = deque()
+        self._call = StreamCall(request, answers.line)
         self._taken = 0  # items accepted so far, over all watches
         self._skip = 0  # items of this watch that were accepted from an earlier one
         self._let_go = False
-        self._end: OSError | None = None
-        self.ended = False
         self._watch()
+
+    @property
+    def ended(self) -> bool:
+        """Whether the reader has heard the end."""
+        return self._call.ended
 
     @property
     def _rewatchable(self) -> bool:
@@ -97,52 +99,41 @@ class StreamCall:
             self._stopped(error)
             return
         rpc.reset()
-        if self.ended or self._let_go:
+        if self._call.ended or self._let_go:
             return
         if self._skip:
             self._skip -= 1
             return
         self._taken += 1
-        self._held.append(json.loads(text or "{}"))
-        self._send()
-        if self._rewatchable and len(self._held) >= HELD_ITEMS:
+        self._call.item(json.loads(text or "{}"))
+        if self._rewatchable and self._call.held >= HELD_ITEMS:
             self._let_go = True
             self._cancel_rpc()
 
     def _stopped(self, error: OSError) -> None:
         if self._let_go and error.errno == errno.ENODATA:
             self._rpc = None
+            self._watch_again()
         else:
-            self._end = error
-        self._send()
+            self._call.stop(error.errno or errno.EIO, error.strerror or "")
 
-    def _send(self) -> None:
-        while self._held and self._credit > 0:
-            self._credit -= 1
-            self._answers.line({"id": self._request["id"], "payload": self._held.popleft()})
-        if self._held or self.ended:
-            return
-        if self._end is not None:
-            self.ended = True
-            self._answers.failure(self._request["id"], self._end)
-        elif self._rpc is None:
+    def _watch_again(self) -> None:
+        if self._rpc is None and not self._call.held and not self._call.ended:
             self._watch()
 
     def credit(self, more: int) -> None:
         """Send up to `more` items besides."""
-        self._credit += more
-        self._send()
+        self._call.credit(more)
+        self._watch_again()
 
     def cancel(self) -> None:
         """End the stream; its reader hears ENODATA at once."""
-        if not self.ended:
-            self._held.clear()
+        if not self._call.is_stopped:
             self._cancel_rpc()
-            self.ended = True
-            self._answers.failure(self._request["id"], OSError(errno.ENODATA, ""))
+        self._call.cancel()
 
     def _cancel_rpc(self) -> None:
-        if self._rpc is None or self._end is not None:
+        if self._rpc is None:
             return
         nodeid = self._request.get("rank", flux.constants.FLUX_NODEID_ANY)
         tag = {"matchtag": self._rpc.pimpl.get_matchtag()}
@@ -156,7 +147,7 @@ class Bridge:
         self._handle = handle
         self._answers = answers
         self._rest = b""
-        self._streams: dict[int, StreamCall] = {}
+        self._streams: dict[int, FluxStream] = {}
 
     def readable(self, _handle: Any, _watcher: Any, fd: int, _events: int, _args: Any) -> None:
         """Take what came on standard input; its end ends the helper."""
@@ -178,7 +169,7 @@ class Bridge:
         except OSError as error:
             self._answers.failure(number, error)
 
-    def _steer(self, stream: StreamCall, request: dict[str, Any]) -> None:
+    def _steer(self, stream: FluxStream, request: dict[str, Any]) -> None:
         if request.get("cancel"):
             stream.cancel()
         else:
@@ -193,7 +184,7 @@ class Bridge:
         elif topic == "helper.dump":
             threading.Thread(target=self._dump, args=(request["id"], payload["path"]), daemon=True).start()
         elif request.get("stream"):
-            self._streams[request["id"]] = StreamCall(self._handle, self._answers, request)
+            self._streams[request["id"]] = FluxStream(self._handle, self._answers, request)
         else:
             nodeid = request.get("rank", flux.constants.FLUX_NODEID_ANY)
             self._handle.rpc(topic, payload, nodeid).then(self._answered, request["id"])
@@ -268,7 +259,3 @@ def main() -> int:
         answers.line({"gone": "the broker ended the connection"})
         return 1
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

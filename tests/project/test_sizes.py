@@ -92,7 +92,6 @@ SAME_NAMES = {
     "Session": 2,
     "Source": 2,
     "Started": 2,
-    "StreamCall": 2,
     "Supervisor": 2,
     "Target": 2,
     "Timing": 2,

@@ -17,9 +17,9 @@ import errno
 import json
 import os
 import select
-from collections import deque
 from typing import TYPE_CHECKING, Any
 
+from minicluster.broker_link.line_stream import StreamCall
 from minicluster.embedded.client import Client
 from minicluster.embedded.errors import BrokerUnreachable, RpcError
 
@@ -33,18 +33,14 @@ _CHUNK = 1 << 16
 _INPUT, _OUTPUT = 0, 1
 
 
-class StreamCall:
+class StreamConnection:
     """A streaming request on a connection of its own, read only while its reader has room.
 
     So the broker holds back what the reader is too slow for.
     """
 
     def __init__(self, uri: str, request: JSON, answer: Answer) -> None:
-        self._answer = answer
-        self._number = request["id"]
-        self._credit = int(request.get("credit", 1))
-        self._held: deque[JSON] = deque()
-        self.ended = False
+        self._call = StreamCall(request, answer)
         self._client = Client(uri)
         self._client.call(request["topic"], request.get("payload"), self._take, streaming=True)
 
@@ -53,45 +49,39 @@ class StreamCall:
         return self._client.fileno()
 
     @property
+    def ended(self) -> bool:
+        """Whether the reader has heard the end."""
+        return self._call.ended
+
+    @property
     def has_room(self) -> bool:
         """Whether to read on."""
-        return self._credit > 0 and not self.ended
+        return self._call.has_room
 
     def read(self) -> None:
         """Pass on what came. Raises RpcError where the broker hung up."""
         self._client.dispatch()
-        self._send()
+        self._close_if_ended()
 
     def _take(self, payload: JSON | None, refusal: RpcError | None) -> None:
-        said = _refused(refusal) if refusal is not None else {"payload": payload}
-        self._held.append({"id": self._number, **said})
-
-    def _send(self) -> None:
-        while self._held and not self.ended:
-            is_last = "errnum" in self._held[0]
-            if not is_last:
-                if not self._credit:
-                    return
-                self._credit -= 1
-            self._answer(self._held.popleft())
-            if is_last:
-                self.close()
+        if refusal is None:
+            self._call.item(payload)
+        else:
+            self._call.stop(refusal.errnum, refusal.text)
 
     def credit(self, more: int) -> None:
         """Send up to `more` items besides."""
-        self._credit += more
-        self._send()
+        self._call.credit(more)
+        self._close_if_ended()
 
     def cancel(self) -> None:
         """End the stream; its reader hears ENODATA at once."""
-        if not self.ended:
-            self._answer({"id": self._number, **_refused(RpcError(errno.ENODATA))})
-            self.close()
+        self._call.cancel()
+        self._close_if_ended()
 
-    def close(self) -> None:
-        """Hang up."""
-        self.ended = True
-        self._client.close()
+    def _close_if_ended(self) -> None:
+        if self._call.ended:
+            self._client.close()
 
 
 class Relay:
@@ -101,7 +91,7 @@ class Relay:
         self._uri = uri
         self._answer = answer
         self._calls = Client(uri)
-        self._streams: dict[int, StreamCall] = {}
+        self._streams: dict[int, StreamConnection] = {}
         self._rest = b""
 
     def serve(self) -> None:
@@ -133,7 +123,7 @@ class Relay:
             elif stream is not None:
                 stream.credit(int(request.get("credit", 0)))
         elif request.get("stream"):
-            self._streams[number] = StreamCall(self._uri, request, self._answer)
+            self._streams[number] = StreamConnection(self._uri, request, self._answer)
         else:
             topic, payload = _translated(topic, request.get("payload") or {})
             self._calls.call(topic, payload, lambda *answer: self._answered(number, *answer))
