@@ -100,8 +100,7 @@ SAME_NAMES = {
 }
 """How many public classes of minicluster have the name."""
 
-CIRCLES = {
-}
+CIRCLES: set[frozenset[str]] = set()
 """Sets of modules that import one another, for type hints too."""
 
 
