@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from minicluster.embedded.errors import StorageError
-from minicluster.embedded.jobs.store import StorageLost, Store
+from minicluster.embedded.jobs.batch import StorageLost
+from minicluster.embedded.jobs.store import Store
 
 
 @pytest.fixture
@@ -22,81 +23,91 @@ def store(tmp_path: Path) -> Store:
 
 def _fill(store: Store) -> None:
     """Let the file grow no more, as on a file system that is full."""
-    pages = store._db.execute("PRAGMA page_count").fetchone()[0]
-    store._db.execute(f"PRAGMA max_page_count={pages}")
+    pages = store.database._connection.execute("PRAGMA page_count").fetchone()[0]
+    store.database._connection.execute(f"PRAGMA max_page_count={pages}")
 
 
 def _make_room(store: Store) -> None:
-    store._db.execute("PRAGMA max_page_count=1000000")
+    store.database._connection.execute("PRAGMA max_page_count=1000000")
 
 
 BIG = b"x" * 200_000
 
 
 def test_what_is_written_can_be_read(store: Store) -> None:
-    store.add_job(7, 1000, "{}")
-    store.add_event(7, "eventlog", "one")
-    store.add_output(7, 0, "stdout", b"data", 1.5)
-    store.add_output(7, 0, "stdout", None, 2.5)
+    store.jobs.add(7, 1000, "{}")
+    store.eventlogs.append(7, "eventlog", "one")
+    store.output.append(7, 0, "stdout", b"data", 1.5)
+    store.output.append(7, 0, "stdout", None, 2.5)
     store.flush()
-    assert [line for _, line in store.events(7, "eventlog")] == ["one"]
-    assert [chunk[1:] for chunk in store.output(7)] == [(0, "stdout", b"data", 1.5), (0, "stdout", None, 2.5)]
+    assert [line for _, line in store.eventlogs.lines(7, "eventlog")] == ["one"]
+    assert [chunk[1:] for chunk in store.output.chunks(7)] == [
+        (0, "stdout", b"data", 1.5),
+        (0, "stdout", None, 2.5),
+    ]
 
 
 def test_events_can_be_read_before_they_are_written(store: Store) -> None:
-    store.add_job(7, 1000, "{}")
-    store.add_event(7, "eventlog", "one")
+    store.jobs.add(7, 1000, "{}")
+    store.eventlogs.append(7, "eventlog", "one")
     store.flush()
-    store.add_event(7, "eventlog", "two")
-    store.add_event(7, "other", "x")
-    store.add_event(8, "eventlog", "x")
-    before = store.events(7, "eventlog")
+    store.eventlogs.append(7, "eventlog", "two")
+    store.eventlogs.append(7, "other", "x")
+    store.eventlogs.append(8, "eventlog", "x")
+    before = store.eventlogs.lines(7, "eventlog")
     store.flush()
-    assert before == store.events(7, "eventlog")
-    assert [line for _, line in store.events(7, "eventlog", after=before[0][0])] == ["two"]
+    assert before == store.eventlogs.lines(7, "eventlog")
+    assert [line for _, line in store.eventlogs.lines(7, "eventlog", after=before[0][0])] == ["two"]
 
 
 def test_a_full_file_system_drops_output_and_keeps_events(store: Store) -> None:
-    store.add_job(7, 1000, "{}")
+    store.jobs.add(7, 1000, "{}")
     store.flush()
     _fill(store)
-    store.add_event(7, "eventlog", "kept")
-    store.add_output(7, 0, "stdout", BIG, 1.0)
+    store.eventlogs.append(7, "eventlog", "kept")
+    store.output.append(7, 0, "stdout", BIG, 1.0)
     with pytest.raises(
         StorageLost, match=r"job data cannot be stored in .*: database or disk is full"
     ) as lost:
         store.flush()
     assert lost.value.jobs == [7]
     store.flush()  # the small event fits where the output did not
-    assert ([line for _, line in store.events(7, "eventlog")], store.output(7)) == (["kept"], [])
+    assert ([line for _, line in store.eventlogs.lines(7, "eventlog")], store.output.chunks(7)) == (
+        ["kept"],
+        [],
+    )
 
 
 def test_what_ended_is_listed_before_it_is_written(store: Store) -> None:
-    store.add_job(7, 1000, "{}")
-    store.set_inactive(7, 5.0, 1, None, '{"id":7}')
-    assert (list(store.inactive()), list(store.inactive(since=6.0)), store.info(7)) == (
+    store.jobs.add(7, 1000, "{}")
+    store.jobs.set_inactive(7, 5.0, 1, None, '{"id":7}')
+    assert (list(store.jobs.inactive()), list(store.jobs.inactive(since=6.0)), store.jobs.info(7)) == (
         [(7, '{"id":7}')],
         [],
         '{"id":7}',
     )
     store.flush()
-    assert list(store.inactive()) == [(7, '{"id":7}')]
+    assert list(store.jobs.inactive()) == [(7, '{"id":7}')]
 
 
 def test_a_withdrawn_job_was_never_there(store: Store) -> None:
-    store.add_event(6, "eventlog", "kept")
-    store.add_job(7, 1000, "{}")
-    store.add_event(7, "eventlog", "gone")
+    store.eventlogs.append(6, "eventlog", "kept")
+    store.jobs.add(7, 1000, "{}")
+    store.eventlogs.append(7, "eventlog", "gone")
     store.withdraw(7)
     store.flush()
-    assert (store.jobspec(7), store.events(7, "eventlog"), len(store.events(6, "eventlog"))) == (None, [], 1)
+    assert (
+        store.jobs.jobspec(7),
+        store.eventlogs.lines(7, "eventlog"),
+        len(store.eventlogs.lines(6, "eventlog")),
+    ) == (None, [], 1)
 
 
 def test_many_jobs_are_read_page_by_page(store: Store) -> None:
     for job in range(1, 700):
-        store.add_job(job, 1000, "{}")
+        store.jobs.add(job, 1000, "{}")
     store.flush()
-    assert list(store.known_ids()) == [row[0] for row in store.active()] == list(range(1, 700))
+    assert list(store.jobs.ids()) == [row[0] for row in store.jobs.active()] == list(range(1, 700))
 
 
 def test_it_survives_sigkill(tmp_path: Path) -> None:
@@ -105,14 +116,14 @@ def test_it_survives_sigkill(tmp_path: Path) -> None:
         "import sys, os, signal; from pathlib import Path\n"
         "from minicluster.embedded.jobs.store import Store\n"
         "s = Store(Path(sys.argv[1]))\n"
-        "s.add_job(7, 1000, '{}'); s.add_event(7, 'eventlog', 'written'); s.flush()\n"
-        "s.add_event(7, 'eventlog', 'not yet'); os.kill(os.getpid(), signal.SIGKILL)\n"
+        "s.jobs.add(7, 1000, '{}'); s.eventlogs.append(7, 'eventlog', 'written'); s.flush()\n"
+        "s.eventlogs.append(7, 'eventlog', 'not yet'); os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     path = tmp_path / "jobs.sqlite"
     ended = subprocess.run([sys.executable, "-c", program, str(path)], check=False)
     assert ended.returncode == -signal.SIGKILL
     store = Store(path)
-    assert [line for _, line in store.events(7, "eventlog")] == ["written"]
+    assert [line for _, line in store.eventlogs.lines(7, "eventlog")] == ["written"]
 
 
 def test_a_directory_that_cannot_be_written_is_named() -> None:
@@ -121,7 +132,7 @@ def test_a_directory_that_cannot_be_written_is_named() -> None:
 
 
 def test_a_newer_file_is_refused(store: Store, tmp_path: Path) -> None:
-    store.set_meta("version", "99")
+    store.values.set("version", "99")
     store.close()
     with pytest.raises(StorageError, match="written by version 99; this one knows up to 1"):
         Store(tmp_path / "jobs.sqlite")
@@ -134,12 +145,12 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_locked_file_is_no_reason_to_lose_events(store: Store, tmp_path: Path) -> None:
-    store._db.execute("PRAGMA busy_timeout=1")
+    store.database._connection.execute("PRAGMA busy_timeout=1")
     other = sqlite3.connect(tmp_path / "jobs.sqlite", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    store.add_event(7, "eventlog", "kept")
+    store.eventlogs.append(7, "eventlog", "kept")
     with pytest.raises(StorageLost, match="database is locked"):
         store.flush()
     other.close()
     store.flush()
-    assert [line for _, line in store.events(7, "eventlog")] == ["kept"]
+    assert [line for _, line in store.eventlogs.lines(7, "eventlog")] == ["kept"]

@@ -81,7 +81,7 @@ class LeadEngine:
     def dump(self, path: str) -> int:
         """Write every job to `path` and return how many. Raises DumpError."""
         self._manager.commits.write()
-        return dump.write(self._manager.parts.store.copy_to, Path(path))
+        return dump.write(self._manager.parts.store.database.copy_to, Path(path))
 
     def close(self) -> None:
         """Write what waits and close the store."""
@@ -107,7 +107,7 @@ def build_lead_services(context: ports.LeadContext, registry: Registry) -> LeadE
     store = Store(path)
     manager = JobManager(_parts(context, store, clock))
     resources = ResourceStatus(manager, clock)
-    manager.parts.queues.restore(store.get_meta("queues"))
+    manager.parts.queues.restore(store.values.get("queues"))
     replay(manager)
     engine = LeadEngine(manager, resources)
     _register(registry, engine, manager, resources)
@@ -115,10 +115,10 @@ def build_lead_services(context: ports.LeadContext, registry: Registry) -> LeadE
 
 
 def _parts(context: ports.LeadContext, store: Store, clock: ports.Clock) -> Parts:
-    epoch = store.get_meta("epoch")
+    epoch = store.values.get("epoch")
     if epoch is None:
         epoch = repr(clock())
-        store.set_meta("epoch", epoch)
+        store.values.set("epoch", epoch)
     order_timeout(context.config)  # refuses what it cannot read, before a malleable job needs it
     nodes = nodes_of(context.R)
     scheduler = Scheduler(Pool(nodes, matches), policy_of(context.config, context.log), context.log)
@@ -131,7 +131,7 @@ def _parts(context: ports.LeadContext, store: Store, clock: ports.Clock) -> Part
         nodes=nodes,
         queues=Queues(context.config),
         executor=context.executor,
-        ids=IdMaker(float(epoch), store.largest_id()),
+        ids=IdMaker(float(epoch), store.jobs.largest_id()),
         owner=context.owner,
         clock=clock,
         loop=context.loop or asyncio.get_running_loop(),

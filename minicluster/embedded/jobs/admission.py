@@ -52,7 +52,7 @@ class Admission:
         now, userid = self._parts.clock(), self._parts.owner
         job = Job.of(self._parts.ids.next(now), userid, urgency, flags, parsed)
         wanted = self._dependencies.describe(parsed.dependencies)
-        self._parts.store.add_job(job.id, userid, json.dumps(spec, separators=(",", ":")))
+        self._parts.store.jobs.add(job.id, userid, json.dumps(spec, separators=(",", ":")))
         job.t_submit = now
         self._jobs.stats.enter(job, JobState.NEW)
         context = {"userid": userid, "urgency": urgency, "flags": flags, "version": 1}
@@ -147,7 +147,7 @@ class Admission:
         job = self._jobs.by_id.get(jobid)
         if job is not None:
             return Target.of(job)
-        info = self._parts.store.info(jobid)
+        info = self._parts.store.jobs.info(jobid)
         return Target.ended_as(json.loads(info)) if info else None
 
     def _satisfied(self, jobid: int, description: str) -> None:

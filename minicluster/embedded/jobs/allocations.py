@@ -47,7 +47,7 @@ class Allocations:
         """Let R be what the job holds; return the annotations that say so, and R."""
         job.R = resource_set.encode(self._parts.nodes, holding, **times, nslots=request.slots_in_all)
         encoded = Encoded(json.dumps(job.R, separators=(",", ":")))
-        self._parts.store.set_resources(job.id, encoded.text)
+        self._parts.store.jobs.set_resources(job.id, encoded.text)
         annotations = {"sched": {"resource_summary": resource_set.summary(holding)}}
         self._log.annotate(job, annotations)
         return annotations, encoded

@@ -10,12 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minicluster.embedded import log
-from minicluster.embedded.jobs.store import StorageLost, Store
+from minicluster.embedded.jobs.batch import StorageLost
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Mapping, Sequence
 
+    from minicluster.embedded.jobs.store import Store
     from minicluster.embedded.jobs.watchers import Watchers
     from minicluster.embedded.ports import JSON
     from minicluster.embedded.services import Encoded

@@ -19,7 +19,7 @@ from broker_config.formats import eventlog
 from broker_config.formats.job_states import JobState
 from minicluster.embedded import log, partial_file
 from minicluster.embedded.errors import DumpError, RpcError
-from minicluster.embedded.jobs.store import APPLICATION_ID, VERSION
+from minicluster.embedded.jobs.database import APPLICATION_ID, VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -55,7 +55,7 @@ def dump(manager: JobManager, request: Request) -> dict[str, Any]:
     if not manager.commits.write():
         raise RpcError(errno.ENOSPC, manager.commits.trouble or "")
     try:
-        jobs = write(manager.parts.store.copy_to, path)
+        jobs = write(manager.parts.store.database.copy_to, path)
     except DumpError as error:
         raise RpcError(errno.EIO, str(error)) from error
     return {"jobs": jobs, "bytes": path.stat().st_size}

@@ -50,7 +50,7 @@ class JobControl:
         jobid = request.need("id", int)
         job = self._manager.active.get(jobid)
         if job is None:
-            known = self._parts.store.jobspec(jobid) is not None
+            known = self._parts.store.jobs.jobspec(jobid) is not None
             raise RpcError(errnum, "job is inactive" if known else unknown)
         return job
 

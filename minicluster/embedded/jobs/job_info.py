@@ -48,7 +48,7 @@ class JobInfo:
         return answer
 
     def _known(self, jobid: int) -> None:
-        if self._store.jobspec(jobid) is None:
+        if self._store.jobs.jobspec(jobid) is None:
             raise RpcError(errno.ENOENT, "invalid job id")
 
     def _value(self, jobid: int, key: str, decode: bool) -> Any:
@@ -56,8 +56,10 @@ class JobInfo:
             self._manager.commits.write()
             return "".join(line for _, line in self._lines(jobid, key, 0, -1))
         if key == "J":
-            return signed_jobspec.encode(self._store.jobspec(jobid) or "")
-        text = {"jobspec": self._store.jobspec, "R": self._store.resources}.get(key, lambda _id: None)(jobid)
+            return signed_jobspec.encode(self._store.jobs.jobspec(jobid) or "")
+        text = {"jobspec": self._store.jobs.jobspec, "R": self._store.jobs.resources}.get(
+            key, lambda _id: None
+        )(jobid)
         if text is None:
             raise RpcError(errno.ENOENT)
         if key == "jobspec":
@@ -68,8 +70,8 @@ class JobInfo:
     def _lines(self, jobid: int, path: str, after: int, most: int) -> list[tuple[int, str]]:
         """Lines with their sequence numbers, each with its newline."""
         if path != OUTPUT:
-            return [(seq, line + "\n") for seq, line in self._store.events(jobid, path, after, most)]
-        chunks = self._store.output(jobid, after, most)
+            return [(seq, line + "\n") for seq, line in self._store.eventlogs.lines(jobid, path, after, most)]
+        chunks = self._store.output.chunks(jobid, after, most)
         lines = [] if after or not chunks else [(0, _line(chunks[0][4], "header", _HEADER))]
         lines += [(seq, _output_line(task, stream, data, t)) for seq, task, stream, data, t in chunks]
         return lines
@@ -109,8 +111,8 @@ class JobInfo:
         self._manager.commits.write()
         listener = watchers.subscribe(allow, gather)
         try:
-            last = self._store.last_event()
-            jobs = self._store.known_ids() if full else tuple(self._manager.active)
+            last = self._store.eventlogs.last
+            jobs = self._store.jobs.ids() if full else tuple(self._manager.active)
             for number, jobid in enumerate(jobs):
                 if number % _JOBS_AT_ONCE == 0:
                     await asyncio.sleep(0)  # others want to be served, too
@@ -127,12 +129,14 @@ class JobInfo:
 
     def _history(self, jobid: int, last: int, allow: Container[str] | None) -> JSON | None:
         """A job's events up to a sequence number; None without any."""
-        events = [eventlog.decode(line) for seq, line in self._store.events(jobid, MAIN) if seq <= last]
+        events = [
+            eventlog.decode(line) for seq, line in self._store.eventlogs.lines(jobid, MAIN) if seq <= last
+        ]
         if not events:
             return None
         chosen = [event for event in events if allow is None or event["name"] in allow]
         item = {"id": jobid, "events": chosen, "jobspec": self._value(jobid, "jobspec", True)}
-        resources = self._store.resources(jobid)
+        resources = self._store.jobs.resources(jobid)
         return item | ({"R": json.loads(resources)} if resources else {})
 
 

@@ -67,7 +67,7 @@ class JobList:
         for job in (*pending, *running):
             if job.id in self._manager.active:
                 yield attributes(job)
-        for _, info in self._manager.parts.store.inactive(since):
+        for _, info in self._manager.parts.store.jobs.inactive(since):
             yield json.loads(info)
 
     async def list_id(self, request: Request) -> JSON:
@@ -88,7 +88,7 @@ class JobList:
         job = self._manager.active.get(jobid)
         if job is not None:
             return attributes(job)
-        info = self._manager.parts.store.info(jobid)
+        info = self._manager.parts.store.jobs.info(jobid)
         return json.loads(info) if info else None
 
     def stats(self, _request: Request) -> JSON | Awaitable[JSON]:

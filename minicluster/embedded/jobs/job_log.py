@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from minicluster.embedded.jobs.commit_loop import CommitLoop
+    from minicluster.embedded.jobs.eventlogs import Eventlogs
     from minicluster.embedded.jobs.job import Job
-    from minicluster.embedded.jobs.store import Store
     from minicluster.embedded.ports import JSON
     from minicluster.embedded.services import Encoded
 
@@ -22,8 +22,8 @@ EXEC = "guest.exec.eventlog"
 class JobLog:
     """Appends events; each has the commit loop write soon."""
 
-    def __init__(self, store: Store, commits: CommitLoop, clock: Callable[[], float]) -> None:
-        self._store = store
+    def __init__(self, eventlogs: Eventlogs, commits: CommitLoop, clock: Callable[[], float]) -> None:
+        self._eventlogs = eventlogs
         self._commits = commits
         self._clock = clock
 
@@ -32,7 +32,7 @@ class JobLog:
     ) -> None:
         """Append an event to one of the job's eventlogs; the journal tells `data` with it."""
         line = eventlog.encode(eventlog.event(self._clock(), name, context))
-        self._store.add_event(job.id, path, line)
+        self._eventlogs.append(job.id, path, line)
         if path == MAIN:
             self._commits.post(job.id, name, line, data)
         self._commits.soon()

@@ -34,7 +34,7 @@ class JobManager:
         self.stats = self.jobs.stats
         self.watchers = Watchers()
         self.commits = CommitLoop(parts.store, self.watchers, parts.loop, parts.log)
-        log = JobLog(parts.store, self.commits, parts.clock)
+        log = JobLog(parts.store.eventlogs, self.commits, parts.clock)
         launches = LaunchQueue()
         self.lifecycle = JobLifecycle(parts, self.jobs, log, launches)
         self.admission = Admission(parts, self.jobs, log, self.commits, self.lifecycle)

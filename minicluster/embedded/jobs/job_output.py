@@ -55,7 +55,7 @@ class JobOutput:
 
     def _keep(self, jobid: int, task: int, stream: str, data: bytes | None) -> None:
         if jobid in self._jobs:
-            self._parts.store.add_output(jobid, task, stream, data, self._parts.clock())
+            self._parts.store.output.append(jobid, task, stream, data, self._parts.clock())
             self._commits.soon()
 
     def _forget(self, job: Job) -> None:

@@ -95,7 +95,7 @@ class JobLifecycle:
             job.timer = None
         self._jobs.end(job)
         info = json.dumps(attributes(job), separators=(",", ":"))
-        self._parts.store.set_inactive(job.id, job.t_inactive, int(job.result), job.queue, info)
+        self._parts.store.jobs.set_inactive(job.id, job.t_inactive, int(job.result), job.queue, info)
         del self._jobs.by_id[job.id]
         for tell in self.on_inactive:
             tell(job)

@@ -38,7 +38,7 @@ class QueueControl:
         queues = self._parts.queues
         for queue in queues.choose(request.payload.get("name"), bool(request.payload.get("all", False))):
             queue.stopped = None if start else reason or ""
-        self._parts.store.set_meta("queues", queues.save())
+        self._parts.store.values.set("queues", queues.save())
         self._manager.commits.soon()
         for job in tuple(self._manager.active.values()):
             if job.state == JobState.SCHED:

@@ -23,8 +23,8 @@ _KILLED = 9  # wait status of tasks that died with their broker
 def replay(manager: JobManager) -> None:
     """Bring every job that did not end back into the job manager."""
     store = manager.parts.store
-    manager.stats.restore(store.counts())
-    jobs = [job for row in store.active() if (job := _rebuilt(manager, row)) is not None]
+    manager.stats.restore(store.jobs.counts())
+    jobs = [job for row in store.jobs.active() if (job := _rebuilt(manager, row)) is not None]
     for job in jobs:
         manager.active[job.id] = job
         manager.stats.enter(job, job.state)
@@ -43,7 +43,7 @@ def _rebuilt(manager: JobManager, row: tuple[int, int, str, str | None]) -> Job 
         return None
     job = Job.of(jobid, userid, 16, 0, parsed)
     job.R = json.loads(resources) if resources else None
-    for _, line in manager.parts.store.events(jobid, "eventlog"):
+    for _, line in manager.parts.store.eventlogs.lines(jobid, "eventlog"):
         entry = eventlog.decode(line)
         _apply(job, entry["name"], entry["timestamp"], eventlog.context(entry))
     job.restored = True

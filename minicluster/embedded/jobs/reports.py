@@ -91,6 +91,6 @@ class Launcher:
 
     def _launch(self) -> None:
         for job, credentials in self._launches.take():
-            spec = json.loads(self._parts.store.jobspec(job.id) or "{}")
+            spec = json.loads(self._parts.store.jobs.jobspec(job.id) or "{}")
             file = None if credentials is None else credentials()
             self._parts.executor.start(Launch(job.id, spec, job.R or {}, job.userid, file, self._reports))

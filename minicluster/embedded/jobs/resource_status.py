@@ -160,12 +160,12 @@ class ResourceStatus:
         for rank in range(len(self._nodes)):
             self._pool.mark(rank, drained=rank in self._drains)
         kept = {self._nodes[rank].host: [d.timestamp, d.reason] for rank, d in self._drains.items()}
-        self._manager.parts.store.set_meta(_META, json.dumps(kept))
+        self._manager.parts.store.values.set(_META, json.dumps(kept))
         self._scheduler.changed(Happened.CLUSTER)
         self._manager.commits.soon()
 
     def _restore(self) -> None:
-        kept = json.loads(self._manager.parts.store.get_meta(_META) or "{}")
+        kept = json.loads(self._manager.parts.store.values.get(_META) or "{}")
         for node in self._nodes:
             if node.host in kept:
                 self._drains[node.rank] = Drain(*kept[node.host])

@@ -22,18 +22,18 @@ FULL = "database or disk is full"
 
 def _fill(bench: Any, spare: int = 0) -> None:
     """The file system has no more room than for some pages."""
-    db = bench.engine._manager.parts.store._db
+    db = bench.engine._manager.parts.store.database._connection
     db.execute(f"PRAGMA max_page_count={db.execute('PRAGMA page_count').fetchone()[0] + spare}")
 
 
 def _block(bench: Any) -> None:
     """Something waits to be written that is too large for the room there is."""
     _fill(bench)
-    bench.engine._manager.parts.store.set_meta("large", "x" * 300_000)
+    bench.engine._manager.parts.store.values.set("large", "x" * 300_000)
 
 
 def _make_room(bench: Any) -> None:
-    bench.engine._manager.parts.store._db.execute("PRAGMA max_page_count=1000000")
+    bench.engine._manager.parts.store.database._connection.execute("PRAGMA max_page_count=1000000")
 
 
 def test_a_job_whose_output_cannot_be_stored_fails_with_the_reason(bench: Any) -> None:
@@ -204,7 +204,7 @@ def test_urgency_that_was_changed_survives(bench: Any) -> None:
 def test_a_stored_job_that_cannot_be_read_is_passed_over(bench: Any) -> None:
     job = bench.submit(urgency=0)
     store = bench.engine._manager.parts.store
-    store._db.execute("UPDATE jobs SET jobspec='{}'")
+    store.database._connection.execute("UPDATE jobs SET jobspec='{}'")
     bench.restart()
     reason = f"job {job} is passed over: its stored jobspec is invalid: Missing key (resources)"
     assert reason in bench.logged
@@ -213,7 +213,7 @@ def test_a_stored_job_that_cannot_be_read_is_passed_over(bench: Any) -> None:
 def test_a_target_that_is_gone_from_the_store(bench: Any) -> None:
     target = bench.submit(urgency=0)
     job = bench.submit(dependencies=[{"scheme": "afterok", "value": str(target)}])
-    bench.engine._manager.parts.store._db.execute("DELETE FROM jobs WHERE id=?", (target,))
+    bench.engine._manager.parts.store.database._connection.execute("DELETE FROM jobs WHERE id=?", (target,))
     bench.restart()
     assert bench.shown(job)["exception_note"] == f"dependency after-success={target} can never be satisfied"
 

@@ -1,0 +1,25 @@
+"""What is stored of the instance itself: the state of its queues, its drained ranks, when it began."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from minicluster.embedded.jobs.batch import Batch
+    from minicluster.embedded.jobs.database import Database
+
+
+class InstanceValues:
+    """The table `meta`: values by key."""
+
+    def __init__(self, database: Database, batch: Batch) -> None:
+        self._database = database
+        self._batch = batch
+
+    def get(self, key: str) -> str | None:
+        """Return a value that is written."""
+        return self._database.text("SELECT value FROM meta WHERE key=?", (key,))
+
+    def set(self, key: str, value: str) -> None:
+        """Keep a value."""
+        self._batch.add(0, "INSERT OR REPLACE INTO meta VALUES (?,?)", (key, value))
