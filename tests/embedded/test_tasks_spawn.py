@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from minicluster.embedded.execution import spawn
+from minicluster.embedded.execution.rank import spawn
 
 
 def share(**changes: object) -> spawn.Share:
@@ -30,8 +30,8 @@ def share(**changes: object) -> spawn.Share:
     return spawn.Share.from_message({"share": fields | changes})
 
 
-def around() -> spawn.Surroundings:
-    return spawn.Surroundings("local:///u", Path("/run"), "outer.7/inner")
+def broker() -> spawn.BrokerEnv:
+    return spawn.BrokerEnv("local:///u", Path("/run"), "outer.7/inner")
 
 
 @pytest.mark.parametrize(
@@ -53,12 +53,12 @@ def around() -> spawn.Surroundings:
     ],
 )
 def test_environment(name: str, value: str) -> None:
-    assert spawn.environment(share(), 3, around(), 9)[name] == value
+    assert spawn.environment(share(), 3, broker(), 9)[name] == value
 
 
 def test_no_pmi() -> None:
     """Without a PMI channel no variable promises one, not even an inherited one."""
-    assert not [name for name in spawn.environment(share(), 3, around(), None) if name.startswith("PMI")]
+    assert not [name for name in spawn.environment(share(), 3, broker(), None) if name.startswith("PMI")]
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_no_pmi() -> None:
 )
 def test_gpus(gpus: list[int], options: dict[str, str], seen: str | None) -> None:
     assert (
-        spawn.environment(share(gpus=gpus, options=options), 3, around(), None).get("CUDA_VISIBLE_DEVICES")
+        spawn.environment(share(gpus=gpus, options=options), 3, broker(), None).get("CUDA_VISIBLE_DEVICES")
         == seen
     )
 

@@ -49,5 +49,7 @@ def test_a_flux_command_imports_neither_asyncio_nor_zmq() -> None:
 
 def test_a_follower_imports_neither_the_store_nor_the_policies() -> None:
     """Only the lead schedules and stores; 63 of 64 brokers save that memory."""
-    loaded = _loaded_after("import minicluster.embedded.broker.broker, minicluster.embedded.execution.tasks")
+    loaded = _loaded_after(
+        "import minicluster.embedded.broker.broker, minicluster.embedded.execution.rank.tasks"
+    )
     assert not loaded.intersection({"sqlite3", "queue_policies", "pluggy"})

@@ -34,8 +34,6 @@ ROOMS = (
 )
 
 LARGE_CLASSES = {
-    "minicluster/embedded/execution/execution.py:Execution": 38,
-    "minicluster/embedded/execution/tasks.py:RankJob": 28,
     "minicluster/local/cluster.py:LocalCluster": 24,
     "minicluster/local/kubelet.py:Kubelet": 16,
     "minicluster/local/supervisor.py:Supervisor": 16,

@@ -16,7 +16,8 @@ from broker_config.formats import hostlist
 from minicluster.embedded.broker.local_socket import LocalSocket
 from minicluster.embedded.errors import BootError
 from minicluster.embedded.execution.processes import MARKER, Reaper, signal_family
-from minicluster.embedded.execution.spawn import Surroundings
+from minicluster.embedded.execution.rank.rank_job import RankSettings
+from minicluster.embedded.execution.rank.spawn import BrokerEnv
 from minicluster.embedded.overlay.overlay import VERSION, Timing
 from minicluster.embedded.services import Registry
 from minicluster.embedded.settings import configured
@@ -68,11 +69,12 @@ class BrokerBase:
             self.config.get("exec", {}).get("kill-timeout", KILL_TIMEOUT), "[exec] kill-timeout"
         )
 
-    def surroundings(self) -> Surroundings:
-        """Return what this broker adds to its tasks."""
+    def task_settings(self) -> RankSettings:
+        """Return what the jobs on this rank are run with."""
         outer = os.environ.get(MARKER)
         mine = str(self.attributes.get("broker.uuid"))[:8]
-        return Surroundings(self.uri, self.rundir, f"{outer}/{mine}" if outer else mine)
+        broker = BrokerEnv(self.uri, self.rundir, f"{outer}/{mine}" if outer else mine)
+        return RankSettings(self.place.boot.hosts[self.rank], broker, self.reaper, self.grace)
 
     async def open(self) -> None:
         """Begin to serve: children, signals, local socket."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from broker_config.formats import hostlist
 from minicluster.embedded.broker.base import BrokerBase
 from minicluster.embedded.broker.forwarding import FollowerSide
-from minicluster.embedded.execution.tasks import Tasks
+from minicluster.embedded.execution.rank.tasks import Tasks
 from minicluster.embedded.log import CRIT, DEBUG, INFO
 from minicluster.embedded.overlay.overlay import FollowerOverlay
 
@@ -26,8 +26,7 @@ class FollowerProcess(BrokerBase):
         overlay = self._overlay = FollowerOverlay(self.place.boot, self.log, self.timing)
         overlay.ended = self._ended
         self.registry.fallback = FollowerSide(overlay).forward
-        host = self.place.boot.hosts[self.rank]
-        tasks = Tasks(overlay, self.reaper, self.surroundings(), host, self.grace)
+        tasks = Tasks(overlay, self.task_settings())
         await self.open()
         try:
             overlay.open()

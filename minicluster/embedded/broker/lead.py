@@ -16,9 +16,9 @@ from minicluster.embedded.broker.membership import Membership
 from minicluster.embedded.broker.modules import Modules
 from minicluster.embedded.broker.program import Program
 from minicluster.embedded.errors import BootError, ConfigurationError, DumpError
-from minicluster.embedded.execution.execution import Execution
+from minicluster.embedded.execution.lead.execution import Execution
 from minicluster.embedded.execution.listener import TcpListener
-from minicluster.embedded.execution.tasks import Tasks
+from minicluster.embedded.execution.rank.tasks import Tasks
 from minicluster.embedded.log import ERR, INFO, WARNING
 from minicluster.embedded.overlay.overlay import LeadOverlay
 from minicluster.embedded.ports import JSON, LeadContext
@@ -69,8 +69,7 @@ class LeadProcess(BrokerBase):
         resources = self.place.resources
         assert resources is not None  # noqa: S101 - boot.find gives the lead one
         execution = Execution(overlay)
-        host = self.place.boot.hosts[0]
-        tasks = Tasks(overlay, self.reaper, self.surroundings(), host, self.grace)
+        tasks = Tasks(overlay, self.task_settings())
         engine = build_lead_services(self._context(execution, resources), self.registry)
         self.attributes.set("minicluster.queue-policy", engine.policy)
         execution.register(self.registry)

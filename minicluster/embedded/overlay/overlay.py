@@ -12,9 +12,9 @@ import asyncio
 import errno
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import zmq
 
@@ -22,13 +22,13 @@ from minicluster.embedded.errors import BootError
 from minicluster.embedded.log import DEBUG, ERR, INFO, WARNING, Log
 from minicluster.embedded.overlay import wire
 from minicluster.embedded.overlay.rejected_peers import TurnedAway
-from minicluster.embedded.ports import JSON
 
 if TYPE_CHECKING:
     from minicluster.embedded.configuration import Bootstrap
+    from minicluster.embedded.ports import JSON
 
-Handler = Callable[[int, JSON, bytes], None]
-"""Takes (sender's rank, header, body)."""
+Handler = Callable[[int, Any, bytes], None]
+"""Takes (sender's rank, header, body). The header's type says which record it is: the overlay knows none."""
 
 VERSION = "0.88.0"
 """The Flux release whose interfaces this instance follows; brokers of one instance agree on it."""
@@ -123,7 +123,7 @@ class LeadOverlay(_Overlay):
             else:
                 self._dispatch(rank, message, body)
 
-    def _dispatch(self, rank: int, message: JSON, body: bytes) -> None:
+    def _dispatch(self, rank: int, message: Mapping[str, Any], body: bytes) -> None:
         handler = self._handlers.get(message["type"])
         if handler is None:
             self._log(WARNING, f"rank {rank} sent an unknown message {message['type']!r}", "overlay")
@@ -169,7 +169,7 @@ class LeadOverlay(_Overlay):
             text = f"refused a broker from {address} ({count}x): it does not have this instance's certificate"
             self._log(ERR, text, "overlay")
 
-    def send(self, rank: int, message: JSON, body: bytes | None = None) -> bool:
+    def send(self, rank: int, message: Mapping[str, object], body: bytes | None = None) -> bool:
         """Send to one rank, or to the lead itself; False where that rank is gone."""
         if rank == 0:
             self._loop.call_soon(self._dispatch, 0, message, body or b"")
@@ -182,7 +182,7 @@ class LeadOverlay(_Overlay):
         self._leave(rank, "lost connection", lost=True)
         return False
 
-    def _send_to(self, identity: bytes, message: JSON, body: bytes | None = None) -> bool:
+    def _send_to(self, identity: bytes, message: Mapping[str, object], body: bytes | None = None) -> bool:
         try:
             self._wire.send([identity, *wire.encode(message, body)])
         except zmq.ZMQError as error:
@@ -288,7 +288,7 @@ class FollowerOverlay(_Overlay):
         elif kind in self._handlers:
             self._handlers[kind](0, message, body)
 
-    def send(self, rank: int, message: JSON, body: bytes | None = None) -> bool:  # noqa: ARG002 - one is above
+    def send(self, rank: int, message: Mapping[str, object], body: bytes | None = None) -> bool:  # noqa: ARG002 - one is above
         """Send to the lead; False once the link ended."""
         if not self._open:
             return False

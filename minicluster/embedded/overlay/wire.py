@@ -16,7 +16,7 @@ from zmq.utils import z85
 from zmq.utils.monitor import parse_monitor_message
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from zmq import Socket
 
@@ -33,7 +33,7 @@ _HANDSHAKE_FAILED = (
 )
 
 
-def encode(message: JSON, blob: bytes | None = None) -> Frames:
+def encode(message: Mapping[str, object], blob: bytes | None = None) -> Frames:
     """Return the frames of an overlay message: its JSON header and perhaps a body of raw bytes."""
     header = json.dumps(message, separators=(",", ":")).encode()
     return [header] if blob is None else [header, blob]

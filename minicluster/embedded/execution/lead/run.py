@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from broker_config.formats import jobid
 from broker_config.formats.jobspec import shell_options, system_of
+from minicluster.embedded.execution.messages import ShareFields
 from minicluster.embedded.jobs import elastic, taskmap
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Iterable, Mapping
 
-    from minicluster.embedded.ports import JSON, JobEvents, Launch
+    from minicluster.embedded.ports import JobEvents, Launch
     from queue_policies.nodes.records import Slot
 
 CREDENTIALS = "malleable.json"
@@ -22,8 +23,8 @@ CREDENTIALS = "malleable.json"
 
 
 @dataclass(slots=True)
-class Crew:
-    """What there is besides of a malleable job."""
+class ElasticWorkers:
+    """What a malleable job has besides: which tasks' ends count, and what ranks got since its start."""
 
     launch: Launch
     numbers: dict[int, int]  # of the ranks among the job's, for ever
@@ -50,10 +51,10 @@ class Run:
     failed: bool = False  # a fatal exception was raised from here
     barrier: set[int] = field(default_factory=set)
     puts: dict[str, str] = field(default_factory=dict)
-    doom: asyncio.TimerHandle | None = None
+    exit_timer: asyncio.TimerHandle | None = None  # of the exit timeout, which the first task's end begins
     waiting: int | None = None  # the rank that writes the others' output files and is done itself
     status_known: bool = False  # the task whose end failed the job gives its status, not those killed for it
-    crew: Crew | None = None  # of a malleable job
+    elastic: ElasticWorkers | None = None  # of a malleable job
 
     @property
     def size(self) -> int:
@@ -63,10 +64,10 @@ class Run:
     @property
     def at_barrier(self) -> bool:
         """Whether all ranks that were there at the start have come to the barrier."""
-        first = frozenset(self.nodes) if self.crew is None else self.crew.first & self.running
+        first = frozenset(self.nodes) if self.elastic is None else self.elastic.first & self.running
         return self.barrier >= {rank for rank in first if self.nodes[rank].tasks}
 
-    def shares(self, launch: Launch) -> Mapping[int, JSON]:
+    def shares(self, launch: Launch) -> Mapping[int, ShareFields]:
         """What each rank is told to start."""
         nodes = list(self.nodes.values())
         return {
@@ -75,49 +76,53 @@ class Run:
 
     # Of malleable jobs
 
-    def add(self, order: int, places: Mapping[int, Slot], hosts: Mapping[int, str]) -> Mapping[int, JSON]:
+    def add(
+        self, order: int, places: Mapping[int, Slot], hosts: Mapping[int, str]
+    ) -> Mapping[int, ShareFields]:
         """Take in further tasks, and return what their ranks are told to start."""
-        crew = self._crew()
+        workers = self._workers()
         for task, place in places.items():
             rank = place.rank
             node = self.nodes.get(rank) or taskmap.Node(rank, hosts[rank], (), (), ())
             self.nodes[rank] = elastic.with_task(node, task, place)
-            crew.exempt[task] = place
+            workers.exempt[task] = place
         ranks = sorted({place.rank for place in places.values()})
         nodes = list(self.nodes.values())
         found = {}
         for rank in ranks:
-            number = crew.numbers.setdefault(rank, len(crew.numbers))
-            crew.parts[rank] = crew.parts.get(rank, 0) + 1
-            share = _share(crew.launch, nodes, self.nodes[rank], number)
+            number = workers.numbers.setdefault(rank, len(workers.numbers))
+            workers.parts[rank] = workers.parts.get(rank, 0) + 1
+            share = _share(workers.launch, nodes, self.nodes[rank], number)
             share["options"] = {**share["options"], "pmi": "none"}  # it counts the tasks of the start
-            fresh = [task for task, place in places.items() if place.rank == rank]
-            found[rank] = share | {"order": order, "part": crew.parts[rank], "fresh": fresh}
+            share["order"] = order
+            share["part"] = workers.parts[rank]
+            share["fresh"] = [task for task, place in places.items() if place.rank == rank]
+            found[rank] = share
         self.running.update(ranks)
         return found
 
     def admit(self, tasks: Iterable[int]) -> None:
         """From now on the end of these tasks counts."""
         for task in tasks:
-            self._crew().exempt.pop(task, None)
+            self._workers().exempt.pop(task, None)
 
     def dismiss(self, places: Mapping[int, Slot]) -> None:
         """These tasks may end as they like."""
-        crew = self._crew()
-        crew.exempt.update(places)
-        for task in crew.ended.keys() & places:
-            del crew.ended[task]
+        workers = self._workers()
+        workers.exempt.update(places)
+        for task in workers.ended.keys() & places:
+            del workers.ended[task]
             self.ended_tasks -= 1
             self.drop(places[task].rank, task)
         if not self.status_known:
-            self.status = max(crew.ended.values(), default=0)
-        if self.doom is not None and not crew.ended:
-            self.doom.cancel()
-            self.doom = None
+            self.status = max(workers.ended.values(), default=0)
+        if self.exit_timer is not None and not workers.ended:
+            self.exit_timer.cancel()
+            self.exit_timer = None
 
     def drop(self, rank: int, task: int) -> bool:
         """Take out a task that has ended; False: its end counts."""
-        place = self.crew.exempt.pop(task, None) if self.crew is not None else None
+        place = self.elastic.exempt.pop(task, None) if self.elastic is not None else None
         if place is None:
             return False
         self.nodes[rank] = elastic.without_task(self.nodes[rank], task, place)
@@ -127,49 +132,49 @@ class Run:
 
     def is_stale(self, rank: int, part: int) -> bool:
         """Whether a rank was done before it got its latest tasks."""
-        return self.crew is not None and self.crew.parts.get(rank, 0) != part
+        return self.elastic is not None and self.elastic.parts.get(rank, 0) != part
 
     def leave(self, rank: int) -> None:
         """Nothing of the job runs there any more."""
         self.running.discard(rank)
         self.starting.discard(rank)
-        if self.crew is not None and rank in self.nodes and not self.nodes[rank].tasks:
+        if self.elastic is not None and rank in self.nodes and not self.nodes[rank].tasks:
             del self.nodes[rank]
 
-    def _crew(self) -> Crew:
-        if self.crew is None:
+    def _workers(self) -> ElasticWorkers:
+        if self.elastic is None:
             raise AssertionError(f"job {self.id} is not malleable")
-        return self.crew
+        return self.elastic
 
 
-def crew_of(launch: Launch, nodes: Iterable[taskmap.Node]) -> Crew | None:
-    """The crew of a malleable job at its start."""
+def elastic_workers(launch: Launch, nodes: Iterable[taskmap.Node]) -> ElasticWorkers | None:
+    """Return what a malleable job has besides at its start; None of another job."""
     if launch.credentials is None:
         return None
     numbers = {node.rank: index for index, node in enumerate(nodes)}
-    return Crew(launch, numbers, frozenset(numbers))
+    return ElasticWorkers(launch, numbers, frozenset(numbers))
 
 
-def _share(launch: Launch, nodes: list[taskmap.Node], node: taskmap.Node, number: int) -> JSON:
+def _share(launch: Launch, nodes: list[taskmap.Node], node: taskmap.Node, number: int) -> ShareFields:
     system = system_of(launch.jobspec)
     argv = launch.jobspec["tasks"][0]["command"]
-    share = {
-        "id": launch.id,
-        "f58": jobid.f58(launch.id),
-        "argv": argv,
-        "env": system.get("environment", {}),
-        "cwd": system.get("cwd", "/"),
-        "name": system.get("job", {}).get("name") or os.path.basename(argv[0]),  # noqa: PTH119 - a name, not a file
-        "size": sum(len(each.tasks) for each in nodes),
-        "nodes": len(nodes),
-        "node": number,
-        "tasks": node.tasks,
-        "cores": node.cores,
-        "gpus": node.gpus,
-        "options": shell_options(launch.jobspec),
-        "files": system.get("files", {}),
-        "mapping": taskmap.process_mapping(nodes),
-    }
+    share = ShareFields(
+        id=launch.id,
+        f58=jobid.f58(launch.id),
+        argv=argv,
+        env=system.get("environment", {}),
+        cwd=system.get("cwd", "/"),
+        name=system.get("job", {}).get("name") or os.path.basename(argv[0]),  # noqa: PTH119 - a name, not a file
+        size=sum(len(each.tasks) for each in nodes),
+        nodes=len(nodes),
+        node=number,
+        tasks=node.tasks,
+        cores=node.cores,
+        gpus=node.gpus,
+        options=shell_options(launch.jobspec),
+        files=system.get("files", {}),
+        mapping=taskmap.process_mapping(nodes),
+    )
     if launch.credentials is not None:
         share["files"] = share["files"] | {CREDENTIALS: {"data": launch.credentials, "mode": 0o400}}
         share["credentials"] = CREDENTIALS

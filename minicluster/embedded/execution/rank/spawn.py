@@ -17,7 +17,7 @@ from minicluster.malleable.variables import ORDER_VARIABLE, PATH_VARIABLE
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from minicluster.embedded.ports import JSON
+    from minicluster.embedded.execution.messages import StartTasks
 
 _TEMPLATE = re.compile(r"\{\{\s*([a-zA-Z0-9_.]+)\s*\}\}")
 
@@ -47,9 +47,9 @@ class Share:
     fresh: tuple[int, ...] | None = None  # of the tasks, those to start; None: all
 
     @classmethod
-    def from_message(cls, message: JSON) -> Share:
+    def from_message(cls, message: StartTasks) -> Share:
         """Read the message's `share`."""
-        raw = dict(message["share"])
+        raw: dict[str, Any] = {**message["share"]}
         for key in ("argv", "tasks", "cores", "gpus"):
             raw[key] = tuple(raw[key])
         raw["fresh"] = tuple(raw["fresh"]) if "fresh" in raw else None
@@ -74,7 +74,7 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class BrokerEnv:
     """What the broker adds to every task."""
 
     uri: str
@@ -93,14 +93,14 @@ class Started:
     pmi: socket.socket | None
 
 
-def marker(around: Surroundings, share: Share) -> str:
+def marker(broker: BrokerEnv, share: Share) -> str:
     """Return the job's value of MARKER."""
-    return f"{around.marker}.{share.id}"
+    return f"{broker.marker}.{share.id}"
 
 
-def jobtmp(around: Surroundings, share: Share) -> Path:
+def jobtmp(broker: BrokerEnv, share: Share) -> Path:
     """Return FLUX_JOB_TMPDIR."""
-    return around.rundir / f"jobtmp-{share.node}-{share.f58}"
+    return broker.rundir / f"jobtmp-{share.node}-{share.f58}"
 
 
 def write_files(directory: Path, files: Mapping[str, Any]) -> None:
@@ -112,9 +112,9 @@ def write_files(directory: Path, files: Mapping[str, Any]) -> None:
         path.chmod(int(entry.get("mode", 0o600)) & 0o7777)
 
 
-def start(share: Share, task: int, around: Surroundings, cwd: str) -> Started:
+def start(share: Share, task: int, broker: BrokerEnv, cwd: str) -> Started:
     """Start a task as leader of its own session. Raises OSError where the command cannot be executed."""
-    tmpdir = str(jobtmp(around, share))
+    tmpdir = str(jobtmp(broker, share))
     argv = [share.expand(word, task, tmpdir) for word in share.argv]
     theirs: socket.socket | None = None
     ours: socket.socket | None = None
@@ -127,7 +127,7 @@ def start(share: Share, task: int, around: Surroundings, cwd: str) -> Started:
             if source.get("type") == "file":
                 path = Path(cwd, share.expand(source["path"], task, tmpdir))
                 stdin = opened.enter_context(path.open("rb"))
-            env = environment(share, task, around, None if theirs is None else theirs.fileno())
+            env = environment(share, task, broker, None if theirs is None else theirs.fileno())
             process = subprocess.Popen(
                 argv,
                 cwd=cwd,
@@ -165,23 +165,23 @@ def _detach(stream: Any) -> int:
     return descriptor
 
 
-def environment(share: Share, task: int, around: Surroundings, pmi: int | None) -> dict[str, str]:
+def environment(share: Share, task: int, broker: BrokerEnv, pmi: int | None) -> dict[str, str]:
     """Return the task's environment: the job's own, and what Flux's shell adds."""
     env = {key: str(value) for key, value in share.env.items()}
     env.update(
-        FLUX_URI=around.uri,
+        FLUX_URI=broker.uri,
         FLUX_JOB_ID=share.f58,
         FLUX_JOB_SIZE=str(share.size),
         FLUX_JOB_NNODES=str(share.nodes),
-        FLUX_JOB_TMPDIR=str(jobtmp(around, share)),
+        FLUX_JOB_TMPDIR=str(jobtmp(broker, share)),
         FLUX_TASK_RANK=str(task),
         FLUX_TASK_LOCAL_ID=str(share.tasks.index(task)),
     )
-    env[MARKER] = marker(around, share)
-    for name in (PATH_VARIABLE, ORDER_VARIABLE):  # of a job around this instance
+    env[MARKER] = marker(broker, share)
+    for name in (PATH_VARIABLE, ORDER_VARIABLE):  # of a job broker this instance
         env.pop(name, None)
     if share.credentials is not None:
-        env[PATH_VARIABLE] = str(jobtmp(around, share) / share.credentials)
+        env[PATH_VARIABLE] = str(jobtmp(broker, share) / share.credentials)
     if share.order:
         env[ORDER_VARIABLE] = str(share.order)
     for name in ("PMI_FD", "PMI_RANK", "PMI_SIZE"):

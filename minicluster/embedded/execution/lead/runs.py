@@ -1,0 +1,23 @@
+"""The jobs whose processes live."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from minicluster.embedded.execution.lead.run import Run
+    from minicluster.embedded.execution.messages import ToRank
+    from minicluster.embedded.overlay.overlay import LeadOverlay
+
+
+class Runs:
+    """From its start until every rank is done with it, a job is among these."""
+
+    def __init__(self, overlay: LeadOverlay) -> None:
+        self.by_id: dict[int, Run] = {}
+        self._overlay = overlay
+
+    def tell(self, run: Run, message: ToRank) -> None:
+        """Send to every rank where the job runs."""
+        for rank in tuple(run.running):
+            self._overlay.send(rank, message)

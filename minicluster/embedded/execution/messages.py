@@ -1,0 +1,283 @@
+"""What the lead and the ranks tell each other about a job: the headers of overlay messages, as records.
+
+The record is the JSON object itself, so that nothing is converted on the way. Output and input are the
+message's body. Every message names its job; one about a job that is not there any more is passed over.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, Literal, NotRequired, Protocol, TypedDict, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class JobMessage(TypedDict):
+    """What every message has besides its `type`."""
+
+    job: int
+
+
+class ShareFields(TypedDict):
+    """One rank's part of a job. Of each task: its number in the job."""
+
+    id: int
+    f58: str
+    argv: list[str]
+    env: dict[str, str]
+    cwd: str
+    name: str
+    size: int
+    nodes: int
+    node: int  # index of this rank among the job's
+    tasks: tuple[int, ...]
+    cores: tuple[int, ...]
+    gpus: tuple[int, ...]
+    options: Mapping[str, Any]  # of the shell, as the jobspec has them
+    files: dict[str, Any]  # RFC 37
+    mapping: str
+    credentials: NotRequired[str]  # of a malleable job: the file's name in the job's directory
+    order: NotRequired[int]  # by which these tasks are started
+    part: NotRequired[int]  # how often tasks were started here before
+    fresh: NotRequired[list[int]]  # of the tasks, those to start; absent: all
+
+
+# Lead → rank
+
+
+class StartTasks(JobMessage):
+    """Start tasks; of a job that runs there, these are further ones."""
+
+    type: Literal["exec-start"]
+    share: ShareFields
+
+
+class SignalTasks(JobMessage):
+    """Deliver a signal to every task."""
+
+    type: Literal["exec-signal"]
+    signum: int
+
+
+class KillTasks(JobMessage):
+    """End the job's tasks: `signum` now, SIGKILL after the kill timeout."""
+
+    type: Literal["exec-kill"]
+    signum: int
+
+
+class EndTasks(JobMessage):
+    """End some tasks: SIGTERM now, SIGKILL after the kill timeout."""
+
+    type: Literal["exec-end"]
+    tasks: list[int]
+
+
+class WriteInput(JobMessage):
+    """Feed the body to one task, or to all (None); `eof` closes their standard input behind it."""
+
+    type: Literal["exec-stdin"]
+    task: int | None
+    eof: bool
+    seq: int  # of this piece, which `InputTaken` repeats
+
+
+class OutputTaken(JobMessage):
+    """The lead took so many bytes of this rank's output."""
+
+    type: Literal["exec-ack"]
+    bytes: int
+
+
+class WriteFile(JobMessage):
+    """Append the body, which another rank's task wrote, to the job's output file."""
+
+    type: Literal["exec-file"]
+    source: int  # the other rank
+    task: int
+    stream: str
+
+
+class FilesComplete(JobMessage):
+    """Every other rank is done: nothing more comes for the job's output files."""
+
+    type: Literal["exec-release"]
+
+
+class BarrierLeft(JobMessage):
+    """Every rank is in the PMI barrier; `puts` are everybody's."""
+
+    type: Literal["pmi-release"]
+    puts: dict[str, str]
+
+
+# Rank → lead
+
+
+class TasksStarted(JobMessage):
+    """Every task of this rank was started."""
+
+    type: Literal["exec-started"]
+
+
+class TaskOutput(JobMessage):
+    """The body is what a task wrote; `file`: it belongs into the job's output file."""
+
+    type: Literal["exec-output"]
+    task: int
+    stream: str
+    file: bool
+
+
+class OutputEnded(JobMessage):
+    """A task's stream ended."""
+
+    type: Literal["exec-eof"]
+    task: int
+    stream: str
+
+
+class TaskExited(JobMessage):
+    """A task ended, and nobody holds its output any more."""
+
+    type: Literal["exec-exit"]
+    task: int
+    status: int  # wait status
+
+
+class ShellMessage(JobMessage):
+    """What a person should know; the job goes on."""
+
+    type: Literal["exec-log"]
+    level: int  # as syslog(3)
+    text: str
+
+
+class OutputRedirected(JobMessage):
+    """A stream of all tasks goes to a file."""
+
+    type: Literal["exec-redirect"]
+    tasks: int
+    stream: str
+    path: str
+
+
+class JobFailed(JobMessage):
+    """The job cannot go on."""
+
+    type: Literal["exec-exception"]
+    text: str
+
+
+class InputTaken(JobMessage):
+    """The tasks here took a piece of input, or cannot any more."""
+
+    type: Literal["exec-stdin-done"]
+    seq: int
+
+
+class FileWritten(JobMessage):
+    """Output of another rank is in the job's output file."""
+
+    type: Literal["exec-file-done"]
+    source: int  # the other rank
+    bytes: int
+
+
+class RankWaiting(JobMessage):
+    """Nothing of the job runs here any more, but others may have something for its output files."""
+
+    type: Literal["exec-waiting"]
+
+
+class RankDone(JobMessage):
+    """Nothing of the job is here any more; `part` is that of its latest share."""
+
+    type: Literal["exec-done"]
+    part: int
+
+
+class BarrierEntered(JobMessage):
+    """All tasks of this rank are in the PMI barrier; `puts` are theirs."""
+
+    type: Literal["pmi-barrier"]
+    puts: dict[str, str]
+
+
+class PmiAborted(JobMessage):
+    """A task called PMI_Abort."""
+
+    type: Literal["pmi-abort"]
+    code: int
+    text: str
+
+
+ToRank = (
+    StartTasks
+    | SignalTasks
+    | KillTasks
+    | EndTasks
+    | WriteInput
+    | OutputTaken
+    | WriteFile
+    | FilesComplete
+    | BarrierLeft
+)
+ToLead = (
+    TasksStarted
+    | TaskOutput
+    | OutputEnded
+    | TaskExited
+    | ShellMessage
+    | OutputRedirected
+    | JobFailed
+    | InputTaken
+    | FileWritten
+    | RankWaiting
+    | RankDone
+    | BarrierEntered
+    | PmiAborted
+)
+
+
+class SendToLead(Protocol):
+    """Sends to the lead, some messages with a body."""
+
+    def __call__(self, message: ToLead, body: bytes | None = None, /) -> None:
+        """Send `message`; where the lead is gone, nothing happens."""
+
+
+M = TypeVar("M", bound=JobMessage)
+
+
+@dataclass(frozen=True, slots=True)
+class MessageType(Generic[M]):
+    """A message's `type` on the wire, and the record that it has: a handler of the type takes that record."""
+
+    name: str
+
+
+START: MessageType[StartTasks] = MessageType("exec-start")
+SIGNAL: MessageType[SignalTasks] = MessageType("exec-signal")
+KILL: MessageType[KillTasks] = MessageType("exec-kill")
+END: MessageType[EndTasks] = MessageType("exec-end")
+STDIN: MessageType[WriteInput] = MessageType("exec-stdin")
+ACK: MessageType[OutputTaken] = MessageType("exec-ack")
+FILE: MessageType[WriteFile] = MessageType("exec-file")
+RELEASE: MessageType[FilesComplete] = MessageType("exec-release")
+PMI_RELEASE: MessageType[BarrierLeft] = MessageType("pmi-release")
+
+STARTED: MessageType[TasksStarted] = MessageType("exec-started")
+OUTPUT: MessageType[TaskOutput] = MessageType("exec-output")
+EOF: MessageType[OutputEnded] = MessageType("exec-eof")
+EXIT: MessageType[TaskExited] = MessageType("exec-exit")
+LOG: MessageType[ShellMessage] = MessageType("exec-log")
+REDIRECT: MessageType[OutputRedirected] = MessageType("exec-redirect")
+EXCEPTION: MessageType[JobFailed] = MessageType("exec-exception")
+STDIN_DONE: MessageType[InputTaken] = MessageType("exec-stdin-done")
+FILE_DONE: MessageType[FileWritten] = MessageType("exec-file-done")
+WAITING: MessageType[RankWaiting] = MessageType("exec-waiting")
+DONE: MessageType[RankDone] = MessageType("exec-done")
+PMI_BARRIER: MessageType[BarrierEntered] = MessageType("pmi-barrier")
+PMI_ABORT: MessageType[PmiAborted] = MessageType("pmi-abort")

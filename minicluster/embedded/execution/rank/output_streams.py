@@ -1,0 +1,95 @@
+"""The output of a job's tasks on this rank: to the lead, or into the job's files.
+
+The job's first rank writes the files, for all ranks. The others send it their output by way of the lead.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minicluster.embedded.execution.messages import (
+    FileWritten,
+    JobFailed,
+    OutputEnded,
+    OutputRedirected,
+    TaskOutput,
+)
+from minicluster.embedded.execution.rank.output_files import OutputFiles
+from minicluster.embedded.execution.rank.output_window import OutputWindow
+from minicluster.embedded.execution.rank.streams import OutputPump
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from minicluster.embedded.execution.messages import SendToLead, WriteFile
+    from minicluster.embedded.execution.rank.spawn import Share
+
+
+class OutputStreams:
+    """Follows the pipes of the tasks."""
+
+    def __init__(self, share: Share, tmpdir: Path, send: SendToLead) -> None:
+        self._share = share
+        self._send = send
+        self._files = OutputFiles(share, tmpdir)
+        self.window = OutputWindow()
+
+    @property
+    def writes_for_others(self) -> bool:
+        """Whether other ranks may have something for this rank's files."""
+        share = self._share
+        many = share.nodes > 1 or share.credentials is not None
+        return share.node == 0 and many and bool(self._files.target("stdout"))
+
+    def open(self, cwd: str) -> None:
+        """Make the output files empty, and tell which streams go there. Raises OSError."""
+        if self._share.node == 0:
+            for stream, path in self._files.shown():
+                self._send(
+                    OutputRedirected(
+                        type="exec-redirect",
+                        job=self._share.id,
+                        tasks=self._share.size,
+                        stream=stream,
+                        path=path,
+                    )
+                )
+            self._files.truncate(cwd)
+
+    def follow(self, task: int, stream: str, descriptor: int, ended: Callable[[], None]) -> None:
+        """Take what a task writes into a pipe; call `ended` at the pipe's end."""
+
+        def at_end() -> None:
+            if self._files.target(stream) is None:
+                self._send(OutputEnded(type="exec-eof", job=self._share.id, task=task, stream=stream))
+            ended()
+
+        self.window.add(OutputPump(descriptor, lambda data: self._emit(task, stream, data), at_end))
+
+    def _emit(self, task: int, stream: str, data: bytes) -> None:
+        to_file = self._files.target(stream) is not None
+        if to_file and self._share.node == 0:
+            self._write(task, stream, data)
+            return
+        message = TaskOutput(type="exec-output", job=self._share.id, task=task, stream=stream, file=to_file)
+        self._send(message, data)
+        self.window.sent(len(data))
+
+    def take(self, message: WriteFile, body: bytes) -> None:
+        """Write what another rank sent for this job's files."""
+        self._write(message["task"], message["stream"], body)
+        written = FileWritten(
+            type="exec-file-done", job=self._share.id, source=message["source"], bytes=len(body)
+        )
+        self._send(written)
+
+    def _write(self, task: int, stream: str, data: bytes) -> None:
+        """Append to the stream's file; a full disk fails the job."""
+        wrong = self._files.write(task, stream, data)
+        if wrong is not None:
+            self._send(JobFailed(type="exec-exception", job=self._share.id, text=wrong))
+
+    def close(self) -> None:
+        """Close the files."""
+        self._files.close()

@@ -1,0 +1,186 @@
+"""A job's tasks on this rank, from their start to the end of all that they left behind."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from minicluster.embedded.execution.messages import (
+    BarrierEntered,
+    JobFailed,
+    PmiAborted,
+    RankDone,
+    RankWaiting,
+    ShellMessage,
+    TaskExited,
+    TasksStarted,
+)
+from minicluster.embedded.execution.pmi import PmiClient, PmiJob
+from minicluster.embedded.execution.rank import spawn
+from minicluster.embedded.execution.rank.output_streams import OutputStreams
+from minicluster.embedded.execution.rank.streams import InputFeed
+from minicluster.embedded.execution.rank.task import Task
+from minicluster.embedded.execution.rank.task_input import TaskInput
+from minicluster.embedded.execution.rank.task_processes import TaskProcesses
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from minicluster.embedded.execution.messages import SendToLead
+    from minicluster.embedded.execution.processes import Reaper
+    from minicluster.embedded.execution.rank.spawn import BrokerEnv, Share, Started
+
+_EXIT_CODES = {FileNotFoundError: 127, PermissionError: 126}
+"""Of a task that cannot be started, as a shell has them; else 1."""
+_ERROR = 3  # as syslog(3)
+
+
+@dataclass(frozen=True, slots=True)
+class RankSettings:
+    """What every job on this rank is run with."""
+
+    host: str
+    broker: BrokerEnv
+    reaper: Reaper
+    grace: float
+    """Seconds from SIGTERM to SIGKILL."""
+
+
+class RankJob:
+    """Starts tasks, and reports when each is complete; `ended` is called once nothing is left of the job."""
+
+    def __init__(
+        self, share: Share, settings: RankSettings, send: SendToLead, ended: Callable[[], None]
+    ) -> None:
+        self._share = share
+        self._settings = settings
+        self._send = send
+        self._on_end = ended
+        self._has_ended = False
+        self._tasks: dict[int, Task] = {}
+        self._directory = spawn.jobtmp(settings.broker, share)
+        self._cwd = ""
+        marker = spawn.marker(settings.broker, share)
+        self.processes = TaskProcesses(self._tasks, settings.reaper, marker, settings.grace)
+        self.input = TaskInput(share.id, self._tasks, send)
+        self.output = OutputStreams(share, self._directory, send)
+        self._writes_for_others = self.output.writes_for_others
+        self.pmi = PmiJob(
+            share.f58,
+            share.size,
+            len(share.tasks),
+            share.mapping,
+            enter=lambda puts: send(BarrierEntered(type="pmi-barrier", job=share.id, puts=puts)),
+            abort=lambda code, text: send(PmiAborted(type="pmi-abort", job=share.id, code=code, text=text)),
+        )
+
+    def start(self) -> None:
+        """Start every task; the first that cannot be started ends the job."""
+        self._cwd = self._working_directory()
+        try:
+            spawn.write_files(self._directory, self._share.files)
+            self.output.open(self._cwd)
+        except OSError as error:
+            self._refuse(1, f"{error.filename}: {error.strerror}")
+            return
+        self._start_tasks()
+
+    def extend(self, share: Share) -> None:
+        """Start the fresh ones of these tasks."""
+        self._share = share
+        self._start_tasks()
+
+    def _working_directory(self) -> str:
+        cwd = self._share.expand(self._share.cwd, None, "")
+        if os.access(cwd, os.X_OK) and Path(cwd).is_dir():
+            return cwd
+        why = os.strerror(20 if Path(cwd).exists() else 2)
+        self._log(f"host {self._settings.host}: Could not change dir to {cwd}: {why}. Going to /tmp instead")
+        return "/tmp"  # noqa: S108 - what Flux does
+
+    def _log(self, text: str) -> None:
+        self._send(ShellMessage(type="exec-log", job=self._share.id, level=_ERROR, text=text))
+
+    def _start_tasks(self) -> None:
+        share = self._share
+        for rank in share.tasks if share.fresh is None else share.fresh:
+            try:
+                self._adopt(rank, spawn.start(share, rank, self._settings.broker, self._cwd))
+            except OSError as error:
+                missing = error.filename if error.filename is not None else share.argv[0]
+                where = f"task {rank} (host {self._settings.host})"
+                reason = f"{where}: start failed: {missing}: {error.strerror}"
+                self._refuse(_EXIT_CODES.get(type(error), 1), reason)
+                return
+        self._send(TasksStarted(type="exec-started", job=share.id))
+
+    def _refuse(self, code: int, text: str) -> None:
+        """Not all tasks can be started: the job fails, but for tasks that were to come to a malleable one."""
+        share = self._share
+        if share.order:
+            self._log(text)
+            for rank in share.fresh or ():
+                if rank not in self._tasks:
+                    self._report_exit(rank, code << 8)
+        else:
+            self._send(TasksStarted(type="exec-started", job=share.id))
+            self._report_exit(share.tasks[0], code << 8)
+            self._send(JobFailed(type="exec-exception", job=share.id, text=text))
+            self.processes.signal(signal.SIGTERM)
+        self.check_end()
+
+    def _adopt(self, rank: int, started: Started) -> None:
+        task = self._tasks[rank] = Task(rank, started.pid)
+        self._settings.reaper.watch(started.pid, lambda status: self._exited(task, status))
+        for stream, descriptor in (("stdout", started.stdout), ("stderr", started.stderr)):
+            task.channels += 1
+            self.output.follow(rank, stream, descriptor, lambda: self._channel_closed(task))
+        if started.stdin is not None:
+            task.feed = InputFeed(started.stdin)
+        if started.pmi is not None:
+            task.pmi = PmiClient(self.pmi, started.pmi)
+
+    def _exited(self, task: Task, status: int) -> None:
+        task.exited(status)
+        self._check_task(task)
+
+    def _channel_closed(self, task: Task) -> None:
+        task.channels -= 1
+        self._check_task(task)
+
+    def _check_task(self, task: Task) -> None:
+        if task.status is not None and task.channels == 0 and not task.reported:
+            task.reported = True
+            self._report_exit(task.rank, task.status)
+            self.check_end()
+
+    def _report_exit(self, rank: int, status: int) -> None:
+        self._send(TaskExited(type="exec-exit", job=self._share.id, task=rank, status=status))
+
+    def check_end(self) -> None:
+        """Report the end once every task is complete and no descendant is left."""
+        if self._has_ended or not all(task.reported for task in self._tasks.values()):
+            return
+        if self.processes.end_leftovers():
+            return
+        if self._writes_for_others:
+            self._send(RankWaiting(type="exec-waiting", job=self._share.id))
+        else:
+            self._end()
+
+    def release(self) -> None:
+        """The other ranks have nothing more for this job's files."""
+        self._writes_for_others = False
+        self.check_end()
+
+    def _end(self) -> None:
+        self._has_ended = True
+        self.processes.close()
+        self.output.close()
+        shutil.rmtree(self._directory, ignore_errors=True)
+        self._send(RankDone(type="exec-done", job=self._share.id, part=self._share.part))
+        self._on_end()

@@ -1,0 +1,31 @@
+"""One task of a job on this rank."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from minicluster.embedded.execution.pmi import PmiClient
+    from minicluster.embedded.execution.rank.streams import InputFeed
+
+
+@dataclass(slots=True)
+class Task:
+    """Complete once its process ended and nobody holds its output any more."""
+
+    rank: int
+    pid: int
+    status: int | None = None
+    channels: int = 0  # of output, that are open
+    reported: bool = False
+    feed: InputFeed | None = None
+    pmi: PmiClient | None = None
+
+    def exited(self, status: int) -> None:
+        """Its process ended, with this wait status."""
+        self.status = status
+        if self.feed is not None:
+            self.feed.close()
+        if self.pmi is not None:
+            self.pmi.close()

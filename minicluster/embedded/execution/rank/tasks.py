@@ -1,0 +1,88 @@
+"""The tasks of jobs on one rank: which job takes which message of the lead, and the end of all of them."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from typing import TYPE_CHECKING
+
+from minicluster.embedded.execution import messages
+from minicluster.embedded.execution.messages import InputTaken, M
+from minicluster.embedded.execution.rank.guard import Guard
+from minicluster.embedded.execution.rank.rank_job import RankJob, RankSettings
+from minicluster.embedded.execution.rank.spawn import Share
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from minicluster.embedded.execution.messages import MessageType, StartTasks, ToLead, WriteInput
+    from minicluster.embedded.overlay.overlay import Overlay
+
+
+class Tasks:
+    """All jobs on this rank."""
+
+    def __init__(self, overlay: Overlay, settings: RankSettings) -> None:
+        self._overlay = overlay
+        self._settings = settings
+        self._jobs: dict[int, RankJob] = {}
+        self._idle: asyncio.Event = asyncio.Event()
+        self._guard = Guard(settings.broker.marker)
+        settings.reaper.orphan_ended = self._orphan_ended
+        overlay.on(messages.START.name, self._start)
+        overlay.on(messages.STDIN.name, self._write_input)
+        self._on(messages.SIGNAL, lambda job, message, _: job.processes.signal(message["signum"]))
+        self._on(messages.KILL, lambda job, message, _: job.processes.kill(message["signum"]))
+        self._on(messages.END, lambda job, message, _: job.processes.end(message["tasks"]))
+        self._on(messages.ACK, lambda job, message, _: job.output.window.taken(message["bytes"]))
+        self._on(messages.FILE, lambda job, message, body: job.output.take(message, body))
+        self._on(messages.RELEASE, lambda job, _message, _body: job.release())
+        self._on(messages.PMI_RELEASE, lambda job, message, _: job.pmi.release(message["puts"]))
+
+    def _on(self, kind: MessageType[M], act: Callable[[RankJob, M, bytes], None]) -> None:
+        """Have `act` take the messages of this type about jobs that are here."""
+
+        def handle(_rank: int, message: M, body: bytes) -> None:
+            job = self._jobs.get(message["job"])
+            if job is not None:
+                act(job, message, body)
+
+        self._overlay.on(kind.name, handle)
+
+    def _send(self, message: ToLead, body: bytes | None = None) -> None:
+        self._overlay.send(0, message, body)
+
+    def _start(self, _rank: int, message: StartTasks, _body: bytes) -> None:
+        share = Share.from_message(message)
+        if share.id in self._jobs:
+            self._jobs[share.id].extend(share)
+            return
+        self._guard.start()
+        job = self._jobs[share.id] = RankJob(share, self._settings, self._send, lambda: self._ended(share.id))
+        job.start()
+
+    def _ended(self, job: int) -> None:
+        del self._jobs[job]
+        if not self._jobs:
+            self._idle.set()
+
+    def _write_input(self, _rank: int, message: WriteInput, body: bytes) -> None:
+        """Feed a job's tasks. Those of a job that is gone take nothing, which is an answer too."""
+        job = self._jobs.get(message["job"])
+        if job is not None:
+            job.input.write(message, body)
+        else:
+            self._send(InputTaken(type="exec-stdin-done", job=message["job"], seq=message["seq"]))
+
+    def _orphan_ended(self) -> None:
+        for job in tuple(self._jobs.values()):
+            job.check_end()  # it may have been its last process
+
+    async def end_all(self) -> None:
+        """Kill every job here (the broker is ending): SIGTERM, then SIGKILL after the grace period."""
+        for job in tuple(self._jobs.values()):
+            job.processes.kill(signal.SIGTERM)
+        self._idle.clear()
+        while self._jobs:
+            await self._idle.wait()
+        self._guard.close()
