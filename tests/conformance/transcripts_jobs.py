@@ -17,7 +17,7 @@ JOBS = (
             "flux job wait-event -q -t 20 $c start",
             "sleep 0.3; flux jobs --name=listed",
             "flux jobs -a --name=listed",
-            "flux jobs -a --name=listed -n -o '{id.f58} {name:>8.8} {status_abbrev:>2} {nodelist:h} {t_remaining!F:h}.'",
+            "flux jobs -a --name=listed -n -o '{id.f58:>12} {name:>8.8} {status_abbrev:>2} {nodelist:h} {t_remaining!F:h}.'",
             f"flux jobs -a --name=listed -o '{FIELDS}'",
             "flux jobs --filter=pending --name=listed -no '{id} {state}'",
             "flux jobs --filter=running --name=listed -no '{id} {state_single}'",
