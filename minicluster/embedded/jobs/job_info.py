@@ -55,11 +55,10 @@ class JobInfo:
         if key in (MAIN, EXEC, OUTPUT):
             self._manager.commits.write()
             return "".join(line for _, line in self._lines(jobid, key, 0, -1))
+        jobs = self._store.jobs
         if key == "J":
-            return signed_jobspec.encode(self._store.jobs.jobspec(jobid) or "")
-        text = {"jobspec": self._store.jobs.jobspec, "R": self._store.jobs.resources}.get(
-            key, lambda _id: None
-        )(jobid)
+            return signed_jobspec.encode(jobs.jobspec(jobid) or "")
+        text = {"jobspec": jobs.jobspec, "R": jobs.resources}.get(key, lambda _id: None)(jobid)
         if text is None:
             raise RpcError(errno.ENOENT)
         if key == "jobspec":
@@ -129,9 +128,8 @@ class JobInfo:
 
     def _history(self, jobid: int, last: int, allow: Container[str] | None) -> JSON | None:
         """A job's events up to a sequence number; None without any."""
-        events = [
-            eventlog.decode(line) for seq, line in self._store.eventlogs.lines(jobid, MAIN) if seq <= last
-        ]
+        lines = self._store.eventlogs.lines(jobid, MAIN)
+        events = [eventlog.decode(line) for seq, line in lines if seq <= last]
         if not events:
             return None
         chosen = [event for event in events if allow is None or event["name"] in allow]

@@ -1,0 +1,168 @@
+"""A program: a lead and two ranks in one process run some jobs, and print every message between them.
+
+A line is: sender, receiver, the header's bytes, the body's bytes. Tasks are real ones, in a directory that is
+the only argument, and is shown as DIR.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from minicluster.embedded.execution.lead.execution import Execution
+from minicluster.embedded.execution.processes import Reaper
+from minicluster.embedded.execution.rank.rank_job import RankSettings
+from minicluster.embedded.execution.rank.spawn import BrokerEnv
+from minicluster.embedded.execution.rank.tasks import Tasks
+from minicluster.embedded.overlay import wire
+from minicluster.embedded.ports import Launch
+from minicluster.embedded.services import Registry, Request
+from queue_policies.nodes.records import Slot
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from minicluster.embedded.overlay.overlay import Handler, LeadOverlay
+
+HOSTS = {0: "mc-0", 1: "mc-1"}
+
+
+class Star:
+    """Hands messages on as a network would: as bytes, and later."""
+
+    def __init__(self, directory: str) -> None:
+        self._directory = directory.encode()
+        self._loop = asyncio.get_running_loop()
+        self.ends: dict[str, StarEnd] = {}
+
+    def end(self, name: str, rank: int) -> LeadOverlay:
+        """Return one party's end: that of the lead, or of the tasks on a rank."""
+        self.ends[name] = StarEnd(self, name, rank)
+        return cast("LeadOverlay", self.ends[name])
+
+    def carry(
+        self, sender: StarEnd, receiver: str, message: Mapping[str, object], body: bytes | None
+    ) -> bool:
+        frames = wire.encode(message, body)
+        shown = (repr(frame.replace(self._directory, b"DIR"))[2:-1] for frame in frames)
+        print(sender.name, receiver, *shown, sep="\t")
+        header, data = wire.decode(frames)
+        self._loop.call_soon(self.ends[receiver].handlers[header["type"]], sender.rank, header, data)
+        return True
+
+
+class StarEnd:
+    """What lead and tasks use of an overlay."""
+
+    def __init__(self, star: Star, name: str, rank: int) -> None:
+        self.name = name
+        self.rank = rank
+        self.handlers: dict[str, Handler] = {}
+        self._star = star
+
+    def on(self, kind: str, handler: Handler) -> None:
+        self.handlers[kind] = handler
+
+    def send(self, rank: int, message: Mapping[str, object], body: bytes | None = None) -> bool:
+        receiver = f"rank {rank}" if self.name == "lead" else "lead"
+        return self._star.carry(self, receiver, message, body)
+
+
+class Events:
+    """Knows when a job's tasks run, and when it is over."""
+
+    def __init__(self) -> None:
+        self.is_started = asyncio.Event()
+        self.is_over = asyncio.Event()
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        heard = {"started": self.is_started, "released": self.is_over}.get(name)
+        return lambda *_args: heard.set() if heard is not None else None
+
+
+class Ranks:
+    """The lead's side and both ranks."""
+
+    def __init__(self, directory: Path) -> None:
+        star = Star(str(directory))
+        self._directory = directory
+        self._registry = Registry()
+        self.execution = Execution(star.end("lead", 0))
+        self.execution.register(self._registry)
+        reaper = Reaper()
+        reaper.open()
+        self.tasks = []
+        for rank, host in HOSTS.items():
+            broker = BrokerEnv("local:///x", directory / host, "marker")
+            self.tasks.append(Tasks(star.end(f"rank {rank}", rank), RankSettings(host, broker, reaper, 0.3)))
+
+    def start(self, job: int, script: str, *, malleable: bool = False, **options: Any) -> Events:
+        """Start a job of two tasks on two ranks."""
+        slot = {"type": "slot", "count": 2, "with": [{"type": "core", "count": 1}], "label": "task"}
+        command = ["bash", "-c", script] if script else ["/nosuchcommand"]
+        system = {
+            "duration": 0,
+            "cwd": options.pop("cwd", str(self._directory)),
+            "environment": {"PATH": "/usr/bin:/bin"},
+            "shell": {"options": options},
+        }
+        spec = {
+            "version": 1,
+            "resources": [slot],
+            "tasks": [{"command": command, "slot": "task", "count": {"per_slot": 1}}],
+            "attributes": {"system": system},
+        }
+        execution = {
+            "R_lite": [{"rank": "0-1", "children": {"core": "0"}}],
+            "nodelist": ["mc-[0-1]"],
+            "nslots": 2,
+            "starttime": 0,
+            "expiration": 0,
+        }
+        events = Events()
+        resources = {"version": 1, "execution": execution}
+        credentials = "secret" if malleable else None
+        self.execution.start(Launch(job, spec, resources, 1000, credentials, events))  # type: ignore[arg-type]
+        return events
+
+    async def feed(self, job: int, data: str) -> None:
+        """Write to the standard input of a job's tasks, and close it."""
+        handler = self._registry._handlers["job-exec.stdin"]
+        await cast("Any", handler(Request("job-exec.stdin", {"id": job, "data": data, "eof": True})))
+
+
+async def run(directory: Path) -> None:
+    """Run jobs until every kind of message was sent."""
+    ranks = Ranks(directory)
+    barrier = 'printf "cmd=barrier_in\\n" >&$PMI_FD; read -r answer <&$PMI_FD; read -r word; echo $word'
+    talk = ranks.start(1, f"{barrier}; exit 3")
+    await talk.is_started.wait()
+    await ranks.feed(1, "hello\n")
+    await talk.is_over.wait()
+
+    file = {"stdout": {"type": "file", "path": "out-{{id}}"}}
+    await ranks.start(2, "echo $FLUX_TASK_RANK", output=file).is_over.wait()
+    await ranks.start(3, "", cwd="/nosuchdir").is_over.wait()
+    abort = 'test $PMI_RANK = 1 && printf "cmd=abort exitcode=5 error_msg=oh no\\n" >&$PMI_FD; sleep 0.2'
+    await ranks.start(4, abort).is_over.wait()
+
+    signalled = ranks.start(5, "exec sleep 60")
+    await signalled.is_started.wait()
+    ranks.execution.signal(5, signal.SIGUSR1)
+    await signalled.is_over.wait()
+
+    grown = ranks.start(6, "exec sleep 60", malleable=True)
+    await grown.is_started.wait()
+    ranks.execution.extend(6, 7, {2: Slot(1, (2, 0))}, HOSTS)
+    ranks.execution.end_tasks(6, [2])
+    ranks.execution.kill(6, signal.SIGTERM)
+    await grown.is_over.wait()
+    for tasks in ranks.tasks:
+        await tasks.end_all()
+
+
+if __name__ == "__main__":
+    asyncio.run(run(Path(sys.argv[1])))
