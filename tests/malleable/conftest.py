@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -18,7 +18,7 @@ def play(tmp_path: Path) -> Iterator[Callable[..., Played]]:
     """Make a played instance of one job; it is ended after the test."""
     made: list[Played] = []
 
-    def make(**options: object) -> Played:
+    def make(**options: Any) -> Played:
         made.append(Played(tmp_path, **options))
         return made[-1]
 

@@ -6,10 +6,12 @@ from typing import Any
 from minicluster.plan.constants import FINALIZER, SAVE_SECONDS
 from tests.operator import memory_jobs
 from tests.operator.cases import STEPS, Step, document, gap, tell_all
+from tests.operator.contents import NAME, PLACE
 from tests.operator.field_sets import Object
 from tests.operator.memory_objects import Place
+from tests.operator.objects import NAMESPACE
 from tests.operator.virtual_time import now
-from tests.operator.world import NAME, NAMESPACE, PLACE, World, world
+from tests.operator.world import World, world
 
 PATIENCE = 60.0 + SAVE_SECONDS
 """How long a deletion waits at most; `document` leaves drainTimeoutSeconds out."""
@@ -122,7 +124,7 @@ class Instance:
     @property
     def suspended(self) -> tuple[str, str]:
         """Status and reason of the condition."""
-        (found,) = (each for each in self.here.status["conditions"] if each["type"] == "Suspended")
+        (found,) = (each for each in self.here.contents.status["conditions"] if each["type"] == "Suspended")
         return found["status"], found["reason"]
 
     @property

@@ -16,10 +16,14 @@ from minicluster.plan.constants import (
     LABEL_PART_OF,
 )
 from tests.operator import memory_jobs
+from tests.operator.contents import NAME, PLACE
+from tests.operator.faults import FAULTS
 from tests.operator.field_sets import Object
 from tests.operator.memory_objects import Place
+from tests.operator.memory_watches import KINDS
+from tests.operator.objects import NAMESPACE
 from tests.operator.virtual_time import run
-from tests.operator.world import FAULTS, KINDS, NAME, NAMESPACE, PATIENT, PLACE, World, world
+from tests.operator.world import PATIENT, World, world
 
 SERVICE = {"image": "database", "name": "database", "ports": [5432]}
 DOCUMENTS: dict[str, Object] = {
@@ -120,13 +124,13 @@ LABELLED: dict[str, Object] = {
 
 def edit(here: World, which: int, how: str) -> None:
     """Have somebody edit or delete one of the operator's objects."""
-    if not (places := here.dependents()):
+    if not (places := here.contents.dependents()):
         return
     place = places[which % len(places)]
     if how in {"delete", "usurp"}:
         here.store.delete(place)
         if how == "usurp":  # their own of the same name instead
-            here.occupy(place.kind, place.name)
+            here.foreign.occupy(place.kind, place.name)
     else:
         body = {"change": CHANGED, "remove": REMOVED}.get(how, {}).get(place.kind) or LABELLED[how]
         here.store.patch(place, body, "somebody")
@@ -145,13 +149,13 @@ async def do(here: World, written: Object, what: str, *how: Any) -> None:
 
 def tell_all(here: World) -> None:
     for kind in KINDS:
-        here.tell(kind)
+        here.watches.tell(kind)
 
 
 def gap(here: World) -> None:
     """Have every watch break off, as when the server is started anew."""
     for kind in KINDS:
-        here.relist(kind)
+        here.watches.relist(kind)
 
 
 def arm(here: World, what: str, passing: int, times: int, late: bool) -> None:
@@ -170,10 +174,10 @@ def collect(here: World) -> None:
 
 
 STEPS: dict[str, Callable[..., Awaitable[None] | None]] = {
-    "tell": lambda here, kind, count: here.tell(kind, count),
+    "tell": lambda here, kind, count: here.watches.tell(kind, count),
     "tell all": tell_all,
-    "tell again": lambda here, kind, count: here.tell_again(kind, count),
-    "relist": lambda here, kind: here.relist(kind),
+    "tell again": lambda here, kind, count: here.watches.tell_again(kind, count),
+    "relist": lambda here, kind: here.watches.relist(kind),
     "gap": gap,
     "live": lambda here, seconds: here.live(seconds),
     "latency": slow_down,
@@ -182,8 +186,8 @@ STEPS: dict[str, Callable[..., Awaitable[None] | None]] = {
     "job": lambda here: here.start_job(),
     "garbage": collect,
     "edit": edit,
-    "occupy": lambda here, name: here.occupy(*name),
-    "free": lambda here: here.free(),
+    "occupy": lambda here, name: here.foreign.occupy(*name),
+    "free": lambda here: here.foreign.free(),
 }
 
 
@@ -213,16 +217,16 @@ async def end(here: World, code: int, mishaps: Sequence[Step] = ()) -> None:
 
 async def rest(here: World) -> Object:
     """Come to rest, and stay so: telling everything again leads to no write."""
-    here.free()
+    here.foreign.free()
     await here.settle()
     writes = len(here.api.writes)
     for kind in KINDS:
-        here.relist(kind)
-        here.tell_again(kind, 10_000)
-        here.tell(kind)
+        here.watches.relist(kind)
+        here.watches.tell_again(kind, 10_000)
+        here.watches.tell(kind)
     await here.live(PATIENT)
     assert [str(each) for each in here.api.writes[writes:]] == [], "a settled MiniCluster was written to"
-    return here.state()
+    return here.contents.state()
 
 
 @functools.cache

@@ -10,11 +10,14 @@ from minicluster.kube_client.errors import ApiError, UnreachableError
 from minicluster.plan.constants import KIND
 from tests.operator import memory_jobs
 from tests.operator.cases import document, end, rest
+from tests.operator.contents import NAME, PLACE
 from tests.operator.field_sets import Object
 from tests.operator.memory_api import Faults, Request
 from tests.operator.memory_objects import Place
+from tests.operator.memory_watches import Watches
+from tests.operator.objects import NAMESPACE
 from tests.operator.virtual_time import run
-from tests.operator.world import NAME, NAMESPACE, PLACE, World, world
+from tests.operator.world import World, world
 
 CONFIG_MAP = Place("ConfigMap", NAMESPACE, f"{NAME}-config")
 
@@ -35,17 +38,17 @@ async def deleted(here: World) -> None:
 
 async def deleted_while_it_is_made(here: World) -> None:
     here.api.latency = 1.0
-    here.tell(PLACE.kind)
+    here.watches.tell(PLACE.kind)
     await here.live(2.5)
     here.store.delete(PLACE)
-    here.tell(PLACE.kind)
+    here.watches.tell(PLACE.kind)
     await here.live(2.5)
 
 
 async def deleted_unseen(here: World) -> None:
     await here.settle()
     here.store.delete(PLACE)
-    here.relist(PLACE.kind)
+    here.watches.relist(PLACE.kind)
 
 
 async def deleted_unseen_after_its_end(here: World) -> None:
@@ -53,7 +56,7 @@ async def deleted_unseen_after_its_end(here: World) -> None:
     await end(here, 3)
     await here.settle()
     here.store.delete(PLACE)
-    here.relist(PLACE.kind)
+    here.watches.relist(PLACE.kind)
 
 
 async def deleted_by_itself(here: World) -> None:
@@ -101,11 +104,11 @@ def test_a_refusal_in_other_words_each_time_is_no_news() -> None:
         async with world() as here:
             here.api.refusals.append(refuse)
             await here.write(document())
-            here.tell(PLACE.kind)
+            here.watches.tell(PLACE.kind)
             await here.live(200)
             before = len(here.api.requests)
             for _ in range(60):
-                here.tell(PLACE.kind)
+                here.watches.tell(PLACE.kind)
                 await here.live(60)
             return sum(each.kind == "ConfigMap" for each in here.api.requests[before:])
 
@@ -122,10 +125,10 @@ def test_what_is_deleted_while_its_status_is_written_does_not_come_back() -> Non
             memory_jobs.complete_job(here.store, NAMESPACE, NAME)
             here.api.latency = 1.0
             before = len(here.api.writes)
-            here.tell("Job")
+            here.watches.tell("Job")
             await here.live(1.5)
             here.store.delete(PLACE)
-            here.tell(KIND)
+            here.watches.tell(KIND)
             await here.settle()
             statuses = [each for each in here.api.writes[before:] if each.subresource == "status"]
             return len(statuses), here.operator.cache.clusters
@@ -135,7 +138,7 @@ def test_what_is_deleted_while_its_status_is_written_does_not_come_back() -> Non
 
 async def made(here: World) -> None:
     here.api.latency = 1.0
-    here.tell(KIND)
+    here.watches.tell(KIND)
     while CONFIG_MAP not in here.store.objects:
         await here.live(0.5)
 
@@ -144,12 +147,12 @@ async def edited(here: World) -> None:
     await here.settle()
     here.api.latency = 1.0
     here.store.patch(CONFIG_MAP, {"data": {"start.sh": "exit 0"}}, "somebody")
-    here.tell(CONFIG_MAP.kind)
+    here.watches.tell(CONFIG_MAP.kind)
     await here.live(1.5)
 
 
 @pytest.mark.parametrize("written", [made, edited])
-@pytest.mark.parametrize("told", [World.tell, World.relist], ids=["by a watch", "by a list"])
+@pytest.mark.parametrize("told", [Watches.tell, Watches.relist], ids=["by a watch", "by a list"])
 def test_what_is_deleted_before_its_write_is_answered_is_made_again(written: Any, told: Any) -> None:
     """The watch was faster than the answer, which tells of it as it was before."""
 
@@ -158,7 +161,7 @@ def test_what_is_deleted_before_its_write_is_answered_is_made_again(written: Any
             await here.write(document())
             await written(here)
             here.store.delete(CONFIG_MAP)
-            told(here, CONFIG_MAP.kind)
+            told(here.watches, CONFIG_MAP.kind)
             await here.settle()
             return here.store.objects[CONFIG_MAP]["data"]
 

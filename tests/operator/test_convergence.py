@@ -27,9 +27,11 @@ from tests.operator.cases import (
     rest,
     undisturbed,
 )
+from tests.operator.contents import NAME
+from tests.operator.faults import FAULTS
 from tests.operator.field_sets import Object
 from tests.operator.virtual_time import run
-from tests.operator.world import FAULTS, NAME, PATIENT, World, world
+from tests.operator.world import PATIENT, World, world
 
 CASES = st.fixed_dictionaries(
     {
@@ -53,13 +55,13 @@ def test_whatever_goes_wrong_it_ends_the_same(case: dict[str, Any]) -> None:
         async with world() as here:
             written = document(**DOCUMENTS[name])
             for occupied in case["occupied"]:
-                here.occupy(*occupied)
+                here.foreign.occupy(*occupied)
             await here.write(written)
             await play(here, written, schedule)
             before = await rest(here)
             await end(here, code, case["mishaps"])
             after = await rest(here)
-            assert len(here.secrets()) == len(set(here.secrets())), "two certificates"
+            assert len(here.contents.secrets()) == len(set(here.contents.secrets())), "two certificates"
             return before, after
 
     for state, expected in zip(run(work()), undisturbed(name, doings, code), strict=True):
@@ -115,7 +117,7 @@ def test_what_is_deleted_in_a_gap_of_the_watch_is_made_anew(which: int) -> None:
             edit(here, which, "delete")
             await play(here, {}, [("gap",)])
             await here.settle()
-            return here.state()
+            return here.contents.state()
 
     assert run(work()) == undisturbed("plain", (), 0)[0]
 
@@ -132,7 +134,7 @@ def test_what_somebody_put_in_an_objects_place_is_not_overwritten(which: int) ->
             await play(here, {}, [("tell all",)])
             edit(here, which, "usurp")
             await here.live(PATIENT)
-            here.check_foreign()
+            here.foreign.check()
             return await rest(here)
 
     assert run(work()) == undisturbed("plain", (), 0)[0]
@@ -155,7 +157,7 @@ def test_no_more_writes_than_objects_and_two_statuses(name: str) -> None:
             await here.settle()
             writes = [each for each in here.api.writes if each.kind != "Event"]
             statuses = [each for each in writes if each.subresource == "status"]
-            objects = [*here.dependents(), *set(here.secrets())]
+            objects = [*here.contents.dependents(), *set(here.contents.secrets())]
             assert len(statuses) <= 2
             assert len(writes) - len(statuses) <= len(objects)
 

@@ -15,10 +15,12 @@ from minicluster.plan import Order
 from minicluster.plan.constants import KIND
 from tests.operator import memory_jobs
 from tests.operator.cases import MISHAPS, STEPS, Step, document, gap, tell_all
+from tests.operator.contents import NAME
 from tests.operator.field_sets import Object
 from tests.operator.memory_objects import Place
+from tests.operator.objects import NAMESPACE
 from tests.operator.virtual_time import now, run
-from tests.operator.world import NAME, NAMESPACE, World, world
+from tests.operator.world import World, world
 
 PATIENCE = 60.0
 """What `document` says by leaving drainTimeoutSeconds out."""
@@ -74,7 +76,7 @@ class Cluster:
         if size != self.size:
             self.size, self.asked = size, now()
             self.here.edit({"size": size})
-            self.here.tell(KIND)
+            self.here.watches.tell(KIND)
 
     def run(self) -> None:
         """Have the pods run that wait."""
@@ -164,7 +166,7 @@ async def play(schedule: Sequence[Step]) -> tuple[Object, list[Order], Object]:
         assert (job["spec"]["parallelism"], job["spec"]["completions"]) == (cluster.size, cluster.size)
         assert pods == list(range(cluster.size))
         assert all(rank >= cluster.size for rank in here.lead.drained), "a rank stays drained"
-        status = here.status
+        status = here.contents.status
         assert (status["size"], status["readyBrokers"]) == (cluster.size, cluster.size), report
         (resizing,) = (each for each in status["conditions"] if each["type"] == "Resizing")
         assert resizing["reason"] == "AtSize"
@@ -220,7 +222,7 @@ async def outlive(seconds: float, *, deaf: bool) -> tuple[int, str]:
         here.report()
         await here.live(seconds)
         job: Object = here.store.objects[JOB]
-        (found,) = (each for each in here.status["conditions"] if each["type"] == "Resizing")
+        (found,) = (each for each in here.contents.status["conditions"] if each["type"] == "Resizing")
         return job["spec"]["parallelism"], found["reason"]
 
 

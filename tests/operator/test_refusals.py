@@ -8,11 +8,13 @@ from minicluster.kube_client.errors import ApiError
 from minicluster.plan.constants import KIND
 from tests.operator import memory_jobs
 from tests.operator.cases import AUTOSCALER, NAMES, document, rest, undisturbed
+from tests.operator.contents import NAME, PLACE
 from tests.operator.field_sets import Object
 from tests.operator.memory_api import Request
 from tests.operator.memory_objects import Place
+from tests.operator.objects import NAMESPACE
 from tests.operator.virtual_time import run
-from tests.operator.world import NAME, NAMESPACE, PLACE, World, world
+from tests.operator.world import World, world
 
 MADE = ("Secret", "ConfigMap", "Service", "NetworkPolicy", "PodDisruptionBudget", "Job")
 
@@ -64,7 +66,7 @@ def test_somebody_elses_object_is_left_alone(place: tuple[str, str]) -> None:
 
     async def work() -> tuple[tuple[str, str, str], Object]:
         async with world() as here:
-            here.occupy(*place)
+            here.foreign.occupy(*place)
             await here.write(document())
             await here.settle()
             told = condition(here)
@@ -81,7 +83,7 @@ def test_somebody_elses_autoscaler_is_left_alone_and_keeps_nothing_back() -> Non
 
     async def work() -> tuple[tuple[str, str, str], tuple[str, str, str], Object]:
         async with world() as here:
-            here.occupy(*AUTOSCALER)
+            here.foreign.occupy(*AUTOSCALER)
             await here.write(document(autoscaling={}))
             await here.settle()
             told, resources = condition(here, "Autoscaling"), condition(here)
@@ -99,15 +101,15 @@ def test_somebody_elses_autoscaler_is_no_concern_of_a_document_that_wants_none()
 
     async def work() -> tuple[list[str], bool]:
         async with world() as here:
-            here.occupy(*AUTOSCALER)
+            here.foreign.occupy(*AUTOSCALER)
             await here.write(document(autoscaling={}))
             await here.settle()
             here.edit({"autoscaling": None})
             await here.settle()
             before = len(here.api.requests)
             await here.live(3600)
-            here.check_foreign()
-            return [str(each) for each in here.api.requests[before:]], here.foreign != {}
+            here.foreign.check()
+            return [str(each) for each in here.api.requests[before:]], here.foreign.items != {}
 
     assert run(work()) == ([], True)
 
@@ -215,7 +217,7 @@ def test_a_deletion_that_no_watch_told_of_is_found_out() -> None:
             await here.write(document())
             await here.settle()
             here.store.delete(PLACE)
-            here.relist(KIND)
+            here.watches.relist(KIND)
             before = len(here.api.writes)
             await here.settle()
             return [str(each) for each in here.api.writes[before:]]
@@ -233,7 +235,7 @@ def test_a_status_is_written_at_most_once_a_second() -> None:
             before = len(here.api.writes)
             for index in range(40):
                 memory_jobs.run_pod(here.store, NAMESPACE, NAME, index)
-                here.tell("Pod")
+                here.watches.tell("Pod")
                 await here.live(0.1)
             return sum(each.subresource == "status" for each in here.api.writes[before:])
 

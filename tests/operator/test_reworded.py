@@ -12,9 +12,11 @@ from minicluster.plan.constants import KIND
 from tests.operator import memory_jobs
 from tests.operator.archived import JOB, Instance
 from tests.operator.cases import Step
+from tests.operator.contents import PLACE, without_times
 from tests.operator.field_sets import Object
+from tests.operator.objects import NAMESPACE
 from tests.operator.virtual_time import run
-from tests.operator.world import NAMESPACE, PLACE, World, without_times, world
+from tests.operator.world import World, world
 
 SECOND: Step = ("second",)
 WAIT = [SECOND] * 8
@@ -42,7 +44,7 @@ def touch(here: World, number: int, *, reworded: bool) -> None:
         words = {"message": f"reworded {number}: 7 jobs", "lastTransitionTime": "2001-01-01T00:00:00Z"}
         changed = [each | (words if reworded else {"message": f"{each['message']} "}) for each in stored]
         here.store.patch(PLACE, {"status": {"conditions": changed}}, "kubectl", "status")
-        here.tell(KIND)
+        here.watches.tell(KIND)
 
 
 def shown(here: World) -> Object:

@@ -14,9 +14,12 @@ from minicluster.plan.constants import FINALIZER, KIND
 from tests.operator import memory_jobs
 from tests.operator.archived import JOB, Instance, play
 from tests.operator.cases import Step, tell_all
+from tests.operator.contents import NAME, PLACE
+from tests.operator.faults import FAULTS
 from tests.operator.field_sets import Object
+from tests.operator.objects import NAMESPACE
 from tests.operator.virtual_time import run
-from tests.operator.world import FAULTS, NAME, NAMESPACE, PLACE, world
+from tests.operator.world import world
 
 ranks = st.integers(0, 3)
 few = st.integers(0, 8)
@@ -91,7 +94,7 @@ def test_it_is_told_where_it_was_saved(doing: Step) -> None:
 
 def test_the_status_keeps_the_last_dump() -> None:
     instance = run(play([("suspend", True)]))
-    dump = dict(instance.here.status["lastDump"])
+    dump = dict(instance.here.contents.status["lastDump"])
     assert dump.pop("time")
     assert dump == {"path": "/archive/mc.tgz", "bytes": 101, "jobs": 2, "restarted": 0, "lost": 0}
 
@@ -245,7 +248,11 @@ def test_kueue_suspends_and_what_the_lead_then_saves_is_told() -> None:
             here.lead._save()
             for _ in range(4):
                 await instance.second()
-            return instance.suspended, here.status["lastDump"]["bytes"], [one for one, _ in instance.notes]
+            return (
+                instance.suspended,
+                here.contents.status["lastDump"]["bytes"],
+                [one for one, _ in instance.notes],
+            )
 
     suspended, size, reasons = run(work())
     assert (suspended, size) == (("True", "Queued"), 101)

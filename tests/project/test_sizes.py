@@ -38,7 +38,6 @@ LARGE_CLASSES = {
     "minicluster/local/kubelet.py:Kubelet": 16,
     "minicluster/local/supervisor.py:Supervisor": 16,
     "queue_policies/simulator/execution.py:Execution": 24,
-    "tests/operator/world.py:World": 26,
 }
 """Methods, those inherited from classes of ours counted."""
 

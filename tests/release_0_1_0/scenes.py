@@ -106,7 +106,7 @@ async def _until(instance: Any, reached: Callable[[], bool], seconds: int = 30) 
         if reached():
             return
         await instance.second()
-    raise AssertionError(f"not within {seconds} s; status {instance.here.status}")
+    raise AssertionError(f"not within {seconds} s; status {instance.here.contents.status}")
 
 
 async def _without_pods(instance: Any) -> None:
@@ -143,7 +143,10 @@ async def ended(saved: JSON) -> JSON:
     here = await adapters.restored_world(saved)
     instance = adapters.archived(here)
     await _without_pods(instance)
-    first, jobs = conditions(here), sorted(set(re.findall(r"ƒ\w+", str(here.status.get("conditions")))))
+    first, jobs = (
+        conditions(here),
+        sorted(set(re.findall(r"ƒ\w+", str(here.contents.status.get("conditions"))))),
+    )
     for _ in range(12):
         await instance.second()
     for rank in range(4):
@@ -163,10 +166,14 @@ async def ended(saved: JSON) -> JSON:
 def outcome(here: Any) -> JSON:
     """Return how a world stands, without words and times."""
     kinds = {kind: [each for each in here.store.objects.values() if each["kind"] == kind] for kind in SHOWN}
-    dump = {key: value for key, value in here.status.get("lastDump", {}).items() if key != "time"}
+    dump = {key: value for key, value in here.contents.status.get("lastDump", {}).items() if key != "time"}
     return {
         "there": [each["metadata"].get("finalizers", []) for each in kinds["MiniCluster"]],
-        "status": {key: here.status[key] for key in ("phase", "size", "readyBrokers") if key in here.status},
+        "status": {
+            key: here.contents.status[key]
+            for key in ("phase", "size", "readyBrokers")
+            if key in here.contents.status
+        },
         "conditions": conditions(here),
         "lastDump": dump,
         "job": [{key: each["spec"].get(key) for key in MUTABLE} for each in kinds["Job"]],
@@ -183,10 +190,13 @@ MUTABLE = ("parallelism", "completions", "suspend")
 
 def conditions(here: Any) -> list[list[str]]:
     """Return the conditions: type, status, reason."""
-    return [[each[key] for key in ("type", "status", "reason")] for each in here.status.get("conditions", ())]
+    return [
+        [each[key] for key in ("type", "status", "reason")]
+        for each in here.contents.status.get("conditions", ())
+    ]
 
 
 def condition(here: Any, kind: str) -> JSON:
     """Return one condition, empty where there is none yet."""
-    found = (each for each in here.status.get("conditions", ()) if each["type"] == kind)
+    found = (each for each in here.contents.status.get("conditions", ()) if each["type"] == kind)
     return next(found, {"reason": ""})

@@ -1,0 +1,69 @@
+"""The watches of an operator over an API server in memory: they tell when they are told to."""
+
+from typing import Any
+
+from minicluster.kube_client.api import Selection
+from minicluster.kube_client.resources import MINICLUSTERS
+from minicluster.kube_client.watch import Watch, selections
+from minicluster.plan.constants import KIND
+from tests.operator.field_sets import Object
+from tests.operator.live_operator import Operator
+from tests.operator.memory_api import MemoryApi, event_of
+
+SELECTIONS = {each.resource.kind: each for each in (Selection(MINICLUSTERS), *selections(()))}
+KINDS = tuple(SELECTIONS)
+
+
+class Watches:
+    """How far each watch of an operator has told; the operator has listed everything before."""
+
+    def __init__(self, api: MemoryApi, operator: Operator) -> None:
+        self.api = api
+        self.operator = operator
+        self.positions: dict[str, int] = {}
+        for kind in reversed(KINDS):
+            self.relist(kind)
+
+    def tell(self, kind: str, count: int = 10_000) -> None:
+        """Tell the operator the next changes of a kind."""
+        later = (each for each in self.api.store.history.changes[self.positions[kind] :] if count > 0)
+        for change in later:
+            self.positions[kind] += 1
+            event = event_of(change, SELECTIONS[kind]) if change.place.kind == kind else None
+            if event is not None:
+                count -= 1
+                self._take(kind, event.type, event.item)
+
+    def tell_again(self, kind: str, count: int) -> None:
+        """Have a watch begin anew at an older version: changes are told once more."""
+        self.positions[kind] = max(0, self.positions[kind] - count)
+
+    def relist(self, kind: str) -> None:
+        """Have a watch break off and the kind listed anew: what happened in between is not told."""
+        selection = SELECTIONS[kind]
+        listing = run_now(self.api.as_manager("kubelet").list(selection))
+        self.positions[kind] = len(self.api.store.history.changes)
+        if kind == KIND:
+            for item in listing.items:
+                self.operator.controller.seen(item)
+        else:
+            controller = self.operator.controller
+            Watch(self.api, self.operator.cache, selection, controller.changed).take(listing)
+
+    def _take(self, kind: str, type_: str, item: Object) -> None:
+        cache, controller = self.operator.cache, self.operator.controller
+        if kind == KIND:
+            (controller.gone if type_ == "DELETED" else controller.seen)(item)
+            return
+        names = cache.forget(kind, item) if type_ == "DELETED" else cache.see(kind, item)
+        for name in names:
+            controller.changed(name)
+
+
+def run_now(work: Any) -> Any:
+    """Return what a coroutine returns that never waits."""
+    try:
+        work.send(None)
+    except StopIteration as done:
+        return done.value
+    raise AssertionError("it waits")
