@@ -95,9 +95,9 @@ class _Simulation:
     def _can_decide(self) -> bool:
         """Whether there is anything that an answer could be about, and nothing that keeps from asking."""
         execution = self._execution
-        if not execution.malleable and not len(execution.queue):
+        if not execution.machine.malleable and not len(execution.queue):
             return False  # what changed is told with the next arrival
-        return not (execution.shrinking and self._workload.cost.blocking)
+        return not (execution.orders.shrinking and self._workload.cost.blocking)
 
     def _next_moment(self, now: float) -> float:
         arrival, execution = self._arrival, self._execution
@@ -131,8 +131,8 @@ class _Simulation:
             self._wake = math.inf if self._wake <= now else self._wake
 
     def _state(self, changes: list[Change]) -> State:
-        execution = self._execution
-        return State(execution.queue, execution.running, execution.cluster, changes, preemption=True)
+        queue, machine = self._execution.queue, self._execution.machine
+        return State(queue, machine.running, machine.cluster, changes, preemption=True)
 
     def _decide(self, now: float) -> None:
         changes, self._changes = self._changes, []

@@ -37,7 +37,6 @@ LARGE_CLASSES = {
     "minicluster/local/cluster.py:LocalCluster": 24,
     "minicluster/local/kubelet.py:Kubelet": 16,
     "minicluster/local/supervisor.py:Supervisor": 16,
-    "queue_policies/simulator/execution.py:Execution": 24,
 }
 """Methods, those inherited from classes of ours counted."""
 

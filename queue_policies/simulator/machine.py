@@ -1,0 +1,132 @@
+"""The units of a simulated cluster, and the jobs that compute on them: how far they are, when they end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from queue_policies.counting import CountingCluster, Units
+from queue_policies.orders.records import record
+from queue_policies.running import RunningJobs
+from queue_policies.simulator.calendar import Calendar, Kind
+from queue_policies.simulator.job_run import JobRun
+
+if TYPE_CHECKING:
+    from queue_policies.records import QueuedJob
+    from queue_policies.simulator.run_times import RunTimes
+    from queue_policies.simulator.workload import Workload
+
+
+class Machine:
+    """Starts jobs, changes their sizes, stops them; what follows by itself goes into the calendar.
+
+    `runs` are the jobs that run, by their ids; `running` and `cluster` are what policies see of them.
+    `malleable` is the number of malleable ones among them.
+    """
+
+    def __init__(self, workload: Workload, calendar: Calendar, times: RunTimes) -> None:
+        self.running = RunningJobs()
+        self.cluster = CountingCluster(workload.total)
+        self.runs: dict[int, JobRun] = {}
+        self.malleable = 0
+        self.units = [Units(size) for size in range(workload.total + 1)]
+        self._jobs = {job.id: job for job in workload.jobs}
+        self._cost = workload.cost
+        self._calendar = calendar
+        self._times = times
+        self._stopped: dict[int, JobRun] = {}  # to be begun again, after a failure or preempted
+
+    def begin(self, queued: QueuedJob, size: int, now: float) -> None:
+        """Start a job, or start it again."""
+        job = self._jobs[queued.id]
+        run = self._stopped.pop(job.id) if job.id in self._stopped else JobRun(job, now)
+        self.runs[job.id] = run
+        run.deadline = now + queued.limit
+        self.malleable += job.malleable
+        pause = self._cost.start(job, size) + run.resume
+        self.hold(run, size, now)
+        heeds = job.malleable and not self._cost.registration
+        self.running[job.id] = record(queued, self.units[size], now, pause, run.left, heeds=heeds)
+        self._pace(run, size, pause, now)
+        if job.malleable and not heeds:
+            self._calendar.add(now + self._cost.registration, Kind.REGISTERS, job.id, run.version)
+
+    def _pace(self, run: JobRun, size: int, pause: float, now: float) -> None:
+        """Compute at this size after the pause; find the end anew."""
+        job = run.job
+        if run.size:
+            self._times.observe(run, now)
+            run.left = run.left_at(now)
+            run.idle -= run.ahead(now)
+        run.size = size
+        run.per = job.time.seconds(size)
+        run.since = now + pause
+        run.idle += pause
+        run.version += 1
+        end = run.since + run.left * run.per
+        run.end = "completed" if end <= run.deadline else "timeout"
+        self._calendar.add(min(end, run.deadline), Kind.ENDS, job.id, run.version)
+        if self._times.learned:
+            self._calendar.add(run.since + self._times.report, Kind.REPORTS, job.id, run.version)
+
+    def hold(self, run: JobRun, size: int, now: float) -> None:
+        """Have a job hold so many units, whatever it computes on."""
+        self.cluster.hold(run.job.id, size)
+        run.sizes.append((now, size))
+
+    def resize(self, run: JobRun, size: int, pause: float, now: float) -> None:
+        """Have a job compute at another size after the pause; one that grows holds that size already."""
+        if size < run.size:
+            run.shrinks += 1
+            self.hold(run, size, now)
+        else:
+            run.grows += 1
+        self._pace(run, size, pause, now)
+        seen = self.running[run.job.id]
+        self.running[run.job.id] = seen._replace(
+            request=Units(size),
+            acted=now + pause,
+            heeds=True,
+            remaining=None if seen.estimate is None else run.left,
+            measured=now + pause,
+        )
+
+    def checkpoint(self, run: JobRun, seconds: float, now: float) -> None:
+        """Have a job write its checkpoint, for so many seconds; then it is preempted."""
+        job = run.job.id
+        self._times.observe(run, now)
+        run.left = run.left_at(now)
+        run.idle += seconds - run.ahead(now)
+        run.since = now + seconds  # when it is stopped
+        run.version += 1
+        seen = self.running[job]
+        left = None if seen.estimate is None else run.left
+        self.running[job] = seen._replace(
+            heeds=False, stopping=True, acted=now + seconds, remaining=left, measured=now + seconds
+        )
+        run.deadline += seconds  # the limit is for its work
+        self._calendar.add(now + seconds, Kind.PREEMPTED, job, run.version)
+
+    def end(self, run: JobRun, now: float) -> bool:
+        """End a job's computation; return whether its units are free at once."""
+        run.ended = now
+        self._times.observe(run, now)
+        if not self._cost.release:
+            return True
+        self.running[run.job.id] = self.running[run.job.id]._replace(heeds=False, stopping=True)
+        self._calendar.add(now + self._cost.release, Kind.RETURNS, run.job.id, run.version)
+        return False
+
+    def release(self, run: JobRun, now: float) -> None:
+        """Take back all that a job holds: it runs no more."""
+        job = run.job.id
+        del self.runs[job]
+        self.malleable -= run.job.malleable
+        self.running.pop(job)
+        self.cluster.release(job)
+        run.sizes.append((now, 0))
+
+    def keep(self, run: JobRun) -> None:
+        """Keep what a job that was stopped has done, for when it begins again."""
+        run.version += 1
+        run.size = 0
+        self._stopped[run.job.id] = run
