@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from minicluster.local import pod_policy, pods
+from minicluster.local.container_restarts import ContainerRestarts
 from minicluster.local.kubelet import Kubelet, Streams
+from minicluster.local.lead_run import LeadRun
 from minicluster.local.output import last_lines
-from minicluster.local.pod_policy import Verdict, back_off
+from minicluster.local.pod_policy import Verdict
 
 if TYPE_CHECKING:
     import subprocess
@@ -20,26 +20,14 @@ if TYPE_CHECKING:
     from minicluster.local.records import Ended, Pod
     from minicluster.local.state_directory import ClusterDirectory
 
-MAIN_STARTED = "main-started"
-"""Made by the start script in the lead's run directory when the main command begins."""
-EXIT_CODE = "exit-code"
-"""Written there when it ended."""
 POLL = 0.01
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How the lead ended: the main command's exit code, or None with the reason why there is none."""
-
-    exit_code: int | None
-    reason: str = ""
 
 
 class LocalCluster:
     """Broker pods by rank, and the services pod.
 
     `replace_lead` says what the loss of the lead means: in a persistent cluster it is started again, in the
-    foreground the run is over. `notice` is told what happens to pods.
+    foreground the run is over. `notice` is told what happens to pods. `lead` tells of the lead's run.
     """
 
     def __init__(
@@ -55,11 +43,10 @@ class LocalCluster:
         self._notice = notice
         self._replace_lead = replace_lead
         self._kubelet = Kubelet(self.directory, self._on_end, streams)
+        self._restarts = ContainerRestarts(self._restart_if_wanted)
         self._wanted: set[str] = set()
         self._losses = 0
-        self._restarts: dict[str, int] = {}
-        self._pending: set[asyncio.TimerHandle] = set()
-        self._outcome: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        self.lead = LeadRun(self.directory)
 
     @property
     def directory(self) -> ClusterDirectory:
@@ -91,41 +78,13 @@ class LocalCluster:
     def kill(self) -> None:
         """End every last process."""
         self._wanted = set()
-        for handle in self._pending:
-            handle.cancel()
+        self._restarts.cancel()
         self._kubelet.kill()
         self._kubelet.close()
 
     def joined(self, size: int) -> int:
         """Return how many of the first `size` brokers take requests."""
         return sum(self.directory.socket(rank).exists() for rank in range(size))
-
-    async def main_started(self) -> None:
-        """Wait until the main command begins, or the lead has ended."""
-        started = self.directory.run(0) / MAIN_STARTED
-        while not (started.exists() or self._outcome.done()):
-            await asyncio.sleep(POLL)
-
-    @property
-    def ended(self) -> bool:
-        """Whether the lead has ended for good."""
-        return self._outcome.done()
-
-    @property
-    def instance_ended(self) -> bool:
-        """Whether the lead ended in order, so that it told the followers."""
-        return self._outcome.done() and self._outcome.result().exit_code is not None
-
-    async def outcome(self) -> Outcome:
-        """Wait for the lead's end."""
-        return await asyncio.shield(self._outcome)
-
-    def since_command(self) -> float:
-        """Return how many seconds ago the main command ended; 0 where it did not."""
-        try:
-            return max(0.0, time.time() - (self.directory.run(0) / EXIT_CODE).stat().st_mtime)
-        except OSError:
-            return 0.0
 
     async def followers_gone(self, limit: float) -> None:
         """Wait until the followers, which the lead told to end, have done so."""
@@ -139,7 +98,7 @@ class LocalCluster:
 
     def environment(self) -> dict[str, str]:
         """Return what a program beside the brokers needs to find this cluster's flux."""
-        return dict(pods.broker(self._blueprint, 0).containers[0].environment)
+        return dict(pods.broker(self._blueprint, 0).main.environment)
 
     async def child_ended(self, process: subprocess.Popen[bytes]) -> int:
         """Wait for a program beside the brokers, and return its exit code."""
@@ -155,51 +114,22 @@ class LocalCluster:
 
     def _on_end(self, ended: Ended) -> None:
         if ended.pod.name not in self._wanted:
-            self._lead_gone(ended)
+            self.lead.end(ended)
             return
-        if ended.pod.rank is not None and ended.container is not ended.pod.containers[0]:
-            self._again(ended)  # a sidecar lives as long as its broker
+        if ended.pod.rank is not None and not ended.is_main:
+            self._restarts.plan(ended)  # a sidecar lives as long as its broker
             return
         verdict = self._policy.verdict(ended, self._losses)
         if verdict is Verdict.REPLACE and not (ended.pod.is_lead and not self._replace_lead):
             self._replace(ended)
         else:
-            self._lead_gone(ended)
-
-    def _lead_gone(self, ended: Ended) -> None:
-        if not ended.pod.is_lead or ended.container is not ended.pod.containers[0] or self._outcome.done():
-            return
-        self._outcome.set_result(self._result(ended))
-
-    def _result(self, ended: Ended) -> Outcome:
-        told = self._told_code()
-        if told is not None:
-            return Outcome(told)
-        if ended.code == 0 and not ended.signal:
-            return Outcome(0)
-        how = f"was killed by signal {ended.signal or ended.code - 128}" if ended.code > 128 else ""
-        return Outcome(None, f"the lead broker (rank 0) {how or f'ended with exit code {ended.code}'}")
-
-    def _told_code(self) -> int | None:
-        """Return the main command's own exit code, as the start script kept it; None where it did not end."""
-        try:
-            text = (self.directory.run(0) / EXIT_CODE).read_text().strip()
-        except OSError:
-            return None
-        return int(text) if text.isdecimal() else None
+            self.lead.end(ended)
 
     def _replace(self, ended: Ended) -> None:
         if ended.pod.rank is not None:
             self._losses += 1
         self._notice(f"{ended}; it is started again")
-        self._again(ended)
-
-    def _again(self, ended: Ended) -> None:
-        key = f"{ended.pod.name}/{ended.container.name}"
-        times = self._restarts[key] = self._restarts.get(key, -1) + 1
-        loop = asyncio.get_running_loop()
-        handle = loop.call_later(back_off(times), self._restart_if_wanted, ended)
-        self._pending.add(handle)
+        self._restarts.plan(ended)
 
     def _restart_if_wanted(self, ended: Ended) -> None:
         if ended.pod.name in self._wanted:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from minicluster.local import processes
 from minicluster.local.errors import LocalError
-from minicluster.local.output import Log, Pump, Sink
+from minicluster.local.output import PodLogs, Pump, Sink
 from minicluster.local.records import Container, Ended, Pod
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Kubelet:
         self._on_end = on_end
         self._lead = lead
         self._groups: dict[int, _Group] = {}
-        self._logs: dict[str, Log] = {}
+        self._logs = PodLogs(directory)
         self._children: dict[int, tuple[subprocess.Popen[bytes], asyncio.Future[int]]] = {}
         self._changed = asyncio.Event()
         processes.become_subreaper()
@@ -64,8 +64,7 @@ class Kubelet:
     def is_running(self, pod: str) -> bool:
         """Whether the pod's main container runs; a sidecar that stays does not count."""
         return any(
-            group.pod.name == pod and group.container is group.pod.containers[0]
-            for group in self._groups.values()
+            group.pod.name == pod and group.container is group.pod.main for group in self._groups.values()
         )
 
     def restart(self, ended: Ended) -> None:
@@ -110,8 +109,7 @@ class Kubelet:
     def close(self) -> None:
         """Give SIGCHLD back and close the logs."""
         asyncio.get_running_loop().remove_signal_handler(signal.SIGCHLD)
-        for log in self._logs.values():
-            log.close()
+        self._logs.close()
 
     def _of(self, names: set[str]) -> list[_Group]:
         return [group for group in self._groups.values() if group.pod.name in names]
@@ -124,14 +122,14 @@ class Kubelet:
     def _spawn(self, pod: Pod, container: Container) -> None:
         """Start a container; its output and errors go into one pipe, unless it is the lead's."""
         reader, writer = os.pipe()
-        direct = self._lead.output if self._is_main(pod, container) else None
+        streams = self._lead if pod.is_lead and container is pod.main else Streams()
         try:
             process = subprocess.Popen(
                 container.command,
                 env=dict(container.environment),
                 cwd=container.directory,
                 stdin=subprocess.DEVNULL,
-                stdout=writer if direct is None else direct,
+                stdout=writer if streams.output is None else streams.output,
                 stderr=writer,
                 start_new_session=True,
                 preexec_fn=processes.dies_with_parent(os.getpid()),  # noqa: PLW1509 - two system calls, no locks
@@ -141,18 +139,9 @@ class Kubelet:
             raise LocalError(f"{container.command[0]}: cannot be started: {error.strerror}") from error
         finally:
             os.close(writer)
-        sink = self._lead.errors if self._is_main(pod, container) else None
-        pump = Pump(reader, self._log(pod), sink)
+        pump = Pump(reader, self._logs.of(pod), streams.errors)
         self._groups[process.pid] = _Group(pod, container, process, pump)
         _run_hook(container, container.post_start)
-
-    def _log(self, pod: Pod) -> Log:
-        if pod.name not in self._logs:
-            self._logs[pod.name] = Log(self._directory.log(pod.name))
-        return self._logs[pod.name]
-
-    def _is_main(self, pod: Pod, container: Container) -> bool:
-        return pod.is_lead and container is pod.containers[0]
 
     def _collect(self) -> None:
         for pid, status in processes.reap().items():

@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from minicluster.local.records import Pod
+    from minicluster.local.state_directory import ClusterDirectory
+
 CHUNK = 1 << 16
 LONGEST_LINE = 1 << 20
 LOG_LIMIT = 16 << 20
@@ -50,6 +53,25 @@ class Log:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+
+class PodLogs:
+    """The logs of a cluster's pods, each opened with the pod's first container."""
+
+    def __init__(self, directory: ClusterDirectory) -> None:
+        self._directory = directory
+        self._logs: dict[str, Log] = {}
+
+    def of(self, pod: Pod) -> Log:
+        """Return the log of a pod."""
+        if pod.name not in self._logs:
+            self._logs[pod.name] = Log(self._directory.log(pod.name))
+        return self._logs[pod.name]
+
+    def close(self) -> None:
+        """Close them all."""
+        for log in self._logs.values():
+            log.close()
 
 
 class Pump:

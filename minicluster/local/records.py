@@ -50,6 +50,11 @@ class Pod:
         """Whether this pod holds the lead broker."""
         return self.rank == 0
 
+    @property
+    def main(self) -> Container:
+        """The container that counts."""
+        return self.containers[0]
+
 
 @dataclass(frozen=True, slots=True)
 class Ended:
@@ -59,6 +64,11 @@ class Ended:
     container: Container
     code: int
     signal: int = 0
+
+    @property
+    def is_main(self) -> bool:
+        """Whether it is the container of its pod that counts."""
+        return self.container is self.pod.main
 
     def __str__(self) -> str:
         how = f"was killed by signal {self.signal}" if self.signal else f"ended with exit code {self.code}"

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING
 
 from minicluster.backends.records import Times
 from minicluster.local import preparation, state_directory, state_file
-from minicluster.local.cluster import EXIT_CODE, MAIN_STARTED, POLL, LocalCluster, Outcome
+from minicluster.local.cluster import LocalCluster
 from minicluster.local.errors import BringUpFailed, Interrupted, LeadLost, TimeOver
 from minicluster.local.interrupts import Interrupts
 from minicluster.local.kubelet import Streams
+from minicluster.local.lead_run import EXIT_CODE, MAIN_STARTED, POLL, Outcome
 from minicluster.local.output import CommandErrors
 from minicluster.local.records import ClusterState, Phase
 from minicluster.local.scaling import Brokers
@@ -133,7 +134,7 @@ class _Run:
             raise Interrupted(self._interrupts.signum) from None
         finally:
             self._interrupts.calm()
-            ended = time.monotonic() - cluster.since_command()
+            ended = time.monotonic() - cluster.lead.since_command()
             await self._tear_down(cluster)
         return exit_code, Times(self._ready - self._started, ended - self._ready, time.monotonic() - ended)
 
@@ -154,14 +155,14 @@ class _Run:
             if self._request.shell:
                 await self._all_online(cluster)
             else:
-                await cluster.main_started()
+                await cluster.lead.main_started()
         finally:
             progress.cancel()
         self._ready = time.monotonic()
         self._reporter.started()
-        if self._request.shell and not cluster.ended:
+        if self._request.shell and not cluster.lead.ended:
             return await self._shell(cluster)
-        return self._exit_code(cluster, await cluster.outcome())
+        return self._exit_code(cluster, await cluster.lead.outcome())
 
     async def _progress(self, cluster: LocalCluster) -> None:
         last = -1
@@ -185,7 +186,7 @@ class _Run:
     async def _all_online(self, cluster: LocalCluster) -> None:
         brokers = Brokers(cluster.directory.uri, self._prepared.engine.name)
         online = asyncio.ensure_future(brokers.online(range(self._size)))
-        lost = asyncio.ensure_future(cluster.outcome())
+        lost = asyncio.ensure_future(cluster.lead.outcome())
         try:
             await asyncio.wait({online, lost}, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -233,7 +234,7 @@ class _Run:
         await asyncio.gather(kind, hurry, return_exceptions=True)
 
     async def _kindly(self, cluster: LocalCluster) -> None:
-        if cluster.instance_ended:
+        if cluster.lead.instance_ended:
             await cluster.followers_gone(FAREWELL)
         await cluster.stop(GRACE)
 

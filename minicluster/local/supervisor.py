@@ -14,15 +14,14 @@ import os
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from minicluster.backends.errors import BackendError
-from minicluster.local import documents, preparation, state_directory, state_file
+from minicluster.local import control_server, documents, preparation, state_directory, state_file
+from minicluster.local.bring_up import bring_up
 from minicluster.local.cluster import LocalCluster
-from minicluster.local.control import LONGEST_ORDER, Message, peer_is_owner
-from minicluster.local.errors import BringUpFailed, TimeOver, UsageProblem
+from minicluster.local.errors import TimeOver, UsageProblem
 from minicluster.local.kubelet import Streams
 from minicluster.local.records import ClusterState, Phase
 from minicluster.local.saving import save
@@ -32,12 +31,13 @@ from minicluster.local.state_directory import ClusterDirectory
 
 if TYPE_CHECKING:
     import io
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
+    from minicluster.local.control import Message
     from minicluster.local.preparation import Prepared
+    from minicluster.local.scaling import Notice
 
-Notice = Callable[[str], None]
 GRACE = 5.0
-PATIENCE = 10.0
 
 
 class Supervisor:
@@ -60,12 +60,12 @@ class Supervisor:
         for signum in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             loop.add_signal_handler(signum, self._over.set)
         try:
-            async with self._serving(), self._limited():
-                await self._until_over(self._bring_up())
+            async with control_server.serving(self._directory.control, self._obey), self._limited():
+                await self._until_over(bring_up(self._cluster, self._brokers, self._state.size, self._report))
                 if not self._over.is_set():
                     self._set(phase=Phase.RUNNING)
                     self._report({"done": {"size": self._state.size}})
-                    await self._until_over(self._cluster.outcome())
+                    await self._until_over(self._cluster.lead.outcome())
         finally:
             self._set(phase=Phase.ENDING)
             self._brokers.close()
@@ -99,60 +99,6 @@ class Supervisor:
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task
-
-    async def _bring_up(self) -> None:
-        size = self._state.size
-        self._cluster.start(range(size))
-        ready = asyncio.ensure_future(self._brokers.online(range(size)))
-        last, patience = -1, time.monotonic() + PATIENCE
-        while not ready.done():
-            if self._cluster.ended:
-                ready.cancel()
-                raise BringUpFailed(self._why_not())
-            joined = self._cluster.joined(size)
-            if joined != last:
-                last = joined
-                self._report({"joined": joined, "size": size})
-            if time.monotonic() > patience:
-                patience += PATIENCE
-                self._report({"notice": self._who_is_missing()})
-            await asyncio.sleep(0.02)
-        ready.result()
-
-    def _why_not(self) -> str:
-        words = "".join(f"\n  {line}" for line in self._cluster.last_words(0))
-        return f"the cluster did not come up: the lead broker ended{words}"
-
-    def _who_is_missing(self) -> str:
-        missing = [rank for rank in range(self._state.size) if not self._directory.socket(rank).exists()]
-        if not missing:
-            return "still waiting for the lead to see all brokers"
-        words = self._cluster.last_words(missing[0]) or ["it has said nothing"]
-        return f"still waiting for {len(missing)} brokers; rank {missing[0]} says: {words[-1]}"
-
-    @contextlib.asynccontextmanager
-    async def _serving(self) -> AsyncIterator[None]:
-        path = self._directory.control
-        server = await asyncio.start_unix_server(self._serve, path=path, limit=LONGEST_ORDER)
-        path.chmod(0o600)
-        try:
-            yield
-        finally:
-            server.close()
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        def say(message: Message) -> None:
-            writer.write(json.dumps(message).encode() + b"\n")
-
-        try:
-            if peer_is_owner(writer.get_extra_info("socket")):
-                order = json.loads(await reader.readline() or b"{}")
-                say(await self._obey(order, lambda text: say({"notice": text})))
-                await writer.drain()
-        except (ConnectionError, ValueError):
-            return  # whoever asked has gone, or spoke no JSON
-        finally:
-            writer.close()
 
     async def _obey(self, order: Message, notice: Notice) -> Message:
         """Carry an order out, one at a time, and return the answer."""

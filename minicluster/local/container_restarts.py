@@ -1,0 +1,34 @@
+"""Containers that are started again after a pause, which gets longer each time."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from minicluster.local.pod_policy import back_off
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from minicluster.local.records import Ended
+
+
+class ContainerRestarts:
+    """Calls `restart` when the pause of a container is over."""
+
+    def __init__(self, restart: Callable[[Ended], None]) -> None:
+        self._restart = restart
+        self._counts: dict[str, int] = {}
+        self._pending: set[asyncio.TimerHandle] = set()
+
+    def plan(self, ended: Ended) -> None:
+        """Have a container that ended started again."""
+        key = f"{ended.pod.name}/{ended.container.name}"
+        times = self._counts[key] = self._counts.get(key, -1) + 1
+        handle = asyncio.get_running_loop().call_later(back_off(times), self._restart, ended)
+        self._pending.add(handle)
+
+    def cancel(self) -> None:
+        """Start none of them."""
+        for handle in self._pending:
+            handle.cancel()
