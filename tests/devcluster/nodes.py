@@ -70,7 +70,7 @@ class Node:
     @property
     def pid(self) -> int:
         """The process that holds the node's namespaces."""
-        return self.guardian.pids()[self.name]
+        return self.link.pid
 
     @property
     def link(self) -> Link:

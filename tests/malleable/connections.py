@@ -8,10 +8,10 @@ import socket
 import threading
 from typing import TYPE_CHECKING
 
+from tests.malleable.tasks import DEADLINE
+
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-DEADLINE = 60.0
 
 
 class Connections:

@@ -16,7 +16,7 @@ from minicluster.malleable.exchange import Exchange
 from minicluster.malleable.session import Limits, Session
 from minicluster.malleable.variables import ORDER_VARIABLE, PATH_VARIABLE
 from tests.malleable.connections import Connections
-from tests.malleable.tasks import Tasks
+from tests.malleable.tasks import DEADLINE, Tasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from minicluster.malleable.events import Event, Step
 
 E = TypeVar("E")
-DEADLINE = 60.0
 
 
 class Played:

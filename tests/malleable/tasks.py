@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 DEADLINE = 60.0
+"""Seconds within which a played instance does what it was asked for."""
 
 
 class Tasks:

@@ -35,7 +35,7 @@ KEYS = [
 
 @dataclass
 class World:
-    """The API server, the operator that is alive now, its watches, its lead, and whoever else is about."""
+    """The API server, the operator that is alive now, its watches, its lead, and objects of others."""
 
     api: MemoryApi = field(default_factory=MemoryApi)
     meter: Meter = field(default_factory=Meter)
