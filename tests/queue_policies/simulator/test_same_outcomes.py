@@ -1,7 +1,8 @@
-"""Every policy decides the same as in release 0.1.0, on every built-in workload, and jobs end the same.
+"""Every policy of release 0.1.0 decides the same as then, on every built-in workload, and jobs end the same.
 
 `same_outcomes.json` beside this file has a digest for each case: of each decision with the state that it was
-made in, and of what became of each job, to the last bit. It was recorded with 0.1.0.
+made in, and of what became of each job, to the last bit. It was recorded with 0.1.0: a policy that came later
+has no record there, and none is added.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from queue_policies.simulator.loop import simulate
 from queue_policies.simulator.workloads import catalogue
 
 RECORDED: dict[str, str] = json.loads(Path(__file__).with_name("same_outcomes.json").read_text())
+POLICIES = sorted({case.partition(" ")[0] for case in RECORDED})
 WORKLOADS = (
     "charm:gap=60",
     "apgas:share=0.6,blocking=true",
@@ -54,7 +56,7 @@ def digest(policy: str, workload: str, circumstances: str, seed: int = 0) -> str
 
 @pytest.mark.parametrize("circumstances", CIRCUMSTANCES)
 @pytest.mark.parametrize("workload", WORKLOADS)
-@pytest.mark.parametrize("policy", sorted(plugins.policies()))
+@pytest.mark.parametrize("policy", POLICIES)
 def test_decisions_and_outcomes_are_those_of_the_release(
     policy: str, workload: str, circumstances: str
 ) -> None:
