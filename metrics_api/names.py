@@ -1,5 +1,6 @@
-"""Every metric: its name, its unit, what it means, its labels. docs/metrics.md is tested against this table.
+"""Every metric: its name, its unit, what it means, its labels.
 
+docs/metrics.md is tested against this table, and so are the names in the chart, templates/_rules.tpl.
 Totals have no label but `state`; the same by queue begins with `flux_queue_`, by group with `flux_group_`: so
 no sum counts a job or a node twice. All are gauges.
 """

@@ -1,4 +1,4 @@
-"""The pages for readers link to files and headings that exist."""
+"""The pages for readers link to files and headings that exist, and name files that exist."""
 
 import re
 from pathlib import Path
@@ -8,6 +8,11 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "containers" / "README.md"]
 LINK = re.compile(r"\]\(([^)\s]+)\)")
+QUOTED = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
+FOLDERS = "|".join(sorted(path.name for path in ROOT.iterdir() if path.is_dir() and path.name[0] != "."))
+FILE = re.compile(rf"(?<![\w./@:-])((?:{FOLDERS})/[\w./-]*\w/?)(?![\w*<…])")
+NO_FILE = re.compile(r"minicluster/[\w-]+|.*NAME.*")
+"""How a document names a policy (`minicluster/easy`), and a file that is still to be written."""
 
 
 def _prose(path: Path) -> str:
@@ -32,6 +37,14 @@ def test_its_links_lead_somewhere(page: Path) -> None:
         if not path.exists() or (anchor and anchor not in _anchors(path)):
             broken.append(link)
     assert broken == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_the_files_that_it_names_are_there(page: Path) -> None:
+    """What it quotes and what begins with a folder of the project, as `tests/project/test_links.py` does."""
+    quoted = QUOTED.findall(page.read_text(encoding="utf-8"))
+    named = {name for text in quoted for name in FILE.findall(text) if not NO_FILE.fullmatch(name)}
+    assert sorted(name for name in named if not (ROOT / name).exists()) == []
 
 
 def test_the_index_has_every_page() -> None:

@@ -176,7 +176,7 @@ def _kept(report: BrokerReport) -> str:
 
 
 def _as_last_reported(state: ReconcileState) -> ConditionValue | None:
-    """Return what the lead's last report led to, where that still counts."""
+    """Return the condition Running as the lead's last report made it, where that still counts."""
     previous = state.previous(ConditionType.RUNNING)
     if previous is None or not broker_readiness.last_report_stands(state):
         return None
