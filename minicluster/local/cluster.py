@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from minicluster.local import pod_policy, pods
 from minicluster.local.container_restarts import ContainerRestarts
 from minicluster.local.kubelet import Kubelet, Streams
-from minicluster.local.lead_run import LeadRun
+from minicluster.local.lead_run import POLL, LeadRun
 from minicluster.local.output import last_lines
 from minicluster.local.pod_policy import Verdict
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from minicluster.local.preparation import Prepared
     from minicluster.local.records import Ended, Pod
     from minicluster.local.state_directory import ClusterDirectory
-
-POLL = 0.01
 
 
 class LocalCluster:
