@@ -35,13 +35,9 @@ class OutputRouter:
     def _to_file(self, run: Run, rank: int, message: TaskOutput, body: bytes) -> bool:
         """Hand output to the job's first rank; False where that is gone."""
         first = next(iter(run.nodes))
-        return first in run.running and self._overlay.send(
-            first,
-            WriteFile(
-                type="exec-file", source=rank, job=run.id, task=message["task"], stream=message["stream"]
-            ),
-            body,
-        )
+        task, stream = message["task"], message["stream"]
+        forwarded = WriteFile(type="exec-file", source=rank, job=run.id, task=task, stream=stream)
+        return first in run.running and self._overlay.send(first, forwarded, body)
 
     def written(self, run: Run, _rank: int, message: FileWritten, _body: bytes) -> None:
         """The job's first rank wrote what another one had sent."""

@@ -46,15 +46,11 @@ class OutputStreams:
         """Make the output files empty, and tell which streams go there. Raises OSError."""
         if self._share.node == 0:
             for stream, path in self._files.shown():
-                self._send(
-                    OutputRedirected(
-                        type="exec-redirect",
-                        job=self._share.id,
-                        tasks=self._share.size,
-                        stream=stream,
-                        path=path,
-                    )
+                job, size = self._share.id, self._share.size
+                message = OutputRedirected(
+                    type="exec-redirect", job=job, tasks=size, stream=stream, path=path
                 )
+                self._send(message)
             self._files.truncate(cwd)
 
     def follow(self, task: int, stream: str, descriptor: int, ended: Callable[[], None]) -> None:

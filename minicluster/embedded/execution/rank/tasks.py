@@ -29,17 +29,21 @@ class Tasks:
         self._idle: asyncio.Event = asyncio.Event()
         self._guard = Guard(settings.broker.marker)
         settings.reaper.orphan_ended = self._orphan_ended
-        overlay.on(messages.START.name, self._start)
-        overlay.on(messages.STDIN.name, self._write_input)
-        self._on(messages.SIGNAL, lambda job, message, _: job.processes.signal(message["signum"]))
-        self._on(messages.KILL, lambda job, message, _: job.processes.kill(message["signum"]))
-        self._on(messages.END, lambda job, message, _: job.processes.end(message["tasks"]))
-        self._on(messages.ACK, lambda job, message, _: job.output.window.taken(message["bytes"]))
-        self._on(messages.FILE, lambda job, message, body: job.output.take(message, body))
-        self._on(messages.RELEASE, lambda job, _message, _body: job.release())
-        self._on(messages.PMI_RELEASE, lambda job, message, _: job.pmi.release(message["puts"]))
+        self._on(messages.START, self._start)
+        self._on(messages.STDIN, self._write_input)
+        self._on_job(messages.SIGNAL, lambda job, message, _: job.processes.signal(message["signum"]))
+        self._on_job(messages.KILL, lambda job, message, _: job.processes.kill(message["signum"]))
+        self._on_job(messages.END, lambda job, message, _: job.processes.end(message["tasks"]))
+        self._on_job(messages.ACK, lambda job, message, _: job.output.window.taken(message["bytes"]))
+        self._on_job(messages.FILE, lambda job, message, body: job.output.take(message, body))
+        self._on_job(messages.RELEASE, lambda job, _message, _body: job.release())
+        self._on_job(messages.PMI_RELEASE, lambda job, message, _: job.pmi.release(message["puts"]))
 
-    def _on(self, kind: MessageType[M], act: Callable[[RankJob, M, bytes], None]) -> None:
+    def _on(self, kind: MessageType[M], handler: Callable[[int, M, bytes], None]) -> None:
+        """Have `handler` take the messages of this type."""
+        self._overlay.on(kind.name, handler)
+
+    def _on_job(self, kind: MessageType[M], act: Callable[[RankJob, M, bytes], None]) -> None:
         """Have `act` take the messages of this type about jobs that are here."""
 
         def handle(_rank: int, message: M, body: bytes) -> None:
@@ -47,7 +51,7 @@ class Tasks:
             if job is not None:
                 act(job, message, body)
 
-        self._overlay.on(kind.name, handle)
+        self._on(kind, handle)
 
     def _send(self, message: ToLead, body: bytes | None = None) -> None:
         self._overlay.send(0, message, body)
