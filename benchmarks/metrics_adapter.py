@@ -28,7 +28,7 @@ import aiohttp
 
 from minicluster.document import crd
 from minicluster.kube_client import open_files
-from minicluster.lead_client.keys import Authority
+from minicluster.lead_client.keys import LeadAuthority
 from tests.devcluster import Api, ControlPlane, Options, cluster, until
 from tests.kubernetes import adapters, operators
 from tests.metrics_api.adapter.played import Lead, Leads, playing
@@ -55,7 +55,7 @@ def main() -> None:
 
 def measure(plane: ControlPlane, folder: Path, given: argparse.Namespace) -> dict[str, Any]:
     """Return the figures."""
-    authority = Authority.make()
+    authority = LeadAuthority.make()
     operators.grant(plane.api)
     uids = made(plane, given.miniclusters)
     context = multiprocessing.get_context("spawn")
@@ -190,7 +190,7 @@ def everywhere(plane: ControlPlane, work: Any, count: int) -> list[str]:
 def play(files: dict[str, str], folder: Path, uids: list[str], other: Connection) -> None:
     """Play the leads, in a process of its own."""
     open_files.allow_many()
-    with playing(folder, Authority.load(files)) as leads:
+    with playing(folder, LeadAuthority.load(files)) as leads:
         found: list[Lead] = [leads.add(uid).says(flux_nodes_demanded=7) for uid in uids]
         other.send({"port": leads.port, "addresses": [each.address for each in found]})
         other.recv()

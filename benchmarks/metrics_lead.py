@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from engines import Engine, Instance, engines, instance, parser, report, resident, summary, wait_for
 
 from minicluster import flux_zips
-from minicluster.lead_client.keys import Authority
+from minicluster.lead_client.keys import LeadAuthority
 from minicluster.plan import door_name
 from tests.ports import free_port
 
@@ -53,7 +53,7 @@ def connection(port: int, context: ssl.SSLContext, host: str) -> http.client.HTT
 class Door:
     """The door of an instance, as its lead would run it, and one connection to it."""
 
-    def __init__(self, authority: Authority, port: int, token: str, pid: int) -> None:
+    def __init__(self, authority: LeadAuthority, port: int, token: str, pid: int) -> None:
         self.pid = pid
         self.port = port
         self._context = authority.trust()
@@ -103,7 +103,7 @@ def cpu_time(pid: int) -> float:
 @contextlib.contextmanager
 def door(engine: Engine, running: Instance, more: Mapping[str, object] | None = None) -> Iterator[Door]:
     """Open the door of an instance; `more` are settings of it."""
-    authority = Authority.make()
+    authority = LeadAuthority.make()
     keys = authority.issue(UID)
     port = free_port()
     with tempfile.TemporaryDirectory(prefix="bench-door-") as directory:

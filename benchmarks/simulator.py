@@ -27,7 +27,7 @@ from typing import Any
 from engines import report, summary
 
 from queue_policies.simulator import listing
-from queue_policies.simulator.experiment import Plan, Run, run
+from queue_policies.simulator.experiment import Experiment, SimulationRun, run
 from queue_policies.simulator.loop import simulate
 from queue_policies.simulator.metrics import measure
 from queue_policies.simulator.selection import policy_named
@@ -73,7 +73,7 @@ def ours(path: Path, policy: str) -> tuple[float, float]:
     """Seconds of reading and simulating a trace and writing what became of the jobs, and the last end."""
     start = time.perf_counter()
     outcome = simulate(swf.read(str(path)), policy_named(policy))
-    listing.write_csv(str(path.with_name("ours.csv")), [Run(policy, 0, outcome, measure(outcome))])
+    listing.write_csv(str(path.with_name("ours.csv")), [SimulationRun(policy, 0, outcome, measure(outcome))])
     return time.perf_counter() - start, outcome.last_end
 
 
@@ -155,7 +155,7 @@ def second_workload() -> dict[str, float]:
 
 def parallel() -> dict[str, float]:
     """Seconds of eight seeds in one process and in one a core."""
-    plan = Plan("lublin:jobs=4000,total=256", ("easy",), tuple(range(8)))
+    plan = Experiment("lublin:jobs=4000,total=256", ("easy",), tuple(range(8)))
     found = {}
     for processes in (1, os.cpu_count() or 1):
         start = time.perf_counter()

@@ -25,10 +25,10 @@ from typing import TYPE_CHECKING
 from engines import picture, report
 from live_cluster import Cluster, live, sizes_said
 
-from queue_policies.simulator.cost import Cost, Resize
+from queue_policies.simulator.cost import Cost, ResizeCost
 from queue_policies.simulator.loop import simulate
 from queue_policies.simulator.metrics import measure
-from queue_policies.simulator.outcome import JobOutcome, Outcome
+from queue_policies.simulator.outcome import JobOutcome, RunOutcome
 from queue_policies.simulator.selection import policy_named
 from queue_policies.simulator.speedup import PiecewiseLinear
 from queue_policies.simulator.workloads import charm
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from minicluster.instance.records import Event
-    from queue_policies.simulator.job import Job
+    from queue_policies.simulator.job import WorkloadJob
     from queue_policies.simulator.workload import Workload
 
 SLOTS = 2  # that one worker stands for
@@ -71,7 +71,7 @@ def workload(number: int, jobs: int, gap: float, scale: float) -> Workload:
     return replace(made, jobs=tuple(_scaled(job, scale) for job in made.jobs), total=WORKERS, unit="workers")
 
 
-def _scaled(job: Job, scale: float) -> Job:
+def _scaled(job: WorkloadJob, scale: float) -> WorkloadJob:
     time = job.time
     if not isinstance(time, PiecewiseLinear):
         raise TypeError(f"job {job.id} has no table of times")
@@ -84,12 +84,12 @@ def _scaled(job: Job, scale: float) -> Job:
     )
 
 
-def iterations(job: Job) -> int:
+def iterations(job: WorkloadJob) -> int:
     """Return how many the job does here."""
     return max(FEWEST, round(job.time.seconds(job.max) / STEP))
 
 
-def pace(job: Job) -> dict[int, float]:
+def pace(job: WorkloadJob) -> dict[int, float]:
     """Return the seconds of one iteration at each size."""
     return {size: job.time.seconds(size) / iterations(job) for size in range(job.min, job.max + 1)}
 
@@ -128,16 +128,16 @@ class Measured(Cost):
     grow: Line = Line(0.0, 0.0)
     shrink: Line = Line(0.0, 0.0)
 
-    def start(self, job: Job, size: int) -> float:  # noqa: ARG002 - the same for all jobs
+    def start(self, job: WorkloadJob, size: int) -> float:  # noqa: ARG002 - the same for all jobs
         """Seconds without progress."""
         return self.whole.at(size)
 
-    def resize(self, job: Job, old: int, new: int) -> Resize:
+    def resize(self, job: WorkloadJob, old: int, new: int) -> ResizeCost:
         """The computation goes on meanwhile: on average half an iteration until the order is heard."""
         half = job.time.seconds(old) / iterations(job) / 2
         if new > old:  # and another until the new workers are taken on
-            return Resize(delay=2 * half + self.grow.at(new - old))
-        return Resize(delay=half + self.shrink.at(old - new))
+            return ResizeCost(delay=2 * half + self.grow.at(new - old))
+        return ResizeCost(delay=half + self.shrink.at(old - new))
 
 
 def measured() -> Measured:
@@ -192,7 +192,7 @@ def _named(log: Iterable[Event], name: str) -> list[Event]:
 # What really happens.
 
 
-def actual(policy: str, jobs: Workload) -> Outcome:
+def actual(policy: str, jobs: Workload) -> RunOutcome:
     """Run all jobs; return what became of them."""
     with live(policy, BROKERS, WORKERS // BROKERS) as cluster:
         begin, ids = time.monotonic(), []
@@ -203,12 +203,12 @@ def actual(policy: str, jobs: Workload) -> Outcome:
             cluster.ended_well(number)
         found = [_outcome(job, cluster, number) for job, number in zip(jobs.jobs, ids, strict=True)]
     first = min(job.submitted for job in found)
-    return Outcome(
+    return RunOutcome(
         jobs.name, policy, 0, jobs.total, jobs.unit, tuple(_from(first, each) for each in found), 0
     )
 
 
-def _outcome(job: Job, cluster: Cluster, number: int) -> JobOutcome:
+def _outcome(job: WorkloadJob, cluster: Cluster, number: int) -> JobOutcome:
     log, said = cluster.log(number), sizes_said(cluster.said(number))
     had = [said[0], *(event.context["size"] for event in _named(log, "resource-update"))]
     if said != had:
@@ -259,20 +259,20 @@ def _from(first: float, job: JobOutcome) -> JobOutcome:
 # Both beside each other.
 
 
-def figures(outcome: Outcome) -> dict[str, float]:
+def figures(outcome: RunOutcome) -> dict[str, float]:
     """Return what is compared, by the paper's names, and how many resizes there were."""
     found = measure(outcome)
     named = {name: round(getattr(found, metric), 3) for name, metric in METRICS.items()}
     return named | {"grows": found.grows, "shrinks": found.shrinks, "refusals": found.refusals}
 
 
-def deviations(real: Outcome, predicted: Outcome) -> dict[str, float]:
+def deviations(real: RunOutcome, predicted: RunOutcome) -> dict[str, float]:
     """Return by which share the actual figures are off."""
     ours, theirs = figures(real), figures(predicted)
     return {name: round(ours[name] / theirs[name] - 1, 4) for name in METRICS if theirs[name]}
 
 
-def compared(real: Outcome, predicted: Outcome) -> dict[str, object]:
+def compared(real: RunOutcome, predicted: RunOutcome) -> dict[str, object]:
     """Return the figures of both, and the deviations."""
     return {
         "actual": figures(real),
@@ -298,7 +298,7 @@ def main() -> None:
     jobs = workload(args.set, args.jobs, args.gap, args.scale)
     cost = measured()
     words = variants(args.rescale_gap * args.scale)
-    pairs: dict[str, tuple[Outcome, Outcome]] = {}
+    pairs: dict[str, tuple[RunOutcome, RunOutcome]] = {}
     for name in args.variant or words:
         predicted = simulate(replace(jobs, cost=cost), policy_named(words[name]))
         pairs[name] = (actual(words[name], jobs), predicted)

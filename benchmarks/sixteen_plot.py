@@ -10,13 +10,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from queue_policies.simulator.outcome import JobOutcome, Outcome
+    from queue_policies.simulator.outcome import JobOutcome, RunOutcome
 
 INSTANT = 0.05  # seconds
 LOOKS = ({"color": "C0"}, {"color": "C1", "linestyle": "--"})
 
 
-def plot(pairs: Mapping[str, tuple[Outcome, Outcome]], path: Path) -> None:
+def plot(pairs: Mapping[str, tuple[RunOutcome, RunOutcome]], path: Path) -> None:
     """Draw a row a variant: left the units in use, right the size of the job that is resized most."""
     import matplotlib as mpl  # noqa: PLC0415 - the figures come without
 
@@ -45,7 +45,7 @@ def plot(pairs: Mapping[str, tuple[Outcome, Outcome]], path: Path) -> None:
     figure.savefig(path, dpi=110)
 
 
-def large(outcomes: Sequence[Outcome]) -> JobOutcome:
+def large(outcomes: Sequence[RunOutcome]) -> JobOutcome:
     """Return the job that was really resized most often; of several, the one that held most."""
     jobs = [job for outcome in outcomes for job in outcome.jobs]
     return max(jobs, key=lambda job: (job.grows + job.shrinks, job.held()))

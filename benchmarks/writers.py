@@ -33,7 +33,7 @@ from minicluster import document as spec
 from minicluster.kube_client.api import APPLY_MANAGER
 from minicluster.kube_client.client import NO_VERSION
 from minicluster.kube_client.resources import MINICLUSTERS, RESOURCES
-from minicluster.lead_client.keys import Authority
+from minicluster.lead_client.keys import LeadAuthority
 from minicluster.operator.observation import stamped
 from minicluster.plan import FreshKeys, JobReport, ObjectKey, Observed, ObservedObject, Site, plan, render
 from tests.devcluster import Access, Api, read_access
@@ -93,7 +93,7 @@ SEPARATOR = b"\x00"
 
 def fresh_keys() -> FreshKeys:
     """Return keys as our operator makes them."""
-    return FreshKeys(curve.generate(), Authority.make().issue(UID))
+    return FreshKeys(curve.generate(), LeadAuthority.make().issue(UID))
 
 
 def prepare(made: Object, keys: FreshKeys) -> Writes:

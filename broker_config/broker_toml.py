@@ -20,7 +20,7 @@ from broker_config import toml_limits
 from broker_config.errors import BrokerTomlError, SettingsError
 from broker_config.formats import hostlist
 from broker_config.formats.hostlist import MAX_HOSTS
-from broker_config.settings import FLUXION_POLICIES, BrokerSettings, Network, RunMode
+from broker_config.settings import FLUXION_POLICIES, BrokerSettings, NetworkSettings, RunMode
 
 CHECKPOINTS = "1s"
 """How much of what real Flux has accepted a lead that is killed may lose, where its state is kept."""
@@ -162,7 +162,7 @@ def _bootstrap(settings: BrokerSettings) -> dict[str, Value]:
     return {**result, "hosts": list(_entries(names, explicit))}
 
 
-def _explicit(settings: BrokerSettings, network: Network) -> dict[str, tuple[str, str]]:
+def _explicit(settings: BrokerSettings, network: NetworkSettings) -> dict[str, tuple[str, str]]:
     """Hosts whose endpoints are not the default ones: (bind, connect) by name."""
     lead = settings.bursting.lead
     if network.endpoints is not None:

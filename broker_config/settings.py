@@ -52,7 +52,7 @@ class Submit:
 
 
 @dataclass(frozen=True, slots=True)
-class Hooks:
+class HookScripts:
     """`containers[].commands`: shell text run in the pod, in the script's own shell."""
 
     init: str = ""
@@ -66,7 +66,7 @@ class Hooks:
 
 
 @dataclass(frozen=True, slots=True)
-class Logging:
+class LoggingSettings:
     """`spec.logging` and `flux.logLevel`."""
 
     quiet: bool = False
@@ -78,7 +78,7 @@ class Logging:
 
 
 @dataclass(frozen=True, slots=True)
-class Scheduler:
+class SchedulerSettings:
     """`flux.scheduler`: `policy` is a bare name, or `minicluster/<name>` for one of ours."""
 
     policy: str = "fcfs"
@@ -102,7 +102,7 @@ class Scheduler:
 
 
 @dataclass(frozen=True, slots=True)
-class LeadBroker:
+class LeadBrokerSettings:
     """The lead broker of another MiniCluster, which this one joins (`flux.bursting.leadBroker`)."""
 
     address: str
@@ -120,16 +120,16 @@ class BurstCluster:
 
 
 @dataclass(frozen=True, slots=True)
-class Bursting:
+class BurstingSettings:
     """`flux.bursting`: hosts declared before they exist; `hostlist` (RFC 29) replaces all others."""
 
-    lead: LeadBroker | None = None
+    lead: LeadBrokerSettings | None = None
     hostlist: str = ""
     clusters: tuple[BurstCluster, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
+class BrokerEndpoint:
     """Where the broker on `host` listens (`bind`) and where others reach it (`connect`): ZeroMQ URIs."""
 
     host: str
@@ -138,7 +138,7 @@ class Endpoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
+class NetworkSettings:
     """How brokers find each other: through a Service's DNS names, or at explicit endpoints.
 
     With `endpoints` set, only they are used. With `minimal` only the lead has a name, the Service's own.
@@ -149,7 +149,7 @@ class Network:
     domain: str = "cluster.local"
     port: int = DEFAULT_PORT
     minimal: bool = False
-    endpoints: tuple[Endpoint, ...] | None = None
+    endpoints: tuple[BrokerEndpoint, ...] | None = None
 
     @property
     def suffix(self) -> str:
@@ -180,7 +180,7 @@ class NodeResources:
 
 
 @dataclass(frozen=True, slots=True)
-class Archive:
+class ArchiveSettings:
     """Where the instance's state is restored from at start and saved to at stop (`archive.path`).
 
     `drain_timeout` seconds are given to running jobs before a save.
@@ -224,15 +224,15 @@ class BrokerSettings:
     submit: Submit = Submit()
     wrap: str = ""  # comma-separated words before the broker's own command line
     environment: Mapping[str, str] = field(default_factory=dict)
-    hooks: Hooks = Hooks()
-    logging: Logging = Logging()
+    hooks: HookScripts = HookScripts()
+    logging: LoggingSettings = LoggingSettings()
     connect_timeout: str = "5s"
     topology: str = ""
-    scheduler: Scheduler = Scheduler()
-    bursting: Bursting = Bursting()
-    network: Network = Network()
+    scheduler: SchedulerSettings = SchedulerSettings()
+    bursting: BurstingSettings = BurstingSettings()
+    network: NetworkSettings = NetworkSettings()
     node: NodeResources = NodeResources()
-    archive: Archive = Archive()
+    archive: ArchiveSettings = ArchiveSettings()
     keeps_state: bool = False
     view: FluxView = FluxView()
     complete_workers: bool = False
@@ -285,8 +285,8 @@ class ServiceSettings:
     """
 
     command: str = ""
-    hooks: Hooks = Hooks()
-    logging: Logging = Logging()
+    hooks: HookScripts = HookScripts()
+    logging: LoggingSettings = LoggingSettings()
     environment: Mapping[str, str] = field(default_factory=dict)
     view: FluxView = FluxView()
     wait_socket: bool = True  # false in the services pod, and with flux.noWaitSocket

@@ -16,8 +16,8 @@ from broker_config.errors import SettingsError
 from broker_config.settings import (
     BrokerSettings,
     FluxView,
-    Hooks,
-    Logging,
+    HookScripts,
+    LoggingSettings,
     RunMode,
     ServiceSettings,
 )
@@ -113,7 +113,7 @@ def service_script(settings: ServiceSettings) -> str:
 
 
 def _common(
-    hooks: Hooks, logging: Logging, environment: Mapping[str, str], view: FluxView
+    hooks: HookScripts, logging: LoggingSettings, environment: Mapping[str, str], view: FluxView
 ) -> dict[str, object]:
     return {
         "quiet": logging.quiet,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from metrics_api.lead.groups import group_of
 from metrics_api.lead.ledger import Ledger
-from metrics_api.lead.sampler import GATHER, Following
+from metrics_api.lead.sampler import GATHER, JournalReader
 from minicluster.broker_link.errors import WaitTimeout
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Onlooker:
         self._link = links.take()
         self._minimum = minimum
         try:
-            self._following = Following(self._link, Ledger(group_of))
+            self._following = JournalReader(self._link, Ledger(group_of))
             self._catch_up()
         except BaseException:
             self._link.close()

@@ -46,7 +46,7 @@ class Hooks:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class PluginProblem:
     """Why a plug-in, or one of its policies, is passed over."""
 
     name: str
@@ -56,14 +56,14 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Registry:
+class PolicyRegistry:
     """The policies that can be used, and what is wrong with the others."""
 
     policies: dict[str, type[Policy]]
-    problems: tuple[Problem, ...]
+    problems: tuple[PluginProblem, ...]
 
     @property
-    def unknown(self) -> tuple[Problem, ...]:
+    def unknown(self) -> tuple[PluginProblem, ...]:
         """The problems for which a policy may be missing: all but those of names that are taken."""
         return tuple(each for each in self.problems if each.name not in self.policies)
 
@@ -90,13 +90,13 @@ class Registry:
         raise UnknownPolicy("; ".join((wrong, *(each.text for each in self.unknown))))
 
 
-def registry() -> Registry:
+def registry() -> PolicyRegistry:
     """Find every policy. What is wrong with a plug-in stands in `problems`; nothing is raised for it."""
     plugins = pluggy.PluginManager(_PROJECT)
     plugins.add_hookspecs(Hooks)
     for module in _BUILT_IN:
         plugins.register(import_module(module))
-    problems: list[Problem] = []
+    problems: list[PluginProblem] = []
     for entry in metadata.entry_points(group=GROUP):
         problems += _register(plugins, entry)
     found: dict[str, type[Policy]] = {}
@@ -104,7 +104,7 @@ def registry() -> Registry:
     implementations = plugins.hook.minicluster_policies.get_hookimpls()
     for implementation in sorted(implementations, key=lambda each: each.plugin_name not in _BUILT_IN):
         problems += _add(implementation, found)
-    return Registry(found, tuple(problems))
+    return PolicyRegistry(found, tuple(problems))
 
 
 def policies() -> dict[str, type[Policy]]:
@@ -129,26 +129,26 @@ def load(
     return policy
 
 
-def _register(plugins: pluggy.PluginManager, entry: metadata.EntryPoint) -> Iterator[Problem]:
+def _register(plugins: pluggy.PluginManager, entry: metadata.EntryPoint) -> Iterator[PluginProblem]:
     plugin = f"policy plug-in {entry.name} ({entry.value})"
     try:
         module = entry.load()
         plugins.register(module, entry.name)
     except Exception as error:  # noqa: BLE001 - a plug-in may fail with anything
-        yield Problem(entry.name, f"{plugin} does not load: {type(error).__name__}: {error}")
+        yield PluginProblem(entry.name, f"{plugin} does not load: {type(error).__name__}: {error}")
         return
     if not plugins.get_hookcallers(module):
-        yield Problem(entry.name, f"{plugin} does not implement the hook minicluster_policies")
+        yield PluginProblem(entry.name, f"{plugin} does not implement the hook minicluster_policies")
 
 
-def _add(implementation: pluggy.HookImpl, found: dict[str, type[Policy]]) -> Iterator[Problem]:
+def _add(implementation: pluggy.HookImpl, found: dict[str, type[Policy]]) -> Iterator[PluginProblem]:
     """Put a plug-in's policies with the others; the first of a name stays."""
     plugin = implementation.plugin_name
     try:
         offered = list(cast("Iterable[Any]", implementation.function()))
     except Exception as error:  # noqa: BLE001 - a plug-in may fail with anything
         text = f"policy plug-in {plugin} does not load: {type(error).__name__}: {error}"
-        yield Problem(plugin, text)
+        yield PluginProblem(plugin, text)
         return
     for policy in offered:
         name = getattr(policy, "name", None)
@@ -158,7 +158,7 @@ def _add(implementation: pluggy.HookImpl, found: dict[str, type[Policy]]) -> Ite
             first = found[named]
             wrong = f"another policy {named!r}: there is {first.__module__}.{first.__name__}"
         if wrong:
-            yield Problem(named or plugin, f"policy plug-in {plugin} offers {wrong}")
+            yield PluginProblem(named or plugin, f"policy plug-in {plugin} offers {wrong}")
 
 
 def _wrong(policy: Any, name: str) -> str:

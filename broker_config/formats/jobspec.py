@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 JSON: TypeAlias = "dict[str, Any]"
 
 
-class Resources(NamedTuple):
+class RequestedResources(NamedTuple):
     """What a job asks for."""
 
     nodes: int
@@ -56,13 +56,13 @@ class Resources(NamedTuple):
         """Return the workers of an elastic job, each of which has a node or a slot."""
         return self.nodes or self.slots
 
-    def sized(self, size: int) -> Resources:
+    def sized(self, size: int) -> RequestedResources:
         """Return the same for so many cores, rounded down to whole nodes, or slots where it has no nodes."""
         if self.nodes:
             return self.with_workers(size // (self.slots * self.cores))
         return self.with_workers(size // self.cores)
 
-    def with_workers(self, count: int) -> Resources:
+    def with_workers(self, count: int) -> RequestedResources:
         """Return the same for so many workers."""
         return self._replace(nodes=count) if self.nodes else self._replace(slots=count)
 
@@ -79,7 +79,7 @@ class Sizes(NamedTuple):
 class Parsed(NamedTuple):
     """A jobspec as it is read. Of an elastic job, `resources` are those of its least size."""
 
-    resources: Resources
+    resources: RequestedResources
     duration: float
     """The time limit in seconds, 0 without one."""
     name: str
@@ -91,7 +91,7 @@ class Parsed(NamedTuple):
     queue: str | None
     dependencies: tuple[tuple[str, str], ...]
     """Scheme and value of each."""
-    asked: Resources
+    asked: RequestedResources
     """As the jobspec counts them, also of an elastic job."""
     elastic: Sizes | None = None
     group: str = ""
@@ -196,7 +196,7 @@ def _whole(value: Any) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
 
 
-_shared = lru_cache(10_000)(Resources)  # equal requests are one record
+_shared = lru_cache(10_000)(RequestedResources)  # equal requests are one record
 
 
 def _count(vertices: Any, found: JSON) -> None:

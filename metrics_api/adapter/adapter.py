@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 from metrics_api.adapter import front_proxy, registration, retries
 from metrics_api.adapter.authorization import Authorization
-from metrics_api.adapter.errors import AdapterError, ConfigurationError
+from metrics_api.adapter.errors import AdapterError, AdapterSettingsError
 from metrics_api.adapter.evaluation import Evaluation
 from metrics_api.adapter.leads import Leads
 from metrics_api.adapter.measurements import Measurements
 from metrics_api.adapter.objects import Objects
 from metrics_api.adapter.registration import Registration
 from metrics_api.adapter.retries import CHECK, PASSING, PAUSE
-from metrics_api.adapter.server import Server
+from metrics_api.adapter.server import AdapterServer
 from metrics_api.adapter.serving_certificate import ServingCertificate
 from metrics_api.adapter.single import Single
 from minicluster.kube_client import service_process
 from minicluster.kube_client.api import Selection
-from minicluster.kube_client.client import Client
+from minicluster.kube_client.client import ApiClient
 from minicluster.kube_client.errors import ApiError, KubernetesError
 from minicluster.kube_client.resources import (
     API_SERVICES,
@@ -40,14 +40,14 @@ from minicluster.lead_client.metrics_keys import SECRET, MetricsKeys
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
-    from metrics_api.adapter.settings import Settings
+    from metrics_api.adapter.settings import AdapterSettings
     from minicluster.kube_client.objects import Object
     from minicluster.lead_server.routes import FrontProxy
 
 log = logging.getLogger(__name__)
 
 
-def run(settings: Settings) -> int:
+def run(settings: AdapterSettings) -> int:
     """Run an adapter until SIGTERM or Ctrl-C; return the exit code: 0, or 1 where it could not go on."""
     service_process.prepare(settings.log_format, settings.log_level)
     try:
@@ -64,11 +64,11 @@ def run(settings: Settings) -> int:
 class _Adapter:
     """The parts of one adapter."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: AdapterSettings) -> None:
         self._settings = settings
         self._objects = Objects()
         self._measurements = Measurements(lambda: len(self._objects.clusters))
-        self._client = Client(
+        self._client = ApiClient(
             settings.access, observe=self._measurements.requested, identity=settings.identity
         )
         self._stop = asyncio.Event()
@@ -85,7 +85,7 @@ class _Adapter:
             self._client, settings, lambda found: self._server.renew(found.load), self._registering.set
         )
         evaluation, authorization = Evaluation(self._objects, self._leads), Authorization(self._client)
-        self._server = Server(
+        self._server = AdapterServer(
             evaluation, authorization, self._certificate.context, self._not_ready, self._measurements
         )
 
@@ -153,7 +153,7 @@ class _Adapter:
             if item is not None:
                 return front_proxy.of_config_map(item)
             log.warning("%s is missing: nobody is answered", where)
-        except ConfigurationError as error:
+        except AdapterSettingsError as error:
             log.warning("%s; nobody is answered", error)
         return None
 

@@ -7,7 +7,7 @@ from binascii import Error as Base64Error
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Protocol
 
-from metrics_api.adapter.certificates import LIVES, Authority, Lives
+from metrics_api.adapter.certificates import LIVES, AdapterAuthority, Lives
 from minicluster.kube_client.errors import ApiError
 from minicluster.kube_client.resources import SECRETS
 from minicluster.plan.constants import LABEL_NAME, METRICS_APPLICATION
@@ -37,10 +37,10 @@ class Secrets(Protocol):
         ...
 
 
-async def authority(api: Secrets, namespace: str, now: datetime, lives: Lives = LIVES) -> Authority:
+async def authority(api: Secrets, namespace: str, now: datetime, lives: Lives = LIVES) -> AdapterAuthority:
     """Return the authority; made where there is none, or where it is damaged or draws to its end.
 
-    Whoever comes second takes what the first one made. Raises ApiError, UnreachableError.
+    Whoever comes second takes what the first one made. Raises ApiError, ApiUnreachableError.
     """
     while True:
         try:
@@ -52,7 +52,7 @@ async def authority(api: Secrets, namespace: str, now: datetime, lives: Lives = 
         found = _loaded(item) if item is not None else None
         if found is not None and not found.is_due(now):
             return found
-        fresh = Authority.make(now, lives, former=found)
+        fresh = AdapterAuthority.make(now, lives, former=found)
         try:
             if item is None:
                 await api.create(_secret(namespace, fresh))
@@ -66,7 +66,7 @@ async def authority(api: Secrets, namespace: str, now: datetime, lives: Lives = 
         return fresh
 
 
-def _secret(namespace: str, made: Authority, version: str = "") -> Object:
+def _secret(namespace: str, made: AdapterAuthority, version: str = "") -> Object:
     metadata = {"name": SECRET, "namespace": namespace, "labels": {LABEL_NAME: METRICS_APPLICATION}}
     return {
         "apiVersion": SECRETS.version,
@@ -77,9 +77,9 @@ def _secret(namespace: str, made: Authority, version: str = "") -> Object:
     }
 
 
-def _loaded(item: Object) -> Authority | None:
+def _loaded(item: Object) -> AdapterAuthority | None:
     try:
         files = {name: b64decode(text).decode() for name, text in (item.get("data") or {}).items()}
     except (Base64Error, ValueError):
         return None
-    return Authority.load(files)
+    return AdapterAuthority.load(files)

@@ -6,8 +6,8 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Protocol
 
 from metrics_api.answers.errors import ForbiddenError, UnavailableError
-from metrics_api.answers.queries import Attributes
-from minicluster.kube_client.errors import AccessError, ApiError, UnreachableError
+from metrics_api.answers.queries import RequestAttributes
+from minicluster.kube_client.errors import AccessError, ApiError, ApiUnreachableError
 from minicluster.kube_client.resources import ACCESS_REVIEWS
 from minicluster.lead_server.routes import MASTERS
 
@@ -35,10 +35,10 @@ class Authorization:
 
     def __init__(self, api: Reviewing) -> None:
         self._api = api
-        self._known: dict[tuple[Identity, Attributes], tuple[float, bool]] = {}
-        self._asking: dict[tuple[Identity, Attributes], asyncio.Task[bool]] = {}
+        self._known: dict[tuple[Identity, RequestAttributes], tuple[float, bool]] = {}
+        self._asking: dict[tuple[Identity, RequestAttributes], asyncio.Task[bool]] = {}
 
-    async def check(self, who: Identity, what: Attributes) -> None:
+    async def check(self, who: Identity, what: RequestAttributes) -> None:
         """Raise ForbiddenError where somebody may not do something, UnavailableError where nobody knows.
 
         Whoever may read everything of a group in all namespaces, as the autoscaler may, is asked for that
@@ -51,7 +51,7 @@ class Authorization:
         if not await self._may(who, what):
             raise ForbiddenError(_refusal(who, what))
 
-    async def _may(self, who: Identity, what: Attributes) -> bool:
+    async def _may(self, who: Identity, what: RequestAttributes) -> bool:
         key = who, what
         now = asyncio.get_running_loop().time()
         until, allowed = self._known.get(key, (0.0, False))
@@ -68,15 +68,15 @@ class Authorization:
             self._known[key] = now + HOLDS, allowed
         return allowed
 
-    async def _ask(self, who: Identity, what: Attributes) -> bool:
+    async def _ask(self, who: Identity, what: RequestAttributes) -> bool:
         try:
             found = await self._api.review(review(who, what))
-        except (ApiError, UnreachableError, AccessError) as error:
+        except (ApiError, ApiUnreachableError, AccessError) as error:
             raise UnavailableError(f"the API server does not say who may do this: {error}") from error
         return (found.get("status") or {}).get("allowed") is True
 
 
-def review(who: Identity, what: Attributes) -> Object:
+def review(who: Identity, what: RequestAttributes) -> Object:
     """Return the SubjectAccessReview that asks whether somebody may do something."""
     spec: dict[str, Any] = {"user": who.user, "groups": list(who.groups)}
     if who.uid:
@@ -104,11 +104,11 @@ def review(who: Identity, what: Attributes) -> Object:
     }
 
 
-def _everything(what: Attributes) -> Attributes:
-    return Attributes("", what.group, what.version, verb=what.verb, resource=EVERYTHING)
+def _everything(what: RequestAttributes) -> RequestAttributes:
+    return RequestAttributes("", what.group, what.version, verb=what.verb, resource=EVERYTHING)
 
 
-def _refusal(who: Identity, what: Attributes) -> str:
+def _refusal(who: Identity, what: RequestAttributes) -> str:
     if not what.resource:
         return f"{who.user} may not {what.verb} {what.path}"
     resource = "/".join(part for part in (what.resource, what.subresource) if part)

@@ -67,7 +67,7 @@ class Serving:
 
 
 @dataclass(frozen=True, slots=True)
-class Authority:
+class AdapterAuthority:
     """The authority, and the certificate (PEM) of the one before, as long as that may be needed."""
 
     certificate: x509.Certificate
@@ -75,7 +75,9 @@ class Authority:
     former: str = ""
 
     @classmethod
-    def make(cls, now: datetime, lives: Lives = LIVES, former: Authority | None = None) -> Authority:
+    def make(
+        cls, now: datetime, lives: Lives = LIVES, former: AdapterAuthority | None = None
+    ) -> AdapterAuthority:
         """Make a new one, which the former one's certificate stays beside."""
         key = ec.generate_private_key(ec.SECP256R1())
         # Of one name they could not be told apart, and OpenSSL would take the wrong one.
@@ -87,7 +89,7 @@ class Authority:
         return cls(builder.sign(key, hashes.SHA256()), key, pem)
 
     @classmethod
-    def load(cls, files: Mapping[str, str]) -> Authority | None:
+    def load(cls, files: Mapping[str, str]) -> AdapterAuthority | None:
         """Return the one that was stored as these files, None where they are damaged: it is replaced."""
         try:
             certificate = x509.load_pem_x509_certificate(files[AUTHORITY_FILE].encode())

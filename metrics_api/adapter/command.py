@@ -10,7 +10,7 @@ from minicluster.cli.options import Context, Kubeconfig  # noqa: TC001  # typer 
 from minicluster.cli.service_options import LogFormat, LogLevel, address, is_port
 
 if TYPE_CHECKING:
-    from metrics_api.adapter.registration import Place
+    from metrics_api.adapter.registration import ServiceReference
 
 app = typer.Typer(add_completion=False)
 LISTEN = "127.0.0.1:6443"
@@ -53,12 +53,12 @@ def metrics_adapter(  # noqa: PLR0913, PLR0917 - an option each
     where, place = address(listen, LISTEN), _place(service)
 
     from metrics_api.adapter import adapter  # noqa: PLC0415 - the help comes without all this
-    from metrics_api.adapter.settings import Settings  # noqa: PLC0415
+    from metrics_api.adapter.settings import AdapterSettings  # noqa: PLC0415
     from minicluster.kube_client.access import Access  # noqa: PLC0415
     from minicluster.kube_client.service_process import identity  # noqa: PLC0415
     from minicluster.plan.constants import DOOR_PORT  # noqa: PLC0415
 
-    settings = Settings(
+    settings = AdapterSettings(
         access=Access(kubeconfig, context),
         namespaces=tuple(dict.fromkeys(namespaces or ())),
         place=place,
@@ -72,12 +72,12 @@ def metrics_adapter(  # noqa: PLR0913, PLR0917 - an option each
     raise typer.Exit(adapter.run(settings))
 
 
-def _place(text: str) -> Place:
-    from metrics_api.adapter.registration import Place  # noqa: PLC0415
+def _place(text: str) -> ServiceReference:
+    from metrics_api.adapter.registration import ServiceReference  # noqa: PLC0415
 
     whole, colon, port = text.partition(":")
     namespace, _, name = whole.partition("/")
     if not namespace or not name or "/" in name or (colon and not is_port(port)):
         message = f"{text}: needed is NAMESPACE/NAME or NAMESPACE/NAME:PORT, such as {SERVICE}"
         raise typer.BadParameter(message, param_hint="--service")
-    return Place(namespace, name, int(port) if colon else 443)
+    return ServiceReference(namespace, name, int(port) if colon else 443)

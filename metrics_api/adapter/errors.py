@@ -1,7 +1,7 @@
 """What keeps the adapter from working; its answers without a value are `metrics_api.answers.errors`.
 
 AdapterError
-└── ConfigurationError     the adapter cannot work so: says what is missing, and what to do
+└── AdapterSettingsError   the adapter cannot work so: says what is missing, and what to do
 """
 
 from __future__ import annotations
@@ -11,5 +11,5 @@ class AdapterError(Exception):
     """Root of the tree."""
 
 
-class ConfigurationError(AdapterError):
+class AdapterSettingsError(AdapterError):
     """The adapter cannot work so."""

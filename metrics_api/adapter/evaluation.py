@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from metrics_api.adapter.samples import shares
 from metrics_api.answers import bodies, samples
-from metrics_api.answers.bodies import Body, Described, ExternalValue, Value
+from metrics_api.answers.bodies import Body, DescribedObject, ExternalValue, Value
 from metrics_api.answers.errors import NotFoundError, UnavailableError
 from metrics_api.answers.queries import APIS, EVERY, DocumentQuery, ExternalQuery, NamespaceQuery
 from metrics_api.names import ADDS
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
-    from metrics_api.adapter.objects import Cluster, Objects, Pod
+    from metrics_api.adapter.objects import Objects, ObservedCluster, Pod
     from metrics_api.adapter.samples import Reading
     from metrics_api.answers.queries import ObjectQuery, Query
     from metrics_api.answers.selectors import Selector
@@ -35,7 +35,7 @@ OBJECTS = (CLUSTERS, SERVICES.plural, PODS.plural)
 DESCRIBED = (*OBJECTS, bodies.NAMESPACES)
 
 
-class Told(Protocol):
+class LeadAnswer(Protocol):
     """A reading, and when it was so by this machine's clock."""
 
     @property
@@ -52,7 +52,7 @@ class Told(Protocol):
 class Asking(Protocol):
     """Where leads are asked."""
 
-    async def ask(self, name: Name, lead: Lead) -> Told:
+    async def ask(self, name: Name, lead: Lead) -> LeadAnswer:
         """Return what a lead tells. Raises UnavailableError."""
         ...
 
@@ -98,7 +98,7 @@ class Evaluation:
         told = await self._ask(chosen)
         return [
             Value(
-                Described(MINICLUSTERS.version, MINICLUSTERS.kind, each.name.name, each.name.namespace),
+                DescribedObject(MINICLUSTERS.version, MINICLUSTERS.kind, each.name.name, each.name.namespace),
                 self._total(each.name, one.reading, query.metric, query.metric_labels),
                 one.time,
             )
@@ -121,7 +121,7 @@ class Evaluation:
         told = await self._ask([self._cluster(each.cluster) for each in chosen])
         return [
             Value(
-                Described(SERVICES.version, SERVICES.kind, each.name.name, each.name.namespace),
+                DescribedObject(SERVICES.version, SERVICES.kind, each.name.name, each.name.namespace),
                 self._total(each.cluster, one.reading, query.metric, query.metric_labels),
                 one.time,
             )
@@ -145,13 +145,15 @@ class Evaluation:
         told = dict(zip((each.name for each in clusters), await self._ask(clusters), strict=True))
         return [self._share(query, pod, told[pod.cluster]) for pod in chosen]
 
-    def _share(self, query: ObjectQuery, pod: Pod, told: Told) -> Value:
+    def _share(self, query: ObjectQuery, pod: Pod, told: LeadAnswer) -> Value:
         whole = self._total(pod.cluster, told.reading, query.metric, query.metric_labels)
         if self._adds[query.metric]:
             brokers = [each.name for each in self._objects.brokers(pod.cluster)]
             parts = shares(whole, max(len(brokers), 1))
             whole = parts[brokers.index(pod.name) if pod.name in brokers else 0]
-        return Value(Described(PODS.version, PODS.kind, pod.name.name, pod.name.namespace), whole, told.time)
+        return Value(
+            DescribedObject(PODS.version, PODS.kind, pod.name.name, pod.name.namespace), whole, told.time
+        )
 
     async def _namespace(self, query: NamespaceQuery) -> Value:
         chosen = self._active(query.namespace)
@@ -162,7 +164,9 @@ class Evaluation:
             for each, one in zip(chosen, told, strict=True)
         ]
         whole = sum(values) if self._adds[query.metric] else max(values)
-        return Value(Described("v1", "Namespace", query.namespace), whole, min(one.time for one in told))
+        return Value(
+            DescribedObject("v1", "Namespace", query.namespace), whole, min(one.time for one in told)
+        )
 
     async def _external(self, query: ExternalQuery) -> Sequence[ExternalValue]:
         whose = query.labels.about([CLUSTER_LABEL])
@@ -181,7 +185,7 @@ class Evaluation:
         _some(found, f"no MiniCluster with a queue in {query.namespace} has {query.metric} with such labels")
         return found
 
-    def _active(self, namespace: str) -> list[Cluster]:
+    def _active(self, namespace: str) -> list[ObservedCluster]:
         """Return the MiniClusters of a namespace that have a queue, or ought to."""
         return [
             each
@@ -189,17 +193,17 @@ class Evaluation:
             if not each.is_at_rest or self._objects.lead(each.name) is not None
         ]
 
-    def _cluster(self, name: Name) -> Cluster:
+    def _cluster(self, name: Name) -> ObservedCluster:
         found = self._objects.clusters.get(name)
         if found is None:
             raise NotFoundError(f"there is no MiniCluster {name.name[:80]!r} in {name.namespace}")
         return found
 
-    async def _ask(self, clusters: Iterable[Cluster]) -> Sequence[Told]:
+    async def _ask(self, clusters: Iterable[ObservedCluster]) -> Sequence[LeadAnswer]:
         """Ask the leads, all at once; the first that cannot be asked makes it an error."""
         return await asyncio.gather(*[self._told(each) for each in clusters])
 
-    async def _told(self, cluster: Cluster) -> Told:
+    async def _told(self, cluster: ObservedCluster) -> LeadAnswer:
         lead = self._objects.lead(cluster.name)
         if lead is None:
             stage = f" (it is {cluster.phase})" if cluster.phase else ""

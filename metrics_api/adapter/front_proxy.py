@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 
-from metrics_api.adapter.errors import ConfigurationError
+from metrics_api.adapter.errors import AdapterSettingsError
 from metrics_api.answers.errors import UnauthorizedError
 from minicluster.lead_server.routes import FilesUnusable, FrontProxy, Identity, Unproven
 
@@ -21,11 +21,11 @@ CONFIG_MAP = "extension-apiserver-authentication"
 
 
 def of_config_map(item: Object) -> FrontProxy:
-    """Return what the API server has published. Raises ConfigurationError."""
+    """Return what the API server has published. Raises AdapterSettingsError."""
     try:
         return FrontProxy.of(item.get("data") or {})
     except FilesUnusable as error:
-        raise ConfigurationError(f"ConfigMap {NAMESPACE}/{CONFIG_MAP}: {error}") from error
+        raise AdapterSettingsError(f"ConfigMap {NAMESPACE}/{CONFIG_MAP}: {error}") from error
 
 
 def identity(

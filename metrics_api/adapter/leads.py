@@ -45,7 +45,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class CachedAnswer:
     """A reading, when it was so by this machine's clock, and until when it is shared."""
 
     reading: Reading
@@ -84,8 +84,8 @@ class Leads:
         self._now = now
         self._observe = observe
         self._kept: dict[Lead, _Kept] = {}
-        self._told: dict[Lead, Told] = {}
-        self._asking: dict[Lead, asyncio.Task[Told]] = {}
+        self._told: dict[Lead, CachedAnswer] = {}
+        self._asking: dict[Lead, asyncio.Task[CachedAnswer]] = {}
         self._dialling = asyncio.Semaphore(AT_A_TIME)
 
     @property
@@ -99,7 +99,7 @@ class Leads:
             self._keys, self._trust = keys, keys.trust()
             await self.close()
 
-    async def ask(self, name: Name, lead: Lead) -> Told:
+    async def ask(self, name: Name, lead: Lead) -> CachedAnswer:
         """Return what a lead tells. Raises UnavailableError."""
         told = self._told.get(lead)
         if told is not None and _clock() < told.until:
@@ -132,12 +132,12 @@ class Leads:
             _, kept = self._kept.popitem()
             await kept.stack.aclose()
 
-    def _asked(self, lead: Lead, done: asyncio.Task[Told]) -> None:
+    def _asked(self, lead: Lead, done: asyncio.Task[CachedAnswer]) -> None:
         del self._asking[lead]
         if not done.cancelled() and done.exception() is None:
             self._told[lead] = done.result()
 
-    async def _ask(self, name: Name, lead: Lead) -> Told:
+    async def _ask(self, name: Name, lead: Lead) -> CachedAnswer:
         if self._keys is None or self._trust is None:
             raise UnavailableError("the adapter has no keys for the doors of lead brokers yet")
         begin, result = _clock(), "error"
@@ -148,7 +148,7 @@ class Leads:
             raise UnavailableError(f"MiniCluster {name}: {error}") from error
         finally:
             self._observe(result, _clock() - begin)
-        return Told(reading, moment(self._now(), reading.age), _clock() + FRESH)
+        return CachedAnswer(reading, moment(self._now(), reading.age), _clock() + FRESH)
 
     async def _reading(self, lead: Lead, keys: _Keys) -> Reading:
         """Ask by the kept connection; one that broke off meanwhile is replaced, once."""

@@ -22,7 +22,7 @@ ENDED = frozenset({"Succeeded", "Failed"})
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class ObservedCluster:
     """A MiniCluster."""
 
     name: Name
@@ -68,7 +68,7 @@ class Service:
 class Objects:
     """All of them, as last told by the watches."""
 
-    clusters: dict[Name, Cluster] = field(default_factory=dict)
+    clusters: dict[Name, ObservedCluster] = field(default_factory=dict)
     pods: dict[Name, Pod] = field(default_factory=dict)
     services: dict[Name, Service] = field(default_factory=dict)
     _pods_of: dict[Name, set[Name]] = field(default_factory=dict)
@@ -80,7 +80,7 @@ class Objects:
         labels = item["metadata"].get("labels") or {}
         if kind == MINICLUSTERS.kind:
             phase = (item.get("status") or {}).get("phase") or ""
-            self.clusters[name] = Cluster(name, item["metadata"]["uid"], labels, phase)
+            self.clusters[name] = ObservedCluster(name, item["metadata"]["uid"], labels, phase)
         elif kind == SERVICES.kind and LABEL_INSTANCE in labels:
             self.services[name] = Service(name, Name(name.namespace, labels[LABEL_INSTANCE]), labels)
         elif kind == PODS.kind and broker_pods.is_broker(item):
@@ -110,7 +110,7 @@ class Objects:
             self.see(kind, item)
         return ()
 
-    def in_namespace(self, namespace: str) -> list[Cluster]:
+    def in_namespace(self, namespace: str) -> list[ObservedCluster]:
         """Return the MiniClusters of a namespace, by name."""
         return sorted(
             (each for each in self.clusters.values() if each.name.namespace == namespace),
@@ -142,7 +142,7 @@ class Objects:
     def _own_pods(self, name: Name) -> Iterator[Pod]:
         return (self.pods[each] for each in self._pods_of.get(name, ()))
 
-    def _of_kind(self, kind: str) -> dict[Name, Cluster] | dict[Name, Pod] | dict[Name, Service]:
+    def _of_kind(self, kind: str) -> dict[Name, ObservedCluster] | dict[Name, Pod] | dict[Name, Service]:
         if kind == PODS.kind:
             return self.pods
         return self.services if kind == SERVICES.kind else self.clusters

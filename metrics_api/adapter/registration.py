@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, Protocol
 
 from metrics_api.answers.queries import APIS
 from minicluster.kube_client import event_recorder
-from minicluster.kube_client.errors import ApiError, UnreachableError
-from minicluster.kube_client.event_recorder import Reporter
+from minicluster.kube_client.errors import ApiError, ApiUnreachableError
+from minicluster.kube_client.event_recorder import EventSource
 from minicluster.kube_client.resources import API_SERVICES, CLUSTER_ROLES
 from minicluster.plan.constants import LABEL_MANAGED_BY, LABEL_NAME, MANAGER, METRICS_APPLICATION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from metrics_api.answers.queries import Api
+    from metrics_api.answers.queries import GroupVersion
     from minicluster.kube_client.objects import Object
 
 GROUP_PRIORITY = 100
@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ServiceReference:
     """The Service by which the API server finds the adapter."""
 
     namespace: str
@@ -55,7 +55,7 @@ class Place:
         return f"{self.namespace}/{self.name}"
 
 
-class Applying(Protocol):
+class RegistrationClient(Protocol):
     """The part of an `Api` by which APIServices are written."""
 
     async def apply(self, item: Object, *, new: bool = False) -> Object:
@@ -67,15 +67,15 @@ class Applying(Protocol):
         ...
 
 
-def name(api: Api) -> str:
+def name(api: GroupVersion) -> str:
     """Return the APIService's name."""
     return f"{api.version}.{api.group}"
 
 
-NAMES: Mapping[str, Api] = {name(api): api for api in APIS}
+NAMES: Mapping[str, GroupVersion] = {name(api): api for api in APIS}
 
 
-def wanted(api: Api, place: Place, bundle: str, owner: Object | None) -> Object:
+def wanted(api: GroupVersion, place: ServiceReference, bundle: str, owner: Object | None) -> Object:
     """Return the APIService of a version; with its owner, the adapter's ClusterRole, it goes."""
     found: Object = {
         "apiVersion": API_SERVICES.version,
@@ -105,7 +105,7 @@ def wanted(api: Api, place: Place, bundle: str, owner: Object | None) -> Object:
     return found
 
 
-def holder(item: Object, place: Place) -> str:
+def holder(item: Object, place: ServiceReference) -> str:
     """Return whose an APIService is where it is not ours, empty where it is."""
     service = item["spec"].get("service")
     if not service:
@@ -132,18 +132,22 @@ class Registration:
     """
 
     def __init__(
-        self, api: Applying, place: Place, owner: Object | None = None, identity: str = "adapter"
+        self,
+        api: RegistrationClient,
+        place: ServiceReference,
+        owner: Object | None = None,
+        identity: str = "adapter",
     ) -> None:
         self._api = api
         self._place = place
         self._owner = owner
-        self._reporter = Reporter(REPORTER, identity, "Register")
+        self._reporter = EventSource(REPORTER, identity, "Register")
         self.foreign: dict[str, str] = {}
 
     async def keep(self, service: str, item: Object | None, bundle: str) -> None:
         """Write an APIService where that is needed; `item` is as it is, None: there is none.
 
-        Raises ApiError, UnreachableError.
+        Raises ApiError, ApiUnreachableError.
         """
         right = wanted(NAMES[service], self._place, bundle, self._owner)
         other = holder(item, self._place) if item is not None else ""
@@ -181,7 +185,7 @@ class Registration:
         told = event_recorder.event_about(about, "Warning", why, self._reporter, datetime.now(UTC))
         try:
             await self._api.create(told)
-        except (ApiError, UnreachableError) as error:
+        except (ApiError, ApiUnreachableError) as error:
             log.warning("no Event tells of APIService %s: %s", service, error)
 
 

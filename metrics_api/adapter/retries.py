@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
-from minicluster.kube_client.errors import AccessError, ApiError, UnreachableError
+from minicluster.kube_client.errors import AccessError, ApiError, ApiUnreachableError
 
 PAUSE = 2.0
 """Seconds before something is tried again."""
 CHECK = 60.0
 """Seconds between two looks at the Secrets. A new authority is shown by the second look only: by then the API
 server trusts it, and by the first look of every replica."""
-PASSING = (ApiError, UnreachableError, AccessError)
+PASSING = (ApiError, ApiUnreachableError, AccessError)
 """What may be over when it is tried again."""
 
 

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from metrics_api.answers.samples import Sample, thousandths
+from metrics_api.answers.samples import MetricValue, thousandths
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,9 +31,9 @@ class Reading:
     """What a lead tells at one time; `age` in seconds when it told."""
 
     age: float
-    samples: tuple[Sample, ...]
+    samples: tuple[MetricValue, ...]
 
-    def chosen(self, metric: str, labels: Selector) -> tuple[Sample, ...]:
+    def chosen(self, metric: str, labels: Selector) -> tuple[MetricValue, ...]:
         """Return the samples of a metric whose labels match."""
         return tuple(each for each in self.samples if each.name == metric and labels.matches(each.labels))
 
@@ -62,7 +62,7 @@ def shares(whole: int, parts: int) -> Sequence[int]:
     return [each + (number < rest) for number in range(parts)]
 
 
-def _sample(said: Any) -> Sample:
+def _sample(said: Any) -> MetricValue:
     if not isinstance(said, dict):
         raise ReadingError("has a number that is no object")
     name, labels, value = said.get("name"), said.get("labels"), said.get("value")
@@ -72,7 +72,7 @@ def _sample(said: Any) -> Sample:
         raise ReadingError("has a label that is no text, or too long a one")
     if not _is_number(value) or not 0 <= value <= LARGEST / 1000:
         raise ReadingError(f"has no number for {name[:80]!r}")
-    return Sample(name, labels, thousandths(value))
+    return MetricValue(name, labels, thousandths(value))
 
 
 def _is_number(found: Any) -> TypeGuard[int | float]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import web
 
 from metrics_api.adapter import front_proxy
-from metrics_api.adapter.errors import ConfigurationError
+from metrics_api.adapter.errors import AdapterSettingsError
 from metrics_api.answers import bodies, queries
 from metrics_api.answers.errors import (
     DefectError,
@@ -41,7 +41,7 @@ LAST_ANSWERS_SECONDS = 5.0
 log = logging.getLogger(__name__)
 
 
-class Server:
+class AdapterServer:
     """Answers requests of the front proxy. Until it is known who that is (`trust`), it answers nobody."""
 
     def __init__(
@@ -62,7 +62,7 @@ class Server:
 
     @asynccontextmanager
     async def serving(self, listen: tuple[str, int]) -> AsyncIterator[tuple[str, int]]:
-        """Serve on an address (empty: all) and port (0: any); yield where. Raises ConfigurationError."""
+        """Serve on an address (empty: all) and port (0: any); yield where. Raises AdapterSettingsError."""
         app = web.Application()
         app.router.add_route("*", "/{path:.*}", self._serve)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=LAST_ANSWERS_SECONDS)
@@ -187,6 +187,6 @@ def _listening(listen: tuple[str, int]) -> socket.socket:
         return socket.create_server((address, port), family=family, backlog=BACKLOG)
     except (OSError, OverflowError) as error:
         why = getattr(error, "strerror", None) or str(error)
-        raise ConfigurationError(
+        raise AdapterSettingsError(
             f"cannot listen on {address or '*'}:{port}: {why}; --listen ADDRESS:PORT chooses another"
         ) from error

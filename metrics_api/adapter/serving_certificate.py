@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from metrics_api.adapter import authority_store, retries
-from metrics_api.adapter.errors import ConfigurationError
+from metrics_api.adapter.errors import AdapterSettingsError
 from metrics_api.adapter.retries import CHECK, PASSING, PAUSE
 from minicluster.kube_client.errors import ApiError
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from metrics_api.adapter.authority_store import Secrets
-    from metrics_api.adapter.certificates import Authority, Serving
-    from metrics_api.adapter.settings import Settings
+    from metrics_api.adapter.certificates import AdapterAuthority, Serving
+    from metrics_api.adapter.settings import AdapterSettings
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ class ServingCertificate:
     def __init__(
         self,
         client: Secrets,
-        settings: Settings,
+        settings: AdapterSettings,
         renewed: Callable[[Serving], None],
         distrusted: Callable[[], None],
     ) -> None:
@@ -42,7 +42,7 @@ class ServingCertificate:
         self._lives = settings.lives
         self._renewed = renewed
         self._distrusted = distrusted
-        self._authority: Authority | None = None
+        self._authority: AdapterAuthority | None = None
         self._serving: Serving | None = None
 
     @property
@@ -61,14 +61,14 @@ class ServingCertificate:
     async def begin(self, stop: asyncio.Event) -> bool:
         """Have a certificate before anything is served; return False where that was not waited for.
 
-        Raises ConfigurationError where the authority can neither be read nor made.
+        Raises AdapterSettingsError where the authority can neither be read nor made.
         """
         while not stop.is_set():
             try:
                 await self._look()
             except PASSING as error:
                 if isinstance(error, ApiError) and not error.is_passing:
-                    raise ConfigurationError(self._denied(error)) from error
+                    raise AdapterSettingsError(self._denied(error)) from error
                 log.warning("the adapter's authority: %s; it is asked for again", error)
                 await retries.pause(stop, PAUSE)
             else:

@@ -9,13 +9,13 @@ from metrics_api.adapter.certificates import LIVES, Lives
 from minicluster.plan.constants import DOOR_PORT
 
 if TYPE_CHECKING:
-    from metrics_api.adapter.registration import Place
+    from metrics_api.adapter.registration import ServiceReference
     from minicluster.kube_client.access import Access
     from minicluster.kube_client.logs import LogFormat, LogLevel
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class AdapterSettings:
     """How one adapter runs.
 
     `namespaces` are those whose MiniClusters it serves, none: all. `place` is the Service by which the API
@@ -26,7 +26,7 @@ class Settings:
 
     access: Access
     namespaces: tuple[str, ...]
-    place: Place
+    place: ServiceReference
     listen: tuple[str, int]
     owner: str
     log_format: LogFormat

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from metrics_api.answers.errors import StatusError
-    from metrics_api.answers.queries import Api, Query
+    from metrics_api.answers.queries import GroupVersion, Query
     from metrics_api.answers.selectors import Selector
 
 Body = Dict[str, Any]  # noqa: UP006 - Python 3.8
@@ -26,7 +26,7 @@ AGGREGATED = f"application/json;g=apidiscovery.k8s.io;v=v2;as={AGGREGATED_KIND}"
 
 
 @dataclass(frozen=True)
-class Described:
+class DescribedObject:
     """The object that a value is about."""
 
     version: str
@@ -44,7 +44,7 @@ class Described:
 class Value:
     """A value of an object, in thousandths, and when it was so."""
 
-    about: Described
+    about: DescribedObject
     thousandths: int
     time: datetime
 
@@ -58,7 +58,7 @@ class ExternalValue:
     time: datetime
 
 
-def values(api: Api, metric: str, chosen: Selector, found: Iterable[Value]) -> Body:
+def values(api: GroupVersion, metric: str, chosen: Selector, found: Iterable[Value]) -> Body:
     """Return the MetricValueList of a version; `chosen` is the metricLabelSelector that was asked with."""
     selector = chosen.document()
     items = []
@@ -125,7 +125,7 @@ def status(error: StatusError) -> Body:
 
 
 def document(
-    query: DocumentQuery, apis: Sequence[Api], metrics: Iterable[str], objects: Iterable[str]
+    query: DocumentQuery, apis: Sequence[GroupVersion], metrics: Iterable[str], objects: Iterable[str]
 ) -> Body:
     """Return what `apis` serve, as far as it is asked for: each metric of each kind of object."""
     for api in apis:
@@ -139,7 +139,7 @@ def document(
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
 
 
-def _resources(api: Api, metrics: Iterable[str], objects: Iterable[str]) -> Body:
+def _resources(api: GroupVersion, metrics: Iterable[str], objects: Iterable[str]) -> Body:
     if api is EXTERNAL:
         found = [_resource(metric, "ExternalMetricValueList") for metric in metrics]
     else:
@@ -151,7 +151,7 @@ def _resources(api: Api, metrics: Iterable[str], objects: Iterable[str]) -> Body
     return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": api.name, "resources": found}
 
 
-def _aggregated_list(apis: Sequence[Api], metrics: Iterable[str], objects: Iterable[str]) -> Body:
+def _aggregated_list(apis: Sequence[GroupVersion], metrics: Iterable[str], objects: Iterable[str]) -> Body:
     """Return all that is served in one document (KEP-3352): so the API server learns it."""
     names = [*metrics]
     return {
@@ -168,7 +168,7 @@ def _aggregated_list(apis: Sequence[Api], metrics: Iterable[str], objects: Itera
     }
 
 
-def _aggregated(api: Api, metrics: Iterable[str], objects: Iterable[str]) -> Body:
+def _aggregated(api: GroupVersion, metrics: Iterable[str], objects: Iterable[str]) -> Body:
     if api is EXTERNAL:
         found: list[Body] = [
             {
@@ -206,19 +206,19 @@ def _resource(name: str, kind: str, *, namespaced: bool = True) -> Body:
     return {"name": name, "singularName": "", "namespaced": namespaced, "kind": kind, "verbs": ["get"]}
 
 
-def _groups(apis: Sequence[Api]) -> list[str]:
+def _groups(apis: Sequence[GroupVersion]) -> list[str]:
     return list(dict.fromkeys(api.group for api in apis))
 
 
-def _versions(group: str, apis: Sequence[Api]) -> list[Api]:
+def _versions(group: str, apis: Sequence[GroupVersion]) -> list[GroupVersion]:
     """Return the versions of a group, the preferred one first."""
     return sorted((api for api in apis if api.group == group), key=lambda api: -api.priority)
 
 
-def _response_kind(api: Api, kind: str) -> Body:
+def _response_kind(api: GroupVersion, kind: str) -> Body:
     return {"group": api.group, "version": api.version, "kind": kind}
 
 
-def _group(name: str, apis: Sequence[Api]) -> Body:
+def _group(name: str, apis: Sequence[GroupVersion]) -> Body:
     served = [{"groupVersion": api.name, "version": api.version} for api in _versions(name, apis)]
     return {"name": name, "versions": served, "preferredVersion": served[0]}

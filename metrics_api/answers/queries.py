@@ -21,7 +21,7 @@ NAMESPACE_METRICS: Final = "metrics"
 
 
 @dataclass(frozen=True)
-class Api:
+class GroupVersion:
     """A version of a group of the API."""
 
     group: str
@@ -40,15 +40,15 @@ class Api:
         return f"/apis/{self.name}"
 
 
-CUSTOM_V1BETA1 = Api("custom.metrics.k8s.io", "v1beta1", 100)
-CUSTOM_V1BETA2 = Api("custom.metrics.k8s.io", "v1beta2", 200)
-EXTERNAL = Api("external.metrics.k8s.io", "v1beta1", 100)
+CUSTOM_V1BETA1 = GroupVersion("custom.metrics.k8s.io", "v1beta1", 100)
+CUSTOM_V1BETA2 = GroupVersion("custom.metrics.k8s.io", "v1beta2", 200)
+EXTERNAL = GroupVersion("external.metrics.k8s.io", "v1beta1", 100)
 CUSTOM = (CUSTOM_V1BETA2, CUSTOM_V1BETA1)
 APIS = (*CUSTOM, EXTERNAL)
 
 
 @dataclass(frozen=True)
-class Attributes:
+class RequestAttributes:
     """What a request is to the API server's authorization; `resource` is empty for a mere path."""
 
     path: str
@@ -74,7 +74,7 @@ class DocumentQuery:
 class ObjectQuery:
     """A metric of an object, or of all those that `labels` match where the name is `*`."""
 
-    api: Api
+    api: GroupVersion
     namespace: str
     resource: str
     name: str
@@ -87,7 +87,7 @@ class ObjectQuery:
 class NamespaceQuery:
     """A metric of a namespace itself."""
 
-    api: Api
+    api: GroupVersion
     namespace: str
     metric: str
     metric_labels: Selector
@@ -97,7 +97,7 @@ class NamespaceQuery:
 class ExternalQuery:
     """A metric of no object: every value in the namespace whose labels match."""
 
-    api: Api
+    api: GroupVersion
     namespace: str
     metric: str
     labels: Selector
@@ -106,21 +106,21 @@ class ExternalQuery:
 Query = Union[DocumentQuery, ObjectQuery, NamespaceQuery, ExternalQuery]  # noqa: UP007 - Python 3.8
 
 
-def attributes(path: str) -> Attributes:
+def attributes(path: str) -> RequestAttributes:
     """Return what a request is to authorization, by the rules of the API server (apiserver's RequestInfo)."""
     parts = _parts(path)
     if len(parts) <= 3 or parts[0] != "apis":
-        return Attributes(path)
+        return RequestAttributes(path)
     _, group, version, *rest = parts
     namespace = ""
     if rest[0] == "namespaces" and len(rest) > 2:
         namespace, rest = rest[1], rest[2:]
     resource, name, subresource = (*rest, "", "")[:3]
     verb = "get" if name else "list"
-    return Attributes(path, group, version, namespace, verb, resource, name, subresource)
+    return RequestAttributes(path, group, version, namespace, verb, resource, name, subresource)
 
 
-def parse(path: str, parameters: Mapping[str, str], apis: Sequence[Api] = APIS) -> Query:
+def parse(path: str, parameters: Mapping[str, str], apis: Sequence[GroupVersion] = APIS) -> Query:
     """Return what is asked for of the APIs that are served. Raises NotFoundError, BadRequestError."""
     parts = _parts(path)
     served = next((api for api in apis if parts[:3] == ["apis", api.group, api.version]), None)
@@ -139,7 +139,7 @@ def parse(path: str, parameters: Mapping[str, str], apis: Sequence[Api] = APIS) 
     raise NotFoundError(f"there is nothing at {path}: {_FORMS[served is EXTERNAL].format(served.path)}")
 
 
-def _document(path: str, parts: list[str], apis: Sequence[Api]) -> DocumentQuery:
+def _document(path: str, parts: list[str], apis: Sequence[GroupVersion]) -> DocumentQuery:
     known = {(), *(("apis", *rest) for api in apis for rest in ((), (api.group,), (api.group, api.version)))}
     if parts and tuple(parts) in known:
         group, version = (*parts[1:], "", "")[:2]

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Sample:
+class MetricValue:
     """A value: its metric, its labels, and how many thousandths it is."""
 
     name: str
@@ -24,7 +24,7 @@ def thousandths(value: float) -> int:
     return int((Decimal(str(value)) * 1000).to_integral_value(ROUND_CEILING))
 
 
-def total(samples: Iterable[Sample], *, adds: bool) -> int:
+def total(samples: Iterable[MetricValue], *, adds: bool) -> int:
     """Return the sum of values that add up, else the largest."""
     values = [each.thousandths for each in samples]
     return sum(values) if adds else max(values)

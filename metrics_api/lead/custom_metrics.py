@@ -11,7 +11,7 @@ from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, NamedTuple
 
 from metrics_api.answers import bodies, queries, samples
-from metrics_api.answers.bodies import Described, Value
+from metrics_api.answers.bodies import DescribedObject, Value
 from metrics_api.answers.errors import (
     ForbiddenError,
     MethodError,
@@ -89,7 +89,7 @@ class CustomMetrics:
                 f"the lead broker of MiniCluster {own.namespace}/{own.name}: {error}"
             ) from error
         found = [
-            samples.Sample(each.name, each.labels, samples.thousandths(each.value))
+            samples.MetricValue(each.name, each.labels, samples.thousandths(each.value))
             for each in sampled.samples
             if each.name == query.metric and query.metric_labels.matches(each.labels)
         ]
@@ -100,12 +100,12 @@ class CustomMetrics:
         when = datetime.now(timezone.utc) - age  # noqa: UP017 - 3.8
         return Value(about, samples.total(found, adds=ADDS[query.metric]), when)
 
-    def _described(self, query: ObjectQuery) -> Described:
+    def _described(self, query: ObjectQuery) -> DescribedObject:
         own, place = self._own, (query.namespace, query.resource, query.name)
         if place == (own.namespace, CLUSTERS, own.name):
-            return Described(VERSION, KIND, own.name, own.namespace)
+            return DescribedObject(VERSION, KIND, own.name, own.namespace)
         if own.service and place == (own.namespace, SERVICES, own.service):
-            return Described("v1", "Service", own.service, own.namespace)
+            return DescribedObject("v1", "Service", own.service, own.namespace)
         raise NotFoundError(f"a lead broker knows only its own MiniCluster: right are {self._right()}")
 
     def _right(self) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from broker_config.formats import constraints, idset, jobspec, resource_set
 from metrics_api import names
-from metrics_api.numbers.records import Hold, Pending, Request, Running
+from metrics_api.numbers.records import AllocatedJob, Hold, PendingGroup, SlotRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -30,7 +30,7 @@ _UPDATES = "attributes.system."
 class Likeness(NamedTuple):
     """What pending jobs that are counted together have in common."""
 
-    request: Request
+    request: SlotRequest
     queue: str
     group: str
     hold: str
@@ -47,7 +47,7 @@ class Alike:
         self.work = 0  # thousandths of core-seconds, whole: they add up exactly
 
 
-class Job:
+class PendingJob:
     """A pending job, small: there may be many. `work`: its cores times its time limit, in thousandths."""
 
     __slots__ = ("alike", "duration", "work")
@@ -62,7 +62,7 @@ class PendingJobs:
     """The jobs that have no resources yet, those that are alike together."""
 
     def __init__(self) -> None:
-        self._jobs: dict[int, Job] = {}
+        self._jobs: dict[int, PendingJob] = {}
         self._alike: dict[Likeness, Alike] = {}
 
     def __len__(self) -> int:
@@ -76,7 +76,7 @@ class PendingJobs:
         alike = self._alike.get(likeness)
         if alike is None:
             alike = self._alike[likeness] = Alike(likeness)
-        job = self._jobs[jobid] = Job(alike, duration)
+        job = self._jobs[jobid] = PendingJob(alike, duration)
         alike.jobs[jobid] = since
         alike.work += job.work
 
@@ -122,7 +122,7 @@ class PendingJobs:
         for alike in self._alike.values():
             alike.jobs = dict(sorted(alike.jobs.items(), key=lambda item: item[1]))
 
-    def counted(self, stopped: Collection[str]) -> tuple[Pending, ...]:
+    def counted(self, stopped: Collection[str]) -> tuple[PendingGroup, ...]:
         """Return them counted; those in the `stopped` queues are held."""
         return tuple(_counted(each, stopped) for each in self._alike.values())
 
@@ -136,7 +136,7 @@ class Ledger:
     def __init__(self, group_of: Callable[[int], str]) -> None:
         self._group_of = group_of
         self._pending = PendingJobs()
-        self._running: dict[int, Running] = {}
+        self._running: dict[int, AllocatedJob] = {}
         self.ready = False
         self.doubts = 0
         self.changes = 0
@@ -201,7 +201,7 @@ class Ledger:
             return
         holding = allocation_of(resources)
         least, most = _range(likeness.request, len(holding))
-        self._running[jobid] = Running(likeness.queue, likeness.group, holding, least, most)
+        self._running[jobid] = AllocatedJob(likeness.queue, likeness.group, holding, least, most)
 
     def _resize(self, jobid: int, resources: Any) -> None:
         """A malleable job has others now; of real Flux, which tells so of an expiration, it has the same."""
@@ -214,19 +214,19 @@ class Ledger:
         self._pending.take_out(jobid)
         self._running.pop(jobid, None)
 
-    def pending(self, stopped: Collection[str]) -> tuple[Pending, ...]:
+    def pending(self, stopped: Collection[str]) -> tuple[PendingGroup, ...]:
         """Return the pending jobs; those in the `stopped` queues are held."""
         return self._pending.counted(stopped)
 
-    def running(self) -> tuple[Running, ...]:
+    def running(self) -> tuple[AllocatedJob, ...]:
         """Return the jobs that have resources."""
         return tuple(self._running.values())
 
 
-def request_of(parsed: Parsed) -> Request:
+def request_of(parsed: Parsed) -> SlotRequest:
     """Return what a job asks for."""
     asked, sizes = parsed.asked, parsed.elastic
-    return Request(*asked, *((sizes.least, sizes.most) if sizes else ()))
+    return SlotRequest(*asked, *((sizes.least, sizes.most) if sizes else ()))
 
 
 def allocation_of(resources: Any) -> tuple[tuple[int, int, int], ...]:
@@ -237,12 +237,12 @@ def allocation_of(resources: Any) -> tuple[tuple[int, int, int], ...]:
     )
 
 
-def _counted(alike: Alike, stopped: Collection[str]) -> Pending:
+def _counted(alike: Alike, stopped: Collection[str]) -> PendingGroup:
     request, queue, group, hold = alike.likeness
     if hold == Hold.NONE and queue in stopped:
         hold = Hold.HELD
     ready = hold == Hold.NONE
-    return Pending(
+    return PendingGroup(
         request,
         queue,
         group,
@@ -253,7 +253,7 @@ def _counted(alike: Alike, stopped: Collection[str]) -> Pending:
     )
 
 
-def _range(request: Request, nodes: int) -> tuple[int, int]:
+def _range(request: SlotRequest, nodes: int) -> tuple[int, int]:
     """Return, in nodes, the range of an elastic job that is on so many; that of slots in proportion."""
     if not request.most:
         return 0, 0

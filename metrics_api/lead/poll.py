@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from broker_config.formats import idset, resource_set
 from broker_config.formats.drain_reasons import SHRINKING
 from metrics_api import names
-from metrics_api.numbers.records import Counts, Node
+from metrics_api.numbers.records import Counts, NodeState
 from minicluster.broker_link import queues
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ TIMEOUT = 4.0
 class Seen(NamedTuple):
     """What one look gave."""
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[NodeState, ...]
     counts: Counts
     stopped: frozenset[str]
 
@@ -38,7 +38,7 @@ class Looker:
     def __init__(self, link: BrokerLink) -> None:
         self._link = link
         self._r: JSON = {}
-        self._whole: tuple[Node, ...] = ()
+        self._whole: tuple[NodeState, ...] = ()
 
     def look(self) -> Seen:
         """Ask. Raises Refused, InstanceGone."""
@@ -47,7 +47,7 @@ class Looker:
     def _ask(self, topic: str, payload: JSON | None = None) -> JSON:
         return self._link.rpc(topic, payload or {}, TIMEOUT)
 
-    def _nodes(self) -> tuple[Node, ...]:
+    def _nodes(self) -> tuple[NodeState, ...]:
         answer = self._ask("resource.status")
         if answer["R"] != self._r:
             self._whole = nodes_of(answer["R"])
@@ -80,9 +80,9 @@ class Looker:
         return frozenset(name or names.ANONYMOUS_QUEUE for name in stopped)
 
 
-def nodes_of(resources: Any) -> tuple[Node, ...]:
+def nodes_of(resources: Any) -> tuple[NodeState, ...]:
     """Return the nodes of an R, in the order of their ranks."""
     return tuple(
-        Node(node.rank, node.host, idset.size_of(node.cores), idset.size_of(node.gpus), node.properties)
+        NodeState(node.rank, node.host, idset.size_of(node.cores), idset.size_of(node.gpus), node.properties)
         for node in resource_set.nodes_of(resources)
     )

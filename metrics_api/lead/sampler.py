@@ -150,7 +150,7 @@ class Sampler(threading.Thread):
 
     def _follow(self, link: BrokerLink) -> None:
         """Make samples from a journal's beginning, until it breaks or turns out to be wrong."""
-        follower = Following(link, Ledger(group_of))
+        follower = JournalReader(link, Ledger(group_of))
         follower.catch_up(lambda: self._loop.closed)
         while not self._loop.closed:
             began = time.monotonic()
@@ -165,7 +165,7 @@ class Sampler(threading.Thread):
             self._why = "the instance does not answer"
             self._condition.notify_all()
 
-    def _rest(self, following: Following, began: float, cost: float) -> None:
+    def _rest(self, following: JournalReader, began: float, cost: float) -> None:
         """Take in events until the next sample is due: the time came, or it is wanted earlier."""
         known = following.ledger.changes
         while not self._loop.closed:
@@ -186,7 +186,7 @@ class Sampler(threading.Thread):
         return CHANGED if changed else PERIOD
 
 
-class Following:
+class JournalReader:
     """The journal on one link, and the ledger that it keeps."""
 
     def __init__(self, link: BrokerLink, ledger: Ledger) -> None:

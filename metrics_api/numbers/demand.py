@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from metrics_api.numbers.layout import layout
-from metrics_api.numbers.packing import Ground, Pile, Room
+from metrics_api.numbers.packing import Capacity, Ground, Pile
 from metrics_api.numbers.records import Hold
 
 if TYPE_CHECKING:
-    from metrics_api.numbers.records import Request, Running, Snapshot
+    from metrics_api.numbers.records import AllocatedJob, SlotRequest, Snapshot
 
-    Waiting = list[tuple[Request, int]]  # jobs that could run: what they ask for, and how many
+    Waiting = list[tuple[SlotRequest, int]]  # jobs that could run: what they ask for, and how many
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Demand:
 
 def demand(snapshot: Snapshot) -> Demand:
     """Return what all jobs demand: never less than the nodes in use, nor than the least size."""
-    place = Place(snapshot)
+    place = NodeUsage(snapshot)
     waiting = _ready(snapshot)
     nodes = max(place.busy, snapshot.minimum, min(place.nodes(waiting), snapshot.maximum))
     if not any(request.most for request, _ in waiting) and not any(job.most for job in snapshot.running):
@@ -49,37 +49,37 @@ def demand(snapshot: Snapshot) -> Demand:
 
 def demand_alone(snapshot: Snapshot) -> int:
     """Return what these jobs demand where there are no others and no least size; 0 without any."""
-    place = Place(snapshot)
+    place = NodeUsage(snapshot)
     return max(place.busy, min(place.nodes(_ready(snapshot)), snapshot.maximum))
 
 
 def _ready(snapshot: Snapshot) -> Waiting:
     """Return the requests of pending jobs that could run."""
-    found: Counter[Request] = Counter()
+    found: Counter[SlotRequest] = Counter()
     for each in snapshot.pending:
         if each.hold == Hold.NONE:
             found[each.request] += each.count
     return list(found.items())
 
 
-def _greatest(request: Request, snapshot: Snapshot) -> Request:
+def _greatest(request: SlotRequest, snapshot: Snapshot) -> SlotRequest:
     """Return an elastic job's request at its greatest, which may be more than there can be."""
     nodes = snapshot.nodes[: snapshot.maximum]
     there = len(nodes) if request.nodes else sum(node.cores // max(request.cores, 1) for node in nodes)
     return request.sized(max(1, min(request.most, there)))
 
 
-def _spare(job: Running) -> int:
+def _spare(job: AllocatedJob) -> int:
     """Return how many nodes an elastic job could give up."""
     return max(0, job.size - job.least) if job.least else 0
 
 
-def _wish(job: Running) -> int:
+def _wish(job: AllocatedJob) -> int:
     """Return how many nodes more an elastic job could use."""
     return max(0, job.most - job.size)
 
 
-class Place:
+class NodeUsage:
     """The nodes of a snapshot, with its running jobs on them."""
 
     def __init__(self, snapshot: Snapshot) -> None:
@@ -94,7 +94,7 @@ class Place:
         wholes = self._layout.wholes
         # On nodes in use what is free, as far as a job could get it.
         self._gaps = {
-            rank: Room(max(0, wholes[rank].cores - cores), max(0, wholes[rank].gpus - gpus))
+            rank: Capacity(max(0, wholes[rank].cores - cores), max(0, wholes[rank].gpus - gpus))
             for rank, (cores, gpus) in used.items()
             if rank in self._layout.up
         }

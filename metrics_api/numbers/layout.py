@@ -6,22 +6,22 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from broker_config.formats.constraints import matches
-from metrics_api.numbers.packing import WHOLE, Room, Shape
+from metrics_api.numbers.packing import WHOLE, Capacity, JobShape
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
     from broker_config.formats.constraints import Constraint
-    from metrics_api.numbers.records import Node, Request
+    from metrics_api.numbers.records import NodeState, SlotRequest
 
-    Kinds = dict[Room, frozenset[int]]  # the ranks of nodes that are alike
+    Kinds = dict[Capacity, frozenset[int]]  # the ranks of nodes that are alike
 
 _MOST_KEPT = 20_000
 
 
 @lru_cache(maxsize=4)
-def layout(nodes: tuple[Node, ...]) -> Layout:
+def layout(nodes: tuple[NodeState, ...]) -> Layout:
     """Return the layout of these nodes: the same one for the same nodes."""
     return Layout(nodes)
 
@@ -29,9 +29,9 @@ def layout(nodes: tuple[Node, ...]) -> Layout:
 class Layout:
     """Of `nodes` those that are not drained for good, `wholes` by rank; the others are `lost`."""
 
-    def __init__(self, nodes: tuple[Node, ...]) -> None:
+    def __init__(self, nodes: tuple[NodeState, ...]) -> None:
         lasting = [node for node in nodes if not node.drained or node.leaving]
-        self.wholes = {node.rank: Room(node.cores, node.gpus) for node in lasting}
+        self.wholes = {node.rank: Capacity(node.cores, node.gpus) for node in lasting}
         self.everywhere = frozenset(self.wholes)
         self.up = frozenset(node.rank for node in lasting if node.up)
         self.lost = frozenset(node.rank for node in nodes) - self.everywhere
@@ -39,10 +39,10 @@ class Layout:
         self._kinds, self._all_kinds = _kinds(lasting), _kinds(nodes)
         self._matching: dict[Constraint, frozenset[int]] = {}
         self._joined: dict[frozenset[frozenset[int]], frozenset[int]] = {}
-        self._shapes: dict[Request, Shape | None] = {}
-        self._satisfiable: dict[Request, bool] = {}
+        self._shapes: dict[SlotRequest, JobShape | None] = {}
+        self._satisfiable: dict[SlotRequest, bool] = {}
 
-    def shape(self, request: Request) -> Shape | None:
+    def shape(self, request: SlotRequest) -> JobShape | None:
         """Return what such a job puts on these nodes; None where it does not fit."""
         known = self._shapes
         if request not in known:
@@ -50,7 +50,7 @@ class Layout:
             known[request] = self._shape(request, self._kinds)
         return known[request]
 
-    def satisfiable(self, request: Request) -> bool:
+    def satisfiable(self, request: SlotRequest) -> bool:
         """Tell whether it would fit if all nodes were there, undrained and free."""
         known = self._satisfiable
         if request not in known:
@@ -58,9 +58,9 @@ class Layout:
             known[request] = self._shape(request, self._all_kinds) is not None
         return known[request]
 
-    def _shape(self, request: Request, kinds: Kinds) -> Shape | None:
-        slot = Room(max(request.cores, 1), request.gpus)
-        item = Room(slot.cores * request.slots, slot.gpus * request.slots) if request.nodes else slot
+    def _shape(self, request: SlotRequest, kinds: Kinds) -> JobShape | None:
+        slot = Capacity(max(request.cores, 1), request.gpus)
+        item = Capacity(slot.cores * request.slots, slot.gpus * request.slots) if request.nodes else slot
         held = {
             ranks: fits
             for room, every in kinds.items()
@@ -76,8 +76,8 @@ class Layout:
             return None
         ranks = self._union(held)
         if request.exclusive:
-            return Shape(WHOLE, number, apart, ranks, 1)
-        return Shape(item, number, apart, ranks, min(held.values()))
+            return JobShape(WHOLE, number, apart, ranks, 1)
+        return JobShape(item, number, apart, ranks, min(held.values()))
 
     def _chosen(self, ranks: frozenset[int], constraint: Constraint | None) -> frozenset[int]:
         if constraint is None:
@@ -98,11 +98,11 @@ class Layout:
         return self._joined[sets]
 
 
-def _kinds(nodes: Iterable[Node]) -> Kinds:
+def _kinds(nodes: Iterable[NodeState]) -> Kinds:
     """Return the ranks by their cores and GPUs."""
-    found: dict[Room, list[int]] = {}
+    found: dict[Capacity, list[int]] = {}
     for node in nodes:
-        found.setdefault(Room(node.cores, node.gpus), []).append(node.rank)
+        found.setdefault(Capacity(node.cores, node.gpus), []).append(node.rank)
     return {room: frozenset(ranks) for room, ranks in found.items()}
 
 

@@ -19,31 +19,31 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-class Room(NamedTuple):
+class Capacity(NamedTuple):
     """Cores and GPUs, of a node or of what is to be placed on one."""
 
     cores: int
     gpus: int
 
-    def holds(self, item: Room) -> int:
+    def holds(self, item: Capacity) -> int:
         """Return how many such items go into it."""
         cores = self.cores // item.cores
         return min(cores, self.gpus // item.gpus) if item.gpus else cores
 
-    def covers(self, item: Room) -> bool:
+    def covers(self, item: Capacity) -> bool:
         """Tell whether it is as large in both."""
         return self.cores >= item.cores and self.gpus >= item.gpus
 
 
-WHOLE = Room(1 << 40, 1 << 40)
+WHOLE = Capacity(1 << 40, 1 << 40)
 """An item that takes a whole node, however large: it covers every item, and goes into no gap."""
-_ANY = Room(1, 0)
+_ANY = Capacity(1, 0)
 
 
-class Shape(NamedTuple):
+class JobShape(NamedTuple):
     """What a job puts on nodes: `number` items, on at least `apart` different nodes."""
 
-    item: Room
+    item: Capacity
     number: int
     apart: int
     ranks: frozenset[int]  # that could have them
@@ -53,18 +53,18 @@ class Shape(NamedTuple):
 class Ground:
     """The gaps on nodes in use: what is free of the whole."""
 
-    def __init__(self, gaps: Iterable[tuple[Room, Room]]) -> None:
+    def __init__(self, gaps: Iterable[tuple[Capacity, Capacity]]) -> None:
         self._gaps = Counter(gap for gap in gaps if gap[0].cores)
 
-    def fitting(self, item: Room) -> int:
+    def fitting(self, item: Capacity) -> int:
         """Return on how many nodes in use such an item fits."""
         return sum(number for (gap, _), number in self._gaps.items() if gap.holds(item))
 
-    def held(self, item: Room) -> int:
+    def held(self, item: Capacity) -> int:
         """Return how many such items go into the gaps."""
         return sum(gap.holds(item) * number for (gap, _), number in self._gaps.items())
 
-    def taken(self, item: Room) -> Fraction:
+    def taken(self, item: Capacity) -> Fraction:
         """Return the parts of nodes that items of at least this size can at most make of the gaps."""
         parts = (_part(gap, whole, item) * number for (gap, whole), number in self._gaps.items())
         return sum(parts, Fraction(0))
@@ -74,8 +74,8 @@ class Pile:
     """Items of many jobs; those that are alike are counted together."""
 
     def __init__(self) -> None:
-        self._alike: Counter[tuple[Room, int]] = Counter()
-        self._apart: dict[Room, int] = {}
+        self._alike: Counter[tuple[Capacity, int]] = Counter()
+        self._apart: dict[Capacity, int] = {}
 
     @staticmethod
     def of(piles: Iterable[Pile]) -> Pile:
@@ -87,12 +87,12 @@ class Pile:
                 whole._keep_apart(item, apart)
         return whole
 
-    def add(self, shape: Shape, jobs: int) -> None:
+    def add(self, shape: JobShape, jobs: int) -> None:
         """Add so many jobs."""
         self._alike[shape.item, shape.per_node] += shape.number * jobs
         self._keep_apart(shape.item, shape.apart)
 
-    def _keep_apart(self, item: Room, apart: int) -> None:
+    def _keep_apart(self, item: Capacity, apart: int) -> None:
         self._apart[item] = max(apart, self._apart.get(item, 0))
 
     @property
@@ -116,12 +116,12 @@ class Pile:
 
 
 @lru_cache(maxsize=1 << 16)
-def _part(gap: Room, whole: Room, least: Room) -> Fraction:
+def _part(gap: Capacity, whole: Capacity, least: Capacity) -> Fraction:
     """Return the greatest part of a node that items of at least this size can make of a gap."""
     most, of = 0, 1
     for gpus in range(least.gpus, gap.gpus + 1):
         for cores in range(least.cores, gap.cores + 1):
-            item = Room(cores, gpus)
+            item = Capacity(cores, gpus)
             fits, all_fit = gap.holds(item), max(whole.holds(item), 1)
             if fits * of > most * all_fit:
                 most, of = fits, all_fit

@@ -23,7 +23,7 @@ class Hold:
     NEVER = "never"  # found when samples are made
 
 
-class Node(NamedTuple):
+class NodeState(NamedTuple):
     """One rank that the instance is configured for.
 
     `drained` by whomever; `leaving` is a drain of the operator's own, for a shrink, which it takes back when
@@ -40,7 +40,7 @@ class Node(NamedTuple):
     leaving: bool = False
 
 
-class Request(NamedTuple):
+class SlotRequest(NamedTuple):
     """What a job asks for. With `nodes`, `slots` counts per node; without, over all of them.
 
     `least` and `most` are the range of an elastic job, in nodes where it asks for nodes, else in slots; 0 is
@@ -61,16 +61,16 @@ class Request(NamedTuple):
         """Return the least number of cores that it takes."""
         return max(self.nodes, 1) * self.slots * self.cores
 
-    def sized(self, size: int) -> Request:
+    def sized(self, size: int) -> SlotRequest:
         """Return the same for another size."""
         return self._replace(nodes=size) if self.nodes else self._replace(slots=size)
 
 
 @dataclass(frozen=True)
-class Pending:
+class PendingGroup:
     """Pending jobs that are alike: `since` is when the first of them could run, 0 where none can."""
 
-    request: Request
+    request: SlotRequest
     queue: str
     group: str
     count: int
@@ -80,7 +80,7 @@ class Pending:
 
 
 @dataclass(frozen=True)
-class Running:
+class AllocatedJob:
     """A job that has resources: for each rank its cores and GPUs, as (rank, cores, gpus).
 
     `least` and `most` are the range of an elastic one in nodes; 0 is for a rigid one.
@@ -110,11 +110,11 @@ class Counts:
 class Snapshot:
     """One moment; `nodes` are all that the instance is configured for, in the order of their ranks."""
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[NodeState, ...]
     minimum: int
     maximum: int
-    pending: tuple[Pending, ...] = ()
-    running: tuple[Running, ...] = ()
+    pending: tuple[PendingGroup, ...] = ()
+    running: tuple[AllocatedJob, ...] = ()
     counts: Counts = Counts()
 
 

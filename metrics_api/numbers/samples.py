@@ -15,7 +15,7 @@ from metrics_api.numbers.records import Counts, Hold, Sample
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from metrics_api.numbers.records import Node, Pending, Running, Snapshot
+    from metrics_api.numbers.records import AllocatedJob, NodeState, PendingGroup, Snapshot
 
 _T = TypeVar("_T")
 
@@ -62,7 +62,7 @@ def _nodes(snapshot: Snapshot) -> Iterator[Sample]:
     yield Sample(names.CORES_DRAINED, _cores(drained))
 
 
-def _cores(nodes: Iterable[Node]) -> int:
+def _cores(nodes: Iterable[NodeState]) -> int:
     return sum(node.cores for node in nodes)
 
 
@@ -88,17 +88,17 @@ def _sum(states: Mapping[str, int], of: Iterable[str]) -> int:
     return sum(states.get(state, 0) for state in of)
 
 
-def _count(pending: Iterable[Pending], hold: str) -> int:
+def _count(pending: Iterable[PendingGroup], hold: str) -> int:
     return sum(each.count for each in pending if each.hold == hold)
 
 
-def _waits(pending: Iterable[Pending], now: float) -> Iterator[Sample]:
+def _waits(pending: Iterable[PendingGroup], now: float) -> Iterator[Sample]:
     wait, work = _wait_and_work(pending, now)
     yield Sample(names.OLDEST_WAIT, wait)
     yield Sample(names.DEMAND_CORE_SECONDS, work)
 
 
-def _wait_and_work(pending: Iterable[Pending], now: float) -> tuple[float, float]:
+def _wait_and_work(pending: Iterable[PendingGroup], now: float) -> tuple[float, float]:
     ready = [each for each in pending if each.hold == Hold.NONE]
     oldest = min((each.since for each in ready), default=now)
     # A clock that was set back makes no negative wait.
@@ -139,14 +139,16 @@ def _queue(part: Snapshot, queue: str, now: float) -> Iterator[Sample]:
     yield Sample(names.QUEUE_DEMAND_CORE_SECONDS, work, label)
 
 
-def _groups(snapshot: Snapshot) -> Iterator[tuple[str, list[Pending], list[Running]]]:
+def _groups(snapshot: Snapshot) -> Iterator[tuple[str, list[PendingGroup], list[AllocatedJob]]]:
     pending = _divided(snapshot.pending, lambda each: each.group)
     running = _divided(snapshot.running, lambda each: each.group)
     for name in sorted({*pending, *running}):
         yield name, pending.get(name, []), running.get(name, [])
 
 
-def _group(group: str, pending: list[Pending], running: list[Running], now: float) -> Iterator[Sample]:
+def _group(
+    group: str, pending: list[PendingGroup], running: list[AllocatedJob], now: float
+) -> Iterator[Sample]:
     label = {names.GROUP: group}
     wait, work = _wait_and_work(pending, now)
     nodes = {rank for job in running for rank, _, _ in job.holding}

@@ -37,7 +37,7 @@ HELD_ITEMS = 4096
 """A watched eventlog with more items than this waiting for its reader is let go, and watched anew later."""
 
 
-class Answers:
+class AnswerWriter:
     """Standard output, one line an answer; `flux dump` answers from its own thread."""
 
     def __init__(self, fd: int) -> None:
@@ -64,7 +64,7 @@ class FluxStream:
     held, the watch is cancelled and, once the reader caught up, begun again behind what was sent already.
     """
 
-    def __init__(self, handle: Any, answers: Answers, request: dict[str, Any]) -> None:
+    def __init__(self, handle: Any, answers: AnswerWriter, request: dict[str, Any]) -> None:
         self._handle = handle
         self._request = request
         self._call = StreamCall(request, answers.line)
@@ -143,7 +143,7 @@ class FluxStream:
 class Bridge:
     """The reactor's two ends: requests from standard input, answers from the broker."""
 
-    def __init__(self, handle: Any, answers: Answers) -> None:
+    def __init__(self, handle: Any, answers: AnswerWriter) -> None:
         self._handle = handle
         self._answers = answers
         self._rest = b""
@@ -230,7 +230,7 @@ class Bridge:
 
 def main() -> int:
     """Serve until standard input or the broker ends."""
-    answers = Answers(os.dup(1))
+    answers = AnswerWriter(os.dup(1))
     os.dup2(2, 1)  # whatever prints by itself must not get between the lines
     uri = sys.argv[1] if len(sys.argv) > 1 else os.environ.get("FLUX_URI", "")
     try:

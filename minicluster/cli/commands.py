@@ -27,7 +27,7 @@ Exit codes: that of the main command; 1 an invalid document, 2 a wrong call,
 """
 
 
-class Commands(TyperGroup):
+class CommandGroup(TyperGroup):
     """Commands found by entry point; a module is imported when its command is called, or for --help."""
 
     @cached_property
@@ -79,7 +79,7 @@ def _version(wanted: bool) -> None:
 
 
 app = typer.Typer(
-    cls=Commands, help=HELP, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
+    cls=CommandGroup, help=HELP, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
 )
 
 

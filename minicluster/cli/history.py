@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from broker_config.formats.jobspec import Sizes
     from minicluster.embedded.jobs.dump import DumpedJob
     from minicluster.instance.port import Instance
-    from queue_policies.simulator.job import Job
+    from queue_policies.simulator.job import WorkloadJob
     from queue_policies.simulator.workload import Workload
 
 NO_DUMP = "needed is the name of a cluster that is up, or a file that `minicluster down NAME --dump` wrote"
@@ -88,14 +88,14 @@ def workload(past: Iterable[Past], total: int, name: str) -> Workload:
     return Workload(name, jobs, total, "cores")
 
 
-def _job(number: int, past: Past, first: float, total: int) -> Job:
-    from queue_policies.simulator.job import Job
+def _job(number: int, past: Past, first: float, total: int) -> WorkloadJob:
+    from queue_policies.simulator.job import WorkloadJob
     from queue_policies.simulator.speedup import Amdahl, Fixed
     from queue_policies.simulator.workloads import swf
 
     run = max(past.ended - past.started, 0.0)
     limit = max(past.limit, run) if past.limit else float("inf")
-    rigid = Job(
+    rigid = WorkloadJob(
         number,
         past.submitted - first,
         past.cores,

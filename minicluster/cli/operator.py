@@ -65,7 +65,7 @@ def operator(  # noqa: PLR0913, PLR0917 - an option each
     from minicluster.kube_client.access import Access
     from minicluster.kube_client.service_process import identity
     from minicluster.operator import process as running
-    from minicluster.operator.settings import LEASE, Settings
+    from minicluster.operator.settings import LEASE, OperatorSettings
 
     access = Access(kubeconfig, context)
     watched = () if all_namespaces else tuple(dict.fromkeys(namespaces or (_own_namespace(access),)))
@@ -73,7 +73,7 @@ def operator(  # noqa: PLR0913, PLR0917 - an option each
         own_lease = (watched[0] if watched else _own_namespace(access), LEASE)
         named = running.installed_lease(access) or own_lease
     own = os.environ.get("POD_NAMESPACE", "")
-    settings = Settings(access, watched, named, where, log_format, log_level, identity(), own)
+    settings = OperatorSettings(access, watched, named, where, log_format, log_level, identity(), own)
     raise typer.Exit(running.run(settings))
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from minicluster.cli.commands import Commands, version_option
+from minicluster.cli.commands import CommandGroup, version_option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +31,7 @@ NOWHERE = frozenset({"crd", "policies"})
 _SHARED = ("--context", "--namespace", "--kubeconfig", "-n")
 
 
-class PluginCommands(Commands):
+class PluginCommands(CommandGroup):
     """The commands of `minicluster` without those for clusters of this machine."""
 
     @cached_property

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from minicluster.instance.port import Instance
-    from minicluster.instance.records import Job, Queue, Resources
+    from minicluster.instance.records import Job, QueueStatus, Resources
 
 GROUP = "minicluster.onlookers"
 """Entry points of what tells the demand: a class, called with an instance's links and the least size."""
@@ -35,7 +35,7 @@ class Number(Protocol):
     value: float
 
 
-class Watcher(Protocol):
+class SampleReader(Protocol):
     """Tells the metrics, again and again."""
 
     def samples(self) -> Sequence[Number]:
@@ -73,14 +73,14 @@ class QueueView:
 
 
 @contextlib.contextmanager
-def watching(instance: Instance, minimum: int = 1) -> Iterator[Watcher]:
+def watching(instance: Instance, minimum: int = 1) -> Iterator[SampleReader]:
     """Have the numbers of an instance; `minimum` is the least size of its cluster."""
     (found,) = entry_points(group=GROUP)
     with found.load()(instance.links, minimum) as watcher:
         yield watcher
 
 
-def look(instance: Instance, watcher: Watcher) -> QueueView:
+def look(instance: Instance, watcher: SampleReader) -> QueueView:
     """Return how the queue is now."""
     numbers: dict[str, float] = {}
     states: dict[str, int] = {}
@@ -103,7 +103,7 @@ def once(instance: Instance, minimum: int = 1) -> QueueView:
         return look(instance, watcher)
 
 
-def why(job: Job, resources: Resources, queues: Sequence[Queue]) -> str:
+def why(job: Job, resources: Resources, queues: Sequence[QueueStatus]) -> str:
     """Return what a job waits for that has not started."""
     if job.state is JobState.DEPEND:
         return f"depends on {', '.join(job.dependencies) or 'other jobs'}"

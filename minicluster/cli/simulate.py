@@ -15,7 +15,7 @@ from minicluster.cli.reporting import print_warning
 from minicluster.cli.tables import Output, show
 
 if TYPE_CHECKING:
-    from queue_policies.simulator.experiment import Run
+    from queue_policies.simulator.experiment import SimulationRun
     from queue_policies.simulator.workload import Workload
 
 app = typer.Typer(add_completion=False)
@@ -70,7 +70,7 @@ def simulate(  # noqa: PLR0913, PLR0917 - an option each
     from queue_policies.simulator.circumstances import Preemption
     from queue_policies.simulator.failure import Failures
 
-    plan = experiment.Plan(
+    plan = experiment.Experiment(
         workload,
         tuple(dict.fromkeys(policy)),
         tuple(range(first_seed, first_seed + seeds)),
@@ -125,7 +125,7 @@ def _check_policies(words: Sequence[str]) -> None:
         print_warning(text)
 
 
-def _write(runs: Sequence[Run], csv: str, parquet: str, report: str) -> None:
+def _write(runs: Sequence[SimulationRun], csv: str, parquet: str, report: str) -> None:
     """Write the files that are asked for."""
     from queue_policies.simulator import listing
 
@@ -139,7 +139,7 @@ def _write(runs: Sequence[Run], csv: str, parquet: str, report: str) -> None:
         write_report(report, runs)
 
 
-def _show(runs: Sequence[Run], output: Output) -> None:
+def _show(runs: Sequence[SimulationRun], output: Output) -> None:
     """Show a row a run as JSON, or the means of each policy in a table."""
     from queue_policies.simulator import listing
 
@@ -149,7 +149,7 @@ def _show(runs: Sequence[Run], output: Output) -> None:
         show(_rows(runs), COLUMNS, output)
 
 
-def _rows(runs: Sequence[Run]) -> list[dict[str, Any]]:
+def _rows(runs: Sequence[SimulationRun]) -> list[dict[str, Any]]:
     from queue_policies.simulator import experiment
 
     return [

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, Strict
 
 from minicluster.document.record import Record
-from minicluster.document.scalars import Brokers, OptionalObjectName, Positive, Quantity, Shape
+from minicluster.document.scalars import Brokers, OptionalObjectName, Positive, Quantity, TextPattern
 
 DEFAULT_METRIC = "flux_nodes_demanded"
 
@@ -55,7 +55,7 @@ class Autoscaling(Record):
         str,
         Strict(),
         Field(max_length=128),
-        Shape(r"[a-z_][a-z0-9_]*", 'a metric\'s name: a-z, 0-9 and "_"'),
+        TextPattern(r"[a-z_][a-z0-9_]*", 'a metric\'s name: a-z, 0-9 and "_"'),
     ] = Field(DEFAULT_METRIC, description="Metric that the size follows.")
     target: Quantity = Field("1", description="Value of the metric that one broker stands for.")
     behavior: Behavior | None = Field(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from minicluster.document import messages
 from minicluster.document.bounds import MAX_HOSTS
 from minicluster.document.modes import RUNNER_NAME
-from minicluster.document.scalars import DNS_LABEL, VARIABLE, Shape
+from minicluster.document.scalars import DNS_LABEL, VARIABLE, TextPattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def _frozen(name: str) -> CelRule:
     )
 
 
-def _names(place: str, shape: Shape) -> CelRule:
+def _names(place: str, shape: TextPattern) -> CelRule:
     """Return the rule for the names in a map, about which a structural schema says nothing itself."""
     return CelRule(
         place,

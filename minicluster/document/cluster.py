@@ -22,8 +22,8 @@ from minicluster.document.scalars import (
     OptionalHostLabel,
     OptionalLabelName,
     Port,
-    Shape,
     Text,
+    TextPattern,
 )
 from minicluster.document.status import Status, Time, Version
 
@@ -126,7 +126,7 @@ class MiniClusterSpec(Record):
         str,
         Strict(),
         Field(max_length=63),
-        Shape(
+        TextPattern(
             r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_./]*[A-Za-z0-9])?)?",
             "a domain and a path, such as kueue.x-k8s.io/multikueue",
         ),

@@ -21,8 +21,8 @@ from minicluster.document.scalars import (
     PlainValue,
     Port,
     SettingName,
-    Shape,
     Text,
+    TextPattern,
     Topology,
 )
 from minicluster.document.security import SecurityContext
@@ -33,7 +33,7 @@ PolicyName = Annotated[
     str,
     Strict(),
     Field(max_length=128),
-    Shape(
+    TextPattern(
         r"(minicluster/)?[a-z0-9]([a-z0-9_.-]*[a-z0-9])?|",
         'a policy\'s name, such as "fcfs" (Fluxion\'s) or "minicluster/easy" (ours)',
     ),
@@ -42,7 +42,7 @@ Architecture = Annotated[
     str,
     Strict(),
     Field(max_length=63),
-    Shape(
+    TextPattern(
         r"([A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?)?",
         'an architecture, such as "amd64", "arm64" or "x86_64"',
     ),
@@ -126,7 +126,7 @@ class StateVolume(Record):
         str,
         Strict(),
         Field(max_length=4_096),
-        Shape(r"([^/\x00][^\x00]*)?", "a relative path, without / in front"),
+        TextPattern(r"([^/\x00][^\x00]*)?", "a relative path, without / in front"),
     ] = Field("", description="Directory inside the volume, so that several MiniClusters can share it.")
 
 

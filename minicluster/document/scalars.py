@@ -1,7 +1,7 @@
 """The words and numbers a MiniCluster document is made of, each with its bounds and its shape.
 
-A `Shape` says the same thing three times: as a Python check, as a JSON schema pattern for the CRD, and as
-words for the person whose value does not fit.
+A `TextPattern` says the same thing three times: as a Python check, as a JSON schema pattern for the CRD, and
+as words for the person whose value does not fit.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MAX_SETTING = 2**63
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class TextPattern:
     """A pattern that the whole text must match (RE2 and Python alike), and what it allows, in words."""
 
     pattern: str
@@ -112,9 +112,9 @@ QUANTITY = r"[+-]?([0-9]+|[0-9]+\.[0-9]*|\.[0-9]+)(([KMGTPE]i)|[numkMGTPE]|([eE]
 # Flux standard duration (RFC 23): a number and one suffix, or infinity.
 DURATION = r"([0-9]+|[0-9]+\.[0-9]*|\.[0-9]+)(ms|s|m|h|d)?|inf|infinity"
 
-DNS_LABEL = Shape(LABEL, 'a DNS label: a-z, 0-9 and "-", beginning and ending with a letter or digit')
-VARIABLE = Shape(r"[A-Za-z_][A-Za-z0-9_]*", 'an environment variable\'s name: letters, digits and "_"')
-SETTING = Shape(r"[A-Za-z0-9_-]+", 'the name of a setting: letters, digits, "-" and "_"')
+DNS_LABEL = TextPattern(LABEL, 'a DNS label: a-z, 0-9 and "-", beginning and ending with a letter or digit')
+VARIABLE = TextPattern(r"[A-Za-z_][A-Za-z0-9_]*", 'an environment variable\'s name: letters, digits and "_"')
+SETTING = TextPattern(r"[A-Za-z0-9_-]+", 'the name of a setting: letters, digits, "-" and "_"')
 
 Flag = Annotated[bool, Strict()]
 Integer = Annotated[int, Strict(), Field(ge=-MAX_INT32, le=MAX_INT32)]
@@ -127,44 +127,47 @@ Port = Annotated[int, Strict(), Field(ge=1, le=65_535)]
 Text = Annotated[str, Strict(), Field(max_length=MAX_TEXT)]
 Script = Annotated[str, Strict(), Field(max_length=MAX_SCRIPT)]
 Line = Annotated[
-    str, Strict(), Field(max_length=MAX_TEXT), Shape(r"[^\n\r]*\n*", "one line, without line breaks inside")
+    str,
+    Strict(),
+    Field(max_length=MAX_TEXT),
+    TextPattern(r"[^\n\r]*\n*", "one line, without line breaks inside"),
 ]
 DirectoryPath = Annotated[
     str,
     Strict(),
     Field(max_length=MAX_TEXT),
-    Shape(r"(/[^\x00]*)?", "an absolute path, beginning with /"),
+    TextPattern(r"(/[^\x00]*)?", "an absolute path, beginning with /"),
 ]
 LabelName = Annotated[str, Strict(), Field(max_length=63), DNS_LABEL]
 OptionalLabelName = Annotated[
     str,
     Strict(),
     Field(max_length=63),
-    Shape(f"({LABEL})?", DNS_LABEL.allowed),
+    TextPattern(f"({LABEL})?", DNS_LABEL.allowed),
 ]
 HostLabel = Annotated[
     str,
     Strict(),
     Field(max_length=63),
-    Shape(HOST_LABEL, 'a host name: a-z, 0-9 and "-", beginning with a letter'),
+    TextPattern(HOST_LABEL, 'a host name: a-z, 0-9 and "-", beginning with a letter'),
 ]
 OptionalHostLabel = Annotated[
     str,
     Strict(),
     Field(max_length=63),
-    Shape(f"({HOST_LABEL})?", 'a host name: a-z, 0-9 and "-", beginning with a letter'),
+    TextPattern(f"({HOST_LABEL})?", 'a host name: a-z, 0-9 and "-", beginning with a letter'),
 ]
 ObjectName = Annotated[
     str,
     Strict(),
     Field(max_length=253),
-    Shape(SUBDOMAIN, 'a Kubernetes object name: a-z, 0-9, "-" and "."'),
+    TextPattern(SUBDOMAIN, 'a Kubernetes object name: a-z, 0-9, "-" and "."'),
 ]
 OptionalObjectName = Annotated[
     str,
     Strict(),
     Field(max_length=253),
-    Shape(f"({SUBDOMAIN})?", 'a Kubernetes object name: a-z, 0-9, "-" and "."'),
+    TextPattern(f"({SUBDOMAIN})?", 'a Kubernetes object name: a-z, 0-9, "-" and "."'),
 ]
 VariableName = Annotated[str, Strict(), Field(max_length=256), VARIABLE]
 SettingName = Annotated[str, Strict(), Field(max_length=128), SETTING]
@@ -172,18 +175,18 @@ Quantity = Annotated[
     str,
     Strict(),
     Field(max_length=64),
-    Shape(QUANTITY, 'a Kubernetes quantity, such as 2, "500m", "1.5" or "4Gi"'),
+    TextPattern(QUANTITY, 'a Kubernetes quantity, such as 2, "500m", "1.5" or "4Gi"'),
     WholeNumberToo(),
 ]
 Duration = Annotated[
     str,
     Strict(),
     Field(max_length=64),
-    Shape(DURATION, 'a Flux duration: a number with ms, s, m, h or d, such as "5s", or "inf"'),
+    TextPattern(DURATION, 'a Flux duration: a number with ms, s, m, h or d, such as "5s", or "inf"'),
 ]
 Topology = Annotated[
     str,
     Strict(),
     Field(max_length=64),
-    Shape(r"(kary:[1-9][0-9]*|binomial|custom)?", '"kary:N" (N at least 1), "binomial" or "custom"'),
+    TextPattern(r"(kary:[1-9][0-9]*|binomial|custom)?", '"kary:N" (N at least 1), "binomial" or "custom"'),
 ]

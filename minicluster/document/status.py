@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, Strict
 
 from minicluster.document.record import Record
-from minicluster.document.scalars import Brokers, Integer, Natural, Shape, Text
+from minicluster.document.scalars import Brokers, Integer, Natural, Text, TextPattern
 
 MAX_BYTES = 2**53  # what every reader of JSON can count up to
 MAX_NAMED_JOBS = 16
@@ -18,7 +18,7 @@ Time = Annotated[
     str,
     Strict(),
     Field(max_length=40),
-    Shape(
+    TextPattern(
         r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})",
         "a time as in RFC 3339, such as 2024-05-01T12:00:00Z",
     ),

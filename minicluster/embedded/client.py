@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     # Gets each response: a payload, or the refusal that ends the request (ENODATA: end of stream).
     Taker = Callable[["JSON | None", RpcError | None], None]
 
-__all__ = ["JSON", "Client", "RpcError"]
+__all__ = ["JSON", "BrokerClient", "RpcError"]
 JSON = dict[str, Any]
 _DEFAULT_URI = "local:///run/flux/local"
 _CHUNK = 1 << 18
 
 
-class Client:
+class BrokerClient:
     """A connection to the broker of `uri`, by default of $FLUX_URI. Raises BrokerUnreachable."""
 
     def __init__(self, uri: str | None = None) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
     from collections.abc import Collection, Iterable, Mapping
 
+    from minicluster.malleable.callers import Callers
     from queue_policies.nodes.records import Slot
 
 JSON = dict[str, Any]
@@ -111,19 +112,6 @@ class Listener(Protocol):
 
     def close(self) -> None:
         """Close everything."""
-
-
-class Callers(Protocol):
-    """Is told of the listener's connections."""
-
-    def opened(self, connection: int) -> None:
-        """Somebody connected."""
-
-    def received(self, connection: int, data: bytes) -> None:
-        """Somebody said something."""
-
-    def closed(self, connection: int) -> None:
-        """Somebody hung up, or is gone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Topics and their handlers: what a broker answers, whoever asks and over whichever wire.
 
-A handler takes one `Request` and returns the payload of its answer: a dict, an awaitable of one, or, for a
+A handler takes one `RpcRequest` and returns the payload of its answer: a dict, an awaitable of one, or, for a
 stream, an async iterator of dicts (or `Encoded` ones), whose next item is asked for only when the client took
 the last one, and which ends with ENODATA (RFC 6). Raise `RpcError` to refuse. A request for a topic that is
 not served here goes to `fallback`: on a follower that is the lead.
@@ -36,7 +36,7 @@ Answer = JSON | Awaitable[JSON] | AsyncIterator[JSON | Encoded]
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class RpcRequest:
     """One request of the instance's owner; nobody else is admitted."""
 
     topic: str
@@ -50,7 +50,7 @@ class Request:
         return value
 
 
-Handler = Callable[[Request], Answer]
+Handler = Callable[[RpcRequest], Answer]
 
 
 class Reply(Protocol):
@@ -60,7 +60,7 @@ class Reply(Protocol):
         """Send `response`; no other follows the `last`."""
 
 
-Fallback = Callable[[Request, Reply], Awaitable[None]]
+Fallback = Callable[[RpcRequest, Reply], Awaitable[None]]
 
 
 class Registry:
@@ -77,7 +77,7 @@ class Registry:
             raise ValueError(f"topic {topic} is already served")
         self._handlers[topic] = handler
 
-    async def serve(self, request: Request, reply: Reply) -> None:
+    async def serve(self, request: RpcRequest, reply: Reply) -> None:
         """Answer `request`, whatever becomes of it; only a broken wire (OSError) is raised."""
         try:
             await self._serve(request, reply)
@@ -91,7 +91,7 @@ class Registry:
             self._log(3, f"{request.topic}: {type(bug).__name__}: {bug}")
             await reply(failure(errno.EIO, f"{request.topic}: {type(bug).__name__}: {bug}"), last=True)
 
-    async def _serve(self, request: Request, reply: Reply) -> None:
+    async def _serve(self, request: RpcRequest, reply: Reply) -> None:
         handler = self._handlers.get(request.topic)
         if handler is None:
             if self.fallback is None:
@@ -129,7 +129,7 @@ class Calls:
         self._registry = registry
         self._tasks: dict[int, asyncio.Task[None]] = {}
 
-    def start(self, number: int, request: Request, reply: Reply) -> None:
+    def start(self, number: int, request: RpcRequest, reply: Reply) -> None:
         """Serve `request` in the background."""
         task = asyncio.get_running_loop().create_task(self._registry.serve(request, reply))
         self._tasks[number] = task

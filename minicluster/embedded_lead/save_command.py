@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def main(arguments: Sequence[str]) -> int:
     """Carry one command out."""
-    return command.main(arguments, command.Engine(dumps.EMBEDDED, _connect, _examine))
+    return command.main(arguments, command.EngineAdapter(dumps.EMBEDDED, _connect, _examine))
 
 
 def _examine(path: Path) -> None:

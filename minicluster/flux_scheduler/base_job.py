@@ -18,7 +18,7 @@ from queue_policies.orders.records import GrowOrder, ShrinkOrder
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from broker_config.formats.jobspec import Resources
+    from broker_config.formats.jobspec import RequestedResources
     from minicluster.flux_scheduler.flux_port import Flux
     from minicluster.flux_scheduler.scheduling import Scheduling
     from minicluster.malleable.credentials import Credentials
@@ -73,7 +73,7 @@ class BaseJob:
         if isinstance(order, ShrinkOrder):
             self._send(lambda now: self.session.shrink(order.workers, now))
         else:
-            request = cast("Resources", self._around.scheduling.running[self.job].request)
+            request = cast("RequestedResources", self._around.scheduling.running[self.job].request)
             self._orders.held = slots_of(order.more, request)
             self._grow()
 
@@ -114,29 +114,29 @@ class BaseJob:
 
     def happened(self, event: Event) -> None:
         """Carry out what the program said, or what became of an order."""
-        if isinstance(event, events.Accepted):
+        if isinstance(event, events.GrowAccepted):
             self._orders.start(event.workers, self._around.host_of)
             self._flux.look_up(self.job, partial(self._submit, event.order))
-        elif isinstance(event, events.Released):
+        elif isinstance(event, events.WorkersReleased):
             jobs = [self._companions[task] for task in event.workers if task in self._companions]
             self._flux.call_later(LEAVE, partial(self._around.cancel, jobs, "its job has shrunk"))
-        elif isinstance(event, events.Resized):
+        elif isinstance(event, events.JobResized):
             lost = self._orders.resized(event.lost)
             now, heeds = self._flux.clock(), self._orders.heeds
             self._resizing.resized(self.job, event.size, lost, now, heeds=heeds)
             self._flux.tell(self.job, self._note("done"))
-        elif isinstance(event, events.Refused):
+        elif isinstance(event, events.ResizeRefused):
             self.came_to_nothing(f"refused: {event.reason}")
-        elif isinstance(event, events.Expired):
+        elif isinstance(event, events.ResizeExpired):
             self._orders.expire(event.reason)
             for task in sorted(self._companions.keys() & event.workers):
                 self._flux.cancel(self._companions[task], f"order {event.order} is over: {event.reason}")
             self._wind_up()
-        elif isinstance(event, events.Progress):
+        elif isinstance(event, events.ProgressReported):
             self._resizing.progressed(self.job, event.share, self._flux.clock())
-        elif isinstance(event, events.Registered) and self._orders.held and not self._orders.number:
+        elif isinstance(event, events.ProgramRegistered) and self._orders.held and not self._orders.number:
             self._grow()
-        elif self.session.order is None and not self._orders.held:  # Registered, Deregistered
+        elif self.session.order is None and not self._orders.held:  # ProgramRegistered, ProgramDeregistered
             self._resizing.heeds(self.job, self._orders.heeds)
         self._alarm.set(self._orders.due)
 

@@ -23,7 +23,7 @@ from queue_policies.nodes.slots import allocation_of, slots_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
-    from broker_config.formats.jobspec import Resources
+    from broker_config.formats.jobspec import RequestedResources
     from broker_config.formats.resource_set import Allocation as Holding
     from minicluster.flux_scheduler.companion_jobspec import Companion
     from minicluster.flux_scheduler.flux_port import Flux
@@ -58,7 +58,7 @@ class Companions:
         When its program registers, it is ordered to grow into the places held besides. Raises OSError.
         """
         record = self._scheduling.running[job]
-        request = cast("Resources", record.request)
+        request = cast("RequestedResources", record.request)
         places = slots_of(holding, request)
         workers = {task: self._around.host_of(place) for task, place in enumerate(places)}
         size = len(workers)

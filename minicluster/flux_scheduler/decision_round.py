@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from minicluster.flux_scheduler.malleable_side import MalleableSide
     from minicluster.flux_scheduler.open_requests import OpenRequests
     from minicluster.flux_scheduler.resource_pool import RanksPool
-    from minicluster.flux_scheduler.scheduling import Scheduling, Started
+    from minicluster.flux_scheduler.scheduling import Scheduling, StartedJob
 
 
 class DecisionRound:
@@ -57,7 +57,7 @@ class DecisionRound:
         self._defects.tell(scheduling.defect)
         self._requests.annotate_soon()
 
-    def _answer(self, started: Started, now: float) -> None:
+    def _answer(self, started: StartedJob, now: float) -> None:
         """Give a job what it got."""
         job, pool = started.job, self._resources()
         request = self._requests.take(job.id)

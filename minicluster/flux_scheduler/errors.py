@@ -1,6 +1,6 @@
 """What can go wrong with our scheduler in real Flux.
 
-SchedulerError
+FluxSchedulerError
 ├── WrongArgument    an argument of the module, or a value in broker.toml, that is none
 └── NoRoom           a policy starts a job for which there is no room; names policy and job
 """
@@ -8,13 +8,13 @@ SchedulerError
 from __future__ import annotations
 
 
-class SchedulerError(Exception):
+class FluxSchedulerError(Exception):
     """Root of the tree."""
 
 
-class WrongArgument(SchedulerError):  # noqa: N818 - it reads as what it is
+class WrongArgument(FluxSchedulerError):  # noqa: N818 - it reads as what it is
     """The module was given what it does not know; the message says what it knows."""
 
 
-class NoRoom(SchedulerError):  # noqa: N818 - it reads as what it is
+class NoRoom(FluxSchedulerError):  # noqa: N818 - it reads as what it is
     """What the policy counted as room is none on these nodes."""

@@ -13,7 +13,7 @@ from broker_config.formats import signed_jobspec
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from minicluster.flux_scheduler.listener import Listener
+    from minicluster.flux_scheduler.listener import ReactorListener
 
 AHEAD = 31
 """The urgency of companions: their places are held for them."""
@@ -22,7 +22,7 @@ AHEAD = 31
 class FluxJobs:
     """Implements `flux_port.Flux`. `guarded` calls a function and survives it."""
 
-    listener: Listener
+    listener: ReactorListener
 
     def __init__(
         self,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 from broker_config.formats import resource_set
 from broker_config.formats.constraints import matches
 from broker_config.formats.jobid import f58
-from broker_config.formats.jobspec import Resources
+from broker_config.formats.jobspec import RequestedResources
 from minicluster.flux_scheduler.errors import NoRoom
 from queue_policies.nodes.pool import Pool
 from queue_policies.orders.resizing import Resizing
@@ -57,7 +57,7 @@ class Holdings:
             self.pool.release(job)
             self.running.pop(job)
             self.malleable.discard(job)
-            self.resizing.ended(job, cast("Resources", ended.request), holding)
+            self.resizing.ended(job, cast("RequestedResources", ended.request), holding)
             self._changed(Happened.ENDED, job)
         elif job not in self.malleable:  # else its companions may be there: all is free at its end
             holding = self.pool.holding(job)
@@ -106,10 +106,10 @@ class Holdings:
         self._tell(Change(what, job))
 
 
-def asked_for(holding: Holding) -> Resources:
+def asked_for(holding: Holding) -> RequestedResources:
     """A request for as much, for a job of which nobody knows any more what it asked for."""
     cores = sum(cores.bit_count() for cores, _ in holding.values())
-    return Resources(0, cores, 1, 0)
+    return RequestedResources(0, cores, 1, 0)
 
 
 def running(job: int, priority: int, user: int, submitted: float, resources: R) -> tuple[RunningJob, Holding]:

@@ -6,30 +6,19 @@ import contextlib
 import itertools
 import socket
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from flux.constants import FLUX_POLLERR, FLUX_POLLIN, FLUX_POLLOUT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from minicluster.malleable.callers import Callers
+
 LOOPBACK = "127.0.0.1"
 UNSENT = 1 << 20
 """Bytes that may wait for a caller that does not read; then it is hung up on."""
 _READ = 1 << 16
-
-
-class Callers(Protocol):
-    """Whoever hears what comes in."""
-
-    def opened(self, connection: object) -> None:
-        """Somebody connected."""
-
-    def received(self, connection: object, data: bytes) -> None:
-        """Somebody said something."""
-
-    def closed(self, connection: object) -> None:
-        """Somebody hung up, or is gone."""
 
 
 @dataclass
@@ -41,7 +30,7 @@ class _Caller:
     closing: bool = False
 
 
-class Listener:
+class ReactorListener:
     """`host` is the lead's name for its followers, None where all are local. `guarded` calls a function and
     survives it: what is raised in a watcher's callback would end the module."""
 

@@ -13,13 +13,13 @@ from broker_config.formats.resource_set import summary
 from minicluster.flux_scheduler.companion_jobspec import Companion, companion_of, with_credentials
 from minicluster.flux_scheduler.companions import Companions
 from minicluster.flux_scheduler.flux_jobs import FluxJobs
-from minicluster.flux_scheduler.listener import Listener
+from minicluster.flux_scheduler.listener import ReactorListener
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from minicluster.flux_scheduler.ranks import Ranks
-    from minicluster.flux_scheduler.scheduling import Scheduling, Started
+    from minicluster.flux_scheduler.scheduling import Scheduling, StartedJob
     from queue_policies.orders.records import GrowOrder, ShrinkOrder
 
 SHELL_PLUGIN = "minicluster-malleable.lua"
@@ -62,7 +62,7 @@ class MalleableSide:
                 self._jobs, self._scheduling(), lambda rank: ranks.nodes[rank].host, self._limit
             )
             host = lead_host({"bootstrap": self._handle.conf_get("bootstrap") or {}})
-            self._jobs.listener = Listener(self._handle, host, self._companions, self._guarded)
+            self._jobs.listener = ReactorListener(self._handle, host, self._companions, self._guarded)
         return self._companions
 
     @property
@@ -111,7 +111,7 @@ class MalleableSide:
         for order in orders:
             self._guarded(partial(self._loaded().order, order))
 
-    def begin(self, started: Started, resources: Any) -> Any:
+    def begin(self, started: StartedJob, resources: Any) -> Any:
         """Return R with what the tasks of a malleable job are given."""
         credentials = self._loaded().begin(started.job.id, started.holding, started.more)
         return with_credentials(resources, credentials)

@@ -17,7 +17,7 @@ PAUSE = 1.0
 
 
 @dataclass(slots=True)
-class Pending:
+class OpenRequest:
     """A request that is open, and what was told about it."""
 
     request: Any
@@ -32,7 +32,7 @@ class OpenRequests:
     ) -> None:
         self._scheduling = scheduling
         self._failed = failed
-        self._pending: dict[int, Pending] = {}
+        self._pending: dict[int, OpenRequest] = {}
         self._annotator = handle.timer_watcher_create(0.0, self._on_annotate)
         self._annotating = False
         self._annotated: set[int] = set()
@@ -42,7 +42,7 @@ class OpenRequests:
 
     def add(self, job: int, request: Any) -> None:
         """Keep a request."""
-        self._pending[job] = Pending(request)
+        self._pending[job] = OpenRequest(request)
 
     def __contains__(self, job: object) -> bool:
         return job in self._pending

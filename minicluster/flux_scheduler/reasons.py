@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 from broker_config.formats.jobid import f58
 
 if TYPE_CHECKING:
-    from broker_config.formats.jobspec import Resources
+    from broker_config.formats.jobspec import RequestedResources
     from minicluster.flux_scheduler.scheduling import Scheduling
     from queue_policies.records import QueuedJob, Sketch
 
@@ -24,7 +24,7 @@ class Reasons:
     def __init__(self, scheduling: Scheduling) -> None:
         self._scheduling = scheduling
         self._now = scheduling.pool.sketch()
-        self._known: dict[Resources, str] = {}
+        self._known: dict[RequestedResources, str] = {}
         self._all: Sketch | None = None
         self._first = next(iter(scheduling.queue), None)
 
@@ -33,7 +33,7 @@ class Reasons:
         scheduling = self._scheduling
         if scheduling.defect:
             return FAILED.format(name=scheduling.policy.name)
-        request = cast("Resources", job.request)
+        request = cast("RequestedResources", job.request)
         if request not in self._known:
             self._known[request] = self._missing(request)
         return self._known[request] or self._kept(job)
@@ -44,7 +44,7 @@ class Reasons:
             return KEPT.format(name=name)
         return BEHIND.format(name=name, first=f58(self._first.id))
 
-    def _missing(self, request: Resources) -> str:
+    def _missing(self, request: RequestedResources) -> str:
         if self._now.fits(request):
             return ""
         if self._all is None:
@@ -61,7 +61,7 @@ def free_cores(count: int) -> str:
     return f"{_counted(count, 'core')} {'is' if count == 1 else 'are'}"
 
 
-def wanted(request: Resources) -> str:
+def wanted(request: RequestedResources) -> str:
     """What a job asks for, in words."""
     gpus = f" and {request.slots * request.gpus} GPUs" if request.gpus else ""
     if request.exclusive:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from broker_config.formats.jobid import f58
-from broker_config.formats.jobspec import Resources, parse
+from broker_config.formats.jobspec import RequestedResources, parse
 from minicluster.flux_scheduler.errors import NoRoom
 from minicluster.flux_scheduler.holdings import Holdings
 from queue_policies.decision import decide
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
+class StartedJob:
     """A job that starts: what it gets, and the slots that this is.
 
     A malleable job starts at its least size; `more` is held for companions, by which it grows at once.
@@ -52,10 +52,10 @@ class Started:
 
 
 @dataclass(slots=True)
-class Decided:
+class DecisionResult:
     """What one decision comes to."""
 
-    starts: list[Started] = field(default_factory=list)
+    starts: list[StartedJob] = field(default_factory=list)
     orders: list[GrowOrder | ShrinkOrder] = field(default_factory=list)
     reserved: dict[int, float] = field(default_factory=dict)
     wake: float | None = None
@@ -141,11 +141,11 @@ class Scheduling:
     def _changed(self, what: Happened, job: int | None = None) -> None:
         self._changes.append(Change(what, job))
 
-    def decide(self, now: float) -> Decided:
+    def decide(self, now: float) -> DecisionResult:
         """Ask the policy. What is wrong with it comes to `defect`: jobs wait until the next change."""
         changes = tuple(self._changes)
         self._changes.clear()
-        decided = Decided([self._started(begun) for begun in self.resizing.ready(now)])
+        decided = DecisionResult([self._started(begun) for begun in self.resizing.ready(now)])
         for started in decided.starts:
             self.expected.pop(started.job.id, None)
         if not changes or not (len(self.queue) or self.malleable):
@@ -160,19 +160,19 @@ class Scheduling:
             self._changes.append(Change(Happened.CLUSTER))
         return decided
 
-    def _started(self, begun: Begun) -> Started:
-        job, request = begun.queued, cast("Resources", begun.request)
+    def _started(self, begun: Begun) -> StartedJob:
+        job, request = begun.queued, cast("RequestedResources", begun.request)
         if job.elastic is None or not job.elastic.malleable:
-            return Started(job, begun.allocation, request.slots_in_all)
+            return StartedJob(job, begun.allocation, request.slots_in_all)
         self.holdings.malleable.add(job.id)
-        least = cast("Resources", job.request)
+        least = cast("RequestedResources", job.request)
         places = slots_of(begun.allocation, request)
         more = tuple(places[least.workers :])
         if more:
             self.resizing.begin(job.id)
-        return Started(job, allocation_of(places[: least.workers]), least.slots_in_all, more)
+        return StartedJob(job, allocation_of(places[: least.workers]), least.slots_in_all, more)
 
-    def _carry_out(self, actions: Sequence[Action], now: float, decided: Decided) -> None:
+    def _carry_out(self, actions: Sequence[Action], now: float, decided: DecisionResult) -> None:
         for action in actions:
             if isinstance(action, WakeAt):
                 decided.wake = action.time if decided.wake is None else min(decided.wake, action.time)
@@ -184,7 +184,7 @@ class Scheduling:
             self.expected.pop(started.job.id, None)
         self.expected.update(decided.reserved)
 
-    def _take(self, deed: Begun | GrowOrder | ShrinkOrder | Misfit | None, decided: Decided) -> None:
+    def _take(self, deed: Begun | GrowOrder | ShrinkOrder | Misfit | None, decided: DecisionResult) -> None:
         if isinstance(deed, Begun):
             decided.starts.append(self._started(deed))
         elif isinstance(deed, Misfit):

@@ -15,8 +15,8 @@ from minicluster.instance.records import (
     JobFilter,
     JobRequest,
     OutputChunk,
-    Queue,
     QueueStats,
+    QueueStatus,
     Resources,
 )
 
@@ -102,7 +102,7 @@ class Jobs(Protocol):
 class JobQueues(Protocol):
     """The queues of an instance, and how full they are."""
 
-    def all(self) -> list[Queue]:
+    def all(self) -> list[QueueStatus]:
         """The named queues, or the one without a name."""
 
     def stats(self) -> QueueStats:

@@ -26,9 +26,9 @@ __all__ = [
     "JobResult",
     "JobState",
     "OutputChunk",
-    "Queue",
     "QueueStats",
-    "ResourceSet",
+    "QueueStatus",
+    "ResourceSubset",
     "Resources",
 ]
 
@@ -156,7 +156,7 @@ class OutputChunk:
 
 
 @dataclass(frozen=True, slots=True)
-class ResourceSet:
+class ResourceSubset:
     """Some of the instance's resources: `ranks` ascending, `hosts` in their order, cores and GPUs counted."""
 
     ranks: tuple[int, ...] = ()
@@ -187,13 +187,13 @@ class Resources:
     `offline` are those whose broker is not there.
     """
 
-    all: ResourceSet
-    up: ResourceSet
-    down: ResourceSet
-    free: ResourceSet
-    allocated: ResourceSet
-    drained: ResourceSet
-    offline: ResourceSet
+    all: ResourceSubset
+    up: ResourceSubset
+    down: ResourceSubset
+    free: ResourceSubset
+    allocated: ResourceSubset
+    drained: ResourceSubset
+    offline: ResourceSubset
     drains: tuple[Drain, ...] = ()
 
 
@@ -227,7 +227,7 @@ class QueueStats:
 
 
 @dataclass(frozen=True, slots=True)
-class Queue:
+class QueueStatus:
     """A queue: does it take jobs (`enabled`), does it start them (`started`), if not, why not.
 
     The queue "" is the one there is where none has a name.

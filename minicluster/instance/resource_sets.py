@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from broker_config.formats import idset, resource_set
-from minicluster.instance.records import Drain, Resources, ResourceSet
+from minicluster.instance.records import Drain, Resources, ResourceSubset
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -24,12 +24,12 @@ class Inventory(NamedTuple):
         """Return all cores and GPUs."""
         return {rank: (node.cores, node.gpus) for rank, node in self.nodes.items()}
 
-    def summary(self, part: Allocation) -> ResourceSet:
+    def summary(self, part: Allocation) -> ResourceSubset:
         """Count a part of it; a rank of which nothing is in the part does not count."""
         ranks = tuple(sorted(rank for rank, bits in part.items() if any(bits)))
         hosts = tuple(self.nodes[rank].host if rank in self.nodes else "" for rank in ranks)
         cores = sum(idset.size_of(part[rank][0]) for rank in ranks)
-        return ResourceSet(ranks, hosts, cores, sum(idset.size_of(part[rank][1]) for rank in ranks))
+        return ResourceSubset(ranks, hosts, cores, sum(idset.size_of(part[rank][1]) for rank in ranks))
 
 
 def minus(whole: Allocation, part: Allocation) -> Allocation:

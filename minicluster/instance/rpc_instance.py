@@ -9,7 +9,7 @@ from broker_config.formats import hostlist
 from minicluster.instance import resource_sets, wire
 from minicluster.instance.errors import InstanceGone, RequestRefused, WaitTimeout
 from minicluster.instance.links.shared import SharedLinks
-from minicluster.instance.records import Broker, Queue, QueueStats, Resources
+from minicluster.instance.records import Broker, QueueStats, QueueStatus, Resources
 from minicluster.instance.rpc_jobs import RpcJobs
 
 if TYPE_CHECKING:
@@ -69,12 +69,12 @@ class RpcQueues:
         """How many jobs are in which state."""
         return wire.stats(self._links.rpc("job-list.job-stats", {}))
 
-    def all(self) -> list[Queue]:
+    def all(self) -> list[QueueStatus]:
         """The queues."""
         names = [str(name) for name in self._links.rpc("job-manager.queue-list", {})["queues"]]
         return [self._queue(name) for name in names or [""]]
 
-    def _queue(self, name: str) -> Queue:
+    def _queue(self, name: str) -> QueueStatus:
         named = {"name": name} if name else {}
         return wire.queue(name, self._links.rpc("job-manager.queue-status", named))
 

@@ -14,8 +14,8 @@ from minicluster.instance.records import (
     JobException,
     JobFilter,
     OutputChunk,
-    Queue,
     QueueStats,
+    QueueStatus,
 )
 
 JSON = Mapping[str, Any]
@@ -107,9 +107,9 @@ def stats(payload: JSON) -> QueueStats:
     )
 
 
-def queue(name: str, payload: JSON) -> Queue:
+def queue(name: str, payload: JSON) -> QueueStatus:
     """A queue as job-manager.queue-status has it."""
-    return Queue(
+    return QueueStatus(
         name,
         enabled=payload["enable"],
         started=payload["start"],

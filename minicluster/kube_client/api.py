@@ -1,7 +1,7 @@
-"""The port to an API server: what the operator asks of it. `client.Client` is the real one.
+"""The port to an API server: what the operator asks of it. `client.ApiClient` is the real one.
 
 An object is a plain dict, as the API server's JSON. Whatever an implementation refuses is an ApiError, and
-a server that does not answer an UnreachableError.
+a server that does not answer an ApiUnreachableError.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ class _Writes:
                 await asyncio.wait_for(self._idle.wait(), seconds)
 
 
-class Client:
+class ApiClient:
     """An `Api` over HTTP. `gate` is called before every write, and raises where none may be made.
 
     `manager` is the field manager under whose name it writes. `observe` is told of every request: its method

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 import aiohttp
 
-from minicluster.kube_client.errors import ApiError, Cause, UnreachableError
+from minicluster.kube_client.errors import ApiError, ApiUnreachableError, Cause
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
@@ -83,7 +83,7 @@ class ServerConnection:
     ) -> Object:
         """Send a request; credentials that are refused are read anew once (tokens are short-lived).
 
-        Raises ApiError, UnreachableError.
+        Raises ApiError, ApiUnreachableError.
         """
         url = f"{path}?{urlencode(query)}" if query else path
         data = None if body is None else json.dumps(body, separators=(",", ":")).encode()
@@ -103,7 +103,7 @@ class ServerConnection:
     ) -> AsyncIterator[aiohttp.StreamReader]:
         """Yield the body of an answer as it comes, such as a watch; `what` names it in errors.
 
-        Raises ApiError, UnreachableError.
+        Raises ApiError, ApiUnreachableError.
         """
         headers = {"Accept": accept}
         try:
@@ -115,7 +115,7 @@ class ServerConnection:
                 finally:
                     hang_up(answer)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise UnreachableError(f"{what} broke off: {error}") from error
+            raise ApiUnreachableError(f"{what} broke off: {error}") from error
 
     async def _log_in(self, refused: aiohttp.ClientSession | None = None) -> None:
         """Open a session with fresh credentials, unless somebody else did since one was refused.
@@ -145,14 +145,14 @@ class ServerConnection:
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             self._observe(method, None)
             what = str(error) or type(error).__name__
-            raise UnreachableError(f"no answer from {self.server}: {what}") from error
+            raise ApiUnreachableError(f"no answer from {self.server}: {what}") from error
         self._observe(method, answer.status)
         if answer.status >= 400:
             raise refusal(answer, text)
         try:
             found: Object = json.loads(text)
         except ValueError as error:
-            raise UnreachableError(f"{self.server} answers like no API server: {text[:80]!r}") from error
+            raise ApiUnreachableError(f"{self.server} answers like no API server: {text[:80]!r}") from error
         return found
 
 

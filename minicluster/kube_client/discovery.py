@@ -21,7 +21,7 @@ class Readable(Protocol):
     """A client of an API server."""
 
     async def get(self, path: str) -> Object:
-        """Return the JSON object at a path. Raises ApiError, UnreachableError."""
+        """Return the JSON object at a path. Raises ApiError, ApiUnreachableError."""
         ...
 
 

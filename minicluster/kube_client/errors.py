@@ -2,12 +2,12 @@
 
 KubernetesError
 ├── AccessError           no way in: no kubeconfig, no such context, no service account
-├── UnreachableError      no answer: connection refused or lost, time over
+├── ApiUnreachableError   no answer: connection refused or lost, time over
 ├── ApiError              an answer that is a refusal; carries the status code and the server's own words
 └── PersonError           what a person asked for was not done; says why, and what would be right
     ├── RequestError      it does not fit the document, or no such thing can be (exit code 2)
     ├── MissingError      there is no such MiniCluster, pod or namespace, or no CRD
-    ├── DeniedError       the person has not the right, or is not known
+    ├── AccessDeniedError the person has not the right, or is not known
     ├── RefusalError      the API server refused it, in its own words and with the lines of the document
     ├── NotRunningError   the MiniCluster has no broker that could be asked: it waits, is suspended, has ended
     ├── LostError         the connection to its lead broke off; what was begun there goes on (exit code 125)
@@ -32,7 +32,7 @@ class AccessError(KubernetesError):
     """There is no way to an API server."""
 
 
-class UnreachableError(KubernetesError):
+class ApiUnreachableError(KubernetesError):
     """The API server did not answer."""
 
 
@@ -91,7 +91,7 @@ class MissingError(PersonError):
     """There is no such MiniCluster, pod or namespace, or no CRD."""
 
 
-class DeniedError(PersonError):
+class AccessDeniedError(PersonError):
     """The person has not the right, or is not known."""
 
 

@@ -12,7 +12,7 @@ from minicluster.plan.constants import API_VERSION, KIND
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from minicluster.plan import Event
+    from minicluster.plan import KubernetesEvent
     from minicluster.plan.objects.fields import Object
 
 REPORTER = "flux-framework.org/minicluster-operator"
@@ -41,7 +41,7 @@ def _merge_patch(old: Object, new: Object) -> Object:
 
 
 @dataclass(frozen=True, slots=True)
-class Reporter:
+class EventSource:
     """Who tells of something: the controller, which process of it, and what it was doing."""
 
     controller: str
@@ -49,13 +49,15 @@ class Reporter:
     action: str
 
 
-def event(item: Object, told: Event, instance: str, now: datetime) -> Object:
+def event(item: Object, told: KubernetesEvent, instance: str, now: datetime) -> Object:
     """Return an Event (events.k8s.io/v1) about a MiniCluster."""
     about = {"apiVersion": API_VERSION, "kind": KIND, "metadata": item["metadata"]}
     return event_about(about, told.type, (str(told.reason), told.message), _operator(instance), now)
 
 
-def event_about(item: Object, type_: str, why: tuple[str, str], reporter: Reporter, now: datetime) -> Object:
+def event_about(
+    item: Object, type_: str, why: tuple[str, str], reporter: EventSource, now: datetime
+) -> Object:
     """Return an Event about any object, with reason and message; about one without a namespace in default."""
     metadata, (reason, message) = item["metadata"], why
     moment = now.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
@@ -86,8 +88,8 @@ def event_about(item: Object, type_: str, why: tuple[str, str], reporter: Report
     }
 
 
-def _operator(instance: str) -> Reporter:
-    return Reporter(REPORTER, instance, "Reconcile")
+def _operator(instance: str) -> EventSource:
+    return EventSource(REPORTER, instance, "Reconcile")
 
 
 def _cut(text: str) -> str:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Name",
     "Object",
-    "Place",
+    "ObjectReference",
     "controller",
     "controller_uid",
     "name_of",
@@ -33,7 +33,7 @@ class Name(NamedTuple):
         return f"{self.namespace}/{self.name}"
 
 
-class Place(NamedTuple):
+class ObjectReference(NamedTuple):
     """Where an object is: its kind, namespace and name."""
 
     kind: str

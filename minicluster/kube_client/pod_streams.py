@@ -10,7 +10,7 @@ import aiohttp
 import yarl
 
 from minicluster.kube_client.connection import REQUEST_SECONDS, refusal
-from minicluster.kube_client.errors import ApiError, KubernetesError, UnreachableError
+from minicluster.kube_client.errors import ApiError, ApiUnreachableError, KubernetesError
 from minicluster.kube_client.exec_stream import FAREWELL_SECONDS, PROTOCOL, ExecStream, kept_alive
 from minicluster.kube_client.resources import PODS
 
@@ -56,7 +56,7 @@ class PodStreams:
     ) -> AsyncIterator[ExecStream]:
         """Run a command in a container, with a terminal or with three streams; it ends with its input.
 
-        Raises ApiError where that is refused, UnreachableError.
+        Raises ApiError where that is refused, ApiUnreachableError.
         """
         query = {
             "container": place.container,
@@ -77,7 +77,7 @@ class PodStreams:
             harmless = self._exec_url(place, {**query, "command": ["true"]})
             raise await self._why_not(harmless, place.pod, error.status) from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise UnreachableError(
+            raise ApiUnreachableError(
                 f"no answer from {self._connection.server}: {error or type(error).__name__}"
             ) from error
         async with kept_alive(connection):
@@ -99,11 +99,11 @@ class PodStreams:
                 async with self._connection.http.get(url) as answer:
                     said = refusal(answer, await answer.read())
             except (aiohttp.ClientError, TimeoutError, OSError) as error:
-                raise UnreachableError(f"no answer from {self._connection.server}: {error}") from error
+                raise ApiUnreachableError(f"no answer from {self._connection.server}: {error}") from error
             if said.status >= 400 and NO_UPGRADE not in said.message.lower():
                 return _completed(said)
         what = f"{self._connection.server} does not take a WebSocket (answer {status})"
-        return UnreachableError(f"{what}: try again, or is there a proxy between?")
+        return ApiUnreachableError(f"{what}: try again, or is there a proxy between?")
 
 
 def _completed(error: ApiError) -> ApiError:

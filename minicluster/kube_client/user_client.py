@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minicluster.kube_client.client import APPLY, Client
+from minicluster.kube_client.client import APPLY, ApiClient
 from minicluster.kube_client.pod_streams import PodStreams
 from minicluster.kube_client.resources import RESOURCES
 
@@ -16,8 +16,8 @@ MANAGER = "minicluster-cli"
 """The field manager of what people apply with this program; the operator's is another."""
 
 
-class UserClient(Client):
-    """A `Client` that takes no fields from others."""
+class UserClient(ApiClient):
+    """An `ApiClient` that takes no fields from others."""
 
     def __init__(self, access: Access) -> None:
         super().__init__(access, manager=MANAGER)

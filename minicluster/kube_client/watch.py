@@ -13,7 +13,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from minicluster.kube_client.api import Selection
-from minicluster.kube_client.errors import AccessError, ApiError, UnreachableError
+from minicluster.kube_client.errors import AccessError, ApiError, ApiUnreachableError
 from minicluster.kube_client.resources import (
     AUTOSCALERS,
     CONFIG_MAPS,
@@ -116,7 +116,7 @@ class Watch:
                 # 410: the server does not remember so far back, which is normal after it was restarted.
                 self._version = ""
                 await self._wait(error, 0.0 if error.status == HTTPStatus.GONE else error.retry_after)
-            except (UnreachableError, AccessError) as error:
+            except (ApiUnreachableError, AccessError) as error:
                 await self._wait(error, 0.0)
 
     async def _list(self) -> str:
@@ -133,7 +133,7 @@ class Watch:
     async def _follow(self) -> None:
         """Follow the changes until the stream ends.
 
-        Raises UnreachableError also for a stream that ends as soon as it has begun: whatever stands in
+        Raises ApiUnreachableError also for a stream that ends as soon as it has begun: whatever stands in
         between, asking again at once would never end.
         """
         clock = asyncio.get_running_loop().time
@@ -146,7 +146,7 @@ class Watch:
             if lasted:
                 self._pause = 0.0
         if not lasted:
-            raise UnreachableError(f"the watch of {self._selection.resource.plural} ended at once")
+            raise ApiUnreachableError(f"the watch of {self._selection.resource.plural} ended at once")
 
     def _hear(self, event: WatchEvent) -> None:
         """Take in a change."""

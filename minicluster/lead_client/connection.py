@@ -63,7 +63,7 @@ class Address(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class ResponseHead:
     """The beginning of an answer: its status code, and its header fields by lower-case name."""
 
     status: int
@@ -100,7 +100,7 @@ class LeadConnection:
 
     async def request(
         self, method: str, path: str, token: str, body: bytes | None = None, seconds: float | None = None
-    ) -> Head:
+    ) -> ResponseHead:
         """Send a request, and return the head of its answer, which must come in `seconds`."""
         fields = [("Host", self._address.name), ("Authorization", f"Bearer {token}")]
         if body is not None:
@@ -172,13 +172,13 @@ class LeadConnection:
         except TimeoutError:
             raise self.error(f"{what} for {seconds:g} s") from None
 
-    async def _head(self) -> Head:
+    async def _head(self) -> ResponseHead:
         event = await self._event()
         # A "100 Continue" counts as an answer: nothing was asked that it could be meant for.
         if not isinstance(event, h11.Response | h11.InformationalResponse):
             raise self.error(_NOT_HTTP)
         fields = {name.decode(): value.decode("latin-1") for name, value in event.headers}
-        return Head(event.status_code, fields)
+        return ResponseHead(event.status_code, fields)
 
     async def _body(self) -> AsyncIterator[bytes]:
         while isinstance(event := await self._event(), h11.Data):

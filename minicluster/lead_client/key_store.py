@@ -17,10 +17,10 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from minicluster.kube_client.errors import ApiError, UnreachableError
+from minicluster.kube_client.errors import ApiError, ApiUnreachableError
 from minicluster.kube_client.resources import SECRETS
 from minicluster.lead_client.errors import LeadKeysError
-from minicluster.lead_client.keys import Authority
+from minicluster.lead_client.keys import LeadAuthority
 from minicluster.plan.constants import LABEL_NAME, OPERATOR_APPLICATION
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ PAUSE = 2.0
 log = logging.getLogger(__name__)
 
 
-async def authority(api: Secrets, namespace: str) -> Authority:
+async def authority(api: Secrets, namespace: str) -> LeadAuthority:
     """Return the keys of the operators in a namespace; none: those of this user on this machine.
 
     Waits for an API server that is busy or away. Raises ApiError, LeadKeysError.
@@ -60,21 +60,21 @@ async def authority(api: Secrets, namespace: str) -> Authority:
     while True:
         try:
             return await of_secret(api, namespace)
-        except (ApiError, UnreachableError) as error:
+        except (ApiError, ApiUnreachableError) as error:
             if isinstance(error, ApiError) and not error.is_passing:
                 raise LeadKeysError(_refused(namespace, error)) from error
             log.warning("Secret %s/%s: %s; it is asked for again", namespace, SECRET, error)
             await asyncio.sleep(PAUSE)
 
 
-async def of_secret(api: Secrets, namespace: str) -> Authority:
+async def of_secret(api: Secrets, namespace: str) -> LeadAuthority:
     """Return the keys in the Secret of a namespace; made, where there is none."""
     try:
         return _loaded(namespace, await api.read(SECRETS, namespace, SECRET))
     except ApiError as error:
         if error.status != HTTPStatus.NOT_FOUND:
             raise
-    fresh = Authority.make()
+    fresh = LeadAuthority.make()
     try:
         await api.create(_secret(namespace, fresh))
     except ApiError as error:
@@ -84,11 +84,11 @@ async def of_secret(api: Secrets, namespace: str) -> Authority:
     return fresh
 
 
-def of_file(path: Path) -> Authority:
+def of_file(path: Path) -> LeadAuthority:
     """Return the keys in a file, which its owner alone can read; made, where there is none."""
     try:
         if not path.exists():
-            _write(path, json.dumps(Authority.make().files()))
+            _write(path, json.dumps(LeadAuthority.make().files()))
         if path.stat().st_mode & 0o077:
             raise LeadKeysError(f"{path}: others can read it; chmod 600 makes it private, or remove it")
         found = json.loads(path.read_text(encoding="utf-8"))
@@ -100,7 +100,7 @@ def of_file(path: Path) -> Authority:
     except ValueError:
         found = {}
     try:
-        return Authority.load(found if isinstance(found, dict) else {})
+        return LeadAuthority.load(found if isinstance(found, dict) else {})
     except LeadKeysError as error:
         raise LeadKeysError(f"the operator's keys in {path}: {error}; remove the file: {_ANEW}") from None
 
@@ -144,7 +144,7 @@ def _write(path: Path, text: str) -> None:
         draft.unlink(missing_ok=True)
 
 
-def _secret(namespace: str, made: Authority) -> Object:
+def _secret(namespace: str, made: LeadAuthority) -> Object:
     labels = {LABEL_NAME: OPERATOR_APPLICATION}
     return {
         "apiVersion": SECRETS.version,
@@ -156,10 +156,10 @@ def _secret(namespace: str, made: Authority) -> Object:
     }
 
 
-def _loaded(namespace: str, item: Object) -> Authority:
+def _loaded(namespace: str, item: Object) -> LeadAuthority:
     try:
         files = {name: b64decode(text).decode() for name, text in (item.get("data") or {}).items()}
-        return Authority.load(files)
+        return LeadAuthority.load(files)
     except (Base64Error, ValueError, LeadKeysError) as error:
         why = str(error) if isinstance(error, LeadKeysError) else "they are damaged"
         raise LeadKeysError(

@@ -42,7 +42,7 @@ _NAME = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "minicluster-operator
 _PEM = serialization.Encoding.PEM
 
 
-class Authority:
+class LeadAuthority:
     """Signs the doors' certificates and makes their tokens. It shows nothing of its keys."""
 
     __slots__ = ("_certificate", "_key", "_token_key")

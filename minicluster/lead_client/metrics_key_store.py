@@ -6,7 +6,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Protocol
 
-from minicluster.kube_client.errors import ApiError, UnreachableError
+from minicluster.kube_client.errors import ApiError, ApiUnreachableError
 from minicluster.lead_client.metrics_keys import SECRET
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ PAUSE = 2.0
 log = logging.getLogger(__name__)
 
 
-class Applying(Protocol):
+class ApplyClient(Protocol):
     """The part of an `Api` by which the keys are left."""
 
     async def apply(self, item: Object, *, new: bool = False) -> Object:
@@ -27,7 +27,7 @@ class Applying(Protocol):
         ...
 
 
-async def publish(api: Applying, namespace: str, keys: MetricsKeys) -> None:
+async def publish(api: ApplyClient, namespace: str, keys: MetricsKeys) -> None:
     """Leave the keys in a namespace; none: nowhere, the adapter runs beside operators in the cluster only.
 
     Waits for an API server that is busy or away; what it refuses is only told: MiniClusters run without.
@@ -35,7 +35,7 @@ async def publish(api: Applying, namespace: str, keys: MetricsKeys) -> None:
     while namespace:
         try:
             await api.apply(keys.secret(namespace))
-        except (ApiError, UnreachableError) as error:
+        except (ApiError, ApiUnreachableError) as error:
             if isinstance(error, ApiError) and not error.is_passing:
                 log.warning(
                     "Secret %s/%s cannot be written, by which the metrics adapter would know leads: %s",

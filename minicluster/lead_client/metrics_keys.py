@@ -1,8 +1,8 @@
 """What the metrics adapter needs to ask lead brokers, and nothing that would let it do more.
 
-The operator derives the key from its own (`Authority.metrics`) and keeps it in a Secret of its own, which the
-adapter may read: with it the adapter knows each door, and each door's token for metrics, but not the token
-by which the operator gives orders.
+The operator derives the key from its own (`LeadAuthority.metrics`) and keeps it in a Secret of its own, which
+the adapter may read: with it the adapter knows each door, and each door's token for metrics, but not the
+token by which the operator gives orders.
 """
 
 from __future__ import annotations

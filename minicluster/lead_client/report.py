@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from broker_config.formats.drain_reasons import SHRINKING
 from minicluster.lead_client.errors import LeadError
 from minicluster.lead_client.termination_message import job_id, losses, restarts, shown
-from minicluster.plan import BrokerReport, Order, Restarted, SaveProgress
+from minicluster.plan import BrokerReport, LeadCommand, RestartReport, SaveProgress
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -60,7 +60,7 @@ def parse(line: bytes, pods: int) -> BrokerReport:
     )
 
 
-def restarted(text: str, order: Order) -> Restarted:
+def restarted(text: str, order: LeadCommand) -> RestartReport:
     """Return the answer to an order to start jobs again elsewhere. Raises LeadError."""
     try:
         said = json.loads(text)
@@ -68,7 +68,7 @@ def restarted(text: str, order: Order) -> Restarted:
         raise _senseless("no JSON") from None
     if not isinstance(said, dict):
         raise _senseless("no object")
-    return Restarted(order, restarts(said.get("restarted")), losses(said.get("lost")))
+    return RestartReport(order, restarts(said.get("restarted")), losses(said.get("lost")))
 
 
 def _ranges(text: Any, name: str, hosts: int) -> list[tuple[int, int]]:

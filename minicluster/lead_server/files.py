@@ -29,7 +29,7 @@ SHORTEST_TOKEN = 32
 """Characters; a token that somebody could guess is no token."""
 
 
-class Credentials:
+class ServerCredentials:
     """The TLS side and the tokens, read again when the files change; `log` hears of files that are no good.
 
     In the directory `readers` is the certificate that is shown to whoever asks for another name than the

@@ -11,7 +11,7 @@ from minicluster.broker_link.errors import InstanceGone, Refused, reason
 from minicluster.broker_link.link import Accepted
 from minicluster.lead_server import proofs
 from minicluster.lead_server.errors import BadRequest, Unproven
-from minicluster.lead_server.http_input import LONGEST_HEAD, Head, read_body
+from minicluster.lead_server.http_input import LONGEST_HEAD, HeadReader, read_body
 from minicluster.lead_server.routes import Audience, Pieces, Proxied, Text
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from minicluster.broker_link.link import JSON
     from minicluster.lead_server.aggregation import Aggregation
     from minicluster.lead_server.connections import Connection
-    from minicluster.lead_server.files import Credentials
+    from minicluster.lead_server.files import ServerCredentials
     from minicluster.lead_server.routes import Answer, Passed, Routes
 
 
@@ -48,7 +48,7 @@ class Handler(BaseHTTPRequestHandler):
         connection: Connection,
         client_address: Any,
         server: BaseServer,
-        credentials: Credentials,
+        credentials: ServerCredentials,
         table: RouteTable,
     ) -> None:
         self._connection = connection
@@ -59,7 +59,7 @@ class Handler(BaseHTTPRequestHandler):
     def setup(self) -> None:
         """Count what is read of heads."""
         super().setup()
-        self.rfile: Any = Head(self.rfile)
+        self.rfile: Any = HeadReader(self.rfile)
 
     def version_string(self) -> str:
         """Say nothing of Python's version."""

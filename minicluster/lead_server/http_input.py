@@ -19,7 +19,7 @@ LONGEST_HEAD = 16 << 10
 LONGEST_BODY = 64 << 10
 
 
-class Head:
+class HeadReader:
     """A stream of bytes whose lines are counted: http.server alone would read megabytes of headers."""
 
     def __init__(self, stream: BinaryIO) -> None:
@@ -43,7 +43,7 @@ class Head:
         self._stream.close()
 
 
-def read_body(headers: Message, stream: Head, connection: Connection) -> JSON:
+def read_body(headers: Message, stream: HeadReader, connection: Connection) -> JSON:
     """Read the body, an object in JSON; no body is an empty one. Raises BadRequest."""
     length = headers.get("Content-Length", "0")
     connection.unread = True

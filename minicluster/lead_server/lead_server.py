@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from minicluster.broker_link.errors import reason
 from minicluster.lead_server import extensions
-from minicluster.lead_server.files import Credentials
+from minicluster.lead_server.files import ServerCredentials
 from minicluster.lead_server.operator_routes import routes
 from minicluster.lead_server.routes import ExtensionContext
 from minicluster.lead_server.server import Server
@@ -57,7 +57,7 @@ class Door:
     ) -> None:
         directory = str(settings.get("directory", DIRECTORY))
         self._port = int(settings.get("port", PORT))
-        self._credentials = Credentials(directory, log, str(settings.get("metrics-tls", "")))
+        self._credentials = ServerCredentials(directory, log, str(settings.get("metrics-tls", "")))
         self._log = log
         self._connect = connect
         self._ending = threading.Event()

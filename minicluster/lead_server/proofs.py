@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from minicluster.lead_server.aggregation import Aggregation
-    from minicluster.lead_server.files import Credentials
+    from minicluster.lead_server.files import ServerCredentials
 
 
 class Tokens(NamedTuple):
@@ -25,7 +25,7 @@ class Tokens(NamedTuple):
     metrics: bool
 
 
-def tokens(headers: Message, credentials: Credentials) -> Tokens:
+def tokens(headers: Message, credentials: ServerCredentials) -> Tokens:
     """Tell which of the tokens a request shows."""
     given = headers.get_all("Authorization") or []
     scheme, _, token = (given[0] if len(given) == 1 else "").partition(" ")

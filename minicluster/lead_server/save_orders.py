@@ -20,7 +20,7 @@ from minicluster.save_restore.errors import NotAnswering
 from minicluster.save_restore.link_jobs import LinkJobs, ranks_of_job
 from minicluster.save_restore.losses import Loss
 from minicluster.save_restore.quiesce import described
-from minicluster.save_restore.restarts import Outcome
+from minicluster.save_restore.restarts import RestartOutcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -89,7 +89,7 @@ class SavingOrders:
             there = _restart(jobs, set(lost), GONE)
             ended = losses.restart_lost(jobs, lost)
         again, gone = {*there.restarted, *ended.restarted}, {*there.lost, *ended.lost}
-        return dict(described(Outcome(sorted(again), sorted(gone))))
+        return dict(described(RestartOutcome(sorted(again), sorted(gone))))
 
     @contextmanager
     def _moving(self) -> Iterator[LinkJobs]:
@@ -125,7 +125,7 @@ class SavingOrders:
             self._notes.remember(left)
 
 
-def _restart(jobs: LinkJobs, ranks: set[int], reason: str) -> Outcome:
+def _restart(jobs: LinkJobs, ranks: set[int], reason: str) -> RestartOutcome:
     there = [int(job["id"]) for job in jobs.listed(JobState.RUNNING) if ranks & ranks_of_job(job)]
     return restarts.restart(jobs, there, reason)
 

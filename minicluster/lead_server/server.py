@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-    from minicluster.lead_server.files import Credentials
+    from minicluster.lead_server.files import ServerCredentials
     from minicluster.lead_server.routes import Passed, Routes
 
 SILENCE = 20.0
@@ -36,7 +36,7 @@ class Server(socketserver.TCPServer):
     def __init__(
         self,
         port: int,
-        credentials: Credentials,
+        credentials: ServerCredentials,
         routes: Routes,
         log: Callable[[str], None],
         audiences: Mapping[str, str] | None = None,

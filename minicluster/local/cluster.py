@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from minicluster.local.preparation import Prepared
-    from minicluster.local.records import Ended, Pod
+    from minicluster.local.records import EndedContainer, LocalPod
     from minicluster.local.state_directory import ClusterDirectory
 
 
@@ -106,11 +106,11 @@ class LocalCluster:
         """Return the last lines that a broker wrote."""
         return last_lines(self.directory.log(f"{self._blueprint.name}-{rank}"))
 
-    def _start(self, pod: Pod) -> None:
+    def _start(self, pod: LocalPod) -> None:
         self._wanted.add(pod.name)
         self._kubelet.start(pod)
 
-    def _on_end(self, ended: Ended) -> None:
+    def _on_end(self, ended: EndedContainer) -> None:
         if ended.pod.name not in self._wanted:
             self.lead.end(ended)
             return
@@ -123,12 +123,12 @@ class LocalCluster:
         else:
             self.lead.end(ended)
 
-    def _replace(self, ended: Ended) -> None:
+    def _replace(self, ended: EndedContainer) -> None:
         if ended.pod.rank is not None:
             self._losses += 1
         self._notice(f"{ended}; it is started again")
         self._restarts.plan(ended)
 
-    def _restart_if_wanted(self, ended: Ended) -> None:
+    def _restart_if_wanted(self, ended: EndedContainer) -> None:
         if ended.pod.name in self._wanted:
             self._kubelet.restart(ended)

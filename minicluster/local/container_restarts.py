@@ -10,18 +10,18 @@ from minicluster.local.pod_policy import back_off
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from minicluster.local.records import Ended
+    from minicluster.local.records import EndedContainer
 
 
 class ContainerRestarts:
     """Calls `restart` when the pause of a container is over."""
 
-    def __init__(self, restart: Callable[[Ended], None]) -> None:
+    def __init__(self, restart: Callable[[EndedContainer], None]) -> None:
         self._restart = restart
         self._counts: dict[str, int] = {}
         self._pending: set[asyncio.TimerHandle] = set()
 
-    def plan(self, ended: Ended) -> None:
+    def plan(self, ended: EndedContainer) -> None:
         """Have a container that ended started again."""
         key = f"{ended.pod.name}/{ended.container.name}"
         times = self._counts[key] = self._counts.get(key, -1) + 1

@@ -51,14 +51,14 @@ def _result(answers: Any, notice: Callable[[str], None]) -> Message:
         if "notice" in answer:
             notice(answer["notice"])
         elif "error" in answer:
-            raise Refused(answer["error"], answer.get("exit_code", 125))
+            raise SupervisorRefused(answer["error"], answer.get("exit_code", 125))
         else:
             done: Message = answer["done"]
             return done
     raise SupervisorError("the cluster's supervisor ended before it was done")
 
 
-class Refused(SupervisorError):  # noqa: N818 - as in errors.py
+class SupervisorRefused(SupervisorError):  # noqa: N818 - as in errors.py
     """The supervisor refused an order, in its own words."""
 
     def __init__(self, text: str, exit_code: int) -> None:

@@ -18,7 +18,7 @@ KeyFile = Mapping[str, bytes]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class DocumentFile:
     """What a file holds: the MiniCluster, and by name the data of ConfigMaps and Secrets."""
 
     cluster: MiniCluster
@@ -27,7 +27,7 @@ class Source:
     secrets: Mapping[str, KeyFile] = field(default_factory=dict)
 
 
-def parse(text: str, place: str, name: str = "") -> Source:
+def parse(text: str, place: str, name: str = "") -> DocumentFile:
     """Return what a text holds; `name` chooses one of several MiniClusters.
 
     Raises WrongRequest, minicluster.document.DocumentError.
@@ -36,7 +36,7 @@ def parse(text: str, place: str, name: str = "") -> Source:
 
     clusters = loading.parse(text, source=place).clusters
     objects = _others(text)
-    return Source(
+    return DocumentFile(
         cluster=choose(clusters, name, place),
         place=place,
         config_maps={
@@ -47,14 +47,14 @@ def parse(text: str, place: str, name: str = "") -> Source:
 
 
 def with_request(
-    source: Source, *, size: int | None = None, command: Sequence[str] = (), policy: str = ""
-) -> Source:
+    source: DocumentFile, *, size: int | None = None, command: Sequence[str] = (), policy: str = ""
+) -> DocumentFile:
     """Return the source with what was asked for on the command line. Raises SizeRefused, WrongRequest."""
     cluster = with_policy(with_size(source.cluster, size), policy)
     return replace(source, cluster=with_command(cluster, command))
 
 
-def is_interactive(source: Source) -> bool:
+def is_interactive(source: DocumentFile) -> bool:
     """Whether the document has nothing to run, but stays up for work sent to it."""
     from minicluster import document as spec
 

@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING
 from minicluster.local import processes
 from minicluster.local.errors import LocalError
 from minicluster.local.output import PodLogs, Pump, Sink
-from minicluster.local.records import Container, Ended, Pod
+from minicluster.local.records import EndedContainer, LocalContainer, LocalPod
 
 if TYPE_CHECKING:
     from minicluster.local.state_directory import ClusterDirectory
 
-OnEnd = Callable[[Ended], None]
+OnEnd = Callable[[EndedContainer], None]
 
 
 @dataclass(slots=True)
 class _Group:
     """A container that runs: its process group, and the pump of its output."""
 
-    pod: Pod
-    container: Container
+    pod: LocalPod
+    container: LocalContainer
     process: subprocess.Popen[bytes]
     pump: Pump
 
@@ -54,7 +54,7 @@ class Kubelet:
         processes.become_subreaper()
         asyncio.get_running_loop().add_signal_handler(signal.SIGCHLD, self._collect)
 
-    def start(self, pod: Pod) -> None:
+    def start(self, pod: LocalPod) -> None:
         """Start every container of a pod, the sidecars first."""
         if pod.rank is not None:
             self._directory.run(pod.rank).mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -67,7 +67,7 @@ class Kubelet:
             group.pod.name == pod and group.container is group.pod.main for group in self._groups.values()
         )
 
-    def restart(self, ended: Ended) -> None:
+    def restart(self, ended: EndedContainer) -> None:
         """Start an ended container again; a broker's leftovers are removed first."""
         self._kill_left(ended)
         self._spawn(ended.pod, ended.container)
@@ -119,7 +119,7 @@ class Kubelet:
             self._changed.clear()
             await self._changed.wait()
 
-    def _spawn(self, pod: Pod, container: Container) -> None:
+    def _spawn(self, pod: LocalPod, container: LocalContainer) -> None:
         """Start a container; its output and errors go into one pipe, unless it is the lead's."""
         reader, writer = os.pipe()
         streams = self._lead if pod.is_lead and container is pod.main else Streams()
@@ -161,9 +161,9 @@ class Kubelet:
         processes.send_group(group.process.pid, signal.SIGKILL)
         number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
         code = 128 + number if number else os.WEXITSTATUS(status)
-        self._on_end(Ended(group.pod, group.container, code, number))
+        self._on_end(EndedContainer(group.pod, group.container, code, number))
 
-    def _kill_left(self, ended: Ended) -> None:
+    def _kill_left(self, ended: EndedContainer) -> None:
         """Kill what a killed container left behind: its broker, and the tasks that this broker had started.
 
         A task on a follower has the lead's run directory in its environment, but its own broker's FLUX_URI.
@@ -182,7 +182,7 @@ def _as_shell(code: int) -> int:
     return 128 - code if code < 0 else code
 
 
-def _run_hook(container: Container, command: tuple[str, ...]) -> None:
+def _run_hook(container: LocalContainer, command: tuple[str, ...]) -> None:
     """Run a lifecycle hook beside the container; Kubernetes does not wait for its end either."""
     if command:
         subprocess.Popen(

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from minicluster.local import documents, state_directory, state_file
-from minicluster.local.control import Refused
+from minicluster.local.control import SupervisorRefused
 from minicluster.local.errors import BringUpFailed, ClusterExists, Interrupted, UsageProblem
 from minicluster.local.interrupts import Interrupts
 
@@ -112,7 +112,7 @@ def _await(process: subprocess.Popen[bytes], reporter: Reporter) -> None:
             reporter.notice(report["notice"])
         elif "error" in report:
             process.wait()
-            raise Refused(report["error"], report["exit_code"])
+            raise SupervisorRefused(report["error"], report["exit_code"])
         else:
             reporter.started()
             return

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from minicluster.local.records import Ended
+    from minicluster.local.records import EndedContainer
     from minicluster.local.state_directory import ClusterDirectory
 
 MAIN_STARTED = "main-started"
@@ -19,7 +19,7 @@ POLL = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class LeadExit:
     """How the lead ended: the main command's exit code, or None with the reason why there is none."""
 
     exit_code: int | None
@@ -31,7 +31,7 @@ class LeadRun:
 
     def __init__(self, directory: ClusterDirectory) -> None:
         self._directory = directory.run(0)
-        self._outcome: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        self._outcome: asyncio.Future[LeadExit] = asyncio.get_running_loop().create_future()
 
     @property
     def ended(self) -> bool:
@@ -49,7 +49,7 @@ class LeadRun:
         while not (started.exists() or self._outcome.done()):
             await asyncio.sleep(POLL)
 
-    async def outcome(self) -> Outcome:
+    async def outcome(self) -> LeadExit:
         """Wait for the lead's end."""
         return await asyncio.shield(self._outcome)
 
@@ -60,19 +60,19 @@ class LeadRun:
         except OSError:
             return 0.0
 
-    def end(self, ended: Ended) -> None:
+    def end(self, ended: EndedContainer) -> None:
         """Take in that a container ended for good; only the lead broker's counts."""
         if ended.pod.is_lead and ended.is_main and not self._outcome.done():
             self._outcome.set_result(self._result(ended))
 
-    def _result(self, ended: Ended) -> Outcome:
+    def _result(self, ended: EndedContainer) -> LeadExit:
         code = self._exit_code()
         if code is not None:
-            return Outcome(code)
+            return LeadExit(code)
         if ended.code == 0 and not ended.signal:
-            return Outcome(0)
+            return LeadExit(0)
         how = f"was killed by signal {ended.signal or ended.code - 128}" if ended.code > 128 else ""
-        return Outcome(None, f"the lead broker (rank 0) {how or f'ended with exit code {ended.code}'}")
+        return LeadExit(None, f"the lead broker (rank 0) {how or f'ended with exit code {ended.code}'}")
 
     def _exit_code(self) -> int | None:
         """Return the main command's own exit code, as the start script kept it; None where it did not end."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from minicluster.local.records import Pod
+    from minicluster.local.records import LocalPod
     from minicluster.local.state_directory import ClusterDirectory
 
 CHUNK = 1 << 16
@@ -29,7 +29,7 @@ COMMAND_ENDED = re.compile(rb"\]: (rc2|cleanup)\.\d+: ")
 """What a broker says when the command has failed, or was cancelled: the exit code says it already."""
 
 
-class Log:
+class LogFile:
     """A file that pods' output goes to. A full disk loses output, never the pod."""
 
     def __init__(self, path: Path) -> None:
@@ -60,12 +60,12 @@ class PodLogs:
 
     def __init__(self, directory: ClusterDirectory) -> None:
         self._directory = directory
-        self._logs: dict[str, Log] = {}
+        self._logs: dict[str, LogFile] = {}
 
-    def of(self, pod: Pod) -> Log:
+    def of(self, pod: LocalPod) -> LogFile:
         """Return the log of a pod."""
         if pod.name not in self._logs:
-            self._logs[pod.name] = Log(self._directory.log(pod.name))
+            self._logs[pod.name] = LogFile(self._directory.log(pod.name))
         return self._logs[pod.name]
 
     def close(self) -> None:
@@ -77,7 +77,7 @@ class PodLogs:
 class Pump:
     """Carries one pipe's data to a log and, if given, to a sink, in chunks of at most 64 KiB."""
 
-    def __init__(self, reader: int, log: Log, sink: Sink | None) -> None:
+    def __init__(self, reader: int, log: LogFile, sink: Sink | None) -> None:
         self._reader = reader
         self._log = log
         self._sink = sink

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from minicluster.local.records import Ended
+    from minicluster.local.records import EndedContainer
 
 BACK_OFF_FIRST = 0.25
 BACK_OFF_MOST = 8.0
@@ -30,7 +30,7 @@ class PodPolicy:
     counted: frozenset[int]
     restart_always: bool = False
 
-    def verdict(self, ended: Ended, losses: int) -> Verdict:
+    def verdict(self, ended: EndedContainer, losses: int) -> Verdict:
         """Say what an end means, after `losses` lost pods before it."""
         if ended.code == 0:
             return Verdict.DONE

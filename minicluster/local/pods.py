@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from minicluster.local import processes
 from minicluster.local.errors import UsageProblem
-from minicluster.local.records import Container, Pod
+from minicluster.local.records import LocalContainer, LocalPod
 from minicluster.local.site import own_programs
 from minicluster.within import place
 
@@ -54,30 +54,30 @@ def files(value: Object) -> dict[str, str]:
     return {**data, **value.get("stringData", {})}
 
 
-def broker(blueprint: Blueprint, rank: int) -> Pod:
+def broker(blueprint: Blueprint, rank: int) -> LocalPod:
     """Return a broker's pod, with the sidecars that its template names."""
     spec = blueprint.job["spec"]["template"]["spec"]
     host = f"{blueprint.name}-{rank}"
     variables = _broker_variables(blueprint, rank, host)
     sidecars = (each for each in spec.get("initContainers", []) if each.get("restartPolicy") == "Always")
-    return Pod(host, tuple(_containers((*spec["containers"], *sidecars), blueprint, variables)), rank)
+    return LocalPod(host, tuple(_containers((*spec["containers"], *sidecars), blueprint, variables)), rank)
 
 
-def services(blueprint: Blueprint) -> Pod | None:
+def services(blueprint: Blueprint) -> LocalPod | None:
     """Return the pod with the document's services, if it has any."""
     if blueprint.services is None:
         return None
     name = blueprint.services["metadata"]["name"]
-    return Pod(name, tuple(_containers(blueprint.services["spec"]["containers"], blueprint, {})))
+    return LocalPod(name, tuple(_containers(blueprint.services["spec"]["containers"], blueprint, {})))
 
 
 def _containers(
     members: tuple[Object, ...], blueprint: Blueprint, ours: Mapping[str, str]
-) -> Iterator[Container]:
+) -> Iterator[LocalContainer]:
     for member in members:
         hooks = member.get("lifecycle", {})
         if member.get("command"):
-            yield Container(
+            yield LocalContainer(
                 name=member["name"],
                 command=tuple(member["command"]),
                 environment=_environment(member, blueprint, ours),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from minicluster.document import MiniCluster
-    from minicluster.local.documents import Source
+    from minicluster.local.documents import DocumentFile
     from minicluster.local.state_directory import ClusterDirectory
     from minicluster.local.volumes import VolumeMap
     from minicluster.plan import Plan
@@ -37,7 +37,7 @@ class Prepared:
 
 
 def prepare(
-    source: Source,
+    source: DocumentFile,
     directory: ClusterDirectory,
     engine: Engine,
     working_directory: Path,
@@ -72,7 +72,9 @@ def _for_this_machine(cluster: MiniCluster) -> MiniCluster:
     return cluster.model_copy(update={"spec": spec.model_copy(update=changed)})
 
 
-def _planned(source: Source, cluster: MiniCluster, directory: ClusterDirectory) -> tuple[Plan, VolumeMap]:
+def _planned(
+    source: DocumentFile, cluster: MiniCluster, directory: ClusterDirectory
+) -> tuple[Plan, VolumeMap]:
     from broker_config import curve
     from minicluster.plan import FreshKeys, Observed, Site, broker_settings, plan
 
@@ -116,7 +118,7 @@ def _write_engine(directory: ClusterDirectory) -> None:
 
 
 def _blueprint(
-    source: Source,
+    source: DocumentFile,
     objects: tuple[Object, ...],
     directory: ClusterDirectory,
     mapping: VolumeMap,

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-class Phase(enum.StrEnum):
+class LocalPhase(enum.StrEnum):
     """Where in its life a cluster is."""
 
     STARTING = "Starting"
@@ -23,7 +23,7 @@ class Phase(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Container:
+class LocalContainer:
     """One container as a process: what to start, with which environment, in which directory."""
 
     name: str
@@ -35,14 +35,14 @@ class Container:
 
 
 @dataclass(frozen=True, slots=True)
-class Pod:
+class LocalPod:
     """Containers that live and end together. `rank` is the broker's, None for the services pod.
 
     The first container is the one that counts; the others are its sidecars.
     """
 
     name: str
-    containers: tuple[Container, ...]
+    containers: tuple[LocalContainer, ...]
     rank: int | None = None
 
     @property
@@ -51,17 +51,17 @@ class Pod:
         return self.rank == 0
 
     @property
-    def main(self) -> Container:
+    def main(self) -> LocalContainer:
         """The container that counts."""
         return self.containers[0]
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class EndedContainer:
     """A container that ended, with its wait status as a shell would say it: 128 + signal if killed."""
 
-    pod: Pod
-    container: Container
+    pod: LocalPod
+    container: LocalContainer
     code: int
     signal: int = 0
 
@@ -89,7 +89,7 @@ class ClusterState:
     engine: str
     size: int
     max_size: int
-    phase: Phase
+    phase: LocalPhase
     document: str
     created: float
     links: tuple[tuple[str, str], ...] = ()

@@ -19,7 +19,7 @@ PATIENCE = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Restarted:
+class JobRestart:
     """A job, by its old and its new id."""
 
     old: int
@@ -27,7 +27,7 @@ class Restarted:
 
 
 def restart(
-    instance: Instance, jobids: Iterable[int], reason: str, told: Callable[[Restarted], None]
+    instance: Instance, jobids: Iterable[int], reason: str, told: Callable[[JobRestart], None]
 ) -> None:
     """Restart running jobs, and move what depends on them. Ends when the old ones ended.
 
@@ -36,6 +36,6 @@ def restart(
     with instance.links.borrowed() as link:
         outcome = restarts.restart(LinkJobs(link, PATIENCE), jobids, reason)
     for old, new in outcome.restarted:
-        told(Restarted(old, new))
+        told(JobRestart(old, new))
     if outcome.lost:
         raise SubmitRefused("; ".join(f"{jobid}: {why}" for jobid, why in outcome.lost))

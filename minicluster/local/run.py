@@ -20,9 +20,9 @@ from minicluster.local.cluster import LocalCluster
 from minicluster.local.errors import BringUpFailed, Interrupted, LeadLost, TimeOver
 from minicluster.local.interrupts import Interrupts
 from minicluster.local.kubelet import Streams
-from minicluster.local.lead_run import EXIT_CODE, MAIN_STARTED, POLL, Outcome
+from minicluster.local.lead_run import EXIT_CODE, MAIN_STARTED, POLL, LeadExit
 from minicluster.local.output import CommandErrors
-from minicluster.local.records import ClusterState, Phase
+from minicluster.local.records import ClusterState, LocalPhase
 from minicluster.local.scaling import Brokers
 from minicluster.local.site import Engine, engine
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
     from minicluster.backends.port import Reporter
-    from minicluster.local.documents import Source
+    from minicluster.local.documents import DocumentFile
     from minicluster.local.preparation import Prepared
     from minicluster.local.state_directory import ClusterDirectory
 
@@ -46,7 +46,7 @@ PATIENCE = 10.0
 class RunRequest:
     """What to run: `timeout` in seconds or None, `shell` the program for an interactive cluster."""
 
-    source: Source
+    source: DocumentFile
     engine: str = "auto"
     timeout: float | None = None
     working_directory: Path = Path()
@@ -96,7 +96,7 @@ def _prepare(
             size=spec.size,
             min_size=spec.min_size or 1,
             max_size=spec.max_size or spec.size,
-            phase=Phase.RUNNING,
+            phase=LocalPhase.RUNNING,
             document=request.source.place,
             created=time.time(),
             links=prepared.links,
@@ -208,7 +208,7 @@ class _Run:
             raise Interrupted(signal.SIGHUP)  # whoever reads from a terminal hears of that before the signal
         return exit_code
 
-    def _exit_code(self, cluster: LocalCluster, outcome: Outcome) -> int:
+    def _exit_code(self, cluster: LocalCluster, outcome: LeadExit) -> int:
         self._errors.flush()
         if outcome.exit_code is not None:
             return outcome.exit_code

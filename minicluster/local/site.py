@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from minicluster.local.errors import EngineMissing, PortTaken
 
 if TYPE_CHECKING:
-    from broker_config.settings import Endpoint
+    from broker_config.settings import BrokerEndpoint
     from minicluster.document import MiniCluster
     from minicluster.local.state_directory import ClusterDirectory
     from minicluster.plan.records import Site
@@ -66,14 +66,14 @@ def local_site(cluster: MiniCluster, hosts: tuple[str, ...], directory: ClusterD
     )
 
 
-def endpoints(hosts: tuple[str, ...], port: int | None) -> tuple[Endpoint, ...]:
+def endpoints(hosts: tuple[str, ...], port: int | None) -> tuple[BrokerEndpoint, ...]:
     """Return where each broker listens: from `port` on, or at free ports. Raises PortTaken."""
-    from broker_config.settings import Endpoint
+    from broker_config.settings import BrokerEndpoint
 
     with contextlib.ExitStack() as held:
         numbers = [_bound(held, port + rank if port else 0) for rank in range(len(hosts))]
     uris = [f"tcp://{ADDRESS}:{number}" for number in numbers]
-    return tuple(Endpoint(host, uri, uri) for host, uri in zip(hosts, uris, strict=True))
+    return tuple(BrokerEndpoint(host, uri, uri) for host, uri in zip(hosts, uris, strict=True))
 
 
 def _port(cluster: MiniCluster) -> int | None:

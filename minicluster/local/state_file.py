@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from minicluster.local import processes, state_directory
 from minicluster.local.errors import NoSuchCluster
-from minicluster.local.records import ClusterState, Phase
+from minicluster.local.records import ClusterState, LocalPhase
 
 if TYPE_CHECKING:
     from minicluster.local.state_directory import ClusterDirectory
@@ -33,7 +33,7 @@ def read(cluster: ClusterDirectory) -> ClusterState | None:
         values = json.loads(cluster.state.read_text())
     except (OSError, ValueError):
         return None
-    values["phase"] = Phase(values["phase"])
+    values["phase"] = LocalPhase(values["phase"])
     values["links"] = tuple((path, target) for path, target in values["links"])
     return ClusterState(**values)
 

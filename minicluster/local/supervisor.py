@@ -23,7 +23,7 @@ from minicluster.local.bring_up import bring_up
 from minicluster.local.cluster import LocalCluster
 from minicluster.local.errors import TimeOver, UsageProblem
 from minicluster.local.kubelet import Streams
-from minicluster.local.records import ClusterState, Phase
+from minicluster.local.records import ClusterState, LocalPhase
 from minicluster.local.saving import save
 from minicluster.local.scaling import Brokers, grow, shrink
 from minicluster.local.site import engine
@@ -63,11 +63,11 @@ class Supervisor:
             async with control_server.serving(self._directory.control, self._obey), self._limited():
                 await self._until_over(bring_up(self._cluster, self._brokers, self._state.size, self._report))
                 if not self._over.is_set():
-                    self._set(phase=Phase.RUNNING)
+                    self._set(phase=LocalPhase.RUNNING)
                     self._report({"done": {"size": self._state.size}})
                     await self._until_over(self._cluster.lead.outcome())
         finally:
-            self._set(phase=Phase.ENDING)
+            self._set(phase=LocalPhase.ENDING)
             self._brokers.close()
             await self._cluster.stop(GRACE)
             self._cluster.kill()
@@ -117,12 +117,12 @@ class Supervisor:
                 self._log(f"order {order}: {type(error).__name__}: {error}")
                 return {"error": str(error), "exit_code": getattr(error, "exit_code", 125)}
             finally:
-                self._set(phase=Phase.ENDING if self._over.is_set() else Phase.RUNNING)
+                self._set(phase=LocalPhase.ENDING if self._over.is_set() else LocalPhase.RUNNING)
 
     async def _scale(self, order: Message, notice: Notice) -> Message:
         size, before = int(order["size"]), self._state.size
         self._check_size(size)
-        self._set(phase=Phase.SCALING)
+        self._set(phase=LocalPhase.SCALING)
         if size < before:
             timeout = self._prepared.cluster.spec.drain_timeout_seconds
             await shrink(self._brokers, self._cluster, range(size, before), timeout, notice)
@@ -154,7 +154,7 @@ class Supervisor:
 
     async def _down(self, order: Message, notice: Notice) -> Message:
         if order.get("dump"):
-            self._set(phase=Phase.SAVING)
+            self._set(phase=LocalPhase.SAVING)
             timeout = self._prepared.cluster.spec.drain_timeout_seconds
             await save(self._brokers, Path(order["dump"]), timeout, notice)
         self._over.set()
@@ -212,7 +212,7 @@ def _prepared(directory: ClusterDirectory, task: Message, notice: Notice) -> tup
         size=spec.size,
         min_size=spec.min_size or 1,
         max_size=max(spec.max_size, spec.size),
-        phase=Phase.STARTING,
+        phase=LocalPhase.STARTING,
         document=task["place"],
         created=time.time(),
         links=prepared.links,

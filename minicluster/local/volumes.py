@@ -13,7 +13,7 @@ from minicluster.local.errors import VolumeRefused
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from minicluster.local.documents import KeyFile, Source
+    from minicluster.local.documents import DocumentFile, KeyFile
     from minicluster.local.state_directory import ClusterDirectory
 
 OURS = re.compile(r"minicluster-(config|curve|run|shm|munge)|flux-view.*")
@@ -45,7 +45,7 @@ class VolumeMap:
         }
 
 
-def mapped(source: Source, pod_specs: list[dict[str, Any]], cluster: ClusterDirectory) -> VolumeMap:
+def mapped(source: DocumentFile, pod_specs: list[dict[str, Any]], cluster: ClusterDirectory) -> VolumeMap:
     """Make the directories of all volumes. Raises VolumeRefused where one cannot be a directory here."""
     directories: dict[str, Path] = {}
     names: dict[str, str] = {}
@@ -99,7 +99,7 @@ def _mounts(pod_specs: list[dict[str, Any]]) -> Iterator[tuple[str, str, dict[st
                     yield name, path, volumes[name]
 
 
-def _directory(name: str, volume: dict[str, Any], source: Source, cluster: ClusterDirectory) -> Path:
+def _directory(name: str, volume: dict[str, Any], source: DocumentFile, cluster: ClusterDirectory) -> Path:
     if "hostPath" in volume:
         return _host_path(name, volume["hostPath"]["path"])
     directory = cluster.volumes / name

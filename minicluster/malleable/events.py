@@ -1,6 +1,6 @@
 """What a session tells the instance, and the step that carries it together with what is to be sent.
 
-An order ends with exactly one of Resized, Refused and Expired.
+An order ends with exactly one of JobResized, ResizeRefused and ResizeExpired.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ Connection = Hashable
 
 
 @dataclass(frozen=True)
-class Registered:
+class ProgramRegistered:
     """The job's program heeds orders from now on."""
 
     job: str
 
 
 @dataclass(frozen=True)
-class Deregistered:
+class ProgramDeregistered:
     """It does not any more: it said so, or its connection was lost."""
 
     job: str
@@ -33,7 +33,7 @@ class Deregistered:
 
 
 @dataclass(frozen=True)
-class Accepted:
+class GrowAccepted:
     """An order to grow is accepted: start these tasks, with the order's number in their environment."""
 
     job: str
@@ -42,7 +42,7 @@ class Accepted:
 
 
 @dataclass(frozen=True)
-class Joined:
+class WorkersJoined:
     """All of them have called; the program takes them on now."""
 
     job: str
@@ -50,7 +50,7 @@ class Joined:
 
 
 @dataclass(frozen=True)
-class Released:
+class WorkersReleased:
     """An order to shrink: end these tasks and tell the session of each end."""
 
     job: str
@@ -59,7 +59,7 @@ class Released:
 
 
 @dataclass(frozen=True)
-class Resized:
+class JobResized:
     """The order is over, the job has this size; what `lost` held is free."""
 
     job: str
@@ -70,7 +70,7 @@ class Resized:
 
 
 @dataclass(frozen=True)
-class Refused:
+class ResizeRefused:
     """The order is over at the old size; nothing was started for it."""
 
     job: str
@@ -79,7 +79,7 @@ class Refused:
 
 
 @dataclass(frozen=True)
-class Expired:
+class ResizeExpired:
     """The order is over at the old size; `workers` were started for it and are to be ended."""
 
     job: str
@@ -89,7 +89,7 @@ class Expired:
 
 
 @dataclass(frozen=True)
-class Progress:
+class ProgressReported:
     """The share of the job's work that is done."""
 
     job: str
@@ -98,7 +98,15 @@ class Progress:
 
 if TYPE_CHECKING:  # as Flux's own Python may be older than 3.10
     Event: TypeAlias = (
-        Registered | Deregistered | Accepted | Joined | Released | Resized | Refused | Expired | Progress
+        ProgramRegistered
+        | ProgramDeregistered
+        | GrowAccepted
+        | WorkersJoined
+        | WorkersReleased
+        | JobResized
+        | ResizeRefused
+        | ResizeExpired
+        | ProgressReported
     )
 
 

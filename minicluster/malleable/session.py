@@ -3,11 +3,11 @@
 The instance keeps the resources; the session keeps what the program was asked and what it answered. Whatever
 goes wrong with the program, each order ends with one event, and says which tasks were started for it.
 
-    grow    ASKED ──accept──► STARTING ──all joined──► TAKING_ON ──done──► Resized
-    shrink  ASKED ──accept──► MOVING ──release──► LEAVING ──all ended──► Resized
+    grow    ASKED ──accept──► STARTING ──all joined──► TAKING_ON ──done──► JobResized
+    shrink  ASKED ──accept──► MOVING ──release──► LEAVING ──all ended──► JobResized
                  (a release may come without accept)
-    any stage before LEAVING: refuse → Refused (Expired, once workers were started); limit over, or connection
-    lost → Expired. LEAVING needs the program no more.
+    any stage before LEAVING: refuse → ResizeRefused (ResizeExpired, once workers were started); limit over,
+    or connection lost → ResizeExpired. LEAVING needs the program no more.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Stage(enum.Enum):
 
 
 @dataclass
-class Order:
+class ResizeRequest:
     """The order under way. `hosts` are for a growth; `count` is how many workers it is about."""
 
     id: int
@@ -76,7 +76,7 @@ class Ordering:
 
     def __init__(self, speaker: Speaker, workers: Mapping[int, str], limits: Limits, firm: int) -> None:
         self.workers = dict(workers)
-        self.under_way: Order | None = None
+        self.under_way: ResizeRequest | None = None
         self.given = 0
         self._speaker = speaker
         self._limits = limits
@@ -89,12 +89,12 @@ class Ordering:
         """Whether the program takes an order now."""
         return self._speaker.heeds and self.under_way is None
 
-    def begin(self, hosts: tuple[str, ...], count: int, now: float) -> Order:
+    def begin(self, hosts: tuple[str, ...], count: int, now: float) -> ResizeRequest:
         """Return a new order. Raises NotHeeding."""
         if not self.may_begin:
             raise NotHeeding(f"the program of {self._speaker.job} takes no order now")
         self.given += 1
-        self.under_way = Order(self.given, hosts, count, deadline=now + self._limits.answer)
+        self.under_way = ResizeRequest(self.given, hosts, count, deadline=now + self._limits.answer)
         return self.under_way
 
     def ended(self, task: int) -> Step:
@@ -110,7 +110,7 @@ class Ordering:
             return self._check_left(order)
         return NOTHING
 
-    def joined(self, order: Order, member: messages.Member, now: float) -> Step:
+    def joined(self, order: ResizeRequest, member: messages.Member, now: float) -> Step:
         """Take a worker that was started for the order under way."""
         order.joined[member.task] = member
         if len(order.joined) < len(order.workers):
@@ -118,7 +118,7 @@ class Ordering:
         order.stage, order.deadline = Stage.TAKING_ON, now + self._limits.work
         workers = tuple(order.joined[task] for task in sorted(order.joined))
         told = self._speaker.tell(messages.Joined(order.id, workers))
-        return told + _learned(events.Joined(self._speaker.job, order.id))
+        return told + _learned(events.WorkersJoined(self._speaker.job, order.id))
 
     def tick(self, now: float) -> Step:
         """End the order under way if its time is over."""
@@ -133,7 +133,7 @@ class Ordering:
 
     def answer(
         self,
-        order: Order,
+        order: ResizeRequest,
         message: messages.Accept | messages.Refuse | messages.Done | messages.Release,
         now: float,
     ) -> Step:
@@ -146,36 +146,36 @@ class Ordering:
             return self._done(order)
         return self._released(order, message.workers)
 
-    def _accepted(self, order: Order, now: float) -> Step:
+    def _accepted(self, order: ResizeRequest, now: float) -> Step:
         if order.stage is Stage.ASKED and order.grows:
             order.workers = {self._next + place: host for place, host in enumerate(order.hosts)}
             self._next += order.count
             order.stage, order.deadline = Stage.STARTING, now + self._limits.join
-            return _learned(events.Accepted(self._speaker.job, order.id, dict(order.workers)))
+            return _learned(events.GrowAccepted(self._speaker.job, order.id, dict(order.workers)))
         if order.stage is Stage.ASKED:
             order.stage = Stage.MOVING
         if order.stage in (Stage.MOVING, Stage.TAKING_ON):
             order.deadline = now + self._limits.work
         return NOTHING
 
-    def _refused(self, order: Order, reason: str) -> Step:
+    def _refused(self, order: ResizeRequest, reason: str) -> Step:
         if order.stage is Stage.LEAVING:
             raise ProtocolError(f"refuse: order {order.id} is carried out")
         if order.workers:
             return self.expire(f"refused: {reason}")
         self.under_way = None
-        return _learned(events.Refused(self._speaker.job, order.id, reason))
+        return _learned(events.ResizeRefused(self._speaker.job, order.id, reason))
 
-    def _done(self, order: Order) -> Step:
+    def _done(self, order: ResizeRequest) -> Step:
         if order.stage is not Stage.TAKING_ON:
             raise ProtocolError(f"done: order {order.id} is not that far")
         self.workers.update(order.workers)
         self.under_way = None
         return _learned(
-            events.Resized(self._speaker.job, order.id, len(self.workers), dict(order.workers), ())
+            events.JobResized(self._speaker.job, order.id, len(self.workers), dict(order.workers), ())
         )
 
-    def _released(self, order: Order, workers: tuple[int, ...]) -> Step:
+    def _released(self, order: ResizeRequest, workers: tuple[int, ...]) -> Step:
         if order.grows or order.stage is Stage.LEAVING:
             raise ProtocolError(f"release: order {order.id} does not wait for it")
         if FIRST in workers:
@@ -190,16 +190,20 @@ class Ordering:
             raise ProtocolError(f"release: order {order.id} is for {order.count} different workers")
         order.stage, order.deadline = Stage.LEAVING, None
         order.lost, order.leaving = workers, set(workers) - self._ended
-        return _learned(events.Released(self._speaker.job, order.id, workers)) + self._check_left(order)
+        return _learned(events.WorkersReleased(self._speaker.job, order.id, workers)) + self._check_left(
+            order
+        )
 
-    def _check_left(self, order: Order) -> Step:
+    def _check_left(self, order: ResizeRequest) -> Step:
         if order.leaving:
             return NOTHING
         for task in order.lost:
             del self.workers[task]
         self.under_way = None
         told = self._speaker.tell(messages.Released(order.id))
-        return told + _learned(events.Resized(self._speaker.job, order.id, len(self.workers), {}, order.lost))
+        return told + _learned(
+            events.JobResized(self._speaker.job, order.id, len(self.workers), {}, order.lost)
+        )
 
     def abandon(self, reason: str) -> Step:
         """End the order under way, unless it needs the program no more."""
@@ -212,7 +216,9 @@ class Ordering:
         if order is None:
             return NOTHING
         told = self._speaker.tell(messages.Expired(order.id, reason))
-        return told + _learned(events.Expired(self._speaker.job, order.id, reason, tuple(order.workers)))
+        return told + _learned(
+            events.ResizeExpired(self._speaker.job, order.id, reason, tuple(order.workers))
+        )
 
 
 class Session:
@@ -243,7 +249,7 @@ class Session:
         return f"Session(job={self.job!r}, size={self.size})"  # the token stays out of tracebacks
 
     @property
-    def order(self) -> Order | None:
+    def order(self) -> ResizeRequest | None:
         """The order under way."""
         return self._orders.under_way
 
@@ -310,7 +316,7 @@ class Session:
         self.speaker.begin(connection)
         members = tuple(messages.Member(task, host) for task, host in self.workers.items())
         answer = self.speaker.tell(messages.Registered(self.size, self.least, self.most, members))
-        return step + answer + _learned(events.Registered(self.job))
+        return step + answer + _learned(events.ProgramRegistered(self.job))
 
     def join(self, connection: Connection, nonce: str, message: messages.Join, now: float) -> Step:
         """Take a worker that was started for the order under way. Raises ProtocolError."""
@@ -330,7 +336,7 @@ class Session:
     def receive(self, message: messages.ToInstance, now: float) -> Step:
         """Take what the registered program says. Raises ProtocolError."""
         if isinstance(message, messages.Progress):
-            return _learned(events.Progress(self.job, message.share))
+            return _learned(events.ProgressReported(self.job, message.share))
         if isinstance(message, messages.Deregister):
             why = "the program deregistered"
             return self._orders.abandon(why) + self.speaker.leave(why, for_good=True)

@@ -50,7 +50,7 @@ class Speaker:
         if self._rigid:
             return NOTHING
         self._rigid = for_good
-        return Step(events=(events.Deregistered(self.job, reason),))
+        return Step(events=(events.ProgramDeregistered(self.job, reason),))
 
     def tell(self, message: ToProgram) -> Step:
         """Return that a message is sent to it, if it is there."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from minicluster.kube_client import objects
 from minicluster.kube_client.errors import ApiError, KubernetesError
-from minicluster.kube_client.objects import Place
+from minicluster.kube_client.objects import ObjectReference
 from minicluster.kube_client.resources import JOBS, PODS, RESOURCES, SECRETS
 from minicluster.operator import observation
 from minicluster.plan import ObservedObject
@@ -30,7 +30,7 @@ class NameTakenError(KubernetesError):
     """An object of that name exists and belongs to somebody else."""
 
 
-class RefusedError(KubernetesError):
+class ApplyRefusedError(KubernetesError):
     """The API server did not take an object; `error` are its own words."""
 
     def __init__(self, key: ObjectKey, error: ApiError) -> None:
@@ -53,21 +53,21 @@ class Applier:
     async def apply(self, name: Name, uid: str, items: Iterable[Object]) -> None:
         """Apply what differs, in order, up to the first that cannot be applied.
 
-        All but the Secret are `stamped`. Raises NameTakenError, RefusedError.
+        All but the Secret are `stamped`. Raises NameTakenError, ApplyRefusedError.
         """
         for item in items:
             if "apiVersion" not in item:
                 continue  # a sketch: it stands as it was applied
-            place = Place(item["kind"], name.namespace, item["metadata"]["name"])
+            place = ObjectReference(item["kind"], name.namespace, item["metadata"]["name"])
             try:
                 await self._apply_one(name, uid, place, item)
             except ApiError as error:
-                raise RefusedError(place.key, error) from error
+                raise ApplyRefusedError(place.key, error) from error
 
     def stand(self, name: Name, uid: str, sketches: Iterable[Object]) -> bool:
         """Whether all these objects are there, untouched, as this operator has applied them."""
         for each in sketches:
-            place = Place(each["kind"], name.namespace, each["metadata"]["name"])
+            place = ObjectReference(each["kind"], name.namespace, each["metadata"]["name"])
             found = self._cache.dependents.get(place)
             if found is None or found.owner_uid != uid or place not in self._cache.dependents.held:
                 return False
@@ -78,7 +78,7 @@ class Applier:
     async def revisit(self, name: Name, unwanted: Iterable[ObjectKey] = ()) -> None:
         """Look whether somebody else's objects are still in the way; not those whose names nobody wants."""
         for key in unwanted:
-            self._cache.conflicts.remove(name, Place(key.kind, name.namespace, key.name))
+            self._cache.conflicts.remove(name, ObjectReference(key.kind, name.namespace, key.name))
         for place in list(self._cache.conflicts.get(name, ())):
             try:
                 found = await self._api.read(RESOURCES[place.kind], place.namespace, place.name)
@@ -89,7 +89,7 @@ class Applier:
             else:
                 self._meet(name, place, observation.dependent(place.kind, found))
 
-    async def _apply_one(self, name: Name, uid: str, place: Place, item: Object) -> None:
+    async def _apply_one(self, name: Name, uid: str, place: ObjectReference, item: Object) -> None:
         if place.kind == SECRETS.kind:
             await self._create_secret(item)
             return
@@ -102,7 +102,7 @@ class Applier:
         elif not self._is_settled(place, found, item):
             await self._change(place, found, item)
 
-    def _is_settled(self, place: Place, found: Dependent, wanted: Object) -> bool:
+    def _is_settled(self, place: ObjectReference, found: Dependent, wanted: Object) -> bool:
         if found.going:
             return True  # nothing can be done about it; once it is gone it is made anew
         if found.applied != wanted["metadata"]["annotations"][observation.ANNOTATION_DIGEST]:
@@ -122,7 +122,7 @@ class Applier:
             if (error.status, error.reason) != (HTTPStatus.CONFLICT, "AlreadyExists"):
                 raise
 
-    async def _make(self, name: Name, uid: str, place: Place, wanted: Object) -> None:
+    async def _make(self, name: Name, uid: str, place: ObjectReference, wanted: Object) -> None:
         try:
             answer = await self._api.apply(wanted, new=True)
         except ApiError as error:
@@ -136,7 +136,7 @@ class Applier:
             raise NameTakenError(str(place.key)) from error
         self._take_in(place, wanted, answer)
 
-    async def _change(self, place: Place, found: Dependent, wanted: Object) -> None:
+    async def _change(self, place: ObjectReference, found: Dependent, wanted: Object) -> None:
         exactly = {**wanted, "metadata": {**wanted["metadata"], "uid": found.uid}}
         try:
             answer = await self._api.apply(exactly)
@@ -149,7 +149,7 @@ class Applier:
             answer = await self._change_what_can(exactly)
         self._take_in(place, wanted, answer)
 
-    def _take_in(self, place: Place, wanted: Object, answer: Object) -> None:
+    def _take_in(self, place: ObjectReference, wanted: Object, answer: Object) -> None:
         if not self._cache.applied(wanted, answer):
             raise ApiError(HTTPStatus.CONFLICT, "Conflict", f"{place.key} was deleted meanwhile")
 
@@ -162,6 +162,6 @@ class Applier:
         resource = RESOURCES[wanted["kind"]]
         return await self._api.patch(resource, metadata["namespace"], metadata["name"], body)
 
-    def _meet(self, name: Name, place: Place, known: Dependent) -> None:
+    def _meet(self, name: Name, place: ObjectReference, known: Dependent) -> None:
         owner = known.owner + (" (which is being deleted)" if known.going else "")
         self._cache.conflicts.add(name, place, ObservedObject(known.key, known.owner_uid, owner))

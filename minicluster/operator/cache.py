@@ -10,12 +10,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from minicluster.kube_client import objects
-from minicluster.kube_client.objects import Name, Place, name_of
+from minicluster.kube_client.objects import Name, ObjectReference, name_of
 from minicluster.kube_client.resources import JOBS, PODS
 from minicluster.lead_client import broker_pods
 from minicluster.operator import observation
 from minicluster.operator.dependents import Dependents, applied_job
-from minicluster.operator.index import Answers, Conflicts, Index
+from minicluster.operator.index import Conflicts, Index, LeadAnswers
 from minicluster.operator.own_pods import OwnPods
 from minicluster.operator.pod_index import PodIndex
 from minicluster.operator.records import BrokerPod
@@ -53,7 +53,7 @@ class Cache:
     conflicts: Conflicts = field(default_factory=Conflicts)
     leads: Index[Name, LeadReport | Unreachable] = field(default_factory=Index)
     """What the lead brokers last reported, or why they report nothing."""
-    answers: Answers = field(default_factory=Answers)
+    answers: LeadAnswers = field(default_factory=LeadAnswers)
     _deletions: dict[str, int] = field(default_factory=dict)
     """The version of the last deletion that was reported, by kind."""
 
@@ -131,7 +131,7 @@ class Cache:
         """Take in a whole list of a kind (in a namespace): older ones that are not in it are gone."""
         self._deletions[kind] = max(version, self._deletions.get(kind, 0))
         concerned: set[Name] = set()
-        present: set[Place] = set()
+        present: set[ObjectReference] = set()
         for item in items:
             present.add(_place(kind, item))
             concerned |= self.see(kind, item)
@@ -151,7 +151,7 @@ class Cache:
     def own_pods(self, name: Name) -> OwnPods:
         """Return the broker pods of a MiniCluster's own Job."""
         cluster = self.clusters.get(name)
-        job = self.dependents.get(Place(JOBS.kind, name.namespace, name.name))
+        job = self.dependents.get(ObjectReference(JOBS.kind, name.namespace, name.name))
         uid = cluster["metadata"]["uid"] if cluster else ""
         return OwnPods(uid, self.pods.of_job(name, job.uid) if job and job.owner_uid == uid else {})
 
@@ -171,7 +171,7 @@ class Cache:
         if self.pods.disrupted.get(name):
             self.pods.see_joined(name, self.leads.get(name), self.own_pods(name).by_index)
 
-    def _see_pod(self, place: Place, item: Object) -> set[Name]:
+    def _see_pod(self, place: ObjectReference, item: Object) -> set[Name]:
         version = objects.version(item)
         known = self.pods.get(place)
         if known is not None and known.version >= version:
@@ -195,7 +195,7 @@ class Cache:
             return set() if known.stays == pod.stays else self._concerned(place, pod.instance)
         return self._concerned(place, pod.instance)
 
-    def _keep(self, place: Place, found: Dependent) -> set[Name]:
+    def _keep(self, place: ObjectReference, found: Dependent) -> set[Name]:
         """Keep an object; return whom it concerned so far, where it is another one or another's now."""
         known = self.dependents.get(place)
         moved = known is not None and (known.uid, known.instance) != (found.uid, found.instance)
@@ -203,18 +203,18 @@ class Cache:
         self.dependents.add(place, found)
         return before
 
-    def _drop(self, place: Place, instance: str) -> set[Name]:
+    def _drop(self, place: ObjectReference, instance: str) -> set[Name]:
         name = Name(place.namespace, instance)
         self.pods.drop(place, name, remembered=name in self.clusters)
         self.dependents.drop(place, name)
         return self._concerned(place, instance)
 
-    def _concerned(self, place: Place, instance: str) -> set[Name]:
+    def _concerned(self, place: ObjectReference, instance: str) -> set[Name]:
         return self.conflicts.at(place) | {Name(place.namespace, instance)}
 
 
-def _place(kind: str, item: Object) -> Place:
-    return Place(kind, item["metadata"]["namespace"], item["metadata"]["name"])
+def _place(kind: str, item: Object) -> ObjectReference:
+    return ObjectReference(kind, item["metadata"]["namespace"], item["metadata"]["name"])
 
 
 def _trimmed(item: Object) -> Object:

@@ -7,18 +7,18 @@ import logging
 from typing import TYPE_CHECKING
 
 from minicluster.kube_client import logs
-from minicluster.kube_client.errors import AccessError, ApiError, UnreachableError
+from minicluster.kube_client.errors import AccessError, ApiError, ApiUnreachableError
 from minicluster.kube_client.objects import name_of
 from minicluster.operator.errors import LeadershipLostError
-from minicluster.operator.reconciler import Outcome
+from minicluster.operator.reconciler import ReconcileOutcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from minicluster.kube_client.objects import Name
     from minicluster.operator.cache import Cache
-    from minicluster.operator.meters import Ledger
-    from minicluster.operator.queue import Queue
+    from minicluster.operator.meters import ReconcileMeter
+    from minicluster.operator.queue import WorkQueue
     from minicluster.operator.reconciler import Reconciler, ReconcileResult
     from minicluster.plan import JobReport
     from minicluster.plan.objects.fields import Object
@@ -36,9 +36,9 @@ class Controller:
     def __init__(
         self,
         cache: Cache,
-        queue: Queue,
+        queue: WorkQueue,
         reconciler: Reconciler,
-        ledger: Ledger,
+        ledger: ReconcileMeter,
         notice: Callable[[Name], None] = lambda _: None,
     ) -> None:
         self._cache = cache
@@ -91,7 +91,7 @@ class Controller:
             slots.release()
         if name not in self._cache.clusters:
             self._forget(name)  # it went meanwhile, or was found to be gone: no watch tells of it any more
-        elif result != Outcome.REFUSED.value and self._known(name) != before:
+        elif result != ReconcileOutcome.REFUSED.value and self._known(name) != before:
             # What was just written may ask for more (cleanup), and when a watch tells it, it is no news.
             # A refusal is tried again anyway, and may be in other words each time.
             self.changed(name)
@@ -100,7 +100,7 @@ class Controller:
         try:
             with self._ledger.step("whole"):
                 ended = await self._reconciler.reconcile(name, self._queue.failures(name))
-        except (ApiError, UnreachableError, AccessError) as error:
+        except (ApiError, ApiUnreachableError, AccessError) as error:
             at_least = error.retry_after if isinstance(error, ApiError) else 0.0
             seconds = self._queue.failed(name, at_least)
             self._log(name).info("tried again in %.1f s: %s", seconds, error)
@@ -119,7 +119,7 @@ class Controller:
         return found["metadata"]["resourceVersion"] if found else "", self._cache.dependents.job_of(name)
 
     def _ended(self, name: Name, ended: ReconcileResult) -> str:
-        if ended.outcome is Outcome.REFUSED:
+        if ended.outcome is ReconcileOutcome.REFUSED:
             self._queue.failed(name)
         else:
             self._queue.succeeded(name)

@@ -25,7 +25,7 @@ UNPUBLISHED = "the API server has not published the fields of MiniClusters yet (
 async def trouble(client: Readable) -> str:
     """Return what is wrong with the cluster's CRD, and what to do; empty where nothing is.
 
-    Raises ApiError, UnreachableError.
+    Raises ApiError, ApiUnreachableError.
     """
     if not await discovery.serves(client, MINICLUSTERS):
         return NO_CRD

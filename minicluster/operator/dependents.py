@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from minicluster.kube_client.objects import Name, Place
+from minicluster.kube_client.objects import Name, ObjectReference
 from minicluster.kube_client.resources import JOBS
 from minicluster.operator import observation
 from minicluster.operator.index import Index
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from minicluster.plan.objects.fields import Object
 
 
-class Dependents(Index["Place", Dependent]):
+class Dependents(Index["ObjectReference", Dependent]):
     """The objects by place.
 
     `jobs` is what Jobs say, `held` which fields of an object the operator held after it last applied it.
@@ -29,16 +29,16 @@ class Dependents(Index["Place", Dependent]):
 
     def __init__(self) -> None:
         super().__init__()
-        self.jobs: Index[Place, JobReport] = Index()
-        self.held: Index[Place, str] = Index()
-        self._by_instance: defaultdict[Name, set[Place]] = defaultdict(set)
+        self.jobs: Index[ObjectReference, JobReport] = Index()
+        self.held: Index[ObjectReference, str] = Index()
+        self._by_instance: defaultdict[Name, set[ObjectReference]] = defaultdict(set)
 
-    def add(self, place: Place, found: Dependent) -> None:
+    def add(self, place: ObjectReference, found: Dependent) -> None:
         """Take in an object, as it is now."""
         self.put(place, found)
         self._by_instance[Name(place.namespace, found.instance)].add(place)
 
-    def drop(self, place: Place, name: Name) -> None:
+    def drop(self, place: ObjectReference, name: Name) -> None:
         """Take in that an object is gone, or another MiniCluster's now."""
         for index in (self, self.jobs, self.held):
             index.discard(place)
@@ -53,7 +53,7 @@ class Dependents(Index["Place", Dependent]):
 
     def job_of(self, name: Name) -> JobReport | None:
         """Return what the Job of a MiniCluster's name says; it may be somebody else's."""
-        return self.jobs.get(Place(JOBS.kind, name.namespace, name.name))
+        return self.jobs.get(ObjectReference(JOBS.kind, name.namespace, name.name))
 
 
 def applied_job(item: Object, known: JobReport | None) -> JobReport:

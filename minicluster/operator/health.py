@@ -16,7 +16,7 @@ from minicluster.operator.errors import ListenError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
-    from minicluster.operator.metrics import Metrics
+    from minicluster.operator.metrics import OperatorMetrics
 
     Handler: TypeAlias = Callable[[web.Request], Awaitable[web.Response]]
 
@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 @asynccontextmanager
 async def serving(
-    listen: tuple[str, int], metrics: Metrics, live: Callable[[], str], ready: Callable[[], str]
+    listen: tuple[str, int], metrics: OperatorMetrics, live: Callable[[], str], ready: Callable[[], str]
 ) -> AsyncIterator[tuple[str, int]]:
     """Serve on an address and port (0: any free one; no address: all), and return where.
 
@@ -80,7 +80,7 @@ def _probe(ask: Callable[[], str], status: int) -> Handler:
     return answer
 
 
-def _exposition(metrics: Metrics) -> Handler:
+def _exposition(metrics: OperatorMetrics) -> Handler:
     async def answer(request: web.Request) -> web.Response:
         text, content_type = metrics.scrape(request.headers.get("Accept", ""))
         return web.Response(body=text, headers={"Content-Type": content_type})

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from minicluster.kube_client.objects import Name, Place
+    from minicluster.kube_client.objects import Name, ObjectReference
     from minicluster.operator.records import BrokerPod
-    from minicluster.plan import Dump, ObservedObject, Restarted
+    from minicluster.plan import Dump, ObservedObject, RestartReport
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -51,7 +51,7 @@ class Index(Mapping[K, V]):
         self._known.pop(key, None)
 
 
-class Conflicts(Index["Name", "dict[Place, ObservedObject]"]):
+class Conflicts(Index["Name", "dict[ObjectReference, ObservedObject]"]):
     """The foreign-owned objects that have the names of a MiniCluster's own.
 
     No watch sees them (they need not have our labels), so they were read.
@@ -59,28 +59,28 @@ class Conflicts(Index["Name", "dict[Place, ObservedObject]"]):
 
     __slots__ = ()
 
-    def add(self, name: Name, place: Place, item: ObservedObject) -> None:
+    def add(self, name: Name, place: ObjectReference, item: ObservedObject) -> None:
         """Take in a conflicting object."""
         self._known.setdefault(name, {})[place] = item
 
-    def remove(self, name: Name, place: Place) -> None:
+    def remove(self, name: Name, place: ObjectReference) -> None:
         """Take in that an object does not conflict any more."""
         found = self._known.get(name, {})
         found.pop(place, None)
         if not found:
             self.discard(name)
 
-    def at(self, place: Place) -> set[Name]:
+    def at(self, place: ObjectReference) -> set[Name]:
         """Return the MiniClusters with which the object at a place conflicts."""
         return {name for name, found in self._known.items() if place in found}
 
 
-class Answers(Index["Name", "dict[str, Restarted]"]):
+class LeadAnswers(Index["Name", "dict[str, RestartReport]"]):
     """The lead's last answers to commands that are answered with jobs, by action."""
 
     __slots__ = ()
 
-    def add(self, name: Name, action: str, answer: Restarted) -> None:
+    def add(self, name: Name, action: str, answer: RestartReport) -> None:
         """Take in an answer."""
         self._known.setdefault(name, {})[action] = answer
 

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
     from minicluster.kube_client.objects import Name
     from minicluster.lead_client.broker_pods import Lead
-    from minicluster.lead_client.connection import Head, LeadConnection
-    from minicluster.lead_client.keys import Authority
+    from minicluster.lead_client.connection import LeadConnection, ResponseHead
+    from minicluster.lead_client.keys import LeadAuthority
     from minicluster.operator.cache import Cache
-    from minicluster.plan import BrokerReport, Order
+    from minicluster.plan import BrokerReport, LeadCommand
     from minicluster.plan.objects.fields import Object
 
 STATUS = "/v1/status?watch=true"
@@ -57,7 +57,7 @@ log = logging.getLogger(__name__)
 class LeadCommands(Protocol):
     """Where a reconcile leaves the commands for a lead."""
 
-    def send(self, name: Name, orders: tuple[Order, ...]) -> None:
+    def send(self, name: Name, orders: tuple[LeadCommand, ...]) -> None:
         """Send commands, one after the other; nobody waits for it, and what fails is decided anew."""
         ...
 
@@ -74,7 +74,7 @@ class LeadWatch:
     """
 
     def __init__(
-        self, cache: Cache, authority: Authority, changed: Callable[[Name], None], port: int
+        self, cache: Cache, authority: LeadAuthority, changed: Callable[[Name], None], port: int
     ) -> None:
         self._cache = cache
         self._authority = authority
@@ -98,7 +98,7 @@ class LeadWatch:
         if known is None and lead is not None:
             self._begin(name, lead)
 
-    def send(self, name: Name, orders: tuple[Order, ...]) -> None:
+    def send(self, name: Name, orders: tuple[LeadCommand, ...]) -> None:
         """Send commands to a lead, one after the other, unless some are being sent to it.
 
         What it has reported before does not count any more, and is forgotten at once: a pod must not go
@@ -118,7 +118,7 @@ class LeadWatch:
             self._end(name)
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _begin(self, name: Name, lead: Lead, orders: tuple[Order, ...] = ()) -> None:
+    def _begin(self, name: Name, lead: Lead, orders: tuple[LeadCommand, ...] = ()) -> None:
         self._streams[name] = _Stream(lead, asyncio.create_task(self._attend(name, lead, orders)))
 
     def _end(self, name: Name) -> None:
@@ -126,7 +126,7 @@ class LeadWatch:
         self._sending.discard(name)
         self._report(name, None)
 
-    async def _attend(self, name: Name, lead: Lead, orders: tuple[Order, ...]) -> None:
+    async def _attend(self, name: Name, lead: Lead, orders: tuple[LeadCommand, ...]) -> None:
         if orders:
             await self._send(name, lead, orders)
             self._sending.discard(name)
@@ -172,7 +172,7 @@ class LeadWatch:
             async for line in door.lines():
                 yield lead_report.parse(line, self._pods(name))
 
-    async def _send(self, name: Name, lead: Lead, orders: tuple[Order, ...]) -> None:
+    async def _send(self, name: Name, lead: Lead, orders: tuple[LeadCommand, ...]) -> None:
         for order in orders:
             about = order.ranks or idset.encode(each.rank for each in order.lost)
             what = order.action + (f" of ranks {about}" if about else "")
@@ -191,7 +191,7 @@ class LeadWatch:
             else:
                 self._log(name).info("%s", what)
 
-    async def _post(self, connection: LeadConnection, lead: Lead, order: Order) -> str:
+    async def _post(self, connection: LeadConnection, lead: Lead, order: LeadCommand) -> str:
         """Send an order, and return the answer. Raises LeadError."""
         token, sent = self._authority.token(lead.uid), json.dumps(_body(order)).encode()
         seconds = float(RESTART_SECONDS) if order.action in MOVING else None
@@ -221,7 +221,7 @@ class LeadWatch:
         return logs.for_object(log, name, known["metadata"]["uid"] if known else "")
 
 
-def _body(order: Order) -> Object:
+def _body(order: LeadCommand) -> Object:
     """Return what is sent with an order."""
     if order.action == "save":
         return {"timeout": order.seconds}
@@ -241,7 +241,7 @@ def _dated(report: BrokerReport, before: BrokerReport | None, now: datetime) -> 
     return replace(report, saving=replace(saving, since=known.since if known and is_known else now))
 
 
-async def _admitted(connection: LeadConnection, head: Head) -> None:
+async def _admitted(connection: LeadConnection, head: ResponseHead) -> None:
     """Raise LeadError where a door answers with a refusal."""
     if head.status == HTTPStatus.UNAUTHORIZED:
         raise connection.error("does not accept this operator's token")

@@ -54,7 +54,7 @@ def _today() -> datetime:
 
 
 @dataclass(frozen=True, slots=True)
-class Timing:
+class LeadershipClock:
     """What time it is: `clock` in seconds, for decisions; `today` only for what is shown in the Lease.
 
     `jitter` returns a number from 0 to 1.
@@ -76,7 +76,7 @@ class Timing:
 
 
 TERMS = Terms()
-SYSTEM = Timing()
+SYSTEM = LeadershipClock()
 
 
 class Leadership:
@@ -90,7 +90,7 @@ class Leadership:
         *,
         name: str = LEASE,
         terms: Terms = TERMS,
-        timing: Timing = SYSTEM,
+        timing: LeadershipClock = SYSTEM,
     ) -> None:
         self.identity = identity
         self.place = f"{namespace}/{name}"

@@ -1,4 +1,4 @@
-"""Where the operator's time and results are counted: what `metrics.Metrics` is to its users."""
+"""Where the operator's time and results are counted: what `metrics.OperatorMetrics` is to its users."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Meter(Protocol):
         ...
 
 
-class Ledger(Meter, Protocol):
+class ReconcileMeter(Meter, Protocol):
     """Where it is counted how reconciles end."""
 
     def reconciled(self, result: str) -> None:

@@ -56,7 +56,7 @@ RESULTS = ("ok", "refused", "retry", "error", "gone")
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
-class Metrics:
+class OperatorMetrics:
     """The metrics of one operator, in a registry of their own. `leads` tells whether it leads."""
 
     def __init__(self, cache: Cache, queue: Sized, clock: Callable[[], float] = time.perf_counter) -> None:

@@ -14,12 +14,12 @@ from minicluster.operator.records import BrokerPod, LeadReport
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from minicluster.kube_client.objects import Place
+    from minicluster.kube_client.objects import ObjectReference
     from minicluster.operator.records import PodWarning, Unreachable
     from minicluster.plan import Disruption, Dump, PodReport
 
 
-class PodIndex(Index["Place", BrokerPod]):
+class PodIndex(Index["ObjectReference", BrokerPod]):
     """The broker pods by place.
 
     `warnings` are the last warning Events of pods that do not come up, `dumps` and `disrupted` what is
@@ -33,14 +33,14 @@ class PodIndex(Index["Place", BrokerPod]):
         self.warnings: Index[Name, PodWarning] = Index()
         self.dumps = Dumps()
         self.disrupted = DisruptedPods()
-        self._by_instance: defaultdict[Name, set[Place]] = defaultdict(set)
+        self._by_instance: defaultdict[Name, set[ObjectReference]] = defaultdict(set)
 
-    def add(self, place: Place, pod: BrokerPod) -> None:
+    def add(self, place: ObjectReference, pod: BrokerPod) -> None:
         """Take in a pod, as it is now."""
         self.put(place, pod)
         self._by_instance[Name(place.namespace, pod.instance)].add(place)
 
-    def drop(self, place: Place, name: Name, *, remembered: bool) -> None:
+    def drop(self, place: ObjectReference, name: Name, *, remembered: bool) -> None:
         """Take in that a pod is gone; where it is `remembered`, its end may not have been reported yet."""
         pod = self.get(place)
         if pod is None:

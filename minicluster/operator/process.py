@@ -12,7 +12,7 @@ import kopf
 
 from broker_config import curve
 from minicluster.kube_client import service_process, watch
-from minicluster.kube_client.client import Client
+from minicluster.kube_client.client import ApiClient
 from minicluster.kube_client.errors import KubernetesError
 from minicluster.kube_client.resources import LEASES
 from minicluster.lead_client import key_store, metrics_key_store
@@ -23,9 +23,9 @@ from minicluster.operator.debounce import Debounce
 from minicluster.operator.errors import FollowingError
 from minicluster.operator.lead_watch import LeadWatch
 from minicluster.operator.leadership import Leadership
-from minicluster.operator.metrics import Metrics
+from minicluster.operator.metrics import OperatorMetrics
 from minicluster.operator.pod_events import PodEvents
-from minicluster.operator.queue import Queue
+from minicluster.operator.queue import WorkQueue
 from minicluster.operator.reconciler import Reconciler, ReconcilerOptions
 from minicluster.operator.settings import INSTALLED, LEASE
 from minicluster.operator.site import site
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from minicluster.document import MiniCluster
     from minicluster.kube_client.access import Access
     from minicluster.kube_client.objects import Name
-    from minicluster.operator.settings import Settings
+    from minicluster.operator.settings import OperatorSettings
 
 LAST_SECONDS = 0.5
 LAST_WRITES = 3.0
@@ -48,7 +48,7 @@ CRD_PAUSE = 2.0
 log = logging.getLogger(__name__)
 
 
-def run(settings: Settings) -> int:
+def run(settings: OperatorSettings) -> int:
     """Run an operator until SIGTERM or Ctrl-C; return the exit code: 0, or 1 where it could not go on.
 
     It also ends when it does not lead any more: whoever started it starts it again, and it stands by.
@@ -74,7 +74,7 @@ def installed_lease(access: Access) -> tuple[str, str] | None:
     """
 
     async def look() -> bool:
-        async with Client(access) as client:
+        async with ApiClient(access) as client:
             found = await client.read(LEASES, INSTALLED, LEASE)
         return bool((found.get("spec") or {}).get("holderIdentity"))
 
@@ -87,11 +87,11 @@ def installed_lease(access: Access) -> tuple[str, str] | None:
 class _Operator:
     """The parts of one operator, and in which order they begin and end."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: OperatorSettings) -> None:
         self._settings = settings
         self._cache = Cache()
-        self._queue = Queue(time.monotonic)
-        self._metrics = Metrics(self._cache, self._queue)
+        self._queue = WorkQueue(time.monotonic)
+        self._metrics = OperatorMetrics(self._cache, self._queue)
         self._stop = asyncio.Event()
         self._ended = asyncio.Event()  # one of the parts has
         self._kopf_ready = asyncio.Event()
@@ -124,9 +124,9 @@ class _Operator:
         finally:
             await leadership.release()
 
-    def _client(self, gate: Callable[[], None] = lambda: None) -> Client:
+    def _client(self, gate: Callable[[], None] = lambda: None) -> ApiClient:
         identity = self._settings.identity
-        return Client(self._settings.access, gate, observe=self._metrics.requested, identity=identity)
+        return ApiClient(self._settings.access, gate, observe=self._metrics.requested, identity=identity)
 
     def _heed_signals(self) -> None:
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -142,7 +142,7 @@ class _Operator:
             return True
         return False
 
-    async def _lead(self, client: Client, *also: Coroutine[Any, Any, Any]) -> None:
+    async def _lead(self, client: ApiClient, *also: Coroutine[Any, Any, Any]) -> None:
         """Look after MiniClusters until told to stop; raise whatever made one of the parts fail.
 
         Whoever leads next must not meet writes of this one: those under way are waited for. And that first,
@@ -156,7 +156,7 @@ class _Operator:
         for each in ended:
             each.result()  # raises what made it end
 
-    async def _look_after(self, client: Client) -> None:
+    async def _look_after(self, client: ApiClient) -> None:
         """Watch, and once it is known what exists, reconcile whatever kopf tells."""
         leads, pod_events, controller = await self._parts(client)
         self._watches = [
@@ -174,7 +174,7 @@ class _Operator:
             await leads.close()
             await pod_events.close()
 
-    async def _parts(self, client: Client) -> tuple[LeadWatch, PodEvents, Controller]:
+    async def _parts(self, client: ApiClient) -> tuple[LeadWatch, PodEvents, Controller]:
         """Return what listens to leads and to kubelets, and what has MiniClusters reconciled."""
         own_namespace = self._settings.own_namespace
         authority = await key_store.authority(client, own_namespace)
@@ -196,7 +196,7 @@ class _Operator:
         controller = Controller(self._cache, self._queue, reconciler, self._metrics, notice)
         return leads, pod_events, controller
 
-    async def _known(self, client: Client) -> None:
+    async def _known(self, client: ApiClient) -> None:
         """Wait until the API server knows MiniClusters: kopf looks for them once, and then never again."""
         while missing := await crd_check.trouble(client):
             if self._unwatched != missing:

@@ -30,7 +30,7 @@ class _Entry(NamedTuple):
     urgent: bool
 
 
-class Queue:
+class WorkQueue:
     """Names with the time at which each is due, in seconds of `clock`.
 
     A name that is added while it is worked on comes again afterwards. `spacing` is the least time between

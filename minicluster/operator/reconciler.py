@@ -18,14 +18,14 @@ from pydantic import ValidationError
 from minicluster import document
 from minicluster import plan as planning
 from minicluster.kube_client.errors import ApiError
-from minicluster.kube_client.objects import Name, Place
+from minicluster.kube_client.objects import Name, ObjectReference
 from minicluster.kube_client.resources import JOBS, MINICLUSTERS, RESOURCES
 from minicluster.operator import observation
-from minicluster.operator.apply import Applier, NameTakenError, RefusedError
+from minicluster.operator.apply import Applier, ApplyRefusedError, NameTakenError
 from minicluster.operator.finalizers import Finalizers, has_finalizer
 from minicluster.operator.records import LeadReport, Unreachable
 from minicluster.operator.status_writer import StatusWriter
-from minicluster.plan import ObjectKey, Observed, ObservedObject, Refusal
+from minicluster.plan import ApplyRefusal, ObjectKey, Observed, ObservedObject
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +45,7 @@ RETRY_LIMIT = 3
 """How often a passing refusal (429, 5xx) is met in a row before people are shown it."""
 
 
-class Outcome(Enum):
+class ReconcileOutcome(Enum):
     """How a reconcile ended."""
 
     SETTLED = "ok"
@@ -57,7 +57,7 @@ class Outcome(Enum):
 class ReconcileResult(NamedTuple):
     """How a reconcile ended; `again`: in how many seconds time alone asks for another one."""
 
-    outcome: Outcome
+    outcome: ReconcileOutcome
     again: float | None = None
 
 
@@ -108,18 +108,18 @@ class Reconciler:
     async def reconcile(self, name: Name, failures: int = 0) -> ReconcileResult:
         """Reconcile a MiniCluster; `failures` is how often in a row that has failed.
 
-        Raises ApiError and UnreachableError for what passes (409, 429, 5xx, no answer): try again.
+        Raises ApiError and ApiUnreachableError for what passes (409, 429, 5xx, no answer): try again.
         """
         item = self._cache.clusters.get(name)
         if item is None or _is_left_alone(item):
-            return ReconcileResult(Outcome.GONE if item is None else Outcome.SETTLED)
+            return ReconcileResult(ReconcileOutcome.GONE if item is None else ReconcileOutcome.SETTLED)
         try:
             cluster = document.validate(item)
         except document.DocumentError as error:
             refused = self._refuse(item, error)
             await self._status.write(name, item, refused, failures)
             await self._finalizers.release(name, refused)
-            return ReconcileResult(Outcome.SETTLED)
+            return ReconcileResult(ReconcileOutcome.SETTLED)
         if _is_leaving(item):
             return await self._tear_down(name, item, cluster, failures)
         return await self._run(name, item, cluster, failures)
@@ -134,7 +134,7 @@ class Reconciler:
         observed = self._observe(name, cluster)
         is_known = bool(item["status"]) or name in self._built
         if observed.job is None and is_known and not await self._still_exists(name, item):
-            return ReconcileResult(Outcome.GONE)
+            return ReconcileResult(ReconcileOutcome.GONE)
         decided = self._decide(cluster, observed)
         item = await self._finalizers.add(name, item, decided)
         with self._meter.step("apply"):
@@ -143,7 +143,9 @@ class Reconciler:
             # What was just made, or could not be, is told at once; a change is told before it is seen.
             decided = self._decide(cluster, self._observe(name, cluster, made=True, refusals=refused))
         await self._finish(name, item, decided, failures)
-        outcome = Outcome.REFUSED if refused or name in self._cache.conflicts else Outcome.SETTLED
+        outcome = (
+            ReconcileOutcome.REFUSED if refused or name in self._cache.conflicts else ReconcileOutcome.SETTLED
+        )
         return ReconcileResult(outcome, decided.again)
 
     async def _tear_down(
@@ -152,7 +154,7 @@ class Reconciler:
         """See to what goes before a MiniCluster that is being deleted, or that somebody else looks after."""
         decided = self._decide(cluster, self._observe(name, cluster, made=True))
         await self._finish(name, item, decided, failures)
-        return ReconcileResult(Outcome.SETTLED, decided.again)
+        return ReconcileResult(ReconcileOutcome.SETTLED, decided.again)
 
     async def _finish(self, name: Name, item: Object, decided: Plan, failures: int) -> None:
         """Write the status, take our finalizer off, send commands, delete: in this order."""
@@ -163,13 +165,13 @@ class Reconciler:
         await self._delete(name, item, decided)
 
     def _observe(
-        self, name: Name, cluster: MiniCluster, *, made: bool = False, refusals: tuple[Refusal, ...] = ()
+        self, name: Name, cluster: MiniCluster, *, made: bool = False, refusals: tuple[ApplyRefusal, ...] = ()
     ) -> Observed:
         """Gather what exists. The Secret is made before the Job: where there is a Job, there is a Secret."""
         uid = cluster.metadata.uid
         objects = [each.observed() for each in self._cache.dependents.of(name)]
         objects += self._cache.conflicts.get(name, {}).values()
-        place = Place(JOBS.kind, name.namespace, cluster.metadata.name)
+        place = ObjectReference(JOBS.kind, name.namespace, cluster.metadata.name)
         job = self._cache.dependents.get(place)
         ours = job is not None and job.owner_uid == uid
         if ours or made:
@@ -244,17 +246,17 @@ class Reconciler:
 
     async def _apply(
         self, name: Name, cluster: MiniCluster, decided: Plan, failures: int
-    ) -> tuple[Refusal, ...]:
+    ) -> tuple[ApplyRefusal, ...]:
         """Apply the objects; return what was refused. Raises what is expected to pass."""
         try:
             await self._applier.apply(name, cluster.metadata.uid, decided.objects)
         except NameTakenError:
             return ()
-        except RefusedError as refused:
+        except ApplyRefusedError as refused:
             error = refused.error
             if error.is_passing and (error.status == HTTPStatus.CONFLICT or failures < RETRY_LIMIT):
                 raise error from refused
-            return (Refusal(refused.key, error.message),)
+            return (ApplyRefusal(refused.key, error.message),)
         return ()
 
     def _is_new(self, observed: Observed, name: Name) -> bool:
@@ -272,7 +274,7 @@ class Reconciler:
     def _uid(self, name: Name, key: ObjectKey, item: Object) -> str:
         if key.kind == MINICLUSTERS.kind:
             return str(item["metadata"]["uid"])
-        found = self._cache.dependents.get(Place(key.kind, name.namespace, key.name))
+        found = self._cache.dependents.get(ObjectReference(key.kind, name.namespace, key.name))
         return found.uid if found else ""
 
 

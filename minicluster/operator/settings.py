@@ -17,7 +17,7 @@ INSTALLED = "minicluster-system"
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class OperatorSettings:
     """How one operator runs.
 
     `namespaces` are those whose MiniClusters it looks after, none: all. `lease` is the namespace and name of

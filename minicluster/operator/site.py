@@ -21,7 +21,7 @@ async def site(client: Readable, namespace: str = "default", *, operator_namespa
     """Return the site of a cluster, asked for its version: there an operator asks leads by their doors.
 
     `namespace` is that of documents which name none; with `operator_namespace` only the operator there may
-    use the brokers' door. Raises ApiError, UnreachableError.
+    use the brokers' door. Raises ApiError, ApiUnreachableError.
     """
     version = await discovery.version(client)
     return Site(

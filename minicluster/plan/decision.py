@@ -11,7 +11,7 @@ from minicluster.plan.lifecycle import deletion, saving, shrinking
 from minicluster.plan.objects import autoscaler, curve_secret, job, objects
 from minicluster.plan.records import ObjectKey, Plan
 from minicluster.plan.status import conditions, dumps, events, node_loss, progress, release_0_1_0, status
-from minicluster.plan.status.reconcile_state import Outcome, ReconcileState, evaluate
+from minicluster.plan.status.reconcile_state import Completion, ReconcileState, evaluate
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -97,7 +97,7 @@ def _decide(state: ReconcileState, built: tuple[Object, ...], site: Site, now: d
 
 def _finalizer(state: ReconcileState, site: Site, *, goes_on: bool) -> bool:
     """Return whether it must not go before it is saved: from before it has pods, until they have ended."""
-    if not saving.is_wanted(state.cluster, site) or state.outcome is not Outcome.NONE:
+    if not saving.is_wanted(state.cluster, site) or state.outcome is not Completion.NONE:
         return False
     return goes_on or FINALIZER in state.cluster.metadata.finalizers
 
@@ -118,7 +118,7 @@ def _secret(cluster: MiniCluster, site: Site, keys: FreshKeys | None) -> Object:
 
 def _may_apply(state: ReconcileState) -> bool:
     """Whether objects are applied: not over somebody else's, not once it has ended, not beyond the hosts."""
-    return state.outcome is Outcome.NONE and not state.foreign and not conditions.size_problem(state)
+    return state.outcome is Completion.NONE and not state.foreign and not conditions.size_problem(state)
 
 
 def _superfluous(state: ReconcileState) -> tuple[ObjectKey, ...]:

@@ -11,7 +11,7 @@ from minicluster.plan.constants import CONFIG_DIR, CURVE_DIR, CURVE_FILE, DOOR_P
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from broker_config.settings import Endpoint
+    from broker_config.settings import BrokerEndpoint
     from minicluster.document import SaveStatus
     from minicluster.plan.constants import Reason
     from minicluster.plan.objects.fields import Object
@@ -34,7 +34,7 @@ class Site:
 
     namespace: str = "default"
     cores: int | None = None
-    endpoints: tuple[Endpoint, ...] | None = None
+    endpoints: tuple[BrokerEndpoint, ...] | None = None
     image_volumes: bool = False
     scaling_tolerance: bool = False
     operator_namespace: str = ""
@@ -68,7 +68,7 @@ class ObservedObject:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class ApplyRefusal:
     """An object that could not be applied: a quota, an admission webhook, a namespace that is going."""
 
     key: ObjectKey
@@ -194,7 +194,7 @@ class Disruption(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class LeadCommand:
     """What the lead broker is told.
 
     To give these ranks (an idset) no more jobs, or jobs again; to start the jobs of these ranks again
@@ -211,10 +211,10 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Restarted:
+class RestartReport:
     """The lead's answer to an order to start jobs again: (old id, new id), (id, why) where it could not."""
 
-    order: Order
+    order: LeadCommand
     restarted: Pairs = ()
     lost: Pairs = ()
 
@@ -235,10 +235,10 @@ class Observed:
     pods: tuple[PodReport, ...] = ()
     brokers: BrokerReport | None = None
     silence: str = ""
-    refusals: tuple[Refusal, ...] = ()
+    refusals: tuple[ApplyRefusal, ...] = ()
     dump: Dump | None = None
-    restarted: Restarted | None = None
-    recovered: Restarted | None = None
+    restarted: RestartReport | None = None
+    recovered: RestartReport | None = None
     disrupted: tuple[Disruption, ...] = ()
     since: datetime | None = None
 
@@ -257,7 +257,7 @@ class Saving:
     """How far the save is; None where there is none."""
     dump: Dump | None = None
     """The dump that the save ended with, where the lead has left it."""
-    orders: tuple[Order, ...] = ()
+    orders: tuple[LeadCommand, ...] = ()
     again: float | None = None
     """In how many seconds the result is another one."""
 
@@ -267,7 +267,7 @@ class Resize:
     """How many pods there are to be now, and what goes before there are as many as the document wants."""
 
     pods: int
-    orders: tuple[Order, ...] = ()
+    orders: tuple[LeadCommand, ...] = ()
     again: float | None = None
     """In how many seconds the result is another one."""
     since: datetime | None = None
@@ -284,14 +284,14 @@ class Resize:
     """Ranks that were drained, and are to stay after all."""
     restarting: bool = False
     """Whether the lead is asked to start their jobs again elsewhere."""
-    restarted: Restarted | None = None
+    restarted: RestartReport | None = None
     """The lead's answer to that."""
     released: bool = False
     """Whether that answer is stored, and the pods go."""
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class KubernetesEvent:
     """What a person is told about the MiniCluster."""
 
     type: Literal["Normal", "Warning"]
@@ -310,8 +310,8 @@ class Plan:
 
     objects: tuple[Object, ...]
     status: Object
-    events: tuple[Event, ...] = ()
+    events: tuple[KubernetesEvent, ...] = ()
     delete: tuple[ObjectKey, ...] = ()
-    orders: tuple[Order, ...] = ()
+    orders: tuple[LeadCommand, ...] = ()
     again: float | None = None
     finalizer: bool | None = None

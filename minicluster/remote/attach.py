@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
     from minicluster.instance.port import Instance
     from minicluster.plan.objects.fields import Object
-    from minicluster.remote.session import Session
+    from minicluster.remote.session import NamespaceSession
     from minicluster.remote.summary import Summary
 
 PAUSE = 0.5
 """Seconds between two looks for the end of a MiniCluster, or for another pod of its lead."""
 
 
-async def main_command(session: Session, name: str, write: Callable[[bytes], None]) -> int:
+async def main_command(session: NamespaceSession, name: str, write: Callable[[bytes], None]) -> int:
     """Write what the main command wrote and writes, and return its exit code.
 
     A lead that was lost is followed to its next pod. Raises MissingError, RefusalError.
@@ -36,7 +36,7 @@ async def main_command(session: Session, name: str, write: Callable[[bytes], Non
 
 
 async def job(
-    session: Session,
+    session: NamespaceSession,
     name: str,
     write: Callable[[bytes], None],
     follow: Callable[[Instance, Following], int],
@@ -72,14 +72,16 @@ class _Known:
     """Whether to wait also where nothing goes on until somebody changes the document."""
 
 
-async def _known(session: Session, name: str) -> _Known:
+async def _known(session: NamespaceSession, name: str) -> _Known:
     """Return what somebody knows who works with the instance as it is now."""
     cluster = summary.of(await session.cluster(name))
     pod = broker_pods.of_rank(await broker_pods.listing(session, name), 0)
     return _Known({_start(pod)} if pod is not None else set(), cluster.stage, is_patient=False)
 
 
-async def _to_the_end(session: Session, name: str, write: Callable[[bytes], None], known: _Known) -> Summary:
+async def _to_the_end(
+    session: NamespaceSession, name: str, write: Callable[[bytes], None], known: _Known
+) -> Summary:
     """Write what each further start of the lead writes and tell each further stage, until all has ended."""
     while True:
         cluster = summary.of(await session.cluster(name))
@@ -109,7 +111,7 @@ def _start(pod: Object) -> tuple[str, int]:
     return pod["metadata"]["uid"], sum(each["restartCount"] for each in statuses if each["name"] == name)
 
 
-def _exit_code(session: Session, cluster: Summary) -> int:
+def _exit_code(session: NamespaceSession, cluster: Summary) -> int:
     if cluster.exit_code is None:
         session.notice(f"{cluster.name}: {cluster.stage}")
         return clusters.CLUSTER_FAILED

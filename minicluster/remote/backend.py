@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from minicluster.instance.port import Instance
     from minicluster.kube_client.errors import KubernetesError
     from minicluster.plan import Site
-    from minicluster.remote.session import Session, Target
+    from minicluster.remote.session import NamespaceSession, Target
     from minicluster.remote.summary import Summary
 
 T = TypeVar("T")
@@ -121,7 +121,7 @@ class KubernetesBackend(Backend):
 
         wait = self.given["wait"]
 
-        async def end(asked: Session) -> teardown.Saved | None:
+        async def end(asked: NamespaceSession) -> teardown.Saved | None:
             saved = await teardown.save(asked, name, dump) if dump else None
             await teardown.delete(asked, name, wait=wait)
             return saved
@@ -167,7 +167,7 @@ class KubernetesBackend(Backend):
                 if each.is_cluster
             ]
 
-        async def ask(asked: Session) -> list[Problem]:
+        async def ask(asked: NamespaceSession) -> list[Problem]:
             return [problem for each in wanted for problem in await submission.trial(asked, each)]
 
         return submission.news(_carry_out(self, ask), known)
@@ -192,7 +192,7 @@ def _namespace(backend: KubernetesBackend) -> str:
         return backend.given["namespace"] or _target(backend).access.namespace()
 
 
-def _carry_out(backend: KubernetesBackend, errand: Callable[[Session], Awaitable[T]]) -> T:
+def _carry_out(backend: KubernetesBackend, errand: Callable[[NamespaceSession], Awaitable[T]]) -> T:
     from minicluster.remote import session
 
     told, timeout = backend.reporter.notice, backend.given.get("timeout")

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from minicluster.plan.objects.fields import Object
-    from minicluster.remote.session import Session
+    from minicluster.remote.session import NamespaceSession
 
 
-async def listing(session: Session, name: str) -> tuple[Object, ...]:
+async def listing(session: NamespaceSession, name: str) -> tuple[Object, ...]:
     """Return the pods of a MiniCluster, the services' included."""
     labels = f"{LABEL_NAME}={APPLICATION},{LABEL_INSTANCE}={name}"
     return (await session.client.list(Selection(PODS, session.namespace, labels))).items

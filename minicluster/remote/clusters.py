@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine
 
     from minicluster.plan.objects.fields import Object
-    from minicluster.remote.session import Session
-    from minicluster.remote.summary import Scaler, Summary, Told
+    from minicluster.remote.session import NamespaceSession
+    from minicluster.remote.summary import EventSummary, Scaler, Summary
 
 UNATTENDED = 5.0
 """Seconds without any word of an operator after which a person is told so."""
@@ -39,18 +39,18 @@ class Report:
     """
 
     summary: Summary
-    events: tuple[Told, ...] | None
+    events: tuple[EventSummary, ...] | None
     scalers: tuple[Scaler, ...] | None = None
 
 
-class Resized(NamedTuple):
+class SizeChange(NamedTuple):
     """Sizes before and after."""
 
     before: int
     after: int
 
 
-async def listing(session: Session, *, every_namespace: bool = False) -> list[Summary]:
+async def listing(session: NamespaceSession, *, every_namespace: bool = False) -> list[Summary]:
     """Return the MiniClusters of the namespace, or all, by namespace and name. Raises MissingError."""
     place = "" if every_namespace else session.namespace
     found = await session.client.list(Selection(MINICLUSTERS, place))
@@ -59,7 +59,7 @@ async def listing(session: Session, *, every_namespace: bool = False) -> list[Su
     return sorted(map(summary.of, found.items), key=lambda each: (each.namespace, each.name))
 
 
-async def report(session: Session, name: str) -> Report:
+async def report(session: NamespaceSession, name: str) -> Report:
     """Return how a MiniCluster is. Raises MissingError."""
     item = await session.cluster(name)
     chosen = f"regarding.kind={KIND},regarding.name={name},regarding.uid={item['metadata']['uid']}"
@@ -69,12 +69,12 @@ async def report(session: Session, name: str) -> Report:
     return Report(summary.of(item), latest, await scalers(session, name))
 
 
-async def state(session: Session, name: str) -> Report:
+async def state(session: NamespaceSession, name: str) -> Report:
     """Return how a MiniCluster is, without its Events. Raises MissingError."""
     return Report(summary.of(await session.cluster(name)), None, await scalers(session, name))
 
 
-async def scalers(session: Session, name: str) -> tuple[Scaler, ...] | None:
+async def scalers(session: NamespaceSession, name: str) -> tuple[Scaler, ...] | None:
     """Return the autoscalers of a MiniCluster, whoever made them; None where they may not be read."""
     found = await _readable(session, Selection(AUTOSCALERS, session.namespace), "autoscalers")
     if found is None:
@@ -88,7 +88,7 @@ async def scalers(session: Session, name: str) -> tuple[Scaler, ...] | None:
     )
 
 
-async def _readable(session: Session, selection: Selection, what: str) -> tuple[Object, ...] | None:
+async def _readable(session: NamespaceSession, selection: Selection, what: str) -> tuple[Object, ...] | None:
     """Return what there is of something; None, and a notice, where that may not be read."""
     try:
         return (await session.client.list(selection)).items
@@ -99,7 +99,7 @@ async def _readable(session: Session, selection: Selection, what: str) -> tuple[
         return None
 
 
-async def settled(session: Session, name: str, *, to_the_end: bool = False) -> Summary:
+async def settled(session: NamespaceSession, name: str, *, to_the_end: bool = False) -> Summary:
     """Wait until a MiniCluster runs, has succeeded, or is suspended by its document; tell each stage.
 
     With `to_the_end` it is not enough that it runs.
@@ -116,7 +116,7 @@ async def settled(session: Session, name: str, *, to_the_end: bool = False) -> S
     return await until_settled(session, name, is_settled)
 
 
-async def scale(session: Session, name: str, size: int, *, wait: bool = True) -> Resized:
+async def scale(session: NamespaceSession, name: str, size: int, *, wait: bool = True) -> SizeChange:
     """Set a MiniCluster's size, and wait until its pods are there or gone, whoever asked for that size first.
 
     Raises MissingError, ApiError for a size that is not allowed, FailedError where it cannot be had.
@@ -140,11 +140,11 @@ async def scale(session: Session, name: str, size: int, *, wait: bool = True) ->
 
     if wait and not (before.size == size and before.is_seen and is_settled(before)):
         await until_settled(session, name, is_settled)
-    return Resized(before.size, size)
+    return SizeChange(before.size, size)
 
 
 async def until_settled(
-    session: Session,
+    session: NamespaceSession,
     name: str,
     is_settled: Callable[[Summary], bool],
     stage: Callable[[Summary], str] = lambda now: now.stage,

@@ -8,7 +8,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, cast
 
 from minicluster.kube_client.api import Selection
-from minicluster.kube_client.errors import ApiError, UnreachableError
+from minicluster.kube_client.errors import ApiError, ApiUnreachableError
 from minicluster.kube_client.resources import MINICLUSTERS
 
 if TYPE_CHECKING:
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
     from minicluster.kube_client.api import Listing, WatchEvent
     from minicluster.plan.objects.fields import Object
-    from minicluster.remote.session import Session
+    from minicluster.remote.session import NamespaceSession
 
 PATIENCE = 30.0
 """Seconds for which a server may be away before that is an error."""
 PAUSE = 0.5
 
 
-async def states(session: Session, name: str) -> AsyncGenerator[Object | None, None]:
+async def states(session: NamespaceSession, name: str) -> AsyncGenerator[Object | None, None]:
     """Yield a MiniCluster as it is now and whenever it changes; None while there is none.
 
-    A watch that ends or breaks off is begun anew. Raises UnreachableError, ApiError.
+    A watch that ends or breaks off is begun anew. Raises ApiUnreachableError, ApiError.
     """
     selection = Selection(MINICLUSTERS, session.namespace, fields=f"metadata.name={name}")
     while True:
@@ -40,28 +40,28 @@ async def states(session: Session, name: str) -> AsyncGenerator[Object | None, N
                         yield event.item
                     elif event.type == "DELETED":
                         yield None
-        except (ApiError, UnreachableError) as error:
+        except (ApiError, ApiUnreachableError) as error:
             if not _passes(error):
                 raise
         await asyncio.sleep(PAUSE)  # also where streams end as soon as they have begun
 
 
-async def _listed(session: Session, selection: Selection) -> Listing:
+async def _listed(session: NamespaceSession, selection: Selection) -> Listing:
     """List, also through a restart of the server."""
     end = asyncio.get_running_loop().time() + PATIENCE
     while True:
         try:
             return await session.client.list(selection)
-        except (ApiError, UnreachableError) as error:
+        except (ApiError, ApiUnreachableError) as error:
             if not _passes(error) or asyncio.get_running_loop().time() > end:
                 raise
             await asyncio.sleep(PAUSE)
 
 
-def _passes(error: ApiError | UnreachableError) -> bool:
+def _passes(error: ApiError | ApiUnreachableError) -> bool:
     """Whether it may go by itself; a server that has just started does not know MiniClusters yet (404)."""
     return (
-        isinstance(error, UnreachableError)
+        isinstance(error, ApiUnreachableError)
         or error.is_passing
         or error.status in {HTTPStatus.NOT_FOUND, HTTPStatus.GONE}
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from minicluster.instance.errors import InstanceGone
 from minicluster.instance.links.lines import LinesEndpoint
 from minicluster.instance.rpc_instance import RpcInstance
-from minicluster.kube_client.errors import ApiError, NotRunningError, PersonError, UnreachableError
+from minicluster.kube_client.errors import ApiError, ApiUnreachableError, NotRunningError, PersonError
 from minicluster.remote import lead
 from minicluster.remote.exec_channel import ExecChannel
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from minicluster.instance.port import Instance
-    from minicluster.remote.session import Session
+    from minicluster.remote.session import NamespaceSession
 
 T = TypeVar("T")
 
 
-async def ask(session: Session, name: str, work: Callable[[Instance], T]) -> T:
+async def ask(session: NamespaceSession, name: str, work: Callable[[Instance], T]) -> T:
     """Have a thread do the work with a MiniCluster's instance, and return its result.
 
     Raises MissingError, NotRunningError (also where the instance ends meanwhile), LostError, and what the
@@ -38,14 +38,16 @@ async def ask(session: Session, name: str, work: Callable[[Instance], T]) -> T:
     raise await _why(session, name, channel.lost, gone)
 
 
-async def _why(session: Session, name: str, lost: PersonError | None, gone: InstanceGone) -> Exception:
+async def _why(
+    session: NamespaceSession, name: str, lost: PersonError | None, gone: InstanceGone
+) -> Exception:
     """Return the error of an instance that went away: its MiniCluster's state, else the connection's end."""
     broke_off = lost if lost is not None and str(lost) in str(gone) else None
     try:
         await lead.place(session, name)
     except PersonError as state:
         return state
-    except (ApiError, UnreachableError):
+    except (ApiError, ApiUnreachableError):
         return broke_off or gone
     status = f"`minicluster status {name} --on kubernetes -n {session.namespace}`"
     return broke_off or NotRunningError(f"{gone}; {status} shows how it is")

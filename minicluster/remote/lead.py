@@ -12,7 +12,7 @@ from minicluster.remote import broker_pods, summary
 
 if TYPE_CHECKING:
     from minicluster.plan.objects.fields import Object
-    from minicluster.remote.session import Session
+    from minicluster.remote.session import NamespaceSession
     from minicluster.remote.summary import Summary
 
 _SCRIPT = f"{CONFIG_DIR}/{START_SCRIPT}"
@@ -29,7 +29,7 @@ def visit(role: str, *words: str) -> list[str]:
     return ["sh", "-c", _CHECK, _SCRIPT, role, *words]
 
 
-async def place(session: Session, name: str) -> PodContainer:
+async def place(session: NamespaceSession, name: str) -> PodContainer:
     """Return where the lead broker runs. Raises MissingError, NotRunningError."""
     cluster = summary.of(await session.cluster(name))
     pod = broker_pods.of_rank(await broker_pods.listing(session, name), 0)
@@ -49,7 +49,7 @@ def _runs(pod: Object) -> bool:
     return any(each["name"] == name and "running" in (each.get("state") or {}) for each in statuses)
 
 
-def _why_not(session: Session, cluster: Summary, pod: Object | None) -> str:
+def _why_not(session: NamespaceSession, cluster: Summary, pod: Object | None) -> str:
     where = f"--on kubernetes -n {session.namespace}"
     stage = f" ({cluster.stage})" if cluster.phase else ""
     if ended(cluster):

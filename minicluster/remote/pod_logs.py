@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
 
     from minicluster.plan.objects.fields import Object
-    from minicluster.remote.session import Session
+    from minicluster.remote.session import NamespaceSession
 
     Write = Callable[[bytes], None]
 
@@ -25,7 +25,7 @@ NOT_YET = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class LogSource:
     """A container's log; `label` is what stands before its lines, `placed` whether the pod has a node."""
 
     pod: str
@@ -35,7 +35,7 @@ class Source:
 
 
 async def copy(
-    session: Session, name: str, write: Write, *, rank: int | None = None, follow: bool = False
+    session: NamespaceSession, name: str, write: Write, *, rank: int | None = None, follow: bool = False
 ) -> None:
     """Write whole lines of one broker's log, or of all logs, each line then with its pod's name before it.
 
@@ -56,7 +56,7 @@ async def copy(
         raise RefusalError(f"cluster {name}: no log could be read")
 
 
-async def _copy(session: Session, source: Source, write: Write, *, follow: bool) -> bool:
+async def _copy(session: NamespaceSession, source: LogSource, write: Write, *, follow: bool) -> bool:
     """Copy one log; where it cannot be read, say why and return False."""
     told = ""
     while True:
@@ -76,7 +76,7 @@ async def _copy(session: Session, source: Source, write: Write, *, follow: bool)
             return True
 
 
-async def _need_node(session: Session, source: Source) -> None:
+async def _need_node(session: NamespaceSession, source: LogSource) -> None:
     """Raise ApiError 400 for a pod without a node, as for a container that has not started.
 
     Its log is empty to the API server, and ends at once, also when it is followed.
@@ -90,7 +90,7 @@ async def _need_node(session: Session, source: Source) -> None:
         raise ApiError(400, "BadRequest", "has no node yet, so nothing was written")
 
 
-async def _lines(session: Session, source: Source, *, follow: bool) -> AsyncIterator[bytes]:
+async def _lines(session: NamespaceSession, source: LogSource, *, follow: bool) -> AsyncIterator[bytes]:
     query = {"container": source.container, "follow": str(follow).lower()}
     pending = b""
     async for chunk in session.client.pods.log(session.namespace, source.pod, query):
@@ -101,14 +101,14 @@ async def _lines(session: Session, source: Source, *, follow: bool) -> AsyncIter
         yield pending + b"\n"
 
 
-def _broker(pods: tuple[Object, ...], rank: int) -> Iterator[Source]:
+def _broker(pods: tuple[Object, ...], rank: int) -> Iterator[LogSource]:
     """Return the runner of a rank."""
     pod = broker_pods.of_rank(pods, rank)
     if pod is not None:
         yield _source(pod, broker_pods.runner(pod))
 
 
-def _everything(name: str, pods: tuple[Object, ...]) -> Iterator[Source]:
+def _everything(name: str, pods: tuple[Object, ...]) -> Iterator[LogSource]:
     """Return all containers, by rank; the services last."""
     for pod in sorted(pods, key=_place):
         called = f"{name}-{broker_pods.index(pod)}" if is_broker(pod) else pod["metadata"]["name"]
@@ -122,5 +122,5 @@ def _place(pod: Object) -> tuple[bool, int, str]:
     return not is_broker(pod), broker_pods.index(pod), pod["metadata"]["name"]
 
 
-def _source(pod: Object, container: str, label: str = "") -> Source:
-    return Source(pod["metadata"]["name"], container, bool(pod["spec"].get("nodeName")), label)
+def _source(pod: Object, container: str, label: str = "") -> LogSource:
+    return LogSource(pod["metadata"]["name"], container, bool(pod["spec"].get("nodeName")), label)

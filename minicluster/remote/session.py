@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from minicluster.kube_client.errors import (
     NO_CRD,
+    AccessDeniedError,
     ApiError,
-    DeniedError,
     MissingError,
     PersonError,
     RefusalError,
@@ -43,7 +43,7 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class NamespaceSession:
     """A connection to a cluster, the namespace that is meant, and who is told how it goes."""
 
     client: UserClient
@@ -78,20 +78,20 @@ class Session:
 
 def carry_out(
     target: Target,
-    errand: Callable[[Session], Awaitable[T]],
+    errand: Callable[[NamespaceSession], Awaitable[T]],
     *,
     notice: Notice = lambda _: None,
     timeout: float | None = None,
 ) -> T:
     """Connect, do the errand, and return its result.
 
-    Raises AccessError, UnreachableError, PersonError; TimeOverError after `timeout` seconds.
+    Raises AccessError, ApiUnreachableError, PersonError; TimeOverError after `timeout` seconds.
     """
     namespace = checked(target.namespace or target.access.namespace(), "namespace")
 
     async def connected() -> T:
         async with asyncio.timeout(timeout), UserClient(target.access) as client:
-            return await errand(Session(client, namespace, notice))
+            return await errand(NamespaceSession(client, namespace, notice))
 
     try:
         return asyncio.run(connected())
@@ -117,7 +117,7 @@ def explained(error: ApiError, namespace: str) -> PersonError:
     if error.status == 404:
         return _nothing_there(error, namespace)
     if error.status == 401:
-        return DeniedError(
+        return AccessDeniedError(
             f"the API server does not accept your credentials ({error.message}): log in again,"
             " or choose another --context"
         )
@@ -125,11 +125,11 @@ def explained(error: ApiError, namespace: str) -> PersonError:
     if error.status == 403 and found:
         verb, resource = found.groups()
         if resource == "pods/exec":
-            return DeniedError(
+            return AccessDeniedError(
                 f"{error.message}. Needed are the verbs get and create on pods/exec: ask whoever administers"
                 f" the cluster for the role edit in namespace {namespace}"
             )
-        return DeniedError(
+        return AccessDeniedError(
             f"{error.message}. Needed is the verb {verb} on {resource}: ask whoever administers the cluster"
         )
     return RefusalError(f"the API server refused it: {error.message or error}")

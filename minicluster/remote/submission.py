@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
     from minicluster.document import Problem
     from minicluster.remote.documents import Wanted
-    from minicluster.remote.session import Session
+    from minicluster.remote.session import NamespaceSession
     from minicluster.remote.summary import Summary
 
 TAKE_OVER = "--force sets them as the document says; else leave them out of the document, or change it"
 
 
 async def up(
-    session: Session,
+    session: NamespaceSession,
     wanted: Sequence[Wanted],
     *,
     force: bool = False,
@@ -60,10 +60,10 @@ async def up(
     return _all(await asyncio.gather(*waits, return_exceptions=True))
 
 
-async def trial(session: Session, wanted: Wanted) -> list[Problem]:
+async def trial(session: NamespaceSession, wanted: Wanted) -> list[Problem]:
     """Return what the API server would say to an object; nothing is kept.
 
-    Raises DeniedError, MissingError where it cannot be asked.
+    Raises AccessDeniedError, MissingError where it cannot be asked.
     """
     try:
         await session.client.submit(wanted.item, force=True, dry_run=True)
@@ -87,7 +87,7 @@ def news(told: Iterable[Problem], known: Sequence[Problem]) -> list[Problem]:
     ]
 
 
-async def _submit(session: Session, wanted: Wanted, *, force: bool, dry_run: bool) -> None:
+async def _submit(session: NamespaceSession, wanted: Wanted, *, force: bool, dry_run: bool) -> None:
     """Apply an object; a size that the autoscaler has set for which it asks stays. Raises ApiError."""
     try:
         await session.client.submit(wanted.item, force=force, dry_run=dry_run)
@@ -98,7 +98,7 @@ async def _submit(session: Session, wanted: Wanted, *, force: bool, dry_run: boo
         session.notice(f"{wanted.name}: spec.size stays as the autoscaler has set it (--force sets it)")
 
 
-async def _refusal(session: Session, wanted: Wanted, error: ApiError) -> list[str]:
+async def _refusal(session: NamespaceSession, wanted: Wanted, error: ApiError) -> list[str]:
     """Return the lines that say why an object was not taken. Raises PersonError where none would be."""
     conflicting = any(cause.reason == documents.CONFLICT for cause in error.causes)
     if conflicting:

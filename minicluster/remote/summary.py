@@ -27,7 +27,7 @@ _TELLING: dict[str, ConditionType] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class ConditionSummary:
     """One condition; `since` in seconds since 1970, None where nothing says it."""
 
     type: str
@@ -38,7 +38,7 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class EventSummary:
     """An Event: what was told, how often, and when last (seconds since 1970)."""
 
     type: str
@@ -59,7 +59,7 @@ class Scaler:
     least: int
     most: int
     desired: int | None
-    conditions: tuple[Condition, ...]
+    conditions: tuple[ConditionSummary, ...]
 
     @property
     def troubles(self) -> tuple[str, ...]:
@@ -89,14 +89,14 @@ class Summary:
     exit_code: int | None
     queue_policy: str
     created: float
-    conditions: tuple[Condition, ...]
+    conditions: tuple[ConditionSummary, ...]
     min_size: int
     last_dump: Object | None
     """What `status.lastDump` says, with its keys."""
     is_seen: bool
     """Whether the status is about the document as it is now."""
 
-    def condition(self, type_: str) -> Condition | None:
+    def condition(self, type_: str) -> ConditionSummary | None:
         """Return a condition, where it is told."""
         return next((each for each in self.conditions if each.type == type_), None)
 
@@ -154,13 +154,13 @@ def scaler(item: Object) -> Scaler:
     )
 
 
-def told(event: Object) -> Told:
+def told(event: Object) -> EventSummary:
     """Return what an Event (events.k8s.io/v1) says; those of older clients have other fields."""
     series = event.get("series") or {}
     last = (
         series.get("lastObservedTime") or event.get("deprecatedLastTimestamp") or event.get("eventTime") or ""
     )
-    return Told(
+    return EventSummary(
         type=event.get("type", ""),
         reason=event.get("reason", ""),
         message=event.get("note", ""),
@@ -174,8 +174,8 @@ def seconds(text: str | None) -> float | None:
     return datetime.fromisoformat(text).timestamp() if text else None
 
 
-def _condition(said: Object) -> Condition:
-    return Condition(
+def _condition(said: Object) -> ConditionSummary:
+    return ConditionSummary(
         type=said["type"],
         status=said["status"],
         reason=said.get("reason", ""),

@@ -10,13 +10,13 @@ from minicluster.plan.constants import ConditionType, Phase, Reason
 from minicluster.remote import clusters, summary
 
 if TYPE_CHECKING:
-    from minicluster.remote.session import Session
+    from minicluster.remote.session import NamespaceSession
     from minicluster.remote.summary import Summary
 
 _ENDED = frozenset({Phase.SUCCEEDED, Phase.FAILED})
 
 
-async def suspend(session: Session, name: str, *, wait: bool = True) -> str:
+async def suspend(session: NamespaceSession, name: str, *, wait: bool = True) -> str:
     """Suspend a MiniCluster, and wait until no broker runs; one with an archive is saved first.
 
     Raises MissingError; RequestError where it has ended; FailedError where it cannot be saved: then it goes
@@ -33,7 +33,7 @@ async def suspend(session: Session, name: str, *, wait: bool = True) -> str:
     return (await clusters.until_settled(session, name, is_settled)).phase if wait else found.phase
 
 
-async def resume(session: Session, name: str, *, wait: bool = True) -> str:
+async def resume(session: NamespaceSession, name: str, *, wait: bool = True) -> str:
     """Have a suspended MiniCluster go on, and wait until it runs.
 
     Raises MissingError; RequestError where it has ended; FailedError where it fails.
@@ -42,7 +42,7 @@ async def resume(session: Session, name: str, *, wait: bool = True) -> str:
     return (await clusters.settled(session, name)).phase if wait else found.phase
 
 
-async def _asked(session: Session, name: str, *, suspended: bool) -> Summary:
+async def _asked(session: NamespaceSession, name: str, *, suspended: bool) -> Summary:
     """Set spec.suspend, and return the MiniCluster as it was."""
     found = summary.of(await session.cluster(name))
     if found.phase in _ENDED:

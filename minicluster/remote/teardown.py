@@ -7,7 +7,7 @@ import contextlib
 from typing import TYPE_CHECKING, NamedTuple
 
 from minicluster.kube_client.api import Selection
-from minicluster.kube_client.errors import ApiError, FailedError, RequestError, UnreachableError
+from minicluster.kube_client.errors import ApiError, ApiUnreachableError, FailedError, RequestError
 from minicluster.kube_client.resources import MINICLUSTERS, PODS
 from minicluster.plan.constants import (
     APPLICATION,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from minicluster.plan.objects.fields import Object
-    from minicluster.remote.session import Session
+    from minicluster.remote.session import NamespaceSession
     from minicluster.remote.summary import Summary
 
 REMINDER = 10.0
@@ -47,7 +47,7 @@ class Saved(NamedTuple):
     lost: int
 
 
-async def save(session: Session, name: str, file: str) -> Saved | None:
+async def save(session: NamespaceSession, name: str, file: str) -> Saved | None:
     """Have a MiniCluster saved, and suspended; None where there was nothing to save.
 
     Raises RequestError where it has no archive, or another one than `file`; FailedError where it could not be
@@ -72,7 +72,7 @@ async def save(session: Session, name: str, file: str) -> Saved | None:
     return Saved(after["path"], after.get("jobs", 0), after.get("restarted", 0), after.get("lost", 0))
 
 
-async def delete(session: Session, name: str, *, wait: bool = True) -> None:
+async def delete(session: NamespaceSession, name: str, *, wait: bool = True) -> None:
     """Delete a MiniCluster, and wait until it is gone with everything that belongs to it."""
     item = await session.cluster(name)
     uid = item["metadata"]["uid"]
@@ -106,7 +106,7 @@ def _archive(name: str, item: Object, file: str) -> str:
     return path
 
 
-async def _suspended(session: Session, name: str) -> None:
+async def _suspended(session: NamespaceSession, name: str) -> None:
     """Wait until it is suspended; where it could not be saved, have it go on, and raise FailedError."""
     problem = ""
 
@@ -135,7 +135,7 @@ def _stage(now: Summary) -> str:
     return told.message if told is not None and told.reason in _TELLING else now.stage
 
 
-async def _gone(session: Session, name: str, uid: str) -> None:
+async def _gone(session: NamespaceSession, name: str, uid: str) -> None:
     """Wait until a MiniCluster is gone; say meanwhile how it is saved."""
     told = ""
     async with contextlib.aclosing(follow.states(session, name)) as states:
@@ -148,15 +148,15 @@ async def _gone(session: Session, name: str, uid: str) -> None:
                 session.notice(f"{name}: {told}")
 
 
-async def _pods(session: Session, name: str) -> Sequence[Object]:
+async def _pods(session: NamespaceSession, name: str) -> Sequence[Object]:
     """Return the pods that are still there, as far as the person may see it."""
     labels = f"{LABEL_NAME}={APPLICATION},{LABEL_INSTANCE}={name}"
-    with contextlib.suppress(ApiError, UnreachableError):
+    with contextlib.suppress(ApiError, ApiUnreachableError):
         return (await session.client.list(Selection(PODS, session.namespace, labels))).items
     return ()
 
 
-async def _tell_remains(session: Session, name: str) -> None:
+async def _tell_remains(session: NamespaceSession, name: str) -> None:
     """Say from time to time what a deletion waits for."""
     while True:
         await asyncio.sleep(REMINDER)

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
 
     from minicluster.kube_client.exec_stream import ExecStream
-    from minicluster.remote.session import Session
+    from minicluster.remote.session import NamespaceSession
 
 INPUT, OUTPUT, ERRORS = 0, 1, 2
 _CHUNK = 1 << 15
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
-async def shell(session: Session, name: str, command: Sequence[str]) -> int:
+async def shell(session: NamespaceSession, name: str, command: Sequence[str]) -> int:
     """Run a command (none: a shell) beside the lead broker, and return its exit code.
 
     It has a terminal where this process has one. Raises MissingError, NotRunningError, LostError; FailedError

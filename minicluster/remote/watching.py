@@ -6,21 +6,21 @@ import asyncio
 from typing import TYPE_CHECKING, TypeVar
 
 from minicluster.backends.records import ClusterSample, Watched
-from minicluster.kube_client.errors import UnreachableError
+from minicluster.kube_client.errors import ApiUnreachableError
 from minicluster.remote import clusters, instances, reports
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from minicluster.instance.port import Instance
-    from minicluster.remote.session import Session
+    from minicluster.remote.session import NamespaceSession
 
 T = TypeVar("T")
 TOLD_SECONDS = 10.0
 """Seconds that the API server has for telling of a MiniCluster amid the looks at its queue."""
 
 
-async def watch(session: Session, name: str, work: Callable[[Instance, Watched], T]) -> T:
+async def watch(session: NamespaceSession, name: str, work: Callable[[Instance, Watched], T]) -> T:
     """Have a thread do the work; what it asks of the API server is asked in this loop."""
     loop = asyncio.get_running_loop()
 
@@ -29,7 +29,7 @@ async def watch(session: Session, name: str, work: Callable[[Instance, Watched],
         try:
             return reports.sample(found.result(TOLD_SECONDS))
         except TimeoutError as error:
-            raise UnreachableError(f"no answer from the API server within {TOLD_SECONDS:g} s") from error
+            raise ApiUnreachableError(f"no answer from the API server within {TOLD_SECONDS:g} s") from error
 
     watched = Watched(sample)
     try:

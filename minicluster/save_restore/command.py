@@ -40,7 +40,7 @@ def say(text: str) -> None:
     print(f"minicluster[{os.environ.get('JOB_COMPLETION_INDEX', '0')}]: {text}", file=sys.stderr, flush=True)
 
 
-class Engine(NamedTuple):
+class EngineAdapter(NamedTuple):
     """One of the two: its name, what opens a link to its broker, what raises DumpUnusable for a dump."""
 
     name: str
@@ -48,7 +48,7 @@ class Engine(NamedTuple):
     examine: Callable[[Path], object] = lambda _dump: None
 
 
-def main(arguments: Sequence[str], engine: Engine) -> int:
+def main(arguments: Sequence[str], engine: EngineAdapter) -> int:
     """Carry one command out."""
     notes = Notes(os.environ["MINICLUSTER_RUN"])
     command, rest = arguments[0], arguments[1:]
@@ -62,7 +62,7 @@ def main(arguments: Sequence[str], engine: Engine) -> int:
     return 0
 
 
-def _settle(notes: Notes, rest: Sequence[str], engine: Engine) -> None:
+def _settle(notes: Notes, rest: Sequence[str], engine: EngineAdapter) -> None:
     timeout = notes.ordered_timeout()
     if timeout is not None:
         dumps.writable(Path(rest[1]))  # an order can be refused before anything is stopped
@@ -73,7 +73,7 @@ def _settle(notes: Notes, rest: Sequence[str], engine: Engine) -> None:
         link.close()
 
 
-def _keep(notes: Notes, rest: Sequence[str], _engine: Engine) -> None:
+def _keep(notes: Notes, rest: Sequence[str], _engine: EngineAdapter) -> None:
     draft, archive = Path(rest[0]), Path(rest[1])
     size = dumps.keep(draft, archive)
     print(message(str(archive), size, notes.settled(), launcher="launcher" in rest[2:]))
@@ -98,13 +98,13 @@ def message(archive: str, size: int, settled: JSON, *, launcher: bool) -> str:
     return text
 
 
-def _fail(notes: Notes, rest: Sequence[str], _engine: Engine) -> None:
+def _fail(notes: Notes, rest: Sequence[str], _engine: EngineAdapter) -> None:
     known = notes.saving() or {}
     if known.get("phase") != FAILED:
         notes.progress(FAILED, error=rest[0])
 
 
-def _check(_notes: Notes, rest: Sequence[str], engine: Engine) -> None:
+def _check(_notes: Notes, rest: Sequence[str], engine: EngineAdapter) -> None:
     dump = Path(rest[0])
     try:
         dumps.check_for(dump, engine.name)
@@ -115,7 +115,7 @@ def _check(_notes: Notes, rest: Sequence[str], engine: Engine) -> None:
         raise
 
 
-def _resume(notes: Notes, _rest: Sequence[str], engine: Engine) -> None:
+def _resume(notes: Notes, _rest: Sequence[str], engine: EngineAdapter) -> None:
     link = engine.connect()
     try:
         hold.resume(link, notes, say)

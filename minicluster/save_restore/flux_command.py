@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def main(arguments: Sequence[str]) -> int:
     """Carry one command out."""
-    return command.main(arguments, command.Engine(dumps.FLUX, _connect))
+    return command.main(arguments, command.EngineAdapter(dumps.FLUX, _connect))
 
 
 def _connect() -> LeadLink:

@@ -10,7 +10,7 @@ from broker_config.formats import eventlog, idset, signed_jobspec
 from broker_config.formats.job_states import JobResult, JobState
 from minicluster.broker_link.errors import Refused
 from minicluster.save_restore.errors import JobRefused
-from minicluster.save_restore.losses import Ended
+from minicluster.save_restore.losses import FailedJob
 from minicluster.save_restore.restarts import Waiting
 
 if TYPE_CHECKING:
@@ -116,10 +116,10 @@ class LinkJobs:
 
     # -- for jobs that were lost -----------------------------------------------------------------------
 
-    def failed(self, since: float) -> list[Ended]:
+    def failed(self, since: float) -> list[FailedJob]:
         """Return the jobs that were ended by an exception after a time."""
         return [
-            Ended(
+            FailedJob(
                 int(job["id"]),
                 int(job["urgency"]),
                 float(job["t_inactive"]),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from minicluster.save_restore.errors import JobRefused
 from minicluster.save_restore.restarts import (
     UNWANTED,
-    Outcome,
+    RestartOutcome,
     as_copy,
     is_companion,
     may_restart,
@@ -41,7 +41,7 @@ class Loss(NamedTuple):
     taken: float
 
 
-class Ended(NamedTuple):
+class FailedJob(NamedTuple):
     """A job that ended at `time` (seconds since 1970) by an exception, of a type and with a note."""
 
     id: int
@@ -66,7 +66,7 @@ class Ended(NamedTuple):
 class History(Protocol):
     """What starting lost jobs again needs of an instance."""
 
-    def failed(self, since: float) -> list[Ended]:
+    def failed(self, since: float) -> list[FailedJob]:
         """Return the jobs that were ended by an exception after a time."""
 
     def submitted(self, since: float) -> list[int]:
@@ -79,7 +79,7 @@ class History(Protocol):
         """Submit a jobspec as it is, and return the id. Raises JobRefused."""
 
 
-def restart_lost(jobs: History, losses: Mapping[int, Loss]) -> Outcome:
+def restart_lost(jobs: History, losses: Mapping[int, Loss]) -> RestartOutcome:
     """Start again what ended with these ranks' brokers, and what could not start thereby.
 
     Jobs that have a copy already get no other, and are named with it.
@@ -87,9 +87,9 @@ def restart_lost(jobs: History, losses: Mapping[int, Loss]) -> Outcome:
     failed = sorted(jobs.failed(min(loss.started for loss in losses.values())))
     lost = {job.id for job in failed if any(job.lost_with(*each) for each in losses.items())}
     if not lost:
-        return Outcome([], [])
+        return RestartOutcome([], [])
     first = min(job.time for job in failed if job.id in lost)
-    outcome = Outcome([], [])
+    outcome = RestartOutcome([], [])
     moved = _copies(jobs, first - MARGIN)
     for job in failed:  # a job is younger than what it waits for
         spec = jobs.jobspec(job.id)

@@ -9,7 +9,7 @@ from broker_config.formats.job_states import JobState
 from broker_config.formats.jobid import f58plain
 from minicluster.save_restore import restarts
 from minicluster.save_restore.link_jobs import TIMEOUT, LinkJobs
-from minicluster.save_restore.restarts import Outcome
+from minicluster.save_restore.restarts import RestartOutcome
 from minicluster.save_restore.state_files import WAITING, WRITING
 
 if TYPE_CHECKING:
@@ -53,19 +53,19 @@ def settle(link: LeadLink, notes: Notes, timeout: float, say: Callable[[str], No
             restarted += more.restarted
             lost.update(more.lost)
             pending = jobs.idle(IDLE)
-        outcome = Outcome(restarted, list(lost.items()))
+        outcome = RestartOutcome(restarted, list(lost.items()))
         notes.settle({"jobs": pending or len(jobs.listed(JobState.PENDING)), **described(outcome)})
     notes.progress(WRITING)
 
 
-def _tell(outcome: Outcome, say: Callable[[str], None]) -> None:
+def _tell(outcome: RestartOutcome, say: Callable[[str], None]) -> None:
     for old, new in outcome.restarted:
         say(f"job {f58plain(old)} did not finish: it is started again after the restore, as {f58plain(new)}")
     for old, why in outcome.lost:
         say(f"job {f58plain(old)} did not finish, and is lost: {why}")
 
 
-def described(outcome: Outcome) -> dict[str, list[list[str]]]:
+def described(outcome: RestartOutcome) -> dict[str, list[list[str]]]:
     """Return what became of the jobs as the door and the termination message tell it."""
     return {
         "restarted": [[f58plain(old), f58plain(new)] for old, new in outcome.restarted],

@@ -65,14 +65,14 @@ class MovableJobs(Protocol):
         """Tell whether the job's tasks ended by themselves, before anybody cancelled it."""
 
 
-class Outcome(NamedTuple):
+class RestartOutcome(NamedTuple):
     """What became of the jobs: (old id, new id), and (id, why) of those that could not be restarted."""
 
     restarted: list[tuple[int, int]]
     lost: list[tuple[int, str]]
 
 
-def restart(jobs: MovableJobs, jobids: Iterable[int], reason: str) -> Outcome:
+def restart(jobs: MovableJobs, jobids: Iterable[int], reason: str) -> RestartOutcome:
     """Restart running jobs, and move what depends on them; jobs that have a copy already get no other."""
     return _Restart(jobs, reason).run(jobids)
 
@@ -92,7 +92,7 @@ class _Restart:
         self._urgencies: dict[int, int] = {}
         self._lost: list[tuple[int, str]] = []
 
-    def run(self, jobids: Iterable[int]) -> Outcome:
+    def run(self, jobids: Iterable[int]) -> RestartOutcome:
         moved = self._copied(jobids)
         running = list(moved)
         dependents = self._moved_dependents(moved)
@@ -100,7 +100,7 @@ class _Restart:
         self._cancel(running, self._reason, moved)
         self._jobs.await_ends([*running, *dependents])
         self._undo([each for each in running if self._jobs.finished(each)], dependents, moved)
-        return Outcome(list(moved.items()), self._lost)
+        return RestartOutcome(list(moved.items()), self._lost)
 
     def tidy(self) -> None:
         """End what was moved and still waits."""

@@ -18,7 +18,7 @@ ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Where a pod has the token of its service account."""
 
 
-class Pod(NamedTuple):
+class PodContext(NamedTuple):
     """A pod of MiniCluster `name`, and the API server as it sees it."""
 
     name: str
@@ -38,7 +38,7 @@ class Pod(NamedTuple):
         return self.account / "ca.crt"
 
 
-def in_pod(environment: Mapping[str, str], account: Path = ACCOUNT) -> Pod:
+def in_pod(environment: Mapping[str, str], account: Path = ACCOUNT) -> PodContext:
     """Return the pod that this process is in. Raises NotInsideError, which says what is missing."""
     name, host = environment.get(NAME, ""), environment.get("KUBERNETES_SERVICE_HOST", "")
     if not (name and host):
@@ -48,7 +48,7 @@ def in_pod(environment: Mapping[str, str], account: Path = ACCOUNT) -> Pod:
             " from outside, `minicluster scale NAME SIZE` changes a size"
         )
     port = environment.get("KUBERNETES_SERVICE_PORT", "443")
-    return Pod(name, _read(account / "namespace"), host, int(port), account)
+    return PodContext(name, _read(account / "namespace"), host, int(port), account)
 
 
 def _read(path: Path) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from minicluster.within.errors import DeniedError, NotInsideError, RefusedError, UnreachableError, WithinError
 
 if TYPE_CHECKING:
-    from minicluster.within.place import Pod
+    from minicluster.within.place import PodContext
 
 SECONDS = 30.0
 MANAGER = "minicluster-within"
@@ -20,7 +20,7 @@ GROUP, VERSION, PLURAL = "flux-framework.org", "v1alpha2", "miniclusters"
 _ACCOUNT = re.compile(r"system:serviceaccount:([^:\"]+:[^:\"]+)")
 
 
-def scale(pod: Pod, size: int) -> None:
+def scale(pod: PodContext, size: int) -> None:
     """Ask for so many brokers. Raises WithinError."""
     place = f"/apis/{GROUP}/{VERSION}/namespaces/{pod.namespace}/{PLURAL}/{pod.name}/scale"
     headers = {
@@ -42,7 +42,7 @@ def scale(pod: Pod, size: int) -> None:
         raise _refusal(pod, size, status, _said(text))
 
 
-def _trusting(pod: Pod) -> ssl.SSLContext:
+def _trusting(pod: PodContext) -> ssl.SSLContext:
     try:
         return ssl.create_default_context(cafile=str(pod.authority))
     except OSError as error:  # a damaged certificate's error is one, too
@@ -57,7 +57,7 @@ def _said(text: bytes) -> dict[str, Any]:
     return said if isinstance(said, dict) else {"message": text[:200].decode(errors="replace")}
 
 
-def _refusal(pod: Pod, size: int, status: int, said: dict[str, Any]) -> WithinError:
+def _refusal(pod: PodContext, size: int, status: int, said: dict[str, Any]) -> WithinError:
     message = str(said.get("message") or "")
     if status == 403:
         return DeniedError(f"{message or 'forbidden'}. {_how(pod, message)}")
@@ -74,7 +74,7 @@ def _refusal(pod: Pod, size: int, status: int, said: dict[str, Any]) -> WithinEr
     return RefusedError(f"MiniCluster {pod.name} cannot have {size} brokers: {why or message}")
 
 
-def _how(pod: Pod, message: str) -> str:
+def _how(pod: PodContext, message: str) -> str:
     """Return how the missing Role is made: for this one MiniCluster, and nothing else of it than its size."""
     found = _ACCOUNT.search(message)
     account = found.group(1) if found else f"{pod.namespace}:SERVICE_ACCOUNT"

@@ -22,7 +22,7 @@ class Kind(enum.IntEnum):
     PREEMPTED = 7  # its checkpoint is written, and it stops
 
 
-class Event(NamedTuple):
+class CalendarEvent(NamedTuple):
     """Where `version` is not that of the job's run any more, the event is void."""
 
     time: float
@@ -36,17 +36,17 @@ class Calendar:
     """The events to come."""
 
     def __init__(self) -> None:
-        self._heap: list[Event] = []
+        self._heap: list[CalendarEvent] = []
         self._serial = itertools.count()
 
     def add(self, time: float, kind: Kind, job: int = -1, version: int = 0) -> None:
         """Note an event."""
-        heapq.heappush(self._heap, Event(time, kind, next(self._serial), job, version))
+        heapq.heappush(self._heap, CalendarEvent(time, kind, next(self._serial), job, version))
 
     def next_time(self) -> float:
         """When something happens next; infinite: never."""
         return self._heap[0][0] if self._heap else math.inf
 
-    def pop(self) -> Event:
+    def pop(self) -> CalendarEvent:
         """Take out the next event."""
         return heapq.heappop(self._heap)

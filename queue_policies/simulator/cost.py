@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from queue_policies.simulator.job import Job
+    from queue_policies.simulator.job import WorkloadJob
 
 
-class Resize(NamedTuple):
+class ResizeCost(NamedTuple):
     """The seconds that one resize takes."""
 
     delay: float = 0.0
@@ -33,13 +33,13 @@ class Cost:
     registration: float = 0.0
     blocking: bool = False
 
-    def start(self, job: Job, size: int) -> float:  # noqa: ARG002 - others need them
+    def start(self, job: WorkloadJob, size: int) -> float:  # noqa: ARG002 - others need them
         """Seconds without progress at the beginning."""
         return 0.0
 
-    def resize(self, job: Job, old: int, new: int) -> Resize:  # noqa: ARG002
+    def resize(self, job: WorkloadJob, old: int, new: int) -> ResizeCost:  # noqa: ARG002
         """What changing the size from `old` to `new` takes."""
-        return Resize()
+        return ResizeCost()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +53,13 @@ class Relaunch(Cost):
     base: float = 0.0
     unit: float = 0.0
 
-    def start(self, job: Job, size: int) -> float:  # noqa: ARG002
+    def start(self, job: WorkloadJob, size: int) -> float:  # noqa: ARG002
         """Seconds until the processes are up."""
         return self.base + self.unit * size
 
-    def resize(self, job: Job, old: int, new: int) -> Resize:  # noqa: ARG002
+    def resize(self, job: WorkloadJob, old: int, new: int) -> ResizeCost:  # noqa: ARG002
         """Balance the data, start again at the new size; freed units are free at once."""
-        return Resize(pause=job.redistribution + self.base + self.unit * new)
+        return ResizeCost(pause=job.redistribution + self.base + self.unit * new)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +69,6 @@ class PerUnit(Cost):
     grow: float = 0.0
     shrink: float = 0.0
 
-    def resize(self, job: Job, old: int, new: int) -> Resize:  # noqa: ARG002
+    def resize(self, job: WorkloadJob, old: int, new: int) -> ResizeCost:  # noqa: ARG002
         """So many seconds for each unit that comes or goes."""
-        return Resize(delay=self.grow * (new - old) if new > old else self.shrink * (old - new))
+        return ResizeCost(delay=self.grow * (new - old) if new > old else self.shrink * (old - new))

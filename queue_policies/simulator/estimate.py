@@ -10,7 +10,7 @@ from queue_policies.simulator.speedup import Scaled
 
 if TYPE_CHECKING:
     from queue_policies.records import RunTime
-    from queue_policies.simulator.job import Job
+    from queue_policies.simulator.job import WorkloadJob
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Estimates:
     learned: bool = False
     report: float = 10.0
 
-    def of(self, job: Job) -> RunTime | None:
+    def of(self, job: WorkloadJob) -> RunTime | None:
         """The estimate of a job; the same for the same seed and job, whatever else happens."""
         if not self.known:
             return None

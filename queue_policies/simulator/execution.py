@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from queue_policies.orders.records import record
 from queue_policies.queue import IndexedQueue
 from queue_policies.records import Change, Elastic, Happened, QueuedJob
-from queue_policies.simulator.calendar import Calendar, Event, Kind
+from queue_policies.simulator.calendar import Calendar, CalendarEvent, Kind
 from queue_policies.simulator.failing_units import FailingUnits
 from queue_policies.simulator.machine import Machine
 from queue_policies.simulator.resize_orders import ResizeOrders
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from queue_policies.simulator.circumstances import Circumstances
-    from queue_policies.simulator.job import Job
+    from queue_policies.simulator.job import WorkloadJob
     from queue_policies.simulator.job_run import JobRun
     from queue_policies.simulator.outcome import JobOutcome
     from queue_policies.simulator.workload import Workload
 
 
-class Execution:
+class SimulatedExecution:
     """Starts, resizes and preempts jobs, and lets events happen.
 
     `queue` are the jobs that wait, `machine` has those that run, `orders` are what they are amid, `outcomes`
@@ -54,7 +54,7 @@ class Execution:
         """Whether any job runs, or will run once others have shrunk."""
         return bool(self._runs) or self.orders.waiting
 
-    def arrive(self, job: Job, limit: float | None = None) -> Change:
+    def arrive(self, job: WorkloadJob, limit: float | None = None) -> Change:
         """The job may start from now on, for so long (None: its time limit)."""
         most = min(job.max, len(self._units) - 1)
         elastic = Elastic(job.min, most, job.malleable) if job.min < most else None
@@ -87,7 +87,7 @@ class Execution:
         """Have a running job write its checkpoint."""
         self.machine.checkpoint(self._runs[job_id], self._preemption.checkpoint, now)
 
-    def happen(self, event: Event) -> Sequence[Change]:
+    def happen(self, event: CalendarEvent) -> Sequence[Change]:
         """Let an event happen; return what a policy is to know of it."""
         if event.job < 0:
             return self._unit_event(event)
@@ -99,7 +99,7 @@ class Execution:
         change = self._happen(run, event)
         return () if change is None else (change,)
 
-    def _happen(self, run: JobRun, event: Event) -> Change | None:
+    def _happen(self, run: JobRun, event: CalendarEvent) -> Change | None:
         if event.kind is Kind.RETURNS:
             return self._return(run, event.time)
         if run.ended is not None:
@@ -133,7 +133,7 @@ class Execution:
         self.machine.keep(run)
         return Change(Happened.ENDED, run.job.id), self.arrive(run.job, limit)
 
-    def _unit_event(self, event: Event) -> Sequence[Change]:
+    def _unit_event(self, event: CalendarEvent) -> Sequence[Change]:
         """A unit fails, and its job is queued again; or one is back."""
         failing = self._failing
         if failing is None:

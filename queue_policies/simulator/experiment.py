@@ -13,7 +13,7 @@ from queue_policies.simulator.circumstances import Circumstances, Preemption
 from queue_policies.simulator.errors import SimulationError
 from queue_policies.simulator.estimate import Estimates
 from queue_policies.simulator.loop import simulate
-from queue_policies.simulator.metrics import Metrics, mean, measure
+from queue_policies.simulator.metrics import RunMetrics, mean, measure
 from queue_policies.simulator.selection import policy_named
 from queue_policies.simulator.workloads import catalogue
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from queue_policies.simulator.failure import Failures
-    from queue_policies.simulator.outcome import Outcome
+    from queue_policies.simulator.outcome import RunOutcome
     from queue_policies.simulator.workload import Workload
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Experiment:
     """What to simulate: policies and the workload by their words, on `total` units (0: its own).
 
     A `workload` that is at hand already stands for the word. `known`, `error` and `learned`: see Estimates.
@@ -55,16 +55,18 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class SimulationRun:
     """One policy on one seed."""
 
     policy: str
     seed: int
-    outcome: Outcome
-    metrics: Metrics
+    outcome: RunOutcome
+    metrics: RunMetrics
 
 
-def run(plan: Plan, processes: int = 0, done: Callable[[int, int], None] | None = None) -> list[Run]:
+def run(
+    plan: Experiment, processes: int = 0, done: Callable[[int, int], None] | None = None
+) -> list[SimulationRun]:
     """Simulate all of a plan: by policy, then by seed. `processes`: 0 is one a core.
 
     Raises what the workload, a policy or its settings are wrong with, before anything runs where that shows.
@@ -79,7 +81,7 @@ def run(plan: Plan, processes: int = 0, done: Callable[[int, int], None] | None 
         return list(_here(plan, tasks, tell))
     with ProcessPoolExecutor(workers, mp_context=get_context("forkserver")) as pool:
         waiting = {pool.submit(_one, plan, *task): task for task in tasks}
-        finished: dict[tuple[str, int], Run] = {}
+        finished: dict[tuple[str, int], SimulationRun] = {}
         try:
             for future in as_completed(waiting):
                 finished[waiting[future]] = future.result()
@@ -93,18 +95,20 @@ def run(plan: Plan, processes: int = 0, done: Callable[[int, int], None] | None 
     return [finished[task] for task in tasks]
 
 
-def means(runs: Sequence[Run]) -> dict[str, dict[str, float]]:
+def means(runs: Sequence[SimulationRun]) -> dict[str, dict[str, float]]:
     """The mean metrics of each policy, in the order of the policies."""
     policies = dict.fromkeys(run.policy for run in runs)
     return {policy: mean(run.metrics for run in runs if run.policy == policy) for policy in policies}
 
 
-def _here(plan: Plan, tasks: Sequence[tuple[str, int]], tell: Callable[[int, int], None]) -> Iterator[Run]:
+def _here(
+    plan: Experiment, tasks: Sequence[tuple[str, int]], tell: Callable[[int, int], None]
+) -> Iterator[SimulationRun]:
     for number, task in enumerate(tasks, 1):
         yield _one(plan, *task)
         tell(number, len(tasks))
 
 
-def _one(plan: Plan, word: str, seed: int) -> Run:
+def _one(plan: Experiment, word: str, seed: int) -> SimulationRun:
     outcome = simulate(plan.made(seed), policy_named(word), plan.circumstances(seed))
-    return Run(word, seed, outcome, measure(outcome))
+    return SimulationRun(word, seed, outcome, measure(outcome))

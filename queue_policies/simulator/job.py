@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 PRIORITY = 16  # Flux's default urgency
 
 
-class Job(NamedTuple):
+class WorkloadJob(NamedTuple):
     """What somebody submits. Sizes are in the cluster's units; `time` gives the whole job's true seconds.
 
     A job is rigid where min = max, else moldable, and malleable where it also says so. `redistribution`:
@@ -35,7 +35,7 @@ class Job(NamedTuple):
     kind: str = ""
 
 
-def checked(jobs: Iterable[Job], total: int, source: str) -> tuple[Job, ...]:
+def checked(jobs: Iterable[WorkloadJob], total: int, source: str) -> tuple[WorkloadJob, ...]:
     """Return the jobs by submission, then id. Raises WorkloadError, naming the source, for what cannot be."""
     if total < 1:
         raise WorkloadError(f"{source}: a cluster of {total} units; at least one is needed")
@@ -50,7 +50,7 @@ def checked(jobs: Iterable[Job], total: int, source: str) -> tuple[Job, ...]:
     return ordered
 
 
-def _check_order(jobs: Sequence[Job], source: str) -> None:
+def _check_order(jobs: Sequence[WorkloadJob], source: str) -> None:
     seen: set[int] = set()
     before, last = -math.inf, -1
     for job in jobs:
@@ -70,7 +70,7 @@ def _check_order(jobs: Sequence[Job], source: str) -> None:
         before, last = job.submitted, job.id
 
 
-def _fault(job: Job, total: int) -> str:  # noqa: PLR0911 - a line each
+def _fault(job: WorkloadJob, total: int) -> str:  # noqa: PLR0911 - a line each
     if not math.isfinite(job.submitted) or job.submitted < 0:
         return f"submitted at {job.submitted:g} s; needed is a time from 0 on"
     if job.min < 1:

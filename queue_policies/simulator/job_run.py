@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from queue_policies.simulator.outcome import End, JobOutcome
 
 if TYPE_CHECKING:
-    from queue_policies.simulator.job import Job
+    from queue_policies.simulator.job import WorkloadJob
 
 
 @dataclass(slots=True)
-class Order:
+class PendingResize:
     """A resize under way, as it will come to pass."""
 
     size: int
@@ -27,7 +27,7 @@ class JobRun:
     `deadline` is when its time limit ends it. Where it begins again, that takes `resume` seconds.
     """
 
-    job: Job
+    job: WorkloadJob
     started: float
     deadline: float = 0.0
     resume: float = 0.0
@@ -36,7 +36,7 @@ class JobRun:
     since: float = 0.0
     per: float = 0.0
     version: int = 0
-    order: Order | None = None
+    order: PendingResize | None = None
     ended: float | None = None
     end: End = "completed"
     sizes: list[tuple[float, int]] = field(default_factory=list)

@@ -13,7 +13,7 @@ from queue_policies.simulator.errors import OutputError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from queue_policies.simulator.experiment import Run
+    from queue_policies.simulator.experiment import SimulationRun
 
 JOB_COLUMNS = (
     "workload", "policy", "seed", "job", "kind", "user", "priority", "submitted", "started", "ended", "end",
@@ -22,7 +22,7 @@ JOB_COLUMNS = (
 )  # fmt: skip
 
 
-def run_rows(runs: Sequence[Run]) -> Iterator[dict[str, Any]]:
+def run_rows(runs: Sequence[SimulationRun]) -> Iterator[dict[str, Any]]:
     """A row a run: workload, policy, seed, and every metric."""
     for run in runs:
         yield {
@@ -33,7 +33,7 @@ def run_rows(runs: Sequence[Run]) -> Iterator[dict[str, Any]]:
         } | dataclasses.asdict(run.metrics)
 
 
-def job_rows(runs: Sequence[Run]) -> Iterator[tuple[Any, ...]]:
+def job_rows(runs: Sequence[SimulationRun]) -> Iterator[tuple[Any, ...]]:
     """A row a job of each run: JOB_COLUMNS."""
     for run in runs:
         workload, policy, seed = run.outcome.workload, run.policy, run.seed
@@ -45,7 +45,7 @@ def job_rows(runs: Sequence[Run]) -> Iterator[tuple[Any, ...]]:
             )  # fmt: skip
 
 
-def write_csv(path: str, runs: Sequence[Run]) -> None:
+def write_csv(path: str, runs: Sequence[SimulationRun]) -> None:
     """Write a row a job. Raises OutputError."""
     try:
         with Path(path).open("w", newline="", encoding="utf-8") as file:
@@ -56,7 +56,7 @@ def write_csv(path: str, runs: Sequence[Run]) -> None:
         raise OutputError(f"{path}: {error.strerror or error}") from error
 
 
-def write_parquet(path: str, runs: Sequence[Run]) -> None:
+def write_parquet(path: str, runs: Sequence[SimulationRun]) -> None:
     """Write a row a job. Raises OutputError, also where pyarrow is not installed."""
     try:
         arrow: Any = importlib.import_module("pyarrow")

@@ -10,8 +10,8 @@ from queue_policies.decision import decide, stuck
 from queue_policies.records import Change, Grow, Happened, Preempt, Shrink, Start, State, WakeAt
 from queue_policies.simulator.calendar import Calendar
 from queue_policies.simulator.circumstances import Circumstances
-from queue_policies.simulator.execution import Execution
-from queue_policies.simulator.outcome import Outcome
+from queue_policies.simulator.execution import SimulatedExecution
+from queue_policies.simulator.outcome import RunOutcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,7 +30,7 @@ def simulate(
     policy: Policy,
     circumstances: Circumstances | None = None,
     watcher: Callable[[State, float, Sequence[Action]], None] | None = None,
-) -> Outcome:
+) -> RunOutcome:
     """Run all jobs of a workload under a policy.
 
     `watcher` is called with each state, time and answer before it is carried out. Raises PolicyDefect, which
@@ -58,7 +58,7 @@ class _Simulation:
         self._watcher = watcher
         self._seed = circumstances.seed
         self._calendar = Calendar()
-        self._execution = Execution(workload, self._calendar, circumstances)
+        self._execution = SimulatedExecution(workload, self._calendar, circumstances)
         self._jobs = workload.jobs
         self._arrived = 0
         self._arrival = self._arrives()  # the next one
@@ -69,7 +69,7 @@ class _Simulation:
         self._decisions = 0
         self._in_vain = 0
 
-    def run(self) -> Outcome:
+    def run(self) -> RunOutcome:
         now = -math.inf
         while True:
             moment = self._next_moment(now)
@@ -82,7 +82,7 @@ class _Simulation:
         if len(self._execution.queue):
             raise stuck(self._policy, self._state([]), now)
         outcomes = self._execution.outcomes
-        return Outcome(
+        return RunOutcome(
             self._workload.name,
             self._policy.name,
             self._seed,

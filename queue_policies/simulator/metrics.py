@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from queue_policies.simulator.outcome import Outcome
+    from queue_policies.simulator.outcome import RunOutcome
 
 SLOWDOWN_BOUND = 10.0
 """Jobs that run for fewer seconds count as if they ran for so many (Feitelson and Rudolph, JSSPP 1998)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Metrics:
+class RunMetrics:
     """Of one run. Times are seconds, utilization a share; resizes and their cost are sums over the jobs."""
 
     makespan: float  # from the first submission to the last end
@@ -44,10 +44,10 @@ class Metrics:
     jobs: int
 
 
-NAMES = tuple(field.name for field in dataclasses.fields(Metrics))
+NAMES = tuple(field.name for field in dataclasses.fields(RunMetrics))
 
 
-def measure(outcome: Outcome) -> Metrics:
+def measure(outcome: RunOutcome) -> RunMetrics:
     """Read the metrics off an outcome."""
     jobs = outcome.jobs
     waits = sorted(job.wait for job in jobs)
@@ -57,7 +57,7 @@ def measure(outcome: Outcome) -> Metrics:
     )
     makespan = outcome.last_end - outcome.begin
     weight = sum(job.priority for job in jobs)
-    return Metrics(
+    return RunMetrics(
         makespan=makespan,
         utilization=sum(job.held() for job in jobs) / (outcome.total * makespan) if makespan else 0.0,
         wait=_mean(waits),
@@ -85,7 +85,7 @@ def measure(outcome: Outcome) -> Metrics:
     )
 
 
-def mean(many: Iterable[Metrics]) -> dict[str, float]:
+def mean(many: Iterable[RunMetrics]) -> dict[str, float]:
     """The mean of each metric over several runs."""
     rows = [dataclasses.astuple(each) for each in many]
     return {name: _mean(column) for name, column in zip(NAMES, zip(*rows, strict=True), strict=True)}

@@ -59,7 +59,7 @@ class JobOutcome(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RunOutcome:
     """One run: the jobs in the order of their submission, and how often the policy was asked."""
 
     workload: str

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from queue_policies.orders.book import OrderBook
 from queue_policies.records import Change, Happened
 from queue_policies.simulator.calendar import Calendar, Kind
-from queue_policies.simulator.job_run import JobRun, Order
+from queue_policies.simulator.job_run import JobRun, PendingResize
 from queue_policies.simulator.unit_room import UnitRoom
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class ResizeOrders:
         if not delay and not refused:
             self._machine.resize(run, size, took.pause, now)
             return
-        run.order = Order(size, took.pause, refused)
+        run.order = PendingResize(size, took.pause, refused)
         self._book.open(job_id, run.size - size if shrinks else 0)
         self.shrinking += shrinks
         self._calendar.add(now + delay, Kind.RESIZED, job_id, run.version)

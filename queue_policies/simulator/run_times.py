@@ -9,7 +9,7 @@ from queue_policies.learning import Learner
 if TYPE_CHECKING:
     from queue_policies.records import RunTime
     from queue_policies.simulator.estimate import Estimates
-    from queue_policies.simulator.job import Job
+    from queue_policies.simulator.job import WorkloadJob
     from queue_policies.simulator.job_run import JobRun
 
 
@@ -22,7 +22,7 @@ class RunTimes:
         self._estimates = estimates
         self._learner = Learner()
 
-    def estimate(self, job: Job) -> RunTime | None:
+    def estimate(self, job: WorkloadJob) -> RunTime | None:
         """Return what policies know of a job's run time; None: nothing."""
         if not self.learned:
             return self._estimates.of(job)

@@ -22,7 +22,7 @@ class Setting(NamedTuple):
     description: str
 
 
-class Described(NamedTuple):
+class PolicyDescription(NamedTuple):
     """A policy to choose."""
 
     name: str
@@ -48,13 +48,13 @@ def read(word: str) -> tuple[str, dict[str, Any]]:
     return name, values
 
 
-def choices(policies: Mapping[str, type[Policy]]) -> Iterator[Described]:
+def choices(policies: Mapping[str, type[Policy]]) -> Iterator[PolicyDescription]:
     """These policies, by name."""
     for name, kind in sorted(policies.items()):
-        yield Described(name, (kind.__doc__ or "").strip().split("\n")[0], tuple(_settings(kind)))
+        yield PolicyDescription(name, (kind.__doc__ or "").strip().split("\n")[0], tuple(_settings(kind)))
 
 
-def row(policy: Described) -> dict[str, Any]:
+def row(policy: PolicyDescription) -> dict[str, Any]:
     """A policy as JSON shows it."""
     return policy._asdict() | {"settings": [setting._asdict() for setting in policy.settings]}
 

@@ -9,7 +9,7 @@ from queue_policies.simulator.cost import Cost
 from queue_policies.simulator.job import checked
 
 if TYPE_CHECKING:
-    from queue_policies.simulator.job import Job
+    from queue_policies.simulator.job import WorkloadJob
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Workload:
     """
 
     name: str
-    jobs: tuple[Job, ...]
+    jobs: tuple[WorkloadJob, ...]
     total: int
     unit: str = "nodes"
     cost: Cost = field(default_factory=Cost)

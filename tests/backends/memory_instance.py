@@ -14,9 +14,9 @@ from minicluster.instance.records import (
     JobResult,
     JobState,
     OutputChunk,
-    Queue,
+    QueueStatus,
     Resources,
-    ResourceSet,
+    ResourceSubset,
 )
 
 if TYPE_CHECKING:
@@ -86,17 +86,17 @@ class MemoryNodes:
     def resources(self) -> Resources:
         """Return a core a broker, all of them free."""
         ranks = tuple(range(self.size))
-        every = ResourceSet(ranks, tuple(f"m{rank}" for rank in ranks), cores=self.size)
-        none = ResourceSet()
+        every = ResourceSubset(ranks, tuple(f"m{rank}" for rank in ranks), cores=self.size)
+        none = ResourceSubset()
         return Resources(every, every, none, every, none, none, none)
 
 
 class MemoryQueues:
     """The one queue."""
 
-    def all(self) -> list[Queue]:
+    def all(self) -> list[QueueStatus]:
         """Return it."""
-        return [Queue("", enabled=True, started=True)]
+        return [QueueStatus("", enabled=True, started=True)]
 
 
 @dataclass

@@ -14,7 +14,7 @@ import tarfile
 
 import pytest
 
-from broker_config.settings import Archive, Command, RunMode
+from broker_config.settings import ArchiveSettings, Command, RunMode
 from broker_config.settings import BrokerSettings as Settings
 from minicluster.save_restore.state_files import Notes
 
@@ -48,7 +48,7 @@ class TestArchive:
         return pod.directory / "saved" / "dump.tgz"
 
     def archived(self, archive, line="true", **more):
-        return settings(line, archive=Archive(str(archive), drain_timeout=5), **more)
+        return settings(line, archive=ArchiveSettings(str(archive), drain_timeout=5), **more)
 
     def test_first_start_has_nothing_to_restore(self, pod, archive):
         """The broker is only told where to dump."""
@@ -276,7 +276,7 @@ class TestOrder:
 
         def begin(plan="dump", settings=None, **more):
             environment = {"STUB_PLAN": plan, "STUB_DUMP": str(pod.directory / "new"), **more}
-            chosen = settings or Settings("mc", size=2, archive=Archive(str(archive)))
+            chosen = settings or Settings("mc", size=2, archive=ArchiveSettings(str(archive)))
             process = pod.popen(chosen, **environment)
             wait_for((pod.directory / "calls.waiting").exists)
             self.order(pod, process)
@@ -308,7 +308,7 @@ class TestOrder:
     def test_launcher_command_is_lost(self, pod, archive, ordered):
         """It is no job; the message says so."""
         launcher = Settings(
-            "mc", mode=RunMode.LAUNCHER, command=Command("true"), archive=Archive(str(archive))
+            "mc", mode=RunMode.LAUNCHER, command=Command("true"), archive=ArchiveSettings(str(archive))
         )
         ordered(settings=launcher).communicate(timeout=60)
         ((_, why),) = json.loads(pod.termination)["lost"]

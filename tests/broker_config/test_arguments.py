@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from broker_config import start_script
 from broker_config.errors import SettingsError
-from broker_config.settings import BrokerSettings, Command, Hooks, RunMode, ServiceSettings, Submit
+from broker_config.settings import BrokerSettings, Command, HookScripts, RunMode, ServiceSettings, Submit
 
 raw = st.binary(max_size=10).filter(lambda word: b"\0" not in word).map(os.fsdecode)
 pieces = st.sampled_from([*"ab \t\n'\"\\$(){}`;&|<>#=!*~", "$(", "${", "if ", "x=1", "$(("])
@@ -81,7 +81,7 @@ def test_broken_substitution_ends_the_command(pod):
     [
         ({"submit": Submit(option_flags="-n2; rm x")}, "flux.optionFlags: '-n2; rm x' must be plain words"),
         ({"submit": Submit(command="flux submit 'x")}, 'flux.submitCommand: "flux submit \'x" must be plain'),
-        ({"hooks": Hooks(prefix="time |")}, "commands.prefix: 'time |' must be plain words"),
+        ({"hooks": HookScripts(prefix="time |")}, "commands.prefix: 'time |' must be plain words"),
         ({"environment": {"a.b": "c"}}, "environment: 'a.b' is no variable name"),
     ],
 )

@@ -12,19 +12,19 @@ from broker_config import broker_toml
 from broker_config.errors import BrokerTomlError, SettingsError
 from broker_config.formats import hostlist
 from broker_config.settings import (
+    BrokerEndpoint,
     BrokerSettings,
     BurstCluster,
-    Bursting,
+    BurstingSettings,
     Command,
     DoorSettings,
-    Endpoint,
-    LeadBroker,
-    Network,
+    LeadBrokerSettings,
+    NetworkSettings,
     RunMode,
-    Scheduler,
+    SchedulerSettings,
 )
 
-SERVICE = Network(service="svc", namespace="ns", domain="my.domain", port=9000)
+SERVICE = NetworkSettings(service="svc", namespace="ns", domain="my.domain", port=9000)
 values = st.recursive(
     st.booleans()
     | st.integers(-(2**60), 2**60)
@@ -57,7 +57,7 @@ def test_names_are_found_through_the_service():
 
 def test_minimal_service_names_the_lead_only():
     """flux.minimalService: the Service's own address is the lead's."""
-    entries = rendered(size=3, network=Network("svc", "ns", minimal=True))["bootstrap"]["hosts"]
+    entries = rendered(size=3, network=NetworkSettings("svc", "ns", minimal=True))["bootstrap"]["hosts"]
     assert entries == [
         {"host": "mc-0", "bind": "tcp://*:%p", "connect": "tcp://svc.ns.svc.cluster.local:%p"},
         {"host": "mc-[1-2]"},
@@ -67,7 +67,7 @@ def test_minimal_service_names_the_lead_only():
 def test_explicit_endpoints():
     """A local run gives each listening broker its own port; nothing is left to defaults."""
     uri = "tcp://127.0.0.1:4711"
-    network = Network(endpoints=(Endpoint("mc-0", uri, uri), Endpoint("mc-2", uri, uri)))
+    network = NetworkSettings(endpoints=(BrokerEndpoint("mc-0", uri, uri), BrokerEndpoint("mc-2", uri, uri)))
     bootstrap = rendered(size=4, network=network)["bootstrap"]
     assert "default_port" not in bootstrap
     assert bootstrap["hosts"] == [
@@ -85,7 +85,7 @@ def test_hosts_up_to_the_largest_size():
 
 def test_bursting_clusters_follow():
     """Their hosts may join later."""
-    bursting = Bursting(clusters=(BurstCluster("burst-0", 2), BurstCluster("burst-1", 1)))
+    bursting = BurstingSettings(clusters=(BurstCluster("burst-0", 2), BurstCluster("burst-1", 1)))
     assert hosts(rendered(size=2, bursting=bursting)) == [
         "mc-0",
         "mc-1",
@@ -98,8 +98,8 @@ def test_bursting_clusters_follow():
 def test_cluster_of_a_remote_lead_agrees_on_the_ranks():
     """Both sides list the same ranks; only the lead's name differs, its address is explicit."""
     clusters = (BurstCluster("burst-0", 2),)
-    near = hosts(rendered(size=3, bursting=Bursting(clusters=clusters)))
-    bursting = Bursting(lead=LeadBroker("24.1.2.3", "mc", 3, 30093), clusters=clusters)
+    near = hosts(rendered(size=3, bursting=BurstingSettings(clusters=clusters)))
+    bursting = BurstingSettings(lead=LeadBrokerSettings("24.1.2.3", "mc", 3, 30093), clusters=clusters)
     far = tomllib.loads(broker_toml.render(BrokerSettings("burst-0", size=2, bursting=bursting)))
     assert hosts(far) == ["24.1.2.3", *near[1:]]
     assert far["bootstrap"]["hosts"][0]["connect"] == "tcp://24.1.2.3:30093"
@@ -107,7 +107,7 @@ def test_cluster_of_a_remote_lead_agrees_on_the_ranks():
 
 def test_own_hostlist_replaces_all():
     """flux.bursting.hostlist."""
-    assert hosts(rendered(bursting=Bursting(hostlist="mc-[0-1],gffw-[001-002]"))) == [
+    assert hosts(rendered(bursting=BurstingSettings(hostlist="mc-[0-1],gffw-[001-002]"))) == [
         "mc-0",
         "mc-1",
         "gffw-001",
@@ -118,13 +118,13 @@ def test_own_hostlist_replaces_all():
 def test_host_listed_twice_is_refused():
     """Its rank would be unknown."""
     with pytest.raises(SettingsError, match="host mc-1 is listed twice"):
-        rendered(size=3, bursting=Bursting(hostlist="mc-[0-1],mc-1"))
+        rendered(size=3, bursting=BurstingSettings(hostlist="mc-[0-1],mc-1"))
 
 
 def test_a_long_list_is_searched_once_for_a_host_that_is_there_twice():
     """A search for each host would take minutes."""
     with pytest.raises(SettingsError, match="host mc-99998 is listed twice"):
-        rendered(bursting=Bursting(hostlist="mc-[0-99998],mc-99998"))
+        rendered(bursting=BurstingSettings(hostlist="mc-[0-99998],mc-99998"))
 
 
 def test_resources_come_from_the_file_beside():
@@ -147,7 +147,7 @@ def test_one_user():
 )
 def test_policy(policy, fluxion, ours):
     """A bare name that Fluxion knows is Fluxion's too; every policy is ours."""
-    document = rendered(scheduler=Scheduler(policy))
+    document = rendered(scheduler=SchedulerSettings(policy))
     assert document.get("sched-fluxion-qmanager") == fluxion
     assert document["minicluster"]["queue-policy"] == ours
 
@@ -155,14 +155,16 @@ def test_policy(policy, fluxion, ours):
 @pytest.mark.parametrize(
     ("scheduler", "when"),
     [
-        pytest.param(Scheduler("minicluster/easy"), "always", id="ours, by its full name"),
-        pytest.param(Scheduler("minicluster/fcfs"), "always", id="strict order, by its full name"),
-        pytest.param(Scheduler("priority-elastic"), "always", id="a name that only we have"),
-        pytest.param(Scheduler("easy"), "without-fluxion", id="a name that Fluxion has as well"),
-        pytest.param(Scheduler("fcfs"), None, id="strict order: Flux's own has it"),
-        pytest.param(Scheduler("hybrid"), None, id="a name that only Fluxion has"),
-        pytest.param(Scheduler(""), None, id="no name"),
-        pytest.param(Scheduler("minicluster/easy", simple=True), None, id="Flux's simple one instead"),
+        pytest.param(SchedulerSettings("minicluster/easy"), "always", id="ours, by its full name"),
+        pytest.param(SchedulerSettings("minicluster/fcfs"), "always", id="strict order, by its full name"),
+        pytest.param(SchedulerSettings("priority-elastic"), "always", id="a name that only we have"),
+        pytest.param(SchedulerSettings("easy"), "without-fluxion", id="a name that Fluxion has as well"),
+        pytest.param(SchedulerSettings("fcfs"), None, id="strict order: Flux's own has it"),
+        pytest.param(SchedulerSettings("hybrid"), None, id="a name that only Fluxion has"),
+        pytest.param(SchedulerSettings(""), None, id="no name"),
+        pytest.param(
+            SchedulerSettings("minicluster/easy", simple=True), None, id="Flux's simple one instead"
+        ),
     ],
 )
 def test_when_real_flux_loads_our_scheduler(scheduler, when):
@@ -175,25 +177,28 @@ def test_when_real_flux_loads_our_scheduler(scheduler, when):
 
 def test_simple_scheduler_is_chosen_over_fluxion():
     """flux.scheduler.simple."""
-    assert rendered(scheduler=Scheduler(simple=True))["modules"]["alternatives"]["sched"] == "sched-simple"
+    assert (
+        rendered(scheduler=SchedulerSettings(simple=True))["modules"]["alternatives"]["sched"]
+        == "sched-simple"
+    )
 
 
 @given(st.dictionaries(st.text(), values, max_size=4))
 def test_any_scheduler_setting_survives(settings):
     """Strings, numbers, lists and tables are quoted as TOML wants it."""
-    document = rendered(scheduler=Scheduler(settings=settings))
+    document = rendered(scheduler=SchedulerSettings(settings=settings))
     assert document["minicluster"].get("scheduler-settings", {}) == settings
 
 
 def test_setting_that_toml_cannot_say():
     """It is named."""
     with pytest.raises(SettingsError, match=r"flux.scheduler.settings.x: None cannot be written in TOML"):
-        rendered(scheduler=Scheduler(settings={"x": None}))
+        rendered(scheduler=SchedulerSettings(settings={"x": None}))
 
 
 def test_tuple_is_an_array():
     """Frozen settings hold tuples."""
-    document = rendered(scheduler=Scheduler(settings={"x": (1, 2)}))
+    document = rendered(scheduler=SchedulerSettings(settings={"x": (1, 2)}))
     assert document["minicluster"]["scheduler-settings"] == {"x": [1, 2]}
 
 

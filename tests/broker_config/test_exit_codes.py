@@ -11,7 +11,7 @@ import pytest
 from broker_config.settings import BrokerSettings as Settings
 from broker_config.settings import (
     Command,
-    Hooks,
+    HookScripts,
 )
 
 PLAIN = Settings("mc", size=2, command=Command("true"))
@@ -126,7 +126,7 @@ class TestLead:
 
     def test_signal_during_a_hook_ends_the_start(self, pod, wait_for):
         """No broker is started any more."""
-        process = pod.popen(settings(hooks=Hooks(pre="echo here; read x <fifo")))
+        process = pod.popen(settings(hooks=HookScripts(pre="echo here; read x <fifo")))
         os.mkfifo(pod.directory / "fifo")
         assert process.stdout
         process.stdout.readline()

@@ -9,28 +9,30 @@ import pytest
 
 from broker_config import broker_toml, instance_resources, start_script
 from broker_config.settings import (
-    Archive,
+    ArchiveSettings,
+    BrokerEndpoint,
     BurstCluster,
-    Bursting,
+    BurstingSettings,
     Command,
     DoorSettings,
-    Endpoint,
     FluxView,
-    Hooks,
-    LeadBroker,
-    Logging,
-    Network,
+    HookScripts,
+    LeadBrokerSettings,
+    LoggingSettings,
+    NetworkSettings,
     NodeResources,
     RunMode,
-    Scheduler,
+    SchedulerSettings,
     ServiceSettings,
     Submit,
 )
 from broker_config.settings import BrokerSettings as Settings
 
 GOLDEN = Path(__file__).parent / "golden"
-SERVICE = Network(service="mc", namespace="lab")
-HOOKS = Hooks("echo init", "export A=1", "echo broker", "echo worker", "echo service", "echo post", "env B=2")
+SERVICE = NetworkSettings(service="mc", namespace="lab")
+HOOKS = HookScripts(
+    "echo init", "export A=1", "echo broker", "echo worker", "echo service", "echo post", "env B=2"
+)
 TABLE = {
     "plain": Settings(
         "mc", size=4, command=Command("lmp -in in.lj"), network=SERVICE, submit=Submit(tasks=4)
@@ -46,14 +48,14 @@ TABLE = {
         wrap="strace,-f",
         environment={"OMP_NUM_THREADS": "2", "TITLE": "it's $5"},
         hooks=HOOKS,
-        logging=Logging(strict=True, debug=True, zeromq=True, timed=True, level=7),
+        logging=LoggingSettings(strict=True, debug=True, zeromq=True, timed=True, level=7),
         connect_timeout="10s",
         topology="kary:2",
-        scheduler=Scheduler("minicluster/backfill", simple=True, settings={"depth": 4}),
-        bursting=Bursting(clusters=(BurstCluster("burst-0", 2),)),
-        network=Network("net", "lab", "example.org", 9050),
+        scheduler=SchedulerSettings("minicluster/backfill", simple=True, settings={"depth": 4}),
+        bursting=BurstingSettings(clusters=(BurstCluster("burst-0", 2),)),
+        network=NetworkSettings("net", "lab", "example.org", 9050),
         node=NodeResources(4, 1, {"gpu": "0-9"}),
-        archive=Archive("/data/state.tgz", 30),
+        archive=ArchiveSettings("/data/state.tgz", 30),
         view=FluxView("/mnt/flux", "/mnt/flux/python"),
         complete_workers=True,
     ),
@@ -61,10 +63,10 @@ TABLE = {
         "mc",
         mode=RunMode.LAUNCHER,
         command=Command("snakemake --cores 2"),
-        logging=Logging(quiet=True),
+        logging=LoggingSettings(quiet=True),
         disable_socket=True,
         network=SERVICE,
-        hooks=Hooks(pre="echo pre", post="echo post"),
+        hooks=HookScripts(pre="echo pre", post="echo post"),
     ),
     "arguments": Settings(
         "mc", size=2, command=Command(args=("echo", "", "a b", "$HOME", "\n")), network=SERVICE
@@ -82,34 +84,38 @@ TABLE = {
         command=Command("flux run a\nflux queue idle"),
         network=SERVICE,
     ),
-    "interactive": Settings("mc", size=2, network=SERVICE, archive=Archive("/data/state.tgz")),
-    "script": Settings("mc", network=SERVICE, hooks=Hooks(script="#!/usr/bin/env python3\nprint(1)\n")),
+    "interactive": Settings("mc", size=2, network=SERVICE, archive=ArchiveSettings("/data/state.tgz")),
+    "script": Settings("mc", network=SERVICE, hooks=HookScripts(script="#!/usr/bin/env python3\nprint(1)\n")),
     "minimal-service": Settings(
         "mc",
         size=3,
         command=Command("true"),
-        network=Network("mc", "lab", minimal=True),
+        network=NetworkSettings("mc", "lab", minimal=True),
         view=FluxView(disable=True),
     ),
     "bursted": Settings(
         "burst-0",
         size=2,
-        network=Network("burst", "lab"),
-        bursting=Bursting(LeadBroker("24.1.2.3", "mc", 3, 30093), clusters=(BurstCluster("burst-0", 2),)),
+        network=NetworkSettings("burst", "lab"),
+        bursting=BurstingSettings(
+            LeadBrokerSettings("24.1.2.3", "mc", 3, 30093), clusters=(BurstCluster("burst-0", 2),)
+        ),
     ),
     "door": Settings(
         "mc",
         size=2,
         command=Command("hostname"),
         network=SERVICE,
-        archive=Archive("/data/state.tgz"),
+        archive=ArchiveSettings("/data/state.tgz"),
         door=DoorSettings(9443, "/etc/keys"),
     ),
     "local": Settings(
         "mc",
         size=2,
         command=Command("hostname"),
-        network=Network(endpoints=(Endpoint("mc-0", "tcp://127.0.0.1:4711", "tcp://127.0.0.1:4711"),)),
+        network=NetworkSettings(
+            endpoints=(BrokerEndpoint("mc-0", "tcp://127.0.0.1:4711", "tcp://127.0.0.1:4711"),)
+        ),
         curve_path="/home/me/my cluster/curve.cert",
         config_dir="/home/me/my cluster",
         view=FluxView(disable=True),

@@ -8,14 +8,14 @@ from broker_config import start_script
 from broker_config.settings import BrokerSettings as Settings
 from broker_config.settings import (
     Command,
-    Hooks,
-    Logging,
+    HookScripts,
+    LoggingSettings,
     RunMode,
     Submit,
 )
 
 PLAIN = Settings("mc", size=2, command=Command("true"))
-QUIET = Logging(quiet=True)
+QUIET = LoggingSettings(quiet=True)
 MAIN = "--setattr=user.minicluster.main=true"
 
 
@@ -83,7 +83,7 @@ class TestPlain:
 
     def test_debug_makes_flux_verbose(self, pod):
         """logging.debug."""
-        pod.start(settings(logging=Logging(debug=True)))
+        pod.start(settings(logging=LoggingSettings(debug=True)))
         assert "-vvv" in pod.call("submit")
 
     def test_output_can_be_labelled(self, pod):
@@ -104,7 +104,7 @@ class TestPlain:
 
     def test_prefix_comes_before_the_submission(self, pod):
         """commands.prefix."""
-        result = pod.start(settings("sh -c 'echo $FOO'", hooks=Hooks(prefix="env FOO='a b'")))
+        result = pod.start(settings("sh -c 'echo $FOO'", hooks=HookScripts(prefix="env FOO='a b'")))
         assert result.out == "a b\n"
 
     def test_environment_is_exported_verbatim(self, pod):
@@ -122,7 +122,7 @@ class TestPlain:
     )
     def test_script_replaces_the_command(self, pod, script, output):
         """commands.script, under the interpreter that it names."""
-        result = pod.start(Settings("mc", hooks=Hooks(script=script)))
+        result = pod.start(Settings("mc", hooks=HookScripts(script=script)))
         assert (result.code, result.out) == (0, output)
 
 
@@ -136,7 +136,7 @@ class TestLauncher:
 
     def test_script(self, pod):
         """commands.script works here too."""
-        result = pod.start(Settings("mc", mode=RunMode.LAUNCHER, hooks=Hooks(script="exit 6\n")))
+        result = pod.start(Settings("mc", mode=RunMode.LAUNCHER, hooks=HookScripts(script="exit 6\n")))
         assert result.code == 6
 
     def test_names_of_the_scripts_own_functions_are_no_commands(self, pod):
@@ -190,7 +190,9 @@ class TestBatch:
 
     def test_custom_script_is_the_batch_script(self, pod):
         """commands.script in place of lines."""
-        result = pod.start(Settings("mc", mode=RunMode.BATCH, hooks=Hooks(script="#!/bin/sh\nexit 8\n")))
+        result = pod.start(
+            Settings("mc", mode=RunMode.BATCH, hooks=HookScripts(script="#!/bin/sh\nexit 8\n"))
+        )
         assert result.code == 8
 
 

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from broker_config.settings import BrokerSettings, Command, DoorSettings, Scheduler
+from broker_config.settings import BrokerSettings, Command, DoorSettings, SchedulerSettings
 from minicluster import flux_zips
 from minicluster.embedded.broker.launcher import write_bin
 
@@ -14,7 +14,7 @@ ENGINES = {"flux": "# FLUX_EXEC_PATH", "embedded": "# minicluster.embedded"}
 
 def settings(policy="minicluster/easy", **more):
     return BrokerSettings(
-        "mc", **{"size": 2, "command": Command("true"), "scheduler": Scheduler(policy), **more}
+        "mc", **{"size": 2, "command": Command("true"), "scheduler": SchedulerSettings(policy), **more}
     )
 
 

@@ -8,7 +8,7 @@ import subprocess
 
 from broker_config import start_script
 from broker_config.settings import (
-    Hooks,
+    HookScripts,
     ServiceSettings,
 )
 
@@ -30,7 +30,7 @@ class TestService:
 
     def test_runs_its_hooks_and_its_command(self, pod):
         """init, servicePre, the command, post; its exit code is the command's."""
-        hooks = Hooks(init="echo init", service_pre="export A=pre", post="echo post")
+        hooks = HookScripts(init="echo init", service_pre="export A=pre", post="echo post")
         wanted = ServiceSettings("echo $A $B; exit 3", hooks, environment={"B": "b  c"}, wait_socket=False)
         process = self.run(pod, wanted)
         assert process.communicate(timeout=20)[0].split() == ["init", "pre", "b", "c", "post"]
@@ -48,7 +48,7 @@ class TestService:
     def test_sigterm_reaches_the_command(self, pod):
         """Post runs after it."""
         line = "trap 'echo stopped; exit 5' TERM; echo up; while :; do sleep 0.05; done"
-        process = self.run(pod, ServiceSettings(line, Hooks(post="echo post"), wait_socket=False))
+        process = self.run(pod, ServiceSettings(line, HookScripts(post="echo post"), wait_socket=False))
         assert process.stdout
         process.stdout.readline()
         process.terminate()
@@ -57,13 +57,13 @@ class TestService:
 
     def test_script_replaces_the_command(self, pod):
         """commands.script."""
-        process = self.run(pod, ServiceSettings(hooks=Hooks(script="echo script"), wait_socket=False))
+        process = self.run(pod, ServiceSettings(hooks=HookScripts(script="echo script"), wait_socket=False))
         assert process.communicate(timeout=20)[0] == "script\n"
 
     def test_command_that_ended_well_beside_a_broker_is_over(self, pod):
         """Its container stays, since Kubernetes would start it again; SIGTERM ends it with 0."""
         process = self.run(
-            pod, ServiceSettings("echo done", Hooks(post="echo post"), wait_socket=False, stays=True)
+            pod, ServiceSettings("echo done", HookScripts(post="echo post"), wait_socket=False, stays=True)
         )
         assert process.stderr
         assert "its container stays until the pod ends" in process.stderr.readline()

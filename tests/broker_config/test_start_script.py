@@ -13,18 +13,18 @@ from broker_config import start_script
 from broker_config.formats import idset, resource_set
 from broker_config.settings import BrokerSettings as Settings
 from broker_config.settings import (
-    Bursting,
+    BurstingSettings,
     Command,
     FluxView,
-    Hooks,
-    LeadBroker,
-    Logging,
+    HookScripts,
+    LeadBrokerSettings,
+    LoggingSettings,
     NodeResources,
     RunMode,
 )
 
 PLAIN = Settings("mc", size=2, command=Command("true"))
-QUIET = Logging(quiet=True)
+QUIET = LoggingSettings(quiet=True)
 
 
 def settings(line="true", **more):
@@ -64,8 +64,8 @@ class TestBroker:
             pytest.param({"quorum": 1}, "-Sbroker.quorum=1", id="quorum"),
             pytest.param({"connect_timeout": "7s"}, "-Stbon.connect_timeout=7s", id="connect-timeout"),
             pytest.param({"topology": "kary:2"}, "-Stbon.topo=kary:2", id="topology"),
-            pytest.param({"logging": Logging(zeromq=True)}, "-Stbon.zmqdebug=1", id="zeromq"),
-            pytest.param({"logging": Logging(level=3)}, "-Slog-stderr-level=3", id="log-level"),
+            pytest.param({"logging": LoggingSettings(zeromq=True)}, "-Stbon.zmqdebug=1", id="zeromq"),
+            pytest.param({"logging": LoggingSettings(level=3)}, "-Slog-stderr-level=3", id="log-level"),
             pytest.param({"logging": QUIET}, "-Slog-stderr-level=0", id="quiet"),
             pytest.param({}, "-Shostname=mc-0", id="hostname"),
         ],
@@ -106,7 +106,7 @@ class TestBroker:
 
     def test_lead_of_another_cluster_makes_index_0_a_follower(self, pod):
         """With flux.bursting.leadBroker the lead is elsewhere: here everyone follows."""
-        lead = Bursting(lead=LeadBroker("10.0.0.7", "far", 2))
+        lead = BurstingSettings(lead=LeadBrokerSettings("10.0.0.7", "far", 2))
         pod.start(settings(bursting=lead), STUB_PLAN="0")
         assert "main" not in pod.call("broker")
 
@@ -236,7 +236,9 @@ class TestPreparation:
 class TestHooks:
     """containers[].commands."""
 
-    ALL = Hooks(*(f"echo {name}" for name in ("init", "pre", "brokerPre", "workerPre", "servicePre", "post")))
+    ALL = HookScripts(
+        *(f"echo {name}" for name in ("init", "pre", "brokerPre", "workerPre", "servicePre", "post"))
+    )
 
     def test_order_on_the_lead(self, pod):
         """init, pre, brokerPre, the command, post."""
@@ -251,37 +253,37 @@ class TestHooks:
     def test_exports_reach_the_command(self, pod):
         """A hook runs in the script's own shell, `source` included."""
         (pod.directory / "env.sh").write_text("export FOO='a b'\n")
-        result = pod.start(settings("printenv FOO", hooks=Hooks(pre="source ./env.sh")))
+        result = pod.start(settings("printenv FOO", hooks=HookScripts(pre="source ./env.sh")))
         assert result.out == "a b\n"
 
     def test_failing_hook_is_said_and_survived(self, pod):
         """Without logging.strict, as documents expect."""
-        result = pod.start(settings("sh -c 'exit 3'", hooks=Hooks(pre="false")))
+        result = pod.start(settings("sh -c 'exit 3'", hooks=HookScripts(pre="false")))
         assert result.code == 3
         assert "commands.pre ended with 1; logging.strict would end the start here" in result.err
 
     def test_failing_hook_ends_a_strict_start(self, pod):
         """With the hook's own code."""
-        hooks = Hooks(pre="sh -c 'exit 4'\necho not here")
-        result = pod.start(settings(hooks=hooks, logging=Logging(strict=True)))
+        hooks = HookScripts(pre="sh -c 'exit 4'\necho not here")
+        result = pod.start(settings(hooks=hooks, logging=LoggingSettings(strict=True)))
         assert (result.code, result.out, pod.calls()) == (4, "", [])
 
     def test_strict_start_that_works(self, pod):
         """Strictness is for the hooks, not for what follows them."""
-        hooks = Hooks(pre="export A=1", post="echo $UNSET")
-        result = pod.start(settings("sh -c 'exit 7'", hooks=hooks, logging=Logging(strict=True)))
+        hooks = HookScripts(pre="export A=1", post="echo $UNSET")
+        result = pod.start(settings("sh -c 'exit 7'", hooks=hooks, logging=LoggingSettings(strict=True)))
         assert result.code == 7
 
     @pytest.mark.parametrize("post", ["exit 9", "false", "echo 'open"], ids=["exit", "fails", "syntax"])
     def test_post_does_not_hide_the_exit_code(self, pod, post):
         """Whatever it does."""
-        result = pod.start(settings("sh -c 'exit 7'", hooks=Hooks(post=post)))
+        result = pod.start(settings("sh -c 'exit 7'", hooks=HookScripts(post=post)))
         assert result.code == 7
         assert "commands.post ended with" in result.err
 
     def test_exit_in_a_hook_is_the_exit_code(self, pod):
         """Of the lead; nothing is started."""
-        result = pod.start(settings(hooks=Hooks(broker_pre="exit 6")))
+        result = pod.start(settings(hooks=HookScripts(broker_pre="exit 6")))
         assert (result.code, pod.termination, pod.calls()) == (6, "6\n", [])
 
     def test_quiet_hides_what_hooks_say(self, pod):
@@ -296,7 +298,7 @@ class TestTimes:
     @pytest.mark.parametrize("what", ["fluxstart", "fluxsubmit"])
     def test_are_printed(self, pod, what):
         """Minutes, seconds, hundredths."""
-        result = pod.start(settings(logging=Logging(timed=True)))
+        result = pod.start(settings(logging=LoggingSettings(timed=True)))
         assert f"FLUXTIME {what} wall time 0:0" in result.err
 
 

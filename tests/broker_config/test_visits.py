@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from broker_config.settings import BrokerSettings as Settings
-from broker_config.settings import Command, Hooks, RunMode
+from broker_config.settings import Command, HookScripts, RunMode
 
 MINE = 'it\'s "mine" $HOME\n`second` line'
 EMBEDDED = "#!/bin/sh\n# minicluster.embedded\n"
@@ -25,7 +25,9 @@ def visited(pod):
             size=2,
             command=Command("true"),
             environment={"OURS": MINE},
-            hooks=Hooks(init="echo began >>inits; mkdir -p deeper; cd deeper", broker_pre="export LATE=late"),
+            hooks=HookScripts(
+                init="echo began >>inits; mkdir -p deeper; cd deeper", broker_pre="export LATE=late"
+            ),
             **more,
         )
         started = pod.start(settings)

@@ -11,9 +11,9 @@ import yaml
 
 from minicluster.cli.main import run
 from minicluster.kube_client.access import Access
-from minicluster.operator.settings import Settings
+from minicluster.operator.settings import OperatorSettings
 
-Start = Callable[..., Settings]
+Start = Callable[..., OperatorSettings]
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def start(monkeypatch: pytest.MonkeyPatch, kubeconfig: Path) -> Iterator[Start]:
     """Call the command, and return what the operator would have been started with."""
     for name in ("POD_NAME", "POD_NAMESPACE", "KUBECONFIG"):
         monkeypatch.delenv(name, raising=False)
-    seen: list[Settings] = []
+    seen: list[OperatorSettings] = []
     stand_in = ModuleType("minicluster.operator.process")
     stand_in.run = lambda settings: seen.append(settings) or 7  # type: ignore[attr-defined]
     stand_in.installed_lease = lambda _access: None  # type: ignore[attr-defined]
@@ -49,7 +49,7 @@ def start(monkeypatch: pytest.MonkeyPatch, kubeconfig: Path) -> Iterator[Start]:
 
     monkeypatch.setattr(minicluster.operator, "process", stand_in, raising=False)
 
-    def call(*options: str) -> Settings:
+    def call(*options: str) -> OperatorSettings:
         words = ["minicluster", "operator", "--kubeconfig", str(kubeconfig), *options]
         monkeypatch.setattr(sys, "argv", words)
         with pytest.raises(SystemExit) as end:
@@ -63,7 +63,7 @@ def start(monkeypatch: pytest.MonkeyPatch, kubeconfig: Path) -> Iterator[Start]:
 def test_a_laptops_operator_looks_after_its_contexts_namespace(start: Start, kubeconfig: Path) -> None:
     settings = start()
     assert settings.identity
-    assert replace(settings, identity="") == Settings(
+    assert replace(settings, identity="") == OperatorSettings(
         access=Access(str(kubeconfig), ""),
         namespaces=("research",),
         lease=("research", "minicluster-operator"),

@@ -12,15 +12,17 @@ from rich.console import Console
 from minicluster.backends.records import ClusterSample
 from minicluster.cli import queue_view, top
 from minicluster.cli.queue_view import QueueView
-from minicluster.instance.records import Job, JobState, Queue, Resources, ResourceSet
+from minicluster.instance.records import Job, JobState, QueueStatus, Resources, ResourceSubset
 
-FOUR = ResourceSet((0, 1, 2, 3), ("a", "b", "c", "d"), cores=8)
-UP = ResourceSet((0, 1), ("a", "b"), cores=4)
-THERE = Resources(FOUR, UP, FOUR, ResourceSet((1,), ("b",), cores=1), UP, ResourceSet(), ResourceSet())
+FOUR = ResourceSubset((0, 1, 2, 3), ("a", "b", "c", "d"), cores=8)
+UP = ResourceSubset((0, 1), ("a", "b"), cores=4)
+THERE = Resources(
+    FOUR, UP, FOUR, ResourceSubset((1,), ("b",), cores=1), UP, ResourceSubset(), ResourceSubset()
+)
 WAITS = Job(1, JobState.SCHED)
-STARTED = Queue("", enabled=True, started=True)
+STARTED = QueueStatus("", enabled=True, started=True)
 RESOURCES = "waits for resources: 1 of 4 cores on 2 nodes are free"
-CASES: dict[str, tuple[dict[str, Any], Queue, str]] = {
+CASES: dict[str, tuple[dict[str, Any], QueueStatus, str]] = {
     "resources": ({}, STARTED, RESOURCES),
     "the scheduler's own words": (
         {"annotations": {"sched": {"reason_pending": "no GPUs"}}},
@@ -35,24 +37,24 @@ CASES: dict[str, tuple[dict[str, Any], Queue, str]] = {
         "depends on after-success=\u0192A",
     ),
     "another job, nobody says which": ({"state": JobState.DEPEND}, STARTED, "depends on other jobs"),
-    "the queue": ({}, Queue("", enabled=True, started=False), "the queue is stopped"),
+    "the queue": ({}, QueueStatus("", enabled=True, started=False), "the queue is stopped"),
     "the queue, and why": (
         {"queue": "batch"},
-        Queue("batch", enabled=True, started=False, stop_reason="at night"),
+        QueueStatus("batch", enabled=True, started=False, stop_reason="at night"),
         "queue batch is stopped: at night",
     ),
-    "another queue": ({"queue": "debug"}, Queue("batch", enabled=True, started=False), RESOURCES),
+    "another queue": ({"queue": "debug"}, QueueStatus("batch", enabled=True, started=False), RESOURCES),
     "too much": ({"nnodes": 5}, STARTED, "asks for 5 nodes, there will never be more than 4"),
 }
 
 
 @pytest.mark.parametrize(("job", "queue", "why"), CASES.values(), ids=CASES)
-def test_why_it_waits(job: dict[str, Any], queue: Queue, why: str) -> None:
+def test_why_it_waits(job: dict[str, Any], queue: QueueStatus, why: str) -> None:
     assert queue_view.why(replace(WAITS, **job), THERE, [queue]) == why
 
 
 def test_on_one_node_it_is_said_in_the_singular() -> None:
-    there = replace(THERE, up=ResourceSet((0,), ("a",), cores=2))
+    there = replace(THERE, up=ResourceSubset((0,), ("a",), cores=2))
     assert queue_view.why(WAITS, there, [STARTED]).endswith("1 of 2 cores on 1 node are free")
 
 

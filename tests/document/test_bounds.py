@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from broker_config.errors import SettingsError
-from broker_config.settings import BrokerSettings, BurstCluster, Bursting
+from broker_config.settings import BrokerSettings, BurstCluster, BurstingSettings
 from minicluster.document import DocumentError, MiniCluster, bounds, load, messages, validate
 from minicluster.plan import Site, render
 
@@ -184,7 +184,7 @@ def test_the_bound_itself_is_allowed(allowed: dict[str, Any]) -> None:
 def test_hosts_of_settings_are_counted_before_they_are_named() -> None:
     """Also where settings come from elsewhere than from a document."""
     clusters = tuple(BurstCluster(f"b-{index}", 100_000) for index in range(64))
-    settings = BrokerSettings("m", bursting=Bursting(clusters=clusters))
+    settings = BrokerSettings("m", bursting=BurstingSettings(clusters=clusters))
     with pytest.raises(SettingsError, match="6400001 hosts, remote ones included; allowed are 100000"):
         _ = settings.hosts
 

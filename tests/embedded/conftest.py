@@ -16,7 +16,7 @@ import pytest
 
 from broker_config import curve
 from minicluster.embedded.broker import launcher
-from minicluster.embedded.client import Client
+from minicluster.embedded.client import BrokerClient
 from minicluster.embedded.errors import EmbeddedError
 from tests.ports import free_port
 
@@ -105,7 +105,7 @@ class Instance:
         return self.directory / f"mc-{rank}.log"
 
     def rpc(self, topic: str, payload: dict[str, object] | None = None, rank: int = 0) -> dict[str, object]:
-        with Client(f"local://{self.directory}/{rank}/local-{rank}") as client:
+        with BrokerClient(f"local://{self.directory}/{rank}/local-{rank}") as client:
             return client.rpc(topic, payload or {}, timeout=DEADLINE)
 
     def online(self) -> int:

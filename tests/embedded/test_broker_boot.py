@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minicluster.embedded.broker import launcher
-from minicluster.embedded.client import Client
+from minicluster.embedded.client import BrokerClient
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -164,7 +164,7 @@ def test_lead_terminated_while_clients_listen(make_instance: Callable[..., objec
     instance = make_instance(2)
     instance.start(0, "-Sbroker.rc2_none", "-Sbroker.quorum=1", "-Slog-stderr-level=3")
     instance.wait(instance.online, "the lead's socket")
-    with Client(instance.uri) as client:
+    with BrokerClient(instance.uri) as client:
         client.call("job-manager.events-journal", {"full": True}, lambda *_answer: None, streaming=True)
         client.rpc("attr.get", {"name": "size"})
         assert instance.end(0) == 0
@@ -175,7 +175,10 @@ def test_a_follower_passes_the_journal_on(make_instance: Callable[..., object]) 
     """The lead's own clients and a follower's hear the same of a job."""
     instance = make_instance(2).up()
     heard = []
-    with Client(instance.uri) as lead, Client(f"local://{instance.directory}/1/local-1") as follower:
+    with (
+        BrokerClient(instance.uri) as lead,
+        BrokerClient(f"local://{instance.directory}/1/local-1") as follower,
+    ):
         journals = [each.stream("job-manager.events-journal", {"full": False}) for each in (lead, follower)]
         assert [next(journal)["id"] for journal in journals] == [-1, -1]
         instance.flux("run", "true")
@@ -201,7 +204,7 @@ def test_who_gathers_the_journal_hears_of_what_is_counted(make_instance: Callabl
     told: list[tuple[int, list[str]]] = []
     events = ["submit", "alloc", "clean"]
     request = {"full": False, "allow": dict.fromkeys(events, 1), "gather": 1000}
-    with Client(instance.uri) as client:
+    with BrokerClient(instance.uri) as client:
 
         def hear(item: dict[str, Any], _: object) -> None:
             told.append((item["id"], [event["name"] for event in item["events"]]))

@@ -20,21 +20,21 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from minicluster.embedded.ports import JSON
-    from minicluster.embedded.services import Request
+    from minicluster.embedded.services import RpcRequest
 
 
 def registry() -> Registry:
-    async def count(request: Request) -> AsyncIterator[JSON]:
+    async def count(request: RpcRequest) -> AsyncIterator[JSON]:
         for number in range(request.need("n", int)):
             yield {"number": number}
 
-    async def encoded(_request: Request) -> AsyncIterator[Encoded]:
+    async def encoded(_request: RpcRequest) -> AsyncIterator[Encoded]:
         yield Encoded('{"text":"ä"}')
 
-    def refuse(_request: Request) -> JSON:
+    def refuse(_request: RpcRequest) -> JSON:
         raise RpcError(17)
 
-    def broken(_request: Request) -> JSON:
+    def broken(_request: RpcRequest) -> JSON:
         raise KeyError("x")
 
     served = Registry()
@@ -147,7 +147,7 @@ def test_a_stream_waits_for_its_reader(short_dir: Path, size: int, most: int) ->
     made = 0
     ended = asyncio.Event()
 
-    async def flood(_request: Request) -> AsyncIterator[JSON]:
+    async def flood(_request: RpcRequest) -> AsyncIterator[JSON]:
         nonlocal made
         try:
             while True:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minicluster.embedded.client import Client
+from minicluster.embedded.client import BrokerClient
 from minicluster.embedded.errors import BrokerUnreachable, RpcError
 
 if TYPE_CHECKING:
@@ -41,14 +41,14 @@ def frame(message: dict[str, Any]) -> bytes:
 
 
 @pytest.fixture
-def play(short_dir: Path) -> Iterator[Callable[[Play], Client]]:
+def play(short_dir: Path) -> Iterator[Callable[[Play], BrokerClient]]:
     """Connect a client to a broker that follows a script."""
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(short_dir / "s"))
     listener.listen()
     threads, clients = [], []
 
-    def start(script: Play) -> Client:
+    def start(script: Play) -> BrokerClient:
         def serve() -> None:
             connection, _ = listener.accept()
             with connection:
@@ -56,7 +56,7 @@ def play(short_dir: Path) -> Iterator[Callable[[Play], Client]]:
 
         threads.append(threading.Thread(target=serve))
         threads[-1].start()
-        clients.append(Client(f"local://{short_dir}/s"))
+        clients.append(BrokerClient(f"local://{short_dir}/s"))
         return clients[-1]
 
     yield start
@@ -67,7 +67,7 @@ def play(short_dir: Path) -> Iterator[Callable[[Play], Client]]:
     listener.close()
 
 
-def test_rpc_returns_the_payload_of_its_answer(play: Callable[[Play], Client]) -> None:
+def test_rpc_returns_the_payload_of_its_answer(play: Callable[[Play], BrokerClient]) -> None:
     def script(broker: Broker) -> None:
         request = broker.read()
         broker.send({"id": request["id"], "payload": {"topic": request["topic"], "got": request["payload"]}})
@@ -75,7 +75,7 @@ def test_rpc_returns_the_payload_of_its_answer(play: Callable[[Play], Client]) -
     assert play(script).rpc("attr.get", {"name": "rank"}) == {"topic": "attr.get", "got": {"name": "rank"}}
 
 
-def test_rpc_raises_what_the_broker_refused(play: Callable[[Play], Client]) -> None:
+def test_rpc_raises_what_the_broker_refused(play: Callable[[Play], BrokerClient]) -> None:
     client = play(
         lambda broker: broker.send({"id": broker.read()["id"], "errnum": 22, "errstr": "no such queue"})
     )
@@ -84,7 +84,7 @@ def test_rpc_raises_what_the_broker_refused(play: Callable[[Play], Client]) -> N
     assert raised.value.errnum == errno.EINVAL
 
 
-def test_rpc_gives_up_after_its_timeout(play: Callable[[Play], Client]) -> None:
+def test_rpc_gives_up_after_its_timeout(play: Callable[[Play], BrokerClient]) -> None:
     def script(broker: Broker) -> None:
         number = broker.read()["id"]
         assert broker.read() == {"id": number, "cancel": True}
@@ -94,12 +94,12 @@ def test_rpc_gives_up_after_its_timeout(play: Callable[[Play], Client]) -> None:
     assert raised.value.errnum == errno.ETIMEDOUT
 
 
-def test_a_broker_that_hangs_up_is_named(play: Callable[[Play], Client]) -> None:
+def test_a_broker_that_hangs_up_is_named(play: Callable[[Play], BrokerClient]) -> None:
     with pytest.raises(RpcError, match="the broker closed the connection"):
         play(lambda broker: broker.read() and None).rpc("attr.get")
 
 
-def test_a_stream_ends_with_enodata(play: Callable[[Play], Client]) -> None:
+def test_a_stream_ends_with_enodata(play: Callable[[Play], BrokerClient]) -> None:
     def script(broker: Broker) -> None:
         number = broker.read()["id"]
         items = ({"id": number, "payload": {"n": n}} for n in range(3))
@@ -108,7 +108,7 @@ def test_a_stream_ends_with_enodata(play: Callable[[Play], Client]) -> None:
     assert [item["n"] for item in play(script).stream("journal")] == [0, 1, 2]
 
 
-def test_a_closed_stream_is_cancelled(play: Callable[[Play], Client]) -> None:
+def test_a_closed_stream_is_cancelled(play: Callable[[Play], BrokerClient]) -> None:
     seen: list[dict[str, Any]] = []
 
     def script(broker: Broker) -> None:
@@ -125,7 +125,7 @@ def test_a_closed_stream_is_cancelled(play: Callable[[Play], Client]) -> None:
     assert seen == [{"id": 1, "cancel": True}]
 
 
-def test_streams_and_answers_share_the_connection(play: Callable[[Play], Client]) -> None:
+def test_streams_and_answers_share_the_connection(play: Callable[[Play], BrokerClient]) -> None:
     """What arrives for others while an answer is awaited goes to their takers, in order."""
 
     def script(broker: Broker) -> None:
@@ -146,7 +146,7 @@ def test_streams_and_answers_share_the_connection(play: Callable[[Play], Client]
     assert client.outstanding == 1
 
 
-def test_a_thousand_requests_are_pipelined(play: Callable[[Play], Client]) -> None:
+def test_a_thousand_requests_are_pipelined(play: Callable[[Play], BrokerClient]) -> None:
     def script(broker: Broker) -> None:
         numbers = [broker.read()["id"] for _ in range(1000)]
         broker.send(*({"id": number, "payload": {"n": number}} for number in reversed(numbers)))
@@ -160,7 +160,7 @@ def test_a_thousand_requests_are_pipelined(play: Callable[[Play], Client]) -> No
     assert taken == list(range(1000, 0, -1))
 
 
-def test_a_frame_may_arrive_in_any_pieces(play: Callable[[Play], Client]) -> None:
+def test_a_frame_may_arrive_in_any_pieces(play: Callable[[Play], BrokerClient]) -> None:
     def script(broker: Broker) -> None:
         data = frame({"id": broker.read()["id"], "payload": {"text": "ƒ" * 200_000}})
         for start in range(0, len(data), 77_777):
@@ -169,7 +169,7 @@ def test_a_frame_may_arrive_in_any_pieces(play: Callable[[Play], Client]) -> Non
     assert play(script).rpc("big") == {"text": "ƒ" * 200_000}
 
 
-def test_bytes_that_are_no_text_survive_both_ways(play: Callable[[Play], Client]) -> None:
+def test_bytes_that_are_no_text_survive_both_ways(play: Callable[[Play], BrokerClient]) -> None:
     def script(broker: Broker) -> None:
         request = broker.read()
         broker.send({"id": request["id"], "payload": request["payload"]})
@@ -190,4 +190,4 @@ def test_bytes_that_are_no_text_survive_both_ways(play: Callable[[Play], Client]
 )
 def test_an_unreachable_broker_is_named(uri: str, message: str) -> None:
     with pytest.raises(BrokerUnreachable, match=message):
-        Client(uri)
+        BrokerClient(uri)

@@ -9,7 +9,7 @@ import pytest
 from broker_config.formats import jobspec
 from broker_config.formats.constraints import matches
 from broker_config.formats.errors import JobspecError
-from broker_config.formats.jobspec import Resources, Sizes
+from broker_config.formats.jobspec import RequestedResources, Sizes
 from broker_config.formats.resource_set import encode, nodes_of
 from minicluster.embedded.jobs import elastic, taskmap
 from queue_policies.nodes.feasibility import counted_cores
@@ -82,11 +82,11 @@ def test_without_a_table_a_job_is_rigid(user: Any) -> None:
 @pytest.mark.parametrize(
     ("shape", "asked"),
     [
-        pytest.param({"slots": 7, "cores": 2}, Resources(0, 2, 2, 0), id="slots"),
-        pytest.param({"nodes": 7}, Resources(2, 1, 1, 0), id="nodes"),
+        pytest.param({"slots": 7, "cores": 2}, RequestedResources(0, 2, 2, 0), id="slots"),
+        pytest.param({"nodes": 7}, RequestedResources(2, 1, 1, 0), id="nodes"),
     ],
 )
-def test_a_job_asks_for_its_least_size(shape: dict[str, int], asked: Resources) -> None:
+def test_a_job_asks_for_its_least_size(shape: dict[str, int], asked: RequestedResources) -> None:
     """The number on the command line does not count."""
     parsed = jobspec.parse(spec({"min": 2, "max": 5, "malleable": True}, **shape))
     assert (parsed.elastic, parsed.resources, parsed.ntasks) == (Sizes(2, 5, malleable=True), asked, 2)
@@ -95,13 +95,15 @@ def test_a_job_asks_for_its_least_size(shape: dict[str, int], asked: Resources) 
 @pytest.mark.parametrize(
     ("request_", "size", "sized"),
     [
-        (Resources(0, 1, 1, 0), 3, Resources(0, 3, 1, 0)),
-        (Resources(0, 1, 2, 1), 5, Resources(0, 2, 2, 1)),
-        (Resources(1, 1, 4, 0, exclusive=True), 11, Resources(2, 1, 4, 0, exclusive=True)),
-        (Resources(2, 3, 2, 0), 13, Resources(2, 3, 2, 0)),
+        (RequestedResources(0, 1, 1, 0), 3, RequestedResources(0, 3, 1, 0)),
+        (RequestedResources(0, 1, 2, 1), 5, RequestedResources(0, 2, 2, 1)),
+        (RequestedResources(1, 1, 4, 0, exclusive=True), 11, RequestedResources(2, 1, 4, 0, exclusive=True)),
+        (RequestedResources(2, 3, 2, 0), 13, RequestedResources(2, 3, 2, 0)),
     ],
 )
-def test_sizes_round_down_to_what_the_job_counts(request_: Resources, size: int, sized: Resources) -> None:
+def test_sizes_round_down_to_what_the_job_counts(
+    request_: RequestedResources, size: int, sized: RequestedResources
+) -> None:
     assert request_.sized(size) == sized
 
 
@@ -126,27 +128,29 @@ def _pool() -> Pool:
 @pytest.mark.parametrize(
     ("asked", "counted"),
     [
-        pytest.param(Resources(1, 1, 1, 0, exclusive=True), 4, id="of the smallest node"),
-        pytest.param(Resources(1, 1, 5, 0, exclusive=True), 6, id="of those that suit"),
-        pytest.param(Resources(1, 1, 1, 0, exclusive=True, constraint=("ranks", "2")), 6, id="that match"),
-        pytest.param(Resources(1, 1, 9, 0, exclusive=True), 9, id="none suits"),
-        pytest.param(Resources(1, 1, 1, 0), 1, id="cores of a node"),
+        pytest.param(RequestedResources(1, 1, 1, 0, exclusive=True), 4, id="of the smallest node"),
+        pytest.param(RequestedResources(1, 1, 5, 0, exclusive=True), 6, id="of those that suit"),
+        pytest.param(
+            RequestedResources(1, 1, 1, 0, exclusive=True, constraint=("ranks", "2")), 6, id="that match"
+        ),
+        pytest.param(RequestedResources(1, 1, 9, 0, exclusive=True), 9, id="none suits"),
+        pytest.param(RequestedResources(1, 1, 1, 0), 1, id="cores of a node"),
     ],
 )
-def test_whole_nodes_count_with_all_their_cores(asked: Resources, counted: int) -> None:
+def test_whole_nodes_count_with_all_their_cores(asked: RequestedResources, counted: int) -> None:
     assert asked.slots_in_all * counted_cores(_pool(), asked) == counted
 
 
 @pytest.mark.parametrize(
     "asked",
     [
-        pytest.param(Resources(0, 5, 2, 0), id="slots"),
-        pytest.param(Resources(0, 3, 1, 1), id="slots with a GPU"),
-        pytest.param(Resources(3, 1, 2, 0), id="nodes"),
-        pytest.param(Resources(2, 1, 4, 0, exclusive=True), id="whole nodes"),
+        pytest.param(RequestedResources(0, 5, 2, 0), id="slots"),
+        pytest.param(RequestedResources(0, 3, 1, 1), id="slots with a GPU"),
+        pytest.param(RequestedResources(3, 1, 2, 0), id="nodes"),
+        pytest.param(RequestedResources(2, 1, 4, 0, exclusive=True), id="whole nodes"),
     ],
 )
-def test_each_worker_has_the_place_where_its_task_runs(asked: Resources) -> None:
+def test_each_worker_has_the_place_where_its_task_runs(asked: RequestedResources) -> None:
     holding = _pool().alloc(1, asked)
     assert holding is not None
     places = slots_of(holding, asked)
@@ -158,15 +162,17 @@ def test_each_worker_has_the_place_where_its_task_runs(asked: Resources) -> None
 
 
 def test_a_task_comes_and_goes() -> None:
-    node = taskmap.Node(1, "n1", (0,), (0, 1), (0,))
+    node = taskmap.NodeTasks(1, "n1", (0,), (0, 1), (0,))
     place = Slot(1, (0b1100, 0b10))
     more = elastic.with_task(node, 7, place)
-    assert more == taskmap.Node(1, "n1", (0, 7), (0, 1, 2, 3), (0, 1))
+    assert more == taskmap.NodeTasks(1, "n1", (0, 7), (0, 1, 2, 3), (0, 1))
     assert elastic.without_task(more, 7, place) == node
 
 
-@pytest.mark.parametrize("held", [Resources(0, 2, 1, 0), Resources(2, 1, 1, 0)], ids=["slots", "nodes"])
-def test_a_pool_gives_more_and_takes_it_back(held: Resources) -> None:
+@pytest.mark.parametrize(
+    "held", [RequestedResources(0, 2, 1, 0), RequestedResources(2, 1, 1, 0)], ids=["slots", "nodes"]
+)
+def test_a_pool_gives_more_and_takes_it_back(held: RequestedResources) -> None:
     pool = _pool()
     before = pool.alloc(1, held)
     more = pool.extend(1, held.with_workers(1))

@@ -14,7 +14,7 @@ import zmq
 from broker_config import curve
 from minicluster.embedded import configuration
 from minicluster.embedded.log import Log
-from minicluster.embedded.overlay.overlay import FollowerOverlay, LeadOverlay, Timing
+from minicluster.embedded.overlay.overlay import FollowerOverlay, LeadOverlay, OverlayTimeouts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -183,7 +183,7 @@ async def _first_words(instance: object, lead: zmq.Socket[bytes]) -> dict[str, o
     endpoint = f"tcp://127.0.0.1:{instance.port}"
     certificate = configuration.read_certificate(str(instance.certificate))
     place = configuration.Bootstrap(1, ("mc-0", "mc-1"), None, endpoint, certificate)
-    follower = FollowerOverlay(place, Log("1"), Timing(30, 20))
+    follower = FollowerOverlay(place, Log("1"), OverlayTimeouts(30, 20))
     follower.open()
     try:
         async with asyncio.timeout(20):
@@ -208,7 +208,7 @@ def test_the_doorman_is_there_before_the_door(
         certificate = configuration.read_certificate(str(instance.certificate))
         endpoint = f"tcp://127.0.0.1:{instance.port}"
         place = configuration.Bootstrap(0, ("mc-0", "mc-1"), endpoint, None, certificate)
-        lead = LeadOverlay(place, Log("0"), Timing(30, 20))
+        lead = LeadOverlay(place, Log("0"), OverlayTimeouts(30, 20))
         lead.open()
         lead.close()
 

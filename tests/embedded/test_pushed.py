@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minicluster.embedded.client import Client
+from minicluster.embedded.client import BrokerClient
 from minicluster.embedded.errors import RpcError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def test_group_of_brokers_that_are_there(make_instance: Callable[..., object]) -
     instance = make_instance(3)
     instance.start(0, "-Sbroker.rc2_none", "-Sbroker.quorum=1")
     instance.wait(instance.online, "a lead")
-    with Client(instance.uri) as client:
+    with BrokerClient(instance.uri) as client:
         members = (answer["members"] for answer in client.stream("groups.get", {"name": "broker.online"}))
         assert next(members) == "0"
         instance.start(2)
@@ -33,7 +33,10 @@ def test_group_of_brokers_that_are_there(make_instance: Callable[..., object]) -
 
 def test_a_group_that_there_is_not(cluster: object) -> None:
     """Flux would make it; here it is an error."""
-    with Client(cluster.uri) as client, pytest.raises(RpcError, match=r"the only group is broker\.online"):
+    with (
+        BrokerClient(cluster.uri) as client,
+        pytest.raises(RpcError, match=r"the only group is broker\.online"),
+    ):
         next(client.stream("groups.get", {"name": "other"}))
 
 
@@ -42,7 +45,7 @@ def test_states_as_they_are_entered(make_instance: Callable[..., object]) -> Non
     instance = make_instance(2)
     instance.start(0, "-Sbroker.rc2_none")
     instance.wait(instance.online, "a lead")
-    with Client(instance.uri) as client:
+    with BrokerClient(instance.uri) as client:
         states = (answer["state"] for answer in client.stream("state-machine.monitor"))
         assert next(states) == QUORUM
         instance.start(1)

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from broker_config.formats import idset, resource_set
 from broker_config.formats.constraints import matches
-from broker_config.formats.jobspec import Resources
+from broker_config.formats.jobspec import RequestedResources
 from queue_policies.nodes.feasibility import infeasible
 from queue_policies.nodes.pool import Pool
 
 NODES, CORES, GPUS = 4, 4, 2
-SIZED = Resources(0, 1, 1, 0)
+SIZED = RequestedResources(0, 1, 1, 0)
 
 
 def _resources(**more: Any) -> dict[str, Any]:
@@ -34,21 +34,33 @@ def _pool(**more: Any) -> Pool:
 @pytest.mark.parametrize(
     ("request_", "summary"),
     [
-        pytest.param(Resources(0, 1, 1, 0), "rank0/core0", id="-n1"),
-        pytest.param(Resources(0, 6, 1, 0), "rank0/core[0-3] rank1/core[0-1]", id="-n6 fills low ranks"),
-        pytest.param(Resources(0, 3, 2, 0), "rank0/core[0-3] rank1/core[0-1]", id="-n3 -c2"),
-        pytest.param(Resources(0, 2, 3, 0), "rank[0-1]/core[0-2]", id="a slot stays on one node"),
-        pytest.param(Resources(0, 3, 1, 1), "rank0/core[0-1],gpu[0-1] rank1/core0,gpu0", id="-n3 -g1"),
-        pytest.param(Resources(2, 1, 1, 0), "rank[0-1]/core0", id="two nodes, one slot each"),
-        pytest.param(Resources(3, 2, 1, 0), "rank[0-2]/core[0-1]", id="-N3 -n6"),
-        pytest.param(Resources(2, 1, 1, 0, True), "rank[0-1]/core[0-3],gpu[0-1]", id="-N2 --exclusive"),
-        pytest.param(Resources(0, 2, 1, 0, True), "rank[0-1]/core[0-3],gpu[0-1]", id="-n2 --exclusive"),
-        pytest.param(Resources(0, 1, 1, 0, False, ("ranks", "2-3")), "rank2/core0", id="by rank"),
-        pytest.param(Resources(0, 1, 1, 0, False, ("hostlist", "mc-3")), "rank3/core0", id="by host"),
-        pytest.param(Resources(0, 1, 1, 0, False, ("properties", "big")), "rank1/core0", id="by property"),
+        pytest.param(RequestedResources(0, 1, 1, 0), "rank0/core0", id="-n1"),
+        pytest.param(
+            RequestedResources(0, 6, 1, 0), "rank0/core[0-3] rank1/core[0-1]", id="-n6 fills low ranks"
+        ),
+        pytest.param(RequestedResources(0, 3, 2, 0), "rank0/core[0-3] rank1/core[0-1]", id="-n3 -c2"),
+        pytest.param(RequestedResources(0, 2, 3, 0), "rank[0-1]/core[0-2]", id="a slot stays on one node"),
+        pytest.param(
+            RequestedResources(0, 3, 1, 1), "rank0/core[0-1],gpu[0-1] rank1/core0,gpu0", id="-n3 -g1"
+        ),
+        pytest.param(RequestedResources(2, 1, 1, 0), "rank[0-1]/core0", id="two nodes, one slot each"),
+        pytest.param(RequestedResources(3, 2, 1, 0), "rank[0-2]/core[0-1]", id="-N3 -n6"),
+        pytest.param(
+            RequestedResources(2, 1, 1, 0, True), "rank[0-1]/core[0-3],gpu[0-1]", id="-N2 --exclusive"
+        ),
+        pytest.param(
+            RequestedResources(0, 2, 1, 0, True), "rank[0-1]/core[0-3],gpu[0-1]", id="-n2 --exclusive"
+        ),
+        pytest.param(RequestedResources(0, 1, 1, 0, False, ("ranks", "2-3")), "rank2/core0", id="by rank"),
+        pytest.param(
+            RequestedResources(0, 1, 1, 0, False, ("hostlist", "mc-3")), "rank3/core0", id="by host"
+        ),
+        pytest.param(
+            RequestedResources(0, 1, 1, 0, False, ("properties", "big")), "rank1/core0", id="by property"
+        ),
     ],
 )
-def test_places(request_: Resources, summary: str) -> None:
+def test_places(request_: RequestedResources, summary: str) -> None:
     pool = _pool(properties={"big": "1,3"})
     holding = pool.alloc(1, request_)
     assert holding is not None
@@ -76,7 +88,7 @@ def test_constraints(constraint: Any, ranks: str) -> None:
 def test_what_was_worked_out_of_constraints_does_not_grow_without_bound() -> None:
     pool = _pool()
     for number in range(1100):
-        pool.fits(Resources(0, 1, 1, 0, False, ("properties", f"p{number}")))
+        pool.fits(RequestedResources(0, 1, 1, 0, False, ("properties", f"p{number}")))
     assert len(pool.constraints) <= 1002
 
 
@@ -102,7 +114,7 @@ def test_another_kind_of_request_is_a_mistake() -> None:
 
 def test_encodes_an_allocation_as_an_r() -> None:
     pool = _pool(properties={"big": "1,3"})
-    holding = pool.alloc(1, Resources(0, 6, 1, 0))
+    holding = pool.alloc(1, RequestedResources(0, 6, 1, 0))
     assert holding is not None
     made = resource_set.encode(
         resource_set.nodes_of(_resources(properties={"big": "1,3"})), holding, nslots=6
@@ -122,7 +134,7 @@ def test_encodes_an_allocation_as_an_r() -> None:
 
 
 REQUESTS = st.builds(
-    Resources,
+    RequestedResources,
     nodes=st.integers(0, 3),
     slots=st.integers(1, 5),
     cores=st.integers(1, 3),
@@ -164,7 +176,9 @@ def test_no_core_is_given_twice_and_counts_hold(steps: list[Any]) -> None:
 
 
 @given(st.lists(REQUESTS, max_size=6), REQUESTS)
-def test_a_sketch_leaves_the_pool_alone(requests: list[Resources], request: Resources) -> None:
+def test_a_sketch_leaves_the_pool_alone(
+    requests: list[RequestedResources], request: RequestedResources
+) -> None:
     pool = _pool()
     for number, each in enumerate(requests):
         pool.alloc(number, each)

@@ -19,7 +19,7 @@ from minicluster.embedded.execution.rank.spawn import BrokerEnv
 from minicluster.embedded.execution.rank.tasks import Tasks
 from minicluster.embedded.overlay import wire
 from minicluster.embedded.ports import Launch
-from minicluster.embedded.services import Registry, Request
+from minicluster.embedded.services import Registry, RpcRequest
 from queue_policies.nodes.records import Slot
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class Ranks:
     async def feed(self, job: int, data: str) -> None:
         """Write to the standard input of a job's tasks, and close it."""
         handler = self._registry._handlers["job-exec.stdin"]
-        await cast("Any", handler(Request("job-exec.stdin", {"id": job, "data": data, "eof": True})))
+        await cast("Any", handler(RpcRequest("job-exec.stdin", {"id": job, "data": data, "eof": True})))
 
 
 async def run(directory: Path) -> None:

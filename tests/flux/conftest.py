@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from broker_config import broker_toml, curve, instance_resources, start_script
-from broker_config.settings import BrokerSettings, Endpoint, Network
+from broker_config.settings import BrokerEndpoint, BrokerSettings, NetworkSettings
 from minicluster import flux_zips
 from tests.ports import free_port
 
@@ -46,14 +46,15 @@ class Cluster:
         self.runs = runs
         self.processes: dict[int, subprocess.Popen] = {}
         endpoints = tuple(
-            Endpoint(host, uri, uri) for host, uri in [(settings.hosts[0], f"tcp://127.0.0.1:{free_port()}")]
+            BrokerEndpoint(host, uri, uri)
+            for host, uri in [(settings.hosts[0], f"tcp://127.0.0.1:{free_port()}")]
         )
         settings = replace(
             settings,
             config_dir=str(directory / "config"),
             curve_path=str(directory / "curve.cert"),
             logs=str(directory / "logs"),
-            network=Network(endpoints=endpoints),
+            network=NetworkSettings(endpoints=endpoints),
         )
         self.settings = settings
         (directory / "config").mkdir(parents=True, exist_ok=True)

@@ -8,14 +8,14 @@ import signal
 import pytest
 
 from broker_config.settings import (
-    Archive,
+    ArchiveSettings,
     BrokerSettings,
     Command,
-    Hooks,
-    Logging,
+    HookScripts,
+    LoggingSettings,
     NodeResources,
     RunMode,
-    Scheduler,
+    SchedulerSettings,
     Submit,
 )
 
@@ -68,13 +68,13 @@ def line(text, **more):
         pytest.param(line("flux run -N2 true; exit 5", **LAUNCHER), 5, id="launcher"),
         pytest.param(line("true\nsh -c 'exit 4'\n-N2 hostname", **BATCH), 4, id="batch"),
         pytest.param(line("flux run -N2 true\nexit 9", **RAW), 9, id="batch-raw"),
-        pytest.param({"hooks": Hooks(script="exit 3\n")}, 3, id="script"),
+        pytest.param({"hooks": HookScripts(script="exit 3\n")}, 3, id="script"),
         pytest.param(line("/no/such/program"), 127, id="not-found"),
         pytest.param(line("sh -c 'kill -9 $$'"), 1, id="killed"),
         pytest.param(line("true", submit=Submit(99)), 1, id="too-large"),
         pytest.param(line("sh -c 'exit 6'", submit=Submit(1, command="flux run")), 6, id="flux-run"),
         pytest.param(line("true", submit=Submit(0)), 0, id="nodes-only"),
-        pytest.param(line("true", scheduler=Scheduler("easy", simple=True)), 0, id="simple"),
+        pytest.param(line("true", scheduler=SchedulerSettings("easy", simple=True)), 0, id="simple"),
         pytest.param(line("true", topology="kary:1"), 0, id="topology"),
     ],
 )
@@ -179,7 +179,7 @@ def test_followers_come_back_when_a_terminated_lead_does(cluster):
 def test_sigterm_saves_every_job_and_another_size_takes_them_up(cluster, tmp_path):
     """Each of the jobs completes exactly once, over two lives of the instance."""
     ledger, archive = tmp_path / "ledger", tmp_path / "saved" / "state.tgz"
-    first = cluster(settings(archive=Archive(str(archive), 30)), "first").start()
+    first = cluster(settings(archive=ArchiveSettings(str(archive), 30)), "first").start()
     first.online(2)
     first.flux("submit", "--cc=1-6", "-n1", "sh", "-c", f"sleep 4; echo $FLUX_JOB_CC >>{ledger}")
     first.until(lambda: first.flux("jobs", "-n", "--filter=running"), "a running job")
@@ -188,7 +188,7 @@ def test_sigterm_saves_every_job_and_another_size_takes_them_up(cluster, tmp_pat
     done = len(ledger.read_text().split())
     assert 0 < done < 6
 
-    second = cluster(settings(size=3, archive=Archive(str(archive), 30)), "second").start()
+    second = cluster(settings(size=3, archive=ArchiveSettings(str(archive), 30)), "second").start()
     second.until(lambda: len(ledger.read_text().split()) == 6, "the rest")
     assert sorted(ledger.read_text().split()) == list("123456")
 
@@ -197,7 +197,7 @@ def test_job_that_outlasts_the_drain_is_started_again_after_the_restore(cluster,
     """Under a new id that names the old one; the quotes of its command survive."""
     ledger, archive = tmp_path / "ledger", tmp_path / "state.tgz"
     body = f"""echo '{{"user": {{}}}}' >>{ledger}; [ -e {tmp_path}/again ] || sleep 60"""
-    first = cluster(settings(archive=Archive(str(archive), 1)), "first").start()
+    first = cluster(settings(archive=ArchiveSettings(str(archive), 1)), "first").start()
     first.online(2)
     old = first.flux("submit", "sh", "-c", body).strip()
     first.until(ledger.exists, "the job's first start")
@@ -207,7 +207,7 @@ def test_job_that_outlasts_the_drain_is_started_again_after_the_restore(cluster,
     assert said in first.output()
 
     (tmp_path / "again").touch()
-    second = cluster(settings(archive=Archive(str(archive), 1)), "second").start()
+    second = cluster(settings(archive=ArchiveSettings(str(archive), 1)), "second").start()
     second.until(lambda: len(ledger.read_text().splitlines()) == 2, "the job's second start")
     assert ledger.read_text() == 2 * '{"user": {}}\n'
     new = second.flux("jobs", "-a", "-n", "-o", "{id.f58}", "-c1").split()[0]
@@ -218,7 +218,9 @@ def test_job_that_outlasts_the_drain_is_started_again_after_the_restore(cluster,
 def test_restored_main_job_is_not_run_again(cluster, tmp_path):
     """Its output and exit code are shown once more."""
     ledger, archive = tmp_path / "ledger", tmp_path / "state.tgz"
-    wanted = settings(f"sh -c 'echo once >>{ledger}; echo shown; exit 6'", archive=Archive(str(archive), 30))
+    wanted = settings(
+        f"sh -c 'echo once >>{ledger}; echo shown; exit 6'", archive=ArchiveSettings(str(archive), 30)
+    )
     for name in ("first", "second"):
         mc = cluster(wanted, name).start()
         assert mc.wait() == 6, mc.output()
@@ -228,7 +230,7 @@ def test_restored_main_job_is_not_run_again(cluster, tmp_path):
 
 def test_certificate_that_differs_keeps_a_follower_out(cluster):
     """The lead's ZeroMQ refuses the handshake, and the lead goes on without it."""
-    mc = cluster(settings(size=1, max_size=2, logging=Logging(zeromq=True))).start(0)
+    mc = cluster(settings(size=1, max_size=2, logging=LoggingSettings(zeromq=True))).start(0)
     mc.online(1)
     other = cluster(settings(), "other")
     certificate = mc.directory / "curve.cert"

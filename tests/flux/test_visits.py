@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from broker_config.settings import BrokerSettings, Hooks
+from broker_config.settings import BrokerSettings, HookScripts
 from minicluster import flux_zips
 from minicluster.instance.links.lines import LinesEndpoint
 from minicluster.instance.links.process_channel import ProcessChannel
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def mc(cluster):
     """A broker that stays up, with a variable of the document's and one of a hook's."""
     settings = BrokerSettings(
-        "mc", size=1, environment={"GREETING": "hello"}, hooks=Hooks(broker_pre="export LATE=late")
+        "mc", size=1, environment={"GREETING": "hello"}, hooks=HookScripts(broker_pre="export LATE=late")
     )
     made = cluster(settings)
     (made.directory / "config" / flux_zips.ZIP).write_bytes(flux_zips.pack())

@@ -14,8 +14,8 @@ from aiohttp.test_utils import TestServer
 
 from minicluster.kube_client import client
 from minicluster.kube_client.api import Selection, WatchEvent
-from minicluster.kube_client.client import Client
-from minicluster.kube_client.errors import ApiError, KubernetesError, UnreachableError
+from minicluster.kube_client.client import ApiClient
+from minicluster.kube_client.errors import ApiError, ApiUnreachableError, KubernetesError
 from minicluster.kube_client.resources import CONFIG_MAPS, LEASES
 from minicluster.operator.errors import LeadershipLostError
 from tests.operator.field_sets import Object
@@ -44,7 +44,7 @@ class Credentials:
 class Laid:
     """A server, a client of it, and what came in."""
 
-    client: Client
+    client: ApiClient
     access: Credentials
     requests: list[web.Request] = field(default_factory=list)
 
@@ -63,7 +63,7 @@ async def serving(answer: Answer, gate: Callable[[], None] = lambda: None) -> As
     application.router.add_route("*", "/{path:.*}", note)
     async with TestServer(application) as server:
         access = Credentials(str(server.make_url("")).rstrip("/"))
-        async with Client(access, gate) as made:  # type: ignore[arg-type]
+        async with ApiClient(access, gate) as made:  # type: ignore[arg-type]
             yield Laid(made, access, requests)
 
 
@@ -97,7 +97,7 @@ def line(type_: str, item: object) -> bytes:
     return json.dumps({"type": type_, "object": item}).encode() + b"\n"
 
 
-def failure(answer: Answer, ask: Callable[[Client], Awaitable[Any]] | None = None) -> KubernetesError:
+def failure(answer: Answer, ask: Callable[[ApiClient], Awaitable[Any]] | None = None) -> KubernetesError:
     """Return how a read (or another request) fails."""
 
     async def work() -> KubernetesError:
@@ -170,8 +170,8 @@ def test_no_server_is_a_plain_message() -> None:
     url = f"http://127.0.0.1:{free_port()}"
 
     async def work() -> str:
-        async with Client(Credentials(url)) as made:  # type: ignore[arg-type]
-            with pytest.raises(UnreachableError) as caught:
+        async with ApiClient(Credentials(url)) as made:  # type: ignore[arg-type]
+            with pytest.raises(ApiUnreachableError) as caught:
                 await made.read(CONFIG_MAPS, "science", "a")
             return str(caught.value)
 
@@ -186,12 +186,12 @@ def test_a_server_that_hangs_up_did_not_answer() -> None:
         request.transport.close()
         return web.Response()
 
-    assert isinstance(failure(answer), UnreachableError)
+    assert isinstance(failure(answer), ApiUnreachableError)
 
 
 def test_a_page_of_a_proxy_is_no_answer() -> None:
     error = failure(always(200, "<html>please log in</html>"))
-    assert isinstance(error, UnreachableError)
+    assert isinstance(error, ApiUnreachableError)
     assert "answers like no API server: b'<html>please log in" in str(error)
 
 
@@ -204,7 +204,7 @@ def test_a_server_that_is_silent_did_not_answer(monkeypatch: pytest.MonkeyPatch)
         return web.Response()
 
     error = failure(answer)
-    assert isinstance(error, UnreachableError)
+    assert isinstance(error, ApiUnreachableError)
     assert not str(error).endswith(": ")
 
 
@@ -253,7 +253,7 @@ def test_another_uid_is_a_conflict() -> None:
     assert (error.status, error.reason) == (409, "Conflict")
 
 
-WRITES: dict[str, Callable[[Client], Awaitable[Any]]] = {
+WRITES: dict[str, Callable[[ApiClient], Awaitable[Any]]] = {
     "create": lambda made: made.create(ITEM),
     "apply": lambda made: made.apply(ITEM),
     "patch": lambda made: made.patch(CONFIG_MAPS, "science", "a", {}),
@@ -263,7 +263,7 @@ WRITES: dict[str, Callable[[Client], Awaitable[Any]]] = {
 
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
-def test_a_closed_gate_lets_no_write_through(write: Callable[[Client], Awaitable[Any]]) -> None:
+def test_a_closed_gate_lets_no_write_through(write: Callable[[ApiClient], Awaitable[Any]]) -> None:
     def gate() -> None:
         raise LeadershipLostError("another operator leads")
 
@@ -350,7 +350,7 @@ def test_a_watch_from_too_far_back_is_gone(answer: Answer) -> None:
 
 
 def test_a_watch_that_breaks_off_says_so() -> None:
-    with pytest.raises(UnreachableError, match="the watch of configmaps broke off: "):
+    with pytest.raises(ApiUnreachableError, match="the watch of configmaps broke off: "):
         seen(lines(line("ADDED", {"n": 1}), broken=True))
 
 

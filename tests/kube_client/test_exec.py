@@ -9,10 +9,10 @@ from aiohttp import web
 
 from minicluster.kube_client.errors import (
     ApiError,
+    ApiUnreachableError,
     KubernetesError,
     LostError,
     RefusalError,
-    UnreachableError,
 )
 from minicluster.remote import terminal as terminals
 from minicluster.remote.session import explained
@@ -231,7 +231,7 @@ def test_a_passing_refusal_is_told_at_once(status: int) -> None:
 def test_whoever_asks_for_the_servers_words_runs_nothing(status: int) -> None:
     """By then the refusal may have passed."""
     far = Passing(status=status)
-    with pytest.raises(UnreachableError) as caught:
+    with pytest.raises(ApiUnreachableError) as caught:
         outcome(far, ["rm", "-r", "data"])
     said = (
         f"{far.server} does not take a WebSocket (answer {status}): try again, or is there a proxy between?"

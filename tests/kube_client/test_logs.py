@@ -18,7 +18,7 @@ from aiohttp import web
 from broker_config import curve
 from minicluster.kube_client import logs
 from minicluster.kube_client.access import Access
-from minicluster.kube_client.client import Client
+from minicluster.kube_client.client import ApiClient
 from minicluster.kube_client.errors import ApiError
 from minicluster.kube_client.objects import Name
 
@@ -288,7 +288,7 @@ async def fail_to_create(folder: Path, keys: KeyPair) -> None:
         "stringData": {"curve.cert": curve.render("hello", keys)},
     }
     asyncio.get_running_loop().set_debug(True)
-    async with nasty_server() as port, Client(kubeconfig(folder, port)) as client:
+    async with nasty_server() as port, ApiClient(kubeconfig(folder, port)) as client:
         try:
             await client.create(secret)
         except ApiError as error:

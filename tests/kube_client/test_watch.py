@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from minicluster.kube_client.api import Listing, Selection, WatchEvent
-from minicluster.kube_client.errors import AccessError, ApiError, KubernetesError, UnreachableError
+from minicluster.kube_client.errors import AccessError, ApiError, ApiUnreachableError, KubernetesError
 from minicluster.kube_client.objects import Name
 from minicluster.kube_client.resources import CONFIG_MAPS
 from minicluster.kube_client.watch import Watch
@@ -68,7 +68,7 @@ FAILING: dict[str, Server] = {
     "lists are refused": Server(unlisted=FORBIDDEN),
     "watches are refused, lists are not": Server(error=FORBIDDEN),
     "whatever was just listed is too old": Server(error=GONE),
-    "watches break off at once": Server(error=UnreachableError("connection reset")),
+    "watches break off at once": Server(error=ApiUnreachableError("connection reset")),
     "watches end at once": Server(),
     "watches end as soon as they have told something": Server(
         item=objects.owned("ConfigMap", "a", version=8)
@@ -85,7 +85,7 @@ def test_a_server_that_fails_is_asked_less_and_less(server: Server) -> None:
 
 LASTING: dict[str, Server] = {
     "by their end": Server(lasts=20),
-    "by a connection that breaks": Server(lasts=20, error=UnreachableError("connection reset")),
+    "by a connection that breaks": Server(lasts=20, error=ApiUnreachableError("connection reset")),
 }
 
 
@@ -96,7 +96,9 @@ def test_a_watch_that_lasted_goes_on_at_once(server: Server) -> None:
     assert (server.lists, len(server.versions)) == (1, 30)
 
 
-@pytest.mark.parametrize("error", [None, UnreachableError("connection reset")], ids=["ended", "broken off"])
+@pytest.mark.parametrize(
+    "error", [None, ApiUnreachableError("connection reset")], ids=["ended", "broken off"]
+)
 def test_a_watch_goes_on_from_what_it_has_told(error: KubernetesError | None) -> None:
     server = Server(lasts=20, error=error, item=objects.owned("ConfigMap", "a", version=8))
     cache = watched(server, MINUTE - 1)

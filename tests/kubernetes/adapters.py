@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from minicluster.lead_client.keys import Authority
+from minicluster.lead_client.keys import LeadAuthority
 from minicluster.plan.constants import DOOR_PORT
 from tests.devcluster import Api, ControlPlane, until
 from tests.kubernetes import operators
@@ -149,7 +149,7 @@ def aggregated(api: Api, name: str, address: str, port: int, service: str, log: 
         withdraw(api, name)
 
 
-def leave_keys(api: Api, authority: Authority) -> None:
+def leave_keys(api: Api, authority: LeadAuthority) -> None:
     """Leave the keys for lead brokers, as an operator in the cluster does."""
     item = authority.metrics().secret(SYSTEM)
     api.apply(f"/api/v1/namespaces/{SYSTEM}/secrets/{item['metadata']['name']}", item)

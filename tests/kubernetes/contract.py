@@ -15,7 +15,7 @@ import pytest
 from minicluster.kube_client import client
 from minicluster.kube_client.access import Access
 from minicluster.kube_client.api import Api, Selection, WatchEvent
-from minicluster.kube_client.client import Client
+from minicluster.kube_client.client import ApiClient
 from minicluster.kube_client.errors import ApiError
 from minicluster.kube_client.resources import CONFIG_MAPS, JOBS, MINICLUSTERS, PODS, Resource
 from tests import devcluster
@@ -125,8 +125,8 @@ class MemoryServer:
 class RealServer:
     """The real one."""
 
-    api: Client
-    other: Client
+    api: ApiClient
+    other: ApiClient
     namespace: str
     admin: devcluster.Api
 
@@ -176,12 +176,12 @@ async def open_memory() -> AsyncIterator[Server]:
 async def open_real(plane: devcluster.ControlPlane, namespace: str) -> AsyncIterator[Server]:
     """Log in to the real one."""
     access = Access(kubeconfig=str(plane.kubeconfig))
-    async with Client(access) as ours, Client(access, manager=SOMEBODY) as theirs:
+    async with ApiClient(access) as ours, ApiClient(access, manager=SOMEBODY) as theirs:
         yield RealServer(ours, theirs, namespace, plane.api)
         await _let_go(theirs, namespace)
 
 
-async def _let_go(api: Client, namespace: str) -> None:
+async def _let_go(api: ApiClient, namespace: str) -> None:
     """Take finalizers away: a namespace with one would never end."""
     for resource in (CONFIG_MAPS, JOBS):
         for item in (await api.list(Selection(resource, namespace))).items:

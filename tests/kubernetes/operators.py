@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from minicluster.lead_client import key_store
-from minicluster.lead_client.keys import Authority
+from minicluster.lead_client.keys import LeadAuthority
 from tests.devcluster import Api, ApiError, ControlPlane, until
 
 MANIFESTS = Path(__file__).parents[2] / "deploy" / "manifests"
@@ -87,7 +87,7 @@ class Operator:
         return next((float(line.split()[-1]) for line in lines if line.startswith(series + " ")), 0.0)
 
     @property
-    def keys(self) -> Authority:
+    def keys(self) -> LeadAuthority:
         """Its own keys, for the doors of lead brokers."""
         return key_store.of_file(self.log.parent / "minicluster" / key_store.FILE)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from broker_config.settings import BrokerSettings, NodeResources, Scheduler
+from broker_config.settings import BrokerSettings, NodeResources, SchedulerSettings
 from minicluster.embedded.broker.launcher import write_bin
 from minicluster.instance.connection import real_flux
 from minicluster.instance.errors import NoEngine
@@ -88,7 +88,7 @@ def lay_out_flux() -> Iterator[Callable[..., Pods]]:
 
     def make(policy: str, size: int = 1, **more: Any) -> Pods:
         directory = Path(tempfile.mkdtemp(prefix="mc-"))
-        scheduler = Scheduler(policy, settings=more.pop("policy_settings", {}))
+        scheduler = SchedulerSettings(policy, settings=more.pop("policy_settings", {}))
         settings = BrokerSettings(
             "mc",
             size=size,

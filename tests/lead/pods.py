@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from broker_config import broker_toml, curve, instance_resources, start_script
-from broker_config.settings import BrokerSettings, DoorSettings, Endpoint, FluxView, Network
+from broker_config.settings import BrokerEndpoint, BrokerSettings, DoorSettings, FluxView, NetworkSettings
 from minicluster import flux_zips
 from tests.lead.client import DEADLINE, Client, until
 from tests.lead.keys import Authority
@@ -70,7 +70,7 @@ class Pods:
             config_dir=str(self.config),
             curve_path=str(directory / "curve.cert"),
             logs=str(directory / "logs"),
-            network=Network(endpoints=(Endpoint(settings.hosts[0], lead, lead),)),
+            network=NetworkSettings(endpoints=(BrokerEndpoint(settings.hosts[0], lead, lead),)),
             view=FluxView(disable=True),
             door=DoorSettings(self.door.port, str(self.secret)),
         )

@@ -50,7 +50,7 @@ class Door:
         )
         self.log: list[str] = []
         self.asked: list[Proxied] = []
-        self.credentials = files.Credentials(str(folder / "door"), self.log.append, str(self.secret))
+        self.credentials = files.ServerCredentials(str(folder / "door"), self.log.append, str(self.secret))
         routes: Any = {"/metrics": {"GET": lambda _query, _body: Text("numbers\n", "text/plain")}}
         audiences = {"/metrics": Audience.METRICS}
         passed = {"apis": self.answer}
@@ -282,6 +282,6 @@ def test_one_that_was_no_good_from_the_beginning_is_told_of(tmp_path: Path) -> N
     Authority().issue(tmp_path / "readers", READERS)
     (tmp_path / "readers" / "apis-host").write_text(HOST)
     log: list[str] = []
-    found = files.Credentials(str(tmp_path / "door"), log.append, str(tmp_path / "readers"))
+    found = files.ServerCredentials(str(tmp_path / "door"), log.append, str(tmp_path / "readers"))
     assert found.aggregation is None
     assert (len(log), log[0].endswith("; nobody is believed to be it")) == (1, True)

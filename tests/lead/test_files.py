@@ -77,15 +77,17 @@ def test_key_of_another_certificate(directory: Path, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def credentials(directory: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[files.Credentials, list[str]]:
+def credentials(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> tuple[files.ServerCredentials, list[str]]:
     """Those of the directory, looked at without a pause, and what they log."""
     monkeypatch.setattr(files, "PAUSE", 0.0)
     log: list[str] = []
-    return files.Credentials(str(directory), log.append), log
+    return files.ServerCredentials(str(directory), log.append), log
 
 
 def test_changed_files_are_read_anew(
-    directory: Path, credentials: tuple[files.Credentials, list[str]]
+    directory: Path, credentials: tuple[files.ServerCredentials, list[str]]
 ) -> None:
     """Certificate and tokens together."""
     kept, log = credentials
@@ -100,7 +102,7 @@ def test_changed_files_are_read_anew(
 
 
 def test_changed_files_that_are_no_good(
-    directory: Path, credentials: tuple[files.Credentials, list[str]]
+    directory: Path, credentials: tuple[files.ServerCredentials, list[str]]
 ) -> None:
     """Those from before stay in use, which is told once; better ones are taken."""
     kept, log = credentials
@@ -119,7 +121,7 @@ def test_changed_files_that_are_no_good(
 def test_without_a_token_for_metrics_there_is_none(directory: Path) -> None:
     """The door's own is good for metrics as well."""
     (directory / "metrics.token").unlink()
-    assert files.Credentials(str(directory)).metrics_token == b""
+    assert files.ServerCredentials(str(directory)).metrics_token == b""
 
 
 def test_short_token_for_metrics(directory: Path) -> None:
@@ -127,4 +129,4 @@ def test_short_token_for_metrics(directory: Path) -> None:
     with pytest.raises(
         FilesUnusable, match=r"metrics\.token: a token of at least 32 ASCII characters is right"
     ):
-        files.Credentials(str(directory))
+        files.ServerCredentials(str(directory))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from minicluster.save_restore.errors import JobRefused
-from minicluster.save_restore.losses import MARGIN, Ended, Loss, restart_lost
+from minicluster.save_restore.losses import MARGIN, FailedJob, Loss, restart_lost
 from minicluster.save_restore.restarts import original
 
 NEVER = 1e9
@@ -19,7 +19,7 @@ class Instance:
 
     specs: dict[int, dict[str, Any]] = field(default_factory=dict)
     times: dict[int, float] = field(default_factory=dict)
-    ends: dict[int, Ended] = field(default_factory=dict)
+    ends: dict[int, FailedJob] = field(default_factory=dict)
     urgencies: dict[int, int] = field(default_factory=dict)
     refused: tuple[str, ...] = ()
     now: float = 0.0
@@ -30,9 +30,9 @@ class Instance:
         return self.submit({"name": name, "attributes": {"system": system, "user": user}}, 16)
 
     def end(self, jobid: int, note: str, exception: str = "exec", urgency: int = 16, rank: int = 1) -> None:
-        self.ends[jobid] = Ended(jobid, urgency, self.now, exception, note, frozenset({rank}))
+        self.ends[jobid] = FailedJob(jobid, urgency, self.now, exception, note, frozenset({rank}))
 
-    def failed(self, since: float) -> list[Ended]:
+    def failed(self, since: float) -> list[FailedJob]:
         latest_first = sorted(self.ends.values(), key=lambda job: -job.time)
         return [job for job in latest_first if job.time > since]
 

@@ -42,7 +42,9 @@ class Door:
         self.readers.issue(folder / "readers", HOST)
         (folder / "readers" / "ca.crt").write_text(self.clients.certificate)
         self.log: list[str] = []
-        self.credentials = files.Credentials(str(folder / "door"), self.log.append, str(folder / "readers"))
+        self.credentials = files.ServerCredentials(
+            str(folder / "door"), self.log.append, str(folder / "readers")
+        )
         audiences = {"/metrics": Audience.METRICS}
         self.server = Server(0, self.credentials, ROUTES, self.log.append, audiences)
 
@@ -128,7 +130,7 @@ def test_without_good_ones_from_the_beginning_the_doors_own_is_shown(tmp_path: P
     """The operator must not be shut out for it."""
     Authority().write(tmp_path)
     log: list[str] = []
-    files.Credentials(str(tmp_path), log.append, str(tmp_path / "missing"))
+    files.ServerCredentials(str(tmp_path), log.append, str(tmp_path / "missing"))
     assert ("tls.crt: No such file" in log[0], log[0].endswith("the door's own is shown")) == (True, True)
 
 

@@ -17,7 +17,7 @@ from minicluster.kube_client.errors import ApiError
 from minicluster.lead_client import key_store
 from minicluster.lead_client.errors import LeadKeysError
 from minicluster.lead_client.key_store import SECRET, of_file, of_secret
-from minicluster.lead_client.keys import Authority
+from minicluster.lead_client.keys import LeadAuthority
 from tests.operator import virtual_time
 from tests.operator.memory_api import MemoryApi
 from tests.operator.memory_objects import Place
@@ -25,7 +25,7 @@ from tests.operator.memory_objects import Place
 T = TypeVar("T")
 UID = "8c8a2f4e-6b0f-4f3a-9d53-0f6f2a1c7b11"
 HOME = "minicluster-system"
-OURS = Authority.make()
+OURS = LeadAuthority.make()
 
 
 def run(work: Awaitable[T]) -> T:
@@ -81,10 +81,10 @@ class TestWhatTheyOpen:
         assert keys.metrics_token not in (keys.token, OURS.metrics().token("another"))
 
     def test_another_operator_has_other_tokens(self) -> None:
-        assert Authority.make().token(UID) != OURS.token(UID)
+        assert LeadAuthority.make().token(UID) != OURS.token(UID)
 
     def test_stored_and_read_they_are_the_same(self) -> None:
-        again = Authority.load(OURS.files())
+        again = LeadAuthority.load(OURS.files())
         assert again.token(UID) == OURS.token(UID)
         assert again.files() == OURS.files()
 
@@ -115,7 +115,9 @@ DAMAGED: list[Any] = [
     pytest.param({"token.key": "ab" * 31}, "they are damaged", id="a short token key"),
     pytest.param({"ca.key": odd_key()}, "they are damaged", id="a key of an unknown kind"),
     pytest.param(
-        {"ca.key": Authority.make().files()["ca.key"]}, "ca.key is not the key of ca.crt", id="another's key"
+        {"ca.key": LeadAuthority.make().files()["ca.key"]},
+        "ca.key is not the key of ca.crt",
+        id="another's key",
     ),
 ]
 
@@ -209,7 +211,7 @@ class TestInAFile:
     def test_somebody_who_was_faster_is_not_overwritten(self, tmp_path: Path) -> None:
         path = tmp_path / "keys.json"
         first = of_file(path)
-        key_store._write(path, json.dumps(Authority.make().files()))
+        key_store._write(path, json.dumps(LeadAuthority.make().files()))
         assert of_file(path).token(UID) == first.token(UID)
 
     @pytest.mark.parametrize(("changes", "why"), [*DAMAGED])

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from minicluster.kube_client.errors import ApiError, UnreachableError
+from minicluster.kube_client.errors import ApiError, ApiUnreachableError
 from minicluster.lead_client import metrics_key_store
 from minicluster.lead_client.errors import LeadKeysError
-from minicluster.lead_client.keys import Authority
+from minicluster.lead_client.keys import LeadAuthority
 from minicluster.lead_client.metrics_keys import MetricsKeys
 
-AUTHORITY = Authority.make()
+AUTHORITY = LeadAuthority.make()
 
 
 def test_what_is_stored_is_what_is_read() -> None:
@@ -92,7 +92,7 @@ def test_outside_of_a_cluster_nowhere() -> None:
     assert api.applied == []
 
 
-@pytest.mark.parametrize("error", [UnreachableError("away"), ApiError(429, "TooManyRequests", "later")])
+@pytest.mark.parametrize("error", [ApiUnreachableError("away"), ApiError(429, "TooManyRequests", "later")])
 def test_an_api_server_that_is_away_is_waited_for(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metrics_key_store, "PAUSE", 0.0)
     api = Api(error)

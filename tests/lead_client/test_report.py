@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from broker_config.formats import idset
 from minicluster.lead_client import report as door_report
 from minicluster.lead_client.errors import LeadError
-from minicluster.plan import BrokerReport, Order, Restarted, SaveProgress
+from minicluster.plan import BrokerReport, LeadCommand, RestartReport, SaveProgress
 
 PODS = 10
 GOOD: dict[str, Any] = {"size": 8, "running": True, "online": "0,1,2"}
@@ -184,9 +184,9 @@ def test_a_save_that_makes_no_sense() -> None:
 
 
 def test_which_jobs_were_started_again() -> None:
-    order = Order("restart", "2-3", generation=7)
+    order = LeadCommand("restart", "2-3", generation=7)
     text = json.dumps({"restarted": [["f2a", "f3b"]], "lost": [["f4c", "why"]]})
-    assert door_report.restarted(text, order) == Restarted(order, (("ƒ2a", "ƒ3b"),), (("ƒ4c", "why"),))
+    assert door_report.restarted(text, order) == RestartReport(order, (("ƒ2a", "ƒ3b"),), (("ƒ4c", "why"),))
     with pytest.raises(LeadError, match="no JSON"):
         door_report.restarted("cut", order)
     with pytest.raises(LeadError, match="no object"):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from local_machine import PROGRAM, Machine, document, eventually
 
-from minicluster.embedded.client import Client
+from minicluster.embedded.client import BrokerClient
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -196,7 +196,7 @@ def test_another_certificate_is_turned_away_and_counted(embedded: Machine, tmp_p
         env={key: value for key, value in os.environ.items() if not key.startswith("FLUX_")},
     )
     try:
-        with Client(f"local://{directory}/r/0/local") as client:
+        with BrokerClient(f"local://{directory}/r/0/local") as client:
             eventually(lambda: client.rpc("overlay.stats-get")["refused"] > 0, "the refusal to be counted")
         states = {row["rank"]: row["state"] for row in embedded.rows("status", "mc")[0]["brokers"]}
         assert states[2] in {"offline", "lost"}

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from minicluster.backends.errors import WrongRequest
 from minicluster.local import documents, pod_policy, processes, state_directory, volumes
 from minicluster.local.errors import SizeRefused, StateDirectoryError
-from minicluster.local.output import CommandErrors, Log, last_lines
+from minicluster.local.output import CommandErrors, LogFile, last_lines
 from minicluster.local.pod_policy import PodPolicy, Verdict, back_off
-from minicluster.local.records import Container, Ended, Pod
+from minicluster.local.records import EndedContainer, LocalContainer, LocalPod
 from minicluster.local.state_directory import LONGEST_SOCKET, SOCKET_PATH_LIMIT, short_name
 from minicluster.local.volumes import VolumeMap
 
@@ -147,7 +147,7 @@ def test_a_volume_is_linked_where_its_path_is_free(tmp_path: Path) -> None:
 
 
 LEAD, FOLLOWER, SERVICES = (
-    Pod(name, (Container("c", ("true",), {}, Path("/")),), rank)
+    LocalPod(name, (LocalContainer("c", ("true",), {}, Path("/")),), rank)
     for name, rank in (("0", 0), ("1", 1), ("s", None))
 )
 POLICY = PodPolicy(backoff_limit=2, counted=frozenset({75, 137, 143}))
@@ -164,13 +164,13 @@ ENDS = {
 
 
 @pytest.mark.parametrize(("pod", "code", "losses", "verdict"), ENDS.values(), ids=ENDS.keys())
-def test_what_an_end_means(pod: Pod, code: int, losses: int, verdict: Verdict) -> None:
-    assert POLICY.verdict(Ended(pod, pod.containers[0], code), losses) is verdict
+def test_what_an_end_means(pod: LocalPod, code: int, losses: int, verdict: Verdict) -> None:
+    assert POLICY.verdict(EndedContainer(pod, pod.containers[0], code), losses) is verdict
 
 
 def test_with_restart_on_failure_every_failure_is_started_again() -> None:
     policy = PodPolicy(0, frozenset(), restart_always=True)
-    assert policy.verdict(Ended(LEAD, LEAD.containers[0], 7), 5) is Verdict.REPLACE
+    assert policy.verdict(EndedContainer(LEAD, LEAD.containers[0], 7), 5) is Verdict.REPLACE
 
 
 def test_the_rules_are_those_of_the_planned_job() -> None:
@@ -220,7 +220,7 @@ def test_what_a_command_writes_is_passed_on_unchanged(chunks: list[bytes]) -> No
 
 def test_a_log_stays_bounded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("minicluster.local.output.LOG_LIMIT", 100)
-    log = Log(tmp_path / "x.log")
+    log = LogFile(tmp_path / "x.log")
     for number in range(100):
         log.write(b"line %02d\n" % number)
     log.close()

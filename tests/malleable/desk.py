@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 TOKEN = "token"
 JOB = "ƒjob"
-ENDS = (events.Resized, events.Refused, events.Expired)
+ENDS = (events.JobResized, events.ResizeRefused, events.ResizeExpired)
 
 
 class Desk:

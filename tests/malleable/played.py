@@ -135,9 +135,9 @@ class Played:
             self._connections.forget(key)
         for event in step.events:
             self.events.append(event)
-            if isinstance(event, events.Accepted):
+            if isinstance(event, events.GrowAccepted):
                 for task in event.workers:
                     self._start(task, event.order)
-            elif isinstance(event, events.Expired):
+            elif isinstance(event, events.ResizeExpired):
                 self.tasks.kill(*event.workers)
         self._changed.notify_all()

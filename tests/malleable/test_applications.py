@@ -82,17 +82,17 @@ class Runs:
 
         self._thread = threading.Thread(target=run, daemon=True)
         self._thread.start()
-        self.instance.expect(events.Registered)
+        self.instance.expect(events.ProgramRegistered)
 
     def resize(self, *orders: int) -> None:
         """Grow by so many tasks, or shrink, one after the other; each must be carried out."""
         for order in orders:
-            count = sum(isinstance(event, events.Resized) for event in self.instance.events) + 1
+            count = sum(isinstance(event, events.JobResized) for event in self.instance.events) + 1
             if order > 0:
                 self.instance.grow(*["h"] * order)
             else:
                 self.instance.shrink(-order)
-            self.instance.expect(events.Resized, count)
+            self.instance.expect(events.JobResized, count)
 
     def end(self) -> None:
         self._thread.join(PATIENCE)
@@ -119,7 +119,7 @@ def test_a_plate_is_right_after_its_rows_have_moved(
     assert lead.sizes == [1, 2, 5, 3, 4, 1]
     assert (run.result == jacobi.on_one_task(size, lead.iterations)).all()
     assert instance.session.workers == {0: "h0"}
-    assert sum(isinstance(event, events.Progress) for event in instance.events) > 0
+    assert sum(isinstance(event, events.ProgressReported) for event in instance.events) > 0
 
 
 @pytest.mark.parametrize("instance", ["jacobi"], indirect=True)
@@ -131,7 +131,7 @@ def test_a_plate_refuses_what_does_not_pay(
     lead = jacobi.Lead(jacobi.Block(run.team, 5, [0], jacobi.plate(5)[1:-1]), 10**9, 5, lambda tasks: 0.001)
     run.start(lead)
     instance.grow("h", "h", "h")
-    assert instance.expect(events.Refused).reason == "there are 3 rows, too few for 4 tasks"
+    assert instance.expect(events.ResizeRefused).reason == "there are 3 rows, too few for 4 tasks"
     run.resize(1)
     run.resize(-1)
     lead.iterations = lead.done + 50

@@ -30,11 +30,11 @@ def test_its_program_grows_and_shrinks(play: Callable[..., Played], tmp_path: Pa
     box: list[Played] = []
     box.append(play(start=lambda task, order: box[0].launch(task, order, command, {})))
     box[0].launch(0, 0, command, {})
-    box[0].expect(events.Registered)
+    box[0].expect(events.ProgramRegistered)
     box[0].grow("h1", "h2")
-    assert box[0].expect(events.Resized).size == 3
+    assert box[0].expect(events.JobResized).size == 3
     box[0].shrink(1)
-    assert box[0].expect(events.Resized, 2).lost == (2,)
+    assert box[0].expect(events.JobResized, 2).lost == (2,)
     assert box[0].tasks.processes[2].wait(60) == 0
 
 

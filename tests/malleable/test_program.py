@@ -87,8 +87,8 @@ def test_a_program_knows_its_size(play: Callable[..., Played], hooks: Kept) -> N
     played = play(least=1, most=4, size=2)
     with Program(hooks, played.environment()) as program:
         assert (program.size, program.least, program.most) == (2, 1, 4)
-        played.expect(events.Registered)
-    played.expect(events.Deregistered)
+        played.expect(events.ProgramRegistered)
+    played.expect(events.ProgramDeregistered)
 
 
 def test_growth(play: Callable[..., Played], hooks: Kept) -> None:
@@ -98,7 +98,7 @@ def test_growth(play: Callable[..., Played], hooks: Kept) -> None:
     with Program(hooks, box[0].environment()) as program:
         box[0].grow("h3", "h4")
         until(program, lambda: program.size == 3)
-        resized = box[0].expect(events.Resized)
+        resized = box[0].expect(events.JobResized)
     assert hooks.called == [("before_grow", ("h3", "h4")), ("after_grow", (1, "addr1"), (2, "addr2"))]
     assert (resized.size, resized.gained) == (3, {1: "h3", 2: "h4"})
 
@@ -109,7 +109,7 @@ def test_a_shrink(play: Callable[..., Played], hooks: Kept) -> None:
     with Program(hooks, played.environment()) as program:
         played.shrink(2)
         assert program.poll(30) is False
-        assert played.expect(events.Released).workers == (3, 2)
+        assert played.expect(events.WorkersReleased).workers == (3, 2)
         played.ended(3, 2)
         until(program, lambda: program.size == 2)
     assert hooks.called == [("before_shrink", 2), ("after_shrink", 3, 2)]
@@ -122,7 +122,7 @@ def test_a_hook_refuses_with_its_reason(play: Callable[..., Played], hooks: Kept
     with Program(hooks, played.environment()) as program:
         played.grow("h3") if hook == "before_grow" else played.shrink()
         program.poll(30)
-        assert played.expect(events.Refused).reason == "little work left"
+        assert played.expect(events.ResizeRefused).reason == "little work left"
         assert program.size == 2
 
 
@@ -133,7 +133,7 @@ def test_a_refusal_once_the_workers_are_there_ends_them(play: Callable[..., Play
     with Program(hooks, box[0].environment()) as program:
         box[0].grow("h3")
         until(program, lambda: len(hooks.called) == 2)
-        assert box[0].expect(events.Expired).workers == (1,)
+        assert box[0].expect(events.ResizeExpired).workers == (1,)
         assert program.size == 1
 
 
@@ -143,7 +143,7 @@ def test_a_program_that_never_answers_keeps_its_size(play: Callable[..., Played]
     with Program(hooks, played.environment()) as program:
         played.shrink()
         played.later(61)
-        assert played.expect(events.Expired).reason == "no answer in 60 s"
+        assert played.expect(events.ResizeExpired).reason == "no answer in 60 s"
         program.poll(30)
         played.shrink()
         until(program, lambda: hooks.called)
@@ -170,7 +170,7 @@ def test_workers_given_up_too_late_go_with_the_next_order(play: Callable[..., Pl
         assert played.session.size == 4
         played.shrink(1)
         until(program, lambda: program.size == 3)
-        assert played.expect(events.Resized).lost == (3,)
+        assert played.expect(events.JobResized).lost == (3,)
     assert [name for name, *_ in late.called] == ["before_shrink", "expired", "after_shrink"]
 
 
@@ -179,7 +179,7 @@ def test_a_worker_that_dies_before_it_joins(play: Callable[..., Played], hooks: 
     with Program(hooks, played.environment()) as program:
         played.grow("h3")
         program.poll(30)
-        played.expect(events.Accepted)
+        played.expect(events.GrowAccepted)
         played.ended(1)
         until(program, lambda: len(hooks.called) == 2)
         assert hooks.called[1] == ("expired", 1, "worker 1 ended before it was taken on")
@@ -191,7 +191,7 @@ def test_workers_that_are_late_are_turned_away(play: Callable[..., Played], hook
     with Program(hooks, played.environment()) as program:
         played.grow("h3")
         program.poll(30)
-        played.expect(events.Accepted)
+        played.expect(events.GrowAccepted)
         played.later(61)
         with pytest.raises(Rejected, match="this order is over"):
             Worker.from_environment(played.environment(1, 1)).join("addr1")
@@ -204,10 +204,10 @@ def test_a_program_that_dies_half_way(play: Callable[..., Played], hooks: Kept) 
     program = Program(hooks, box[0].environment())
     box[0].grow("h3")
     program.poll(30)
-    box[0].expect(events.Joined)
+    box[0].expect(events.WorkersJoined)
     program.close()
-    assert box[0].expect(events.Expired).workers == (1,)
-    box[0].expect(events.Deregistered)
+    assert box[0].expect(events.ResizeExpired).workers == (1,)
+    box[0].expect(events.ProgramDeregistered)
     assert not box[0].session.heeds
 
 
@@ -216,7 +216,7 @@ def test_a_lost_connection_is_made_again_once(play: Callable[..., Played], hooks
     with Program(hooks, played.environment()) as program:
         played.hang_up()
         program.poll(30)
-        played.expect(events.Registered, 2)
+        played.expect(events.ProgramRegistered, 2)
         assert program.malleable
         played.hang_up()
         program.poll(30)
@@ -229,7 +229,7 @@ def test_an_order_is_over_when_the_connection_is_lost(play: Callable[..., Played
     with Program(hooks, played.environment()) as program:
         played.grow("h3")
         program.poll(30)
-        played.expect(events.Accepted)
+        played.expect(events.GrowAccepted)
         played.hang_up()
         program.poll(30)
         assert hooks.called[-1] == ("expired", 1, "the connection to the instance was lost")
@@ -242,7 +242,7 @@ def test_a_release_is_not_forgotten_with_the_connection(play: Callable[..., Play
     with Program(hooks, played.environment()) as program:
         played.shrink(1)
         program.poll(30)
-        played.expect(events.Released)
+        played.expect(events.WorkersReleased)
         played.hang_up()
         program.poll(30)
         played.ended(3)
@@ -262,15 +262,15 @@ def test_progress_is_passed_on_a_few_times_a_second(play: Callable[..., Played],
     with Program(hooks, played.environment()) as program:
         for step in range(1001):
             program.progress(step / 1000)
-        played.wait(lambda: events.Progress("ƒplayed", 1.0) in played.events, "the last report")
-        assert sum(isinstance(event, events.Progress) for event in played.events) < 1001
+        played.wait(lambda: events.ProgressReported("ƒplayed", 1.0) in played.events, "the last report")
+        assert sum(isinstance(event, events.ProgressReported) for event in played.events) < 1001
 
 
 def test_deregistration(play: Callable[..., Played], hooks: Kept) -> None:
     played = play(size=2)
     with Program(hooks, played.environment()) as program:
         program.deregister()
-        assert played.expect(events.Deregistered).reason == "the program deregistered"
+        assert played.expect(events.ProgramDeregistered).reason == "the program deregistered"
         assert not program.malleable
 
 
@@ -286,9 +286,9 @@ def test_a_thread_of_its_own_may_poll(play: Callable[..., Played], hooks: Kept) 
     thread = threading.Thread(target=listen, daemon=True)
     thread.start()
     played.shrink(1)
-    played.expect(events.Released)
+    played.expect(events.WorkersReleased)
     program.progress(0.5)
-    played.expect(events.Progress)
+    played.expect(events.ProgressReported)
     program.close()
     thread.join(60)
     assert not thread.is_alive()

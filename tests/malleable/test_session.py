@@ -27,7 +27,7 @@ def started(desk: Desk, *hosts: str) -> None:
 
 def test_a_program_registers_and_hears_its_size() -> None:
     desk = Desk()
-    assert desk.register() == [events.Registered(JOB)]
+    assert desk.register() == [events.ProgramRegistered(JOB)]
     workers = [{"task": 0, "host": "h0"}, {"task": 1, "host": "h1"}]
     assert desk.last == {"type": "registered", "size": 2, "min": 1, "max": 4, "workers": workers}
     assert desk.session.heeds
@@ -37,14 +37,14 @@ def test_growth(desk: Desk) -> None:
     """Order, accept, start, join, done."""
     desk.grow("h3", "h2")
     assert desk.last == {"type": "grow", "order": 1, "hosts": ["h3", "h2"], "size": 4}
-    assert desk.say("p", type="accept", order=1) == [events.Accepted(JOB, 1, {2: "h3", 3: "h2"})]
+    assert desk.say("p", type="accept", order=1) == [events.GrowAccepted(JOB, 1, {2: "h3", 3: "h2"})]
     assert desk.join(3, 1) == []
     assert desk.lines["w3"][-1] == {"type": "joined", "order": 0, "workers": []}
     assert "w3" in desk.closed
-    assert desk.join(2, 1) == [events.Joined(JOB, 1)]
+    assert desk.join(2, 1) == [events.WorkersJoined(JOB, 1)]
     assert [worker["task"] for worker in desk.last["workers"]] == [2, 3]
     assert desk.last["workers"][0] == {"task": 2, "host": "h3", "address": "a:1"}
-    assert desk.say("p", type="done", order=1) == [events.Resized(JOB, 1, 4, {2: "h3", 3: "h2"}, ())]
+    assert desk.say("p", type="done", order=1) == [events.JobResized(JOB, 1, 4, {2: "h3", 3: "h2"}, ())]
     assert (desk.session.size, desk.session.heeds) == (4, True)
 
 
@@ -52,9 +52,9 @@ def test_a_shrink(desk: Desk) -> None:
     """Order, release, the task's end, released."""
     desk.shrink(1)
     assert desk.last == {"type": "shrink", "order": 1, "count": 1, "size": 1}
-    assert desk.say("p", type="release", order=1, workers=[1]) == [events.Released(JOB, 1, (1,))]
+    assert desk.say("p", type="release", order=1, workers=[1]) == [events.WorkersReleased(JOB, 1, (1,))]
     assert desk.session.size == 2  # until it has ended
-    assert desk.take(desk.session.ended(1, 0.0)) == [events.Resized(JOB, 1, 1, {}, (1,))]
+    assert desk.take(desk.session.ended(1, 0.0)) == [events.JobResized(JOB, 1, 1, {}, (1,))]
     assert desk.last == {"type": "released", "order": 1}
 
 
@@ -62,7 +62,7 @@ def test_a_worker_that_left_on_its_own_is_released_at_once(desk: Desk) -> None:
     desk.take(desk.session.ended(1, 0.0))
     desk.shrink(1)
     released = desk.say("p", type="release", order=1, workers=[1])
-    assert released == [events.Released(JOB, 1, (1,)), events.Resized(JOB, 1, 1, {}, (1,))]
+    assert released == [events.WorkersReleased(JOB, 1, (1,)), events.JobResized(JOB, 1, 1, {}, (1,))]
 
 
 def test_numbers_of_workers_are_never_used_again(desk: Desk) -> None:
@@ -70,14 +70,14 @@ def test_numbers_of_workers_are_never_used_again(desk: Desk) -> None:
     desk.take(desk.session.ended(2, 0.0))
     desk.grow("h2")
     (accepted,) = desk.say("p", type="accept", order=2)
-    assert accepted == events.Accepted(JOB, 2, {3: "h2"})
+    assert accepted == events.GrowAccepted(JOB, 2, {3: "h2"})
 
 
 @pytest.mark.parametrize("kind", ["grow", "shrink"])
 def test_a_refusal_has_its_reason(desk: Desk, kind: str) -> None:
     desk.grow("h2") if kind == "grow" else desk.shrink(1)
     refused = desk.say("p", type="refuse", order=1, reason="little work left")
-    assert refused == [events.Refused(JOB, 1, "little work left")]
+    assert refused == [events.ResizeRefused(JOB, 1, "little work left")]
     assert (desk.session.size, desk.session.heeds) == (2, True)
 
 
@@ -85,7 +85,7 @@ def test_no_answer_in_time_and_a_late_one(desk: Desk) -> None:
     desk.grow("h2")
     assert desk.session.deadline == 60
     assert desk.tick(59.9) == []
-    assert desk.tick(0.1) == [events.Expired(JOB, 1, "no answer in 60 s", ())]
+    assert desk.tick(0.1) == [events.ResizeExpired(JOB, 1, "no answer in 60 s", ())]
     assert desk.say("p", type="accept", order=1) == []
     assert desk.last == {"type": "expired", "order": 1, "reason": "this order is over"}
     assert desk.session.heeds
@@ -94,7 +94,7 @@ def test_no_answer_in_time_and_a_late_one(desk: Desk) -> None:
 def test_workers_that_do_not_join_in_time(desk: Desk) -> None:
     started(desk, "h2", "h3")
     desk.join(2, 1)
-    assert desk.tick(50) == [events.Expired(JOB, 1, "workers 3 did not join in 50 s", (2, 3))]
+    assert desk.tick(50) == [events.ResizeExpired(JOB, 1, "workers 3 did not join in 50 s", (2, 3))]
     assert desk.last["type"] == "expired"
     desk.join(3, 1)
     assert desk.lines["w3"][-1]["type"] == "expired"
@@ -103,7 +103,7 @@ def test_workers_that_do_not_join_in_time(desk: Desk) -> None:
 def test_a_program_that_never_takes_its_workers_on(desk: Desk) -> None:
     started(desk, "h2")
     desk.join(2, 1)
-    assert desk.tick(600) == [events.Expired(JOB, 1, "no answer in 600 s", (2,))]
+    assert desk.tick(600) == [events.ResizeExpired(JOB, 1, "no answer in 600 s", (2,))]
 
 
 def test_an_accept_once_more_renews_the_limit(desk: Desk) -> None:
@@ -112,7 +112,7 @@ def test_an_accept_once_more_renews_the_limit(desk: Desk) -> None:
     desk.tick(599)
     desk.say("p", type="accept", order=1)
     assert desk.tick(599) == []
-    assert desk.tick(1) == [events.Expired(JOB, 1, "no answer in 600 s", ())]
+    assert desk.tick(1) == [events.ResizeExpired(JOB, 1, "no answer in 600 s", ())]
 
 
 @pytest.mark.parametrize("joined", [False, True], ids=["before it joined", "after"])
@@ -120,20 +120,22 @@ def test_a_worker_that_dies_ends_the_order(desk: Desk, joined: bool) -> None:
     started(desk, "h2")
     if joined:
         desk.join(2, 1)
-    expired = events.Expired(JOB, 1, "worker 2 ended before it was taken on", (2,))
+    expired = events.ResizeExpired(JOB, 1, "worker 2 ended before it was taken on", (2,))
     assert desk.take(desk.session.ended(2, 0.0)) == [expired]
     assert desk.session.size == 2
 
 
 def test_workers_that_cannot_be_started(desk: Desk) -> None:
     started(desk, "h2")
-    assert desk.take(desk.session.failed("no room", 0.0)) == [events.Expired(JOB, 1, "no room", (2,))]
+    assert desk.take(desk.session.failed("no room", 0.0)) == [events.ResizeExpired(JOB, 1, "no room", (2,))]
     assert desk.take(desk.session.failed("no room", 0.0)) == []
 
 
 def test_a_refusal_after_workers_were_started_names_them(desk: Desk) -> None:
     started(desk, "h2")
-    assert desk.say("p", type="refuse", order=1, reason="no") == [events.Expired(JOB, 1, "refused: no", (2,))]
+    assert desk.say("p", type="refuse", order=1, reason="no") == [
+        events.ResizeExpired(JOB, 1, "refused: no", (2,))
+    ]
 
 
 @pytest.mark.parametrize("stage", ["asked", "starting", "taking on", "moving"])
@@ -150,37 +152,39 @@ def test_a_lost_program_amid_an_order(desk: Desk, stage: str) -> None:
     assert desk.session.order is not None
     assert desk.session.order.stage.value == stage
     expired, gone = desk.take(desk.exchange.closed("p", 0.0))
-    assert isinstance(expired, events.Expired)
+    assert isinstance(expired, events.ResizeExpired)
     assert expired.workers == ((2,) if stage in ("starting", "taking on") else ())
-    assert gone == events.Deregistered(JOB, "its connection was lost")
+    assert gone == events.ProgramDeregistered(JOB, "its connection was lost")
     assert not desk.session.heeds
 
 
 def test_a_release_is_carried_out_without_its_program(desk: Desk) -> None:
     desk.shrink(1)
     desk.say("p", type="release", order=1, workers=[1])
-    assert desk.take(desk.exchange.closed("p", 0.0)) == [events.Deregistered(JOB, "its connection was lost")]
-    assert desk.take(desk.session.ended(1, 0.0)) == [events.Resized(JOB, 1, 1, {}, (1,))]
+    assert desk.take(desk.exchange.closed("p", 0.0)) == [
+        events.ProgramDeregistered(JOB, "its connection was lost")
+    ]
+    assert desk.take(desk.session.ended(1, 0.0)) == [events.JobResized(JOB, 1, 1, {}, (1,))]
 
 
 def test_a_lost_program_comes_back_once(desk: Desk) -> None:
     desk.take(desk.exchange.closed("p", 0.0))
-    assert desk.register("again") == [events.Registered(JOB)]
+    assert desk.register("again") == [events.ProgramRegistered(JOB)]
     desk.take(desk.exchange.closed("again", 0.0))
     assert desk.register("third") == []
     assert "come back once before" in desk.lines["third"][-1]["reason"]
 
 
 def test_a_second_connection_takes_the_place_of_a_first(desk: Desk) -> None:
-    left = events.Deregistered(JOB, "its connection was lost")
-    assert desk.register("q") == [left, events.Registered(JOB)]
+    left = events.ProgramDeregistered(JOB, "its connection was lost")
+    assert desk.register("q") == [left, events.ProgramRegistered(JOB)]
     assert "p" in desk.closed
     desk.grow("h2")
     assert desk.lines["q"][-1]["type"] == "grow"
 
 
 def test_deregistration_is_for_good(desk: Desk) -> None:
-    gone = events.Deregistered(JOB, "the program deregistered")
+    gone = events.ProgramDeregistered(JOB, "the program deregistered")
     assert desk.say("p", type="deregister") == [gone]
     with pytest.raises(NotHeeding, match="takes no order now"):
         desk.grow("h2")
@@ -190,7 +194,7 @@ def test_deregistration_is_for_good(desk: Desk) -> None:
 
 
 def test_progress_is_passed_on(desk: Desk) -> None:
-    assert desk.say("p", type="progress", share=0.25) == [events.Progress(JOB, 0.25)]
+    assert desk.say("p", type="progress", share=0.25) == [events.ProgressReported(JOB, 0.25)]
 
 
 @pytest.mark.parametrize(("act", "more"), [("grow", 3), ("grow", 0), ("shrink", 2), ("shrink", 0)])
@@ -225,7 +229,7 @@ def test_a_wrong_answer_changes_nothing(desk: Desk, message: dict[str, Any], rea
     assert reason in desk.last["reason"]
     assert "p" not in desk.closed
     (released,) = desk.say("p", type="release", order=1, workers=[1])
-    assert isinstance(released, events.Released)
+    assert isinstance(released, events.WorkersReleased)
 
 
 def test_a_release_for_a_growth_and_a_second_one_are_wrong(desk: Desk) -> None:
@@ -243,7 +247,7 @@ def test_three_wrong_lines_and_it_is_hung_up_on(desk: Desk) -> None:
     for _ in range(2):
         assert desk.take(desk.exchange.received("p", b"nonsense\n", 0.0)) == []
     (gone,) = desk.take(desk.exchange.received("p", b"nonsense\nnonsense\n", 0.0))
-    assert isinstance(gone, events.Deregistered)
+    assert isinstance(gone, events.ProgramDeregistered)
     assert "p" in desk.closed
     assert desk.take(desk.exchange.received("p", b'{"type":"deregister"}\n', 0.0)) == []
 

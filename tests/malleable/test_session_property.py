@@ -31,17 +31,17 @@ class AnyProgram(RuleBasedStateMachine):
 
     def account(self, learned: list[Event]) -> None:
         for event in learned:
-            if isinstance(event, events.Accepted):
+            if isinstance(event, events.GrowAccepted):
                 assert not self.used & set(event.workers)
                 self.used |= set(event.workers)
                 self.alive |= set(event.workers)
-            elif isinstance(event, events.Resized):
+            elif isinstance(event, events.JobResized):
                 self.held += len(event.gained) - len(event.lost)
                 assert len(event.gained) == self.reserved
                 assert not self.alive & set(event.lost)
                 assert event.size == self.held
                 self.reserved = 0
-            elif isinstance(event, (events.Refused, events.Expired)):
+            elif isinstance(event, (events.ResizeRefused, events.ResizeExpired)):
                 self.reserved = 0
                 self.alive -= set(getattr(event, "workers", ()))
 

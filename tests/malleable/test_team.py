@@ -255,7 +255,7 @@ def test_a_started_worker_comes_in_by_the_instance(play: Callable[..., Played]) 
     with Program(Admit(), played.environment()) as program:
         played.grow("h1")
         program.poll(PATIENCE)
-        order = played.expect(events.Accepted).order
+        order = played.expect(events.GrowAccepted).order
         worker = Team.open(played.environment(1, order))
         assert program.poll(PATIENCE)
         first.send(1, "welcome")
@@ -266,7 +266,7 @@ def test_a_started_worker_comes_in_by_the_instance(play: Callable[..., Played]) 
         frame = first.receive(PATIENCE)
         assert frame is not None
         assert (frame.sender, frame.kind) == (1, "thanks")
-        played.expect(events.Resized)
+        played.expect(events.JobResized)
         assert session.size == 2
     worker.close()
     first.close()

@@ -1,13 +1,13 @@
 """Objects that tests show a cache, the server's answers, and the contents of a cache."""
 
-from minicluster.kube_client.objects import Name, Place
+from minicluster.kube_client.objects import Name, ObjectReference
 from minicluster.operator.cache import Cache
 from tests.operator.objects import NAMESPACE, Object, owned
 
 MC = Name(NAMESPACE, "mc")
 OTHER = Name(NAMESPACE, "other")
-JOB = Place("Job", NAMESPACE, "mc")
-CONFIG = Place("ConfigMap", NAMESPACE, "mc-config")
+JOB = ObjectReference("Job", NAMESPACE, "mc")
+CONFIG = ObjectReference("ConfigMap", NAMESPACE, "mc-config")
 
 
 def config(version: int = 1, **more: str) -> Object:

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from minicluster.kube_client.errors import ApiError, UnreachableError
+from minicluster.kube_client.errors import ApiError, ApiUnreachableError
 from minicluster.operator.errors import LeadershipLostError
-from minicluster.operator.leadership import Leadership, Timing
+from minicluster.operator.leadership import Leadership, LeadershipClock
 from tests.operator.virtual_time import now
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class Connection:
         trip = next(self.trips, Trip()) if self.trips else Trip()
         if self.cut or trip.request_lost:
             await asyncio.sleep(trip.there)
-            raise UnreachableError("connection refused")
+            raise ApiUnreachableError("connection refused")
         return copy.deepcopy(await asyncio.shield(asyncio.ensure_future(self._arrive(verb, act, trip))))
 
     async def _arrive(self, verb: str, act: Callable[[], dict[str, Any]], trip: Trip) -> dict[str, Any]:
@@ -128,19 +128,19 @@ class Connection:
             error = refusal
         await asyncio.sleep(trip.back)
         if trip.answer_lost:
-            raise UnreachableError("connection reset by peer")
+            raise ApiUnreachableError("connection reset by peer")
         if error is not None:
             raise error
         return found
 
 
-def timing(rate: float = 1.0, offset: float = 0.0, stalls: Iterator[float] | None = None) -> Timing:
+def timing(rate: float = 1.0, offset: float = 0.0, stalls: Iterator[float] | None = None) -> LeadershipClock:
     """Return a clock that runs at another rate, from another start; its owner wakes up late by `stalls`."""
 
     async def sleep(seconds: float) -> None:
         await asyncio.sleep(seconds / rate + (next(stalls, 0.0) if stalls else 0.0))
 
-    return Timing(
+    return LeadershipClock(
         clock=lambda: now() * rate + offset,
         sleep=sleep,
         today=lambda: EPOCH + timedelta(seconds=now() * rate + offset),
@@ -148,7 +148,7 @@ def timing(rate: float = 1.0, offset: float = 0.0, stalls: Iterator[float] | Non
     )
 
 
-def contender(server: Server, name: str, clock: Timing | None = None, **way: Any) -> Leadership:
+def contender(server: Server, name: str, clock: LeadershipClock | None = None, **way: Any) -> Leadership:
     """Return a contender for the server's Lease."""
     return Leadership(Connection(server, name, **way), NAMESPACE, name, timing=clock or timing())
 

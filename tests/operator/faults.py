@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from minicluster.kube_client.errors import ApiError, UnreachableError
+from minicluster.kube_client.errors import ApiError, ApiUnreachableError
 from tests.operator.memory_api import Crash, Faults, Request
 
 FAULTS: dict[str, BaseException] = {
@@ -11,7 +11,7 @@ FAULTS: dict[str, BaseException] = {
     "busy": ApiError(429, "TooManyRequests", "try again later", 1.0),
     "error": ApiError(500, "InternalError", "etcdserver: request timed out"),
     "unavailable": ApiError(503, "ServiceUnavailable", "the server is restarting"),
-    "no answer": UnreachableError("no answer: connection reset"),
+    "no answer": ApiUnreachableError("no answer: connection reset"),
     "crash": Crash(),
 }
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from minicluster.lead_client.keys import Authority
+from minicluster.lead_client.keys import LeadAuthority
 
 ANSWER = "HTTP/1.1 {status}\r\nContent-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n"
 REPORT: dict[str, Any] = {
@@ -92,7 +92,7 @@ def sending(data: bytes, *, stays: bool = False) -> Script:
     return script
 
 
-def context(folder: Path, authority: Authority, uid: str) -> ssl.SSLContext:
+def context(folder: Path, authority: LeadAuthority, uid: str) -> ssl.SSLContext:
     """Return what a door with a certificate of this authority serves by."""
     keys = authority.issue(uid)
     (folder / "door.crt").write_text(keys.certificate)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from minicluster.kube_client.objects import Name
-from minicluster.lead_client.keys import Authority
+from minicluster.lead_client.keys import LeadAuthority
 from minicluster.operator.cache import Cache
 from minicluster.operator.lead_watch import LeadWatch
 from minicluster.operator.records import LeadReport, Unreachable
@@ -18,7 +18,7 @@ from tests.operator import objects
 from tests.operator.lead_server import ANSWER, Door, Script, context, reporting, serving
 
 UID = "uid-mc"
-OURS = Authority.make()
+OURS = LeadAuthority.make()
 NAME = Name(objects.NAMESPACE, "mc")
 HEARD = BrokerReport(
     online="0-2",

@@ -8,7 +8,7 @@ from datetime import timedelta
 from minicluster.operator.cache import Cache
 from minicluster.operator.controller import Controller
 from minicluster.operator.lead_watch import LeadCommands
-from minicluster.operator.queue import Queue
+from minicluster.operator.queue import WorkQueue
 from minicluster.operator.reconciler import Reconciler, ReconcilerOptions
 from minicluster.plan import FreshKeys, Site
 from tests.operator.memory_api import Crash, MemoryApi
@@ -39,7 +39,7 @@ class Operator:
         self, api: MemoryApi, keys: Iterator[FreshKeys], meter: Meter, site: Site, doors: LeadCommands
     ) -> None:
         self.cache = Cache()
-        self.queue = Queue(now)
+        self.queue = WorkQueue(now)
         around = ReconcilerOptions(
             site, "test", lambda _: next(keys), lambda: BEGIN + timedelta(seconds=now())
         )

@@ -40,7 +40,7 @@ class Faults:
     """What goes wrong with a request; this one lets everything pass."""
 
     def before(self, request: Request) -> None:
-        """Raise what happens instead of the read or write: ApiError, UnreachableError, Crash."""
+        """Raise what happens instead of the read or write: ApiError, ApiUnreachableError, Crash."""
 
     def after(self, request: Request) -> None:
         """Raise what happens though the write was done: its answer is lost."""

@@ -11,7 +11,7 @@ from typing import Literal
 
 from broker_config.formats import idset
 from broker_config.formats.drain_reasons import SHRINKING
-from minicluster.plan import BrokerReport, Order, Restarted, SaveProgress
+from minicluster.plan import BrokerReport, LeadCommand, RestartReport, SaveProgress
 from tests.operator import memory_jobs
 from tests.operator.memory_jobs import index_of
 from tests.operator.memory_store import Store
@@ -38,7 +38,7 @@ class Lead:
     drained: dict[int, str] = field(default_factory=dict)
     since: dict[int, float] = field(default_factory=dict)
     lost: list[int] = field(default_factory=list)
-    told: list[Order] = field(default_factory=list)
+    told: list[LeadCommand] = field(default_factory=list)
     saving: SaveProgress | None = None
     broken: bool = False
     hangs: bool = False
@@ -79,7 +79,7 @@ class Lead:
         """Have the jobs on a rank end."""
         self.busy.discard(rank)
 
-    def order(self, orders: tuple[Order, ...]) -> Restarted | None:
+    def order(self, orders: tuple[LeadCommand, ...]) -> RestartReport | None:
         """Do as the operator says, unless the door does not answer; return the answer about jobs."""
         self.look()
         answer = None
@@ -135,13 +135,13 @@ class Lead:
         memory_jobs.end_pod(self.store, about["namespace"], job, RANK_OF_LEAD, REPLACED, words)
         self.look()
 
-    def _restart(self, order: Order) -> Restarted:
+    def _restart(self, order: LeadCommand) -> RestartReport:
         """Start the jobs of ranks again elsewhere; those that were are named again."""
         ranks = idset.decode(order.ranks)
         for rank in self.busy & set(ranks):
             self.copies[rank] = (f"ƒold{rank}", f"ƒnew{rank}")
         self.busy -= set(ranks)
-        return Restarted(order, tuple(self.copies[rank] for rank in ranks if rank in self.copies))
+        return RestartReport(order, tuple(self.copies[rank] for rank in ranks if rank in self.copies))
 
     def report(self) -> BrokerReport:
         """Return what the lead says now."""

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from minicluster.kube_client.objects import Name, Place
+from minicluster.kube_client.objects import Name, ObjectReference
 from minicluster.operator.cache import Cache
 from minicluster.plan import ObjectKey
 from minicluster.plan.constants import LABEL_INSTANCE
@@ -202,7 +202,7 @@ def test_a_late_deletion_leaves_what_was_made_since(kind: str) -> None:
     cache = Cache()
     cache.see(kind, make(version=9))
     assert cache.forget(kind, make(version=5)) == set()
-    assert Place(kind, NAMESPACE, make()["metadata"]["name"]) in {**cache.dependents, **cache.pods}
+    assert ObjectReference(kind, NAMESPACE, make()["metadata"]["name"]) in {**cache.dependents, **cache.pods}
 
 
 def test_a_deletion_of_something_unknown_concerns_nobody() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from minicluster.kube_client.errors import ApiError, UnreachableError
+from minicluster.kube_client.errors import ApiError, ApiUnreachableError
 from minicluster.plan.constants import KIND
 from tests.operator import memory_jobs
 from tests.operator.cases import document, end, rest
@@ -84,7 +84,7 @@ def test_of_what_was_deleted_nothing_is_kept(ending: Any) -> None:
             await here.settle()
             assert PLACE not in here.store.objects
             found = kept(here)
-            found.pop("Queue._heaps", None)
+            found.pop("WorkQueue._heaps", None)
             found.pop("Cache._deletions", None)  # a version of each kind
             return found
 
@@ -192,4 +192,4 @@ class Unanswered(Faults):
         """Lose the answer."""
         if request.kind == "Event" and not self.done:
             self.done = True
-            raise UnreachableError("connection reset")
+            raise ApiUnreachableError("connection reset")

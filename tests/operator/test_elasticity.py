@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from minicluster.plan import Order
+from minicluster.plan import LeadCommand
 from minicluster.plan.constants import KIND
 from tests.operator import memory_jobs
 from tests.operator.cases import MISHAPS, STEPS, Step, document, gap, tell_all
@@ -149,7 +149,7 @@ class Cluster:
         self.here.store.collect_garbage()
 
 
-async def play(schedule: Sequence[Step]) -> tuple[Object, list[Order], Object]:
+async def play(schedule: Sequence[Step]) -> tuple[Object, list[LeadCommand], Object]:
     """Play a schedule to its end; return the Job's spec, the orders and the status."""
     async with world() as here:
         cluster = Cluster(here)

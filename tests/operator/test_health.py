@@ -14,7 +14,7 @@ import pytest
 from minicluster.operator import health
 from minicluster.operator.cache import Cache
 from minicluster.operator.errors import ListenError
-from minicluster.operator.metrics import Metrics
+from minicluster.operator.metrics import OperatorMetrics
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +44,7 @@ def ask(
     """Start a server, ask one thing, and stop it."""
 
     async def main() -> Answer:
-        metrics = Metrics(Cache(), [])
+        metrics = OperatorMetrics(Cache(), [])
         async with (
             health.serving((HERE, 0), metrics, live, ready) as (host, port),
             aiohttp.ClientSession() as session,
@@ -113,7 +113,7 @@ def test_says_where(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, health.__name__)
 
     async def main() -> int:
-        async with health.serving((HERE, 0), Metrics(Cache(), []), fine, fine) as (_, port):
+        async with health.serving((HERE, 0), OperatorMetrics(Cache(), []), fine, fine) as (_, port):
             return port
 
     port = asyncio.run(main())
@@ -134,7 +134,7 @@ def test_cannot_listen(listen: tuple[str, int], message: str) -> None:
     """An address that cannot be had is an error that names it and the option."""
 
     async def main() -> None:
-        async with health.serving(listen, Metrics(Cache(), []), fine, fine):
+        async with health.serving(listen, OperatorMetrics(Cache(), []), fine, fine):
             pass
 
     with pytest.raises(ListenError, match=message):
@@ -149,7 +149,7 @@ def test_port_taken() -> None:
         port = other.getsockname()[1]
 
         async def main() -> None:
-            async with health.serving((HERE, port), Metrics(Cache(), []), fine, fine):
+            async with health.serving((HERE, port), OperatorMetrics(Cache(), []), fine, fine):
                 pass
 
         with pytest.raises(ListenError, match=f"cannot listen on {HERE}:{port}: .*in use"):
@@ -162,7 +162,7 @@ def test_stops_at_once() -> None:
     async def main() -> float:
         loop = asyncio.get_running_loop()
         async with contextlib.AsyncExitStack() as stack:
-            served = health.serving((HERE, 0), Metrics(Cache(), []), fine, fine)
+            served = health.serving((HERE, 0), OperatorMetrics(Cache(), []), fine, fine)
             host, port = await stack.enter_async_context(served)
             _, writer = await asyncio.open_connection(host, port)
             writer.write(b"GET /metrics HTTP/1.1\r\n")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from minicluster.operator import lead_watch
-from minicluster.plan import BrokerReport, Disruption, Order, Restarted, SaveProgress
+from minicluster.plan import BrokerReport, Disruption, LeadCommand, RestartReport, SaveProgress
 from tests.operator.lead_server import sending
 from tests.operator.listening import NAME, in_loop, listening, until
 
@@ -16,8 +16,8 @@ NOW = datetime(2026, 3, 14, 15, 9, 26, tzinfo=UTC)
 
 
 class TestOrders:
-    DRAIN = Order("drain", "2-3", "minicluster: shrinking to 2")
-    UNDRAIN = Order("undrain", "1")
+    DRAIN = LeadCommand("drain", "2-3", "minicluster: shrinking to 2")
+    UNDRAIN = LeadCommand("undrain", "1")
 
     @in_loop
     async def test_the_lead_is_told_in_order(self, tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ class TestOrders:
         sent = b"HTTP/1.1 202 Accepted\r\nContent-Length: 2\r\n\r\n{}"
         async with listening(tmp_path, sending(sent)) as (here, door):
             here.pod()
-            here.doors.send(NAME, (Order("save", seconds=45, generation=3),))
+            here.doors.send(NAME, (LeadCommand("save", seconds=45, generation=3),))
             await until(lambda: not here.doors._sending)
         (order,) = ((head, json.loads(body)) for head, _, body in door.requests if head.startswith("POST"))
         assert order == ("POST /v1/save HTTP/1.1", {"timeout": 45})
@@ -80,12 +80,12 @@ class TestOrders:
     async def test_which_jobs_were_restarted_is_known(self, tmp_path: Path) -> None:
         answer = b'{"restarted": [["f2a", "f3b"]], "lost": []}'
         sent = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(answer), answer)
-        order = Order("restart", "2-3", generation=3)
+        order = LeadCommand("restart", "2-3", generation=3)
         async with listening(tmp_path, sending(sent)) as (here, door):
             here.pod()
             here.doors.send(NAME, (order,))
             await until(lambda: here.cache.answers)
-            assert here.cache.answers == {NAME: {"restart": Restarted(order, (("ƒ2a", "ƒ3b"),))}}
+            assert here.cache.answers == {NAME: {"restart": RestartReport(order, (("ƒ2a", "ƒ3b"),))}}
             (body,) = (json.loads(body) for head, _, body in door.requests if head.startswith("POST"))
             assert body == {"ranks": "2-3"}
             here.pod("mc-0-y", phase="Pending")
@@ -99,12 +99,12 @@ class TestOrders:
         answer = b'{"restarted": [["f2a", "f3b"]], "lost": [["f2c", "it does not fit"]]}'
         sent = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(answer), answer)
         lost = Disruption(1, NOW, NOW), Disruption(3, NOW, NOW + timedelta(seconds=4))
-        order = Order("recover", lost=lost)
+        order = LeadCommand("recover", lost=lost)
         async with listening(tmp_path, sending(sent)) as (here, door):
             here.pod()
             here.doors.send(NAME, (order,))
             await until(lambda: here.cache.answers)
-            known = Restarted(order, (("ƒ2a", "ƒ3b"),), (("ƒ2c", "it does not fit"),))
+            known = RestartReport(order, (("ƒ2a", "ƒ3b"),), (("ƒ2c", "it does not fit"),))
             assert here.cache.answers == {NAME: {"recover": known}}
             (sent_,) = (
                 (head, json.loads(body)) for head, _, body in door.requests if head.startswith("POST")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from minicluster.lead_client import connection
-from minicluster.lead_client.keys import Authority
+from minicluster.lead_client.keys import LeadAuthority
 from minicluster.operator import lead_watch
 from minicluster.operator.records import LeadReport, Unreachable
 from minicluster.plan import BrokerReport
@@ -206,13 +206,13 @@ class TestTrouble:
     @pytest.mark.parametrize(
         ("authority", "uid", "expected"),
         [
-            pytest.param(Authority.make(), UID, "has another operator's certificate", id="operator"),
+            pytest.param(LeadAuthority.make(), UID, "has another operator's certificate", id="operator"),
             pytest.param(OURS, "other", "has another MiniCluster's certificate", id="MiniCluster"),
         ],
     )
     @in_loop
     async def test_whose_certificate_it_is(
-        self, tmp_path: Path, authority: Authority, uid: str, expected: str
+        self, tmp_path: Path, authority: LeadAuthority, uid: str, expected: str
     ) -> None:
         """Nothing is sent to a stranger, the token least of all."""
         async with listening(tmp_path, tls=context(tmp_path, authority, uid)) as (here, door):

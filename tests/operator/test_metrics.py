@@ -11,7 +11,7 @@ from minicluster.kube_client.request_counter import API_REQUESTS
 from minicluster.operator import metrics as module
 from minicluster.operator.cache import Cache
 from minicluster.operator.errors import LeadershipLostError
-from minicluster.operator.metrics import Metrics
+from minicluster.operator.metrics import OperatorMetrics
 from minicluster.plan.constants import Phase
 from tests.operator.objects import minicluster
 
@@ -45,17 +45,17 @@ def queue() -> list[str]:
 
 
 @pytest.fixture
-def metrics(cache: Cache, queue: list[str], clock: Clock) -> Metrics:
-    return Metrics(cache, queue, clock)
+def metrics(cache: Cache, queue: list[str], clock: Clock) -> OperatorMetrics:
+    return OperatorMetrics(cache, queue, clock)
 
 
-def value(metrics: Metrics, name: str, **labels: str) -> float | None:
+def value(metrics: OperatorMetrics, name: str, **labels: str) -> float | None:
     """Return what a scrape shows now."""
     return metrics.registry.get_sample_value(name, labels)
 
 
 @pytest.mark.parametrize("result", module.RESULTS)
-def test_reconciles(metrics: Metrics, result: str) -> None:
+def test_reconciles(metrics: OperatorMetrics, result: str) -> None:
     """Each end of a reconcile is there from the start, and counts by itself."""
     assert value(metrics, module.RECONCILES, result=result) == 0
     metrics.reconciled(result)
@@ -65,7 +65,7 @@ def test_reconciles(metrics: Metrics, result: str) -> None:
 
 
 @pytest.mark.parametrize("step", module.STEPS)
-def test_duration_of_a_step(metrics: Metrics, clock: Clock, step: str) -> None:
+def test_duration_of_a_step(metrics: OperatorMetrics, clock: Clock, step: str) -> None:
     """A step is measured in seconds."""
     with metrics.step(step):
         clock.now += 0.2
@@ -75,7 +75,7 @@ def test_duration_of_a_step(metrics: Metrics, clock: Clock, step: str) -> None:
     assert value(metrics, module.ERRORS, step=step) == 0
 
 
-def test_step_that_fails(metrics: Metrics, clock: Clock) -> None:
+def test_step_that_fails(metrics: OperatorMetrics, clock: Clock) -> None:
     """A step that fails is counted, measured, and its error goes on."""
 
     def fail() -> None:
@@ -88,14 +88,14 @@ def test_step_that_fails(metrics: Metrics, clock: Clock) -> None:
     assert value(metrics, f"{module.DURATION}_sum", step="apply") == 3
 
 
-def test_step_of_one_that_does_not_lead(metrics: Metrics) -> None:
+def test_step_of_one_that_does_not_lead(metrics: OperatorMetrics) -> None:
     """Not to lead any more is no error of a step."""
     with pytest.raises(LeadershipLostError), metrics.step("apply"):
         raise LeadershipLostError("gone")
     assert value(metrics, module.ERRORS, step="apply") == 0
 
 
-def test_clusters_by_phase(metrics: Metrics, cache: Cache) -> None:
+def test_clusters_by_phase(metrics: OperatorMetrics, cache: Cache) -> None:
     """MiniClusters are counted by the phase in their status, all others are 0."""
     for number, phase in enumerate(("Running", "Running", "Failed")):
         cache.see_cluster({**minicluster(f"mc-{number}"), "status": {"phase": phase}})
@@ -104,20 +104,22 @@ def test_clusters_by_phase(metrics: Metrics, cache: Cache) -> None:
 
 
 @pytest.mark.parametrize("status", [{}, {"phase": "Sideways"}], ids=["none yet", "one of another operator"])
-def test_clusters_without_a_phase_of_ours(metrics: Metrics, cache: Cache, status: dict[str, str]) -> None:
+def test_clusters_without_a_phase_of_ours(
+    metrics: OperatorMetrics, cache: Cache, status: dict[str, str]
+) -> None:
     """A MiniCluster that no operator of ours has looked at is pending."""
     cache.see_cluster({**minicluster(), "status": status})
     assert value(metrics, module.CLUSTERS, phase="Pending") == 1
 
 
-def test_clusters_that_go(metrics: Metrics, cache: Cache) -> None:
+def test_clusters_that_go(metrics: OperatorMetrics, cache: Cache) -> None:
     """What is gone does not count, without anybody telling."""
     cache.see_cluster(minicluster())
     cache.forget_cluster(minicluster())
     assert value(metrics, module.CLUSTERS, phase="Pending") == 0
 
 
-def test_brokers_ready(metrics: Metrics, cache: Cache) -> None:
+def test_brokers_ready(metrics: OperatorMetrics, cache: Cache) -> None:
     """Brokers that joined are summed up over all MiniClusters."""
     for name, ready in (("a", 3), ("b", 4)):
         cache.see_cluster({**minicluster(name), "status": {"readyBrokers": ready}})
@@ -125,27 +127,27 @@ def test_brokers_ready(metrics: Metrics, cache: Cache) -> None:
     assert value(metrics, module.BROKERS_READY) == 7
 
 
-def test_queue_depth(metrics: Metrics, queue: list[str]) -> None:
+def test_queue_depth(metrics: OperatorMetrics, queue: list[str]) -> None:
     """The queue's depth is the one at the time of the scrape."""
     queue.extend(["a", "b"])
     assert value(metrics, module.QUEUE_DEPTH) == 2
 
 
 @pytest.mark.parametrize("leads", [True, False])
-def test_leader(metrics: Metrics, leads: bool) -> None:
+def test_leader(metrics: OperatorMetrics, leads: bool) -> None:
     """Whether it leads is asked at the time of the scrape."""
     metrics.leads = lambda: leads
     assert value(metrics, module.LEADER) == int(leads)
 
 
 @pytest.mark.parametrize(("code", "shown"), [(200, "200"), (409, "409"), (None, "none")])
-def test_requests(metrics: Metrics, code: int | None, shown: str) -> None:
+def test_requests(metrics: OperatorMetrics, code: int | None, shown: str) -> None:
     """Requests count by verb and status code; one without an answer has a word for it."""
     metrics.requested("PATCH", code)
     assert value(metrics, API_REQUESTS, verb="PATCH", code=shown) == 1
 
 
-def test_watch_restarts(metrics: Metrics) -> None:
+def test_watch_restarts(metrics: OperatorMetrics) -> None:
     """Watches that began anew count by kind."""
     metrics.watch_restarted("Job")
     assert value(metrics, module.WATCH_RESTARTS, kind="Job") == 1
@@ -153,12 +155,12 @@ def test_watch_restarts(metrics: Metrics) -> None:
 
 def test_two_operators(cache: Cache) -> None:
     """Two operators in one process do not share their counts."""
-    one, other = Metrics(cache, []), Metrics(cache, [])
+    one, other = OperatorMetrics(cache, []), OperatorMetrics(cache, [])
     one.reconciled("ok")
     assert value(other, module.RECONCILES, result="ok") == 0
 
 
-def test_scrape(metrics: Metrics) -> None:
+def test_scrape(metrics: OperatorMetrics) -> None:
     """A scrape shows every metric, and the process's own."""
     text, content_type = metrics.scrape()
     told = {line.split()[2] for line in text.decode().splitlines() if line.startswith("# TYPE")}
@@ -166,7 +168,7 @@ def test_scrape(metrics: Metrics) -> None:
     assert content_type.startswith("text/plain; version=0.0.4")
 
 
-def test_scrape_of_openmetrics(metrics: Metrics) -> None:
+def test_scrape_of_openmetrics(metrics: OperatorMetrics) -> None:
     """Who asks for OpenMetrics gets it."""
     text, content_type = metrics.scrape("application/openmetrics-text; version=1.0.0")
     assert content_type.startswith("application/openmetrics-text; version=1.0.0")
@@ -181,7 +183,7 @@ def test_name_is_documented(name: str) -> None:
 
 def test_names_are_all() -> None:
     """The list of names is complete."""
-    told = {each.name for each in Metrics(Cache(), []).registry.collect()}
+    told = {each.name for each in OperatorMetrics(Cache(), []).registry.collect()}
     assert {name.removesuffix("_total") for name in module.NAMES} == {
         name for name in told if name.startswith("minicluster_")
     }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minicluster.kube_client.api import Listing, Selection
-from minicluster.kube_client.errors import UnreachableError
+from minicluster.kube_client.errors import ApiUnreachableError
 from minicluster.kube_client.objects import Name
 from minicluster.operator.cache import Cache
 from minicluster.operator.pod_events import PodEvents
@@ -40,7 +40,7 @@ class Telling(MemoryApi):
     events: tuple[Object, ...] = ()
     asked: list[str] = field(default_factory=list)
     away: int = 0
-    trouble: Exception = field(default_factory=lambda: UnreachableError("no answer"))
+    trouble: Exception = field(default_factory=lambda: ApiUnreachableError("no answer"))
 
     async def list(self, selection: Selection) -> Listing:
         self.asked.append(f"{selection.resource.path(selection.namespace)}?{selection.fields}")

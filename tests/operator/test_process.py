@@ -8,9 +8,9 @@ from minicluster.kube_client import logs
 from minicluster.kube_client.access import Access
 from minicluster.operator import process
 from minicluster.operator.errors import FollowingError, LeadershipLostError
-from minicluster.operator.settings import Settings
+from minicluster.operator.settings import OperatorSettings
 
-SETTINGS = Settings(Access(), (), None, ("127.0.0.1", 0), "json", "info", "test")
+SETTINGS = OperatorSettings(Access(), (), None, ("127.0.0.1", 0), "json", "info", "test")
 ENDS = [
     pytest.param(LeadershipLostError("another leads"), "the operator ends: another leads", id="known"),
     pytest.param(

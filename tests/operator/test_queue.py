@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicluster.kube_client.objects import Name
-from minicluster.operator.queue import FIRST_RETRY, LAST_RETRY, Queue
+from minicluster.operator.queue import FIRST_RETRY, LAST_RETRY, WorkQueue
 from tests.operator.virtual_time import Waiting, now, run
 
 SPACING = 1.0
@@ -20,7 +20,7 @@ def clock() -> float:
     return now() - Waiting.now
 
 
-async def drain(queue: Queue, seconds: float = 1000.0) -> list[tuple[str, float]]:
+async def drain(queue: WorkQueue, seconds: float = 1000.0) -> list[tuple[str, float]]:
     """Take whatever comes, each given back at once; return names and when they came."""
     came = []
     try:
@@ -33,7 +33,7 @@ async def drain(queue: Queue, seconds: float = 1000.0) -> list[tuple[str, float]
         return came
 
 
-Play = Callable[[Queue], object]
+Play = Callable[[WorkQueue], object]
 PLAYS: dict[str, tuple[Play, list[tuple[str, float]]]] = {
     "each name comes": (lambda queue: [queue.add(B), queue.add(A)], [("a", 0), ("b", 0)]),
     "twice is once": (lambda queue: [queue.add(A), queue.add(A)], [("a", 0)]),
@@ -67,7 +67,7 @@ PLAYS: dict[str, tuple[Play, list[tuple[str, float]]]] = {
 @pytest.mark.parametrize(("play", "comes"), PLAYS.values(), ids=PLAYS)
 def test_what_comes_when(play: Play, comes: list[tuple[str, float]]) -> None:
     async def work() -> list[tuple[str, float]]:
-        queue = Queue(clock, SPACING)
+        queue = WorkQueue(clock, SPACING)
         play(queue)
         return await drain(queue)
 
@@ -78,7 +78,7 @@ def test_spacing_counts_from_the_last_time() -> None:
     """Who was looked at long ago comes at once."""
 
     async def work() -> list[tuple[str, float]]:
-        queue = Queue(clock, SPACING)
+        queue = WorkQueue(clock, SPACING)
         queue.done(A)
         await asyncio.sleep(SPACING / 4)
         queue.done(B)
@@ -94,7 +94,7 @@ def test_a_name_is_never_given_out_twice() -> None:
     """What changes while it is worked on comes again, but only after that."""
 
     async def work() -> tuple[float, float]:
-        queue = Queue(clock, SPACING)
+        queue = WorkQueue(clock, SPACING)
         queue.add(A)
         await queue.take()
         queue.add(A)
@@ -110,7 +110,7 @@ def test_a_name_is_never_given_out_twice() -> None:
 
 def test_a_name_that_is_worked_on_does_not_hold_up_others() -> None:
     async def work() -> list[Name]:
-        queue = Queue(clock, SPACING)
+        queue = WorkQueue(clock, SPACING)
         queue.add(A)
         taken = [await queue.take()]
         queue.add(A)
@@ -122,7 +122,7 @@ def test_a_name_that_is_worked_on_does_not_hold_up_others() -> None:
 
 def test_every_worker_that_waits_gets_something() -> None:
     async def work() -> list[Name]:
-        queue = Queue(clock, SPACING)
+        queue = WorkQueue(clock, SPACING)
         workers = [asyncio.create_task(queue.take()) for _ in range(3)]
         await asyncio.sleep(1)
         for name in (C, A, B):
@@ -134,7 +134,7 @@ def test_every_worker_that_waits_gets_something() -> None:
 
 def test_a_worker_that_waits_for_something_late_takes_what_comes_earlier() -> None:
     async def work() -> tuple[Name, float]:
-        queue = Queue(clock, SPACING)
+        queue = WorkQueue(clock, SPACING)
         queue.add(A, 100)
         worker = asyncio.create_task(queue.take())
         await asyncio.sleep(1)
@@ -146,7 +146,7 @@ def test_a_worker_that_waits_for_something_late_takes_what_comes_earlier() -> No
 
 def test_failures_wait_longer_each_time() -> None:
     """Twice as long, up to a minute."""
-    queue = Queue(lambda: 0.0)
+    queue = WorkQueue(lambda: 0.0)
     delays = [queue.failed(A) for _ in range(20)]
     assert delays[:4] == [FIRST_RETRY * factor for factor in (1, 2, 4, 8)]
     assert delays[-1] == LAST_RETRY
@@ -154,13 +154,13 @@ def test_failures_wait_longer_each_time() -> None:
 
 def test_endless_failures_are_endured() -> None:
     """An API server that refuses for a week: the number of failures outgrows every power of two."""
-    queue = Queue(lambda: 0.0)
+    queue = WorkQueue(lambda: 0.0)
     queue._failures[A] = 5000
     assert queue.failed(A) == LAST_RETRY
 
 
 def test_success_forgets_failures() -> None:
-    queue = Queue(lambda: 0.0)
+    queue = WorkQueue(lambda: 0.0)
     queue.failed(A)
     queue.failed(A)
     queue.succeeded(A)
@@ -168,7 +168,7 @@ def test_success_forgets_failures() -> None:
 
 
 def test_its_length_is_what_is_planned() -> None:
-    queue = Queue(lambda: 0.0)
+    queue = WorkQueue(lambda: 0.0)
     for name in (A, B, A):
         queue.add(name, 3)
     assert len(queue) == 2
@@ -179,7 +179,7 @@ def test_whatever_is_asked_for_comes_once_and_in_time(asked: list[tuple[Name, in
     """Each name at the earliest time that was asked for, whatever the order of asking."""
 
     async def work() -> list[tuple[str, float]]:
-        queue = Queue(clock, SPACING)
+        queue = WorkQueue(clock, SPACING)
         for name, delay in asked:
             queue.add(name, delay)
         return await drain(queue)

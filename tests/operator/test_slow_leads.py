@@ -15,7 +15,7 @@ from minicluster.lead_client.broker_pods import Lead
 from minicluster.lead_client.connection import Address, LeadConnection
 from minicluster.operator import lead_slots, lead_watch
 from minicluster.operator.records import LeadReport
-from minicluster.plan import Order
+from minicluster.plan import LeadCommand
 from tests.operator import objects, virtual_time
 from tests.operator.lead_server import Door, reporting, sending
 from tests.operator.listening import HEARD, NAME, UID, Listening, in_loop, listening, until
@@ -74,7 +74,7 @@ class TestSlowDoors:
             meet(here, "slow")
             await until(lambda: door.open)
             here.pod()
-            here.doors.send(NAME, (Order("drain", "1", "minicluster: shrinking to 1"),))
+            here.doors.send(NAME, (LeadCommand("drain", "1", "minicluster: shrinking to 1"),))
             await until(lambda: not here.doors._sending)
             assert [head.split()[0] for head, _, _ in door.requests] == ["GET", "POST"]
 

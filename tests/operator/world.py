@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from broker_config import curve
 from minicluster.kube_client.objects import Name
 from minicluster.operator.records import LeadReport, Unreachable
-from minicluster.plan import DoorKeys, FreshKeys, Order, Site
+from minicluster.plan import DoorKeys, FreshKeys, LeadCommand, Site
 from tests.operator import memory_jobs
 from tests.operator.contents import NAME, PLACE, Contents
 from tests.operator.faults import Armed
@@ -84,7 +84,7 @@ class World:
         if self.operator.cache.report(name, heard):
             self.operator.controller.changed(name)
 
-    def send(self, name: Name, orders: tuple[Order, ...]) -> None:
+    def send(self, name: Name, orders: tuple[LeadCommand, ...]) -> None:
         """Have the lead told what the operator says, and then listened to anew: what it said is forgotten."""
         if self.operator.cache.report(name, None):
             self.operator.controller.changed(name)

@@ -13,13 +13,13 @@ from minicluster.plan import (
     DoorKeys,
     FreshKeys,
     JobReport,
+    LeadCommand,
     ObjectKey,
     Observed,
     ObservedObject,
-    Order,
     Plan,
     PodReport,
-    Restarted,
+    RestartReport,
     Site,
     plan,
 )
@@ -29,7 +29,7 @@ SITE = Site(door=True)
 KEYS = FreshKeys(curve.generate(), DoorKeys("certificate", "key", "token", "metrics token"))
 LEAD = PodReport(0, "Running", scheduled=True)
 ALL = BrokerReport("0-3", running=True)
-DRAIN = Order("drain", "2-3", "minicluster: shrinking to 2")
+DRAIN = LeadCommand("drain", "2-3", "minicluster: shrinking to 2")
 UNTIL = "2026-03-14T15:10:26Z"
 
 
@@ -53,7 +53,7 @@ class Life:
     def __init__(self, pods: int = 4, report: BrokerReport | None = ALL, **wanted: Any) -> None:
         self.pods, self.report, self.wanted = pods, report, wanted
         self.silence = ""
-        self.restarted: Restarted | None = None
+        self.restarted: RestartReport | None = None
         self.lead = LEAD
         self.others: tuple[PodReport, ...] = ()
         self.active = 0  # as many as there are to be

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from minicluster.plan import (
+    ApplyRefusal,
     BrokerReport,
     JobCondition,
     JobReport,
@@ -15,7 +16,6 @@ from minicluster.plan import (
     Observed,
     ObservedObject,
     PodReport,
-    Refusal,
     Site,
     plan,
     refuse,
@@ -191,7 +191,7 @@ def test_somebody_elses_keeps_nothing_else_back(decide):
 
 def test_that_it_was_refused_is_said_of_it_alone(decide):
     """The brokers' objects were made."""
-    refusal = Refusal(KEY, "admission webhook denied the request: no autoscalers")
+    refusal = ApplyRefusal(KEY, "admission webhook denied the request: no autoscalers")
     decided = decide(WANTED, None, refusals=(refusal,))
     assert told(decided)[:2] == ("False", "Refused")
     assert refusal.message in told(decided)[2]

@@ -7,12 +7,12 @@ from datetime import timedelta
 import pytest
 
 from minicluster.plan import (
+    ApplyRefusal,
     BrokerReport,
     JobReport,
     ObjectKey,
     Observed,
     PodReport,
-    Refusal,
     Site,
     plan,
 )
@@ -281,7 +281,7 @@ def test_brokers_that_were_lost(make, keys, now, observed_pods, generation, expe
 
 def test_refused_by_the_server(make, keys, now):
     """What the API server does not take is told in its own words, and wanted all the same."""
-    refusals = (Refusal(ObjectKey("Job", "hpc"), "exceeded quota: pods, used 10, limited 10"),)
+    refusals = (ApplyRefusal(ObjectKey("Job", "hpc"), "exceeded quota: pods, used 10, limited 10"),)
     decided = plan(make({"size": 4}), Observed(refusals=refusals), Site(), keys, now)
     found = condition(decided, "ResourcesCreated")
     assert (found["status"], found["reason"]) == ("False", "Refused")

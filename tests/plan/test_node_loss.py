@@ -13,10 +13,10 @@ from minicluster.plan import (
     Disruption,
     DoorKeys,
     FreshKeys,
+    LeadCommand,
     Observed,
-    Order,
     Plan,
-    Restarted,
+    RestartReport,
     Site,
 )
 from tests.plan.test_broker_readiness import observed
@@ -24,8 +24,8 @@ from tests.plan.test_conditions import condition, decide, pods
 
 STARTED = datetime(2026, 3, 14, 15, 0, tzinfo=UTC)
 TAKEN = datetime(2026, 3, 14, 15, 9, tzinfo=UTC)
-ORDER = Order("recover", lost=(Disruption(1, STARTED, TAKEN),))
-ANSWER = Restarted(ORDER, (("ƒa", "ƒb"),), (("ƒc", "it does not fit"),))
+ORDER = LeadCommand("recover", lost=(Disruption(1, STARTED, TAKEN),))
+ANSWER = RestartReport(ORDER, (("ƒa", "ƒb"),), (("ƒc", "it does not fit"),))
 MISSING = "3 of 4 brokers have joined; missing: 1 (lost: lost connection)"
 TOLD = f"{MISSING}; of the jobs that ran there: started again: ƒa as ƒb; lost: ƒc (it does not fit)"
 HEARD = BrokerReport("0,2-3", running=True, troubles=("hpc-1: lost: lost connection",))
@@ -116,7 +116,7 @@ def test_it_is_kept_until_all_have_joined(make, keys, now, joined):
 
 
 def test_where_no_jobs_were_there_nothing_is_said(make, keys, now, joined):
-    seen = see(answer=Restarted(ORDER))
+    seen = see(answer=RestartReport(ORDER))
     decided = step(make, keys, now, seen, joined)
     assert decided.orders == ()
     assert condition(decided, "BrokersReady")["reason"] == "BrokersMissing"
@@ -127,4 +127,4 @@ def test_another_loss_is_asked_for_anew(make, keys, now, joined):
     seen = see(BrokerReport("0,2", running=True), ANSWER, disrupted=(3, 1))
     decided = step(make, keys, now, seen, known)
     (order,) = decided.orders
-    assert order == Order("recover", lost=tuple(Disruption(rank, STARTED, TAKEN) for rank in (1, 3)))
+    assert order == LeadCommand("recover", lost=tuple(Disruption(rank, STARTED, TAKEN) for rank in (1, 3)))

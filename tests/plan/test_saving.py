@@ -14,8 +14,8 @@ from minicluster.plan import (
     Dump,
     JobCondition,
     JobReport,
+    LeadCommand,
     Observed,
-    Order,
     Plan,
     PodReport,
     SaveProgress,
@@ -113,14 +113,14 @@ def test_so_does_a_deletion(report: Any, more: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("report", "orders"),
     [
-        pytest.param(HEARD, (Order("save", seconds=60, generation=1),), id="not begun"),
+        pytest.param(HEARD, (LeadCommand("save", seconds=60, generation=1),), id="not begun"),
         pytest.param(saving("waiting"), (), id="it waits"),
         pytest.param(saving("writing"), (), id="it writes"),
         pytest.param(saving("failed"), (), id="it has just failed"),
         pytest.param(None, (), id="nobody hears"),
     ],
 )
-def test_the_lead_is_told_once(report: Any, orders: tuple[Order, ...]) -> None:
+def test_the_lead_is_told_once(report: Any, orders: tuple[LeadCommand, ...]) -> None:
     assert decide(document(suspend=True), observed(report)).orders == orders
 
 
@@ -128,9 +128,9 @@ def test_after_a_deletion_jobs_have_what_is_left_of_their_time() -> None:
     first = decide(document(deleted=True), observed(None))
     assert first.again == 180.0
     second = decide(document(first.status, deleted=True), observed(), 45)
-    assert second.orders == (Order("save", seconds=15, generation=1),)
+    assert second.orders == (LeadCommand("save", seconds=15, generation=1),)
     third = decide(document(first.status, deleted=True), observed(), 100)
-    assert third.orders == (Order("save", seconds=0, generation=1),)
+    assert third.orders == (LeadCommand("save", seconds=0, generation=1),)
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def test_size_of_the_start(make):
 
 def test_a_machine_without_dns(make):
     """A site's endpoints and directories reach the settings."""
-    endpoints = (to.Endpoint("hpc-0", "tcp://127.0.0.1:1", "tcp://127.0.0.1:1"),)
+    endpoints = (to.BrokerEndpoint("hpc-0", "tcp://127.0.0.1:1", "tcp://127.0.0.1:1"),)
     site = Site(endpoints=endpoints, config_dir="/c/etc", curve_path="/c/curve.cert")
     settings = broker_settings(make(), site)
     assert (settings.network.endpoints, settings.config_dir, settings.curve_path) == (

@@ -13,10 +13,10 @@ from broker_config.formats import idset
 from minicluster.plan import (
     BrokerReport,
     JobReport,
+    LeadCommand,
     Observed,
-    Order,
     PodReport,
-    Restarted,
+    RestartReport,
     Site,
     plan,
 )
@@ -171,8 +171,8 @@ class TestRestarting:
     """What was waited for long enough is started again elsewhere, and told by its ids before the pods go."""
 
     BUSY = replace(ALL, drained="2-3", shrunk="2-3", busy="0,3")
-    ORDER = Order("restart", "2-3", generation=1)
-    ANSWER = Restarted(ORDER, (("ƒa", "ƒb"), ("ƒc", "ƒd")), (("ƒe", "no copy"),))
+    ORDER = LeadCommand("restart", "2-3", generation=1)
+    ANSWER = RestartReport(ORDER, (("ƒa", "ƒb"), ("ƒc", "ƒd")), (("ƒe", "no copy"),))
     WORDS = (
         "shrinking to 2 pods: after 60 s (spec.drainTimeoutSeconds) jobs on ranks 2-3 could not finish;"
         " started again: ƒa as ƒb, ƒc as ƒd; lost: ƒe (no copy)"
@@ -241,18 +241,18 @@ class TestGrowing:
     def test_ranks_that_stay_get_jobs_again(self) -> None:
         life = Life(report=replace(ALL, drained="2-3", shrunk="2-3"))
         decided = life.resize(4)
-        assert (life.pods, decided.orders, decided.again) == (4, (Order("undrain", "2-3"),), 2.0)
+        assert (life.pods, decided.orders, decided.again) == (4, (LeadCommand("undrain", "2-3"),), 2.0)
 
     def test_not_while_the_former_pod_is_on_its_way_out(self) -> None:
         """Its broker would get jobs, and lose them; the look at it comes again."""
         life = Life(report=replace(ALL, drained="2-3", shrunk="2-3"))
         life.others = (PodReport(3, "Running", leaving=True),)
         decided = life.resize(4)
-        assert (decided.orders, decided.again) == ((Order("undrain", "2"),), 2.0)
+        assert (decided.orders, decided.again) == ((LeadCommand("undrain", "2"),), 2.0)
 
     def test_what_somebody_else_has_drained_stays_drained(self) -> None:
         life = Life(report=replace(ALL, drained="1-3", shrunk="3"))
-        assert life.resize(4).orders == (Order("undrain", "3"),)
+        assert life.resize(4).orders == (LeadCommand("undrain", "3"),)
 
     def test_once_reported_nothing_more_is_ordered(self) -> None:
         decided = Life().resize(4)
@@ -264,7 +264,10 @@ class TestGrowing:
         life.resize(2)
         life.report = replace(ALL, drained="2-3", shrunk="2-3", busy="2-3")
         decided = life.resize(3, after(1))
-        assert decided.orders == (Order("undrain", "2"), Order("drain", "3", "minicluster: shrinking to 3"))
+        assert decided.orders == (
+            LeadCommand("undrain", "2"),
+            LeadCommand("drain", "3", "minicluster: shrinking to 3"),
+        )
         life.report = replace(ALL, drained="3", shrunk="3", busy="2")
         life.reconcile(after(2))
         assert life.pods == 3

@@ -17,7 +17,7 @@ from queue_policies.records import Grow, Reserve, Shrink
 from queue_policies.simulator.circumstances import Circumstances
 from queue_policies.simulator.cost import Cost, PerUnit, Relaunch
 from queue_policies.simulator.estimate import Estimates
-from queue_policies.simulator.job import Job
+from queue_policies.simulator.job import WorkloadJob
 from queue_policies.simulator.loop import simulate
 from queue_policies.simulator.speedup import Amdahl
 from queue_policies.simulator.workload import Workload
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from queue_policies.records import Action, State
-    from queue_policies.simulator.outcome import Outcome
+    from queue_policies.simulator.outcome import RunOutcome
 
 TOTAL = 8
 POLICIES = sorted(plugins.policies())
@@ -67,7 +67,7 @@ def workloads(draw: st.DrawFn, priorities: bool = True, limited: bool = False) -
         time = Amdahl(float(draw(st.integers(1, 60))), 0.9)
         limit = draw(st.sampled_from((1.0, 1.5, 3.0, *(() if limited else (math.inf,)))))
         jobs.append(
-            Job(
+            WorkloadJob(
                 id=number,
                 submitted=arrival,
                 min=least,
@@ -107,7 +107,7 @@ class Log:
                 self.promised.setdefault(action.job, action.at)
 
 
-def run(policy: Policy, workload: Workload, given: Circumstances | None = None) -> tuple[Outcome, Log]:
+def run(policy: Policy, workload: Workload, given: Circumstances | None = None) -> tuple[RunOutcome, Log]:
     log = Log(policy)
     return simulate(workload, policy, given, log), log
 

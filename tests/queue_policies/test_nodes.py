@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from broker_config.formats.constraints import matches
-from broker_config.formats.jobspec import Resources
+from broker_config.formats.jobspec import RequestedResources
 from broker_config.formats.resource_set import Node
 from queue_policies import plugins
 from queue_policies.decision import decide
@@ -50,13 +50,13 @@ def pool() -> Pool:
 
 
 REQUESTS = (
-    Resources(0, 1, 1, 0),
-    Resources(0, 5, 1, 0),
-    Resources(0, 2, 3, 0),
-    Resources(2, 1, 2, 0),
-    Resources(2, 1, 1, 0, exclusive=True),
-    Resources(4, 1, 4, 0),
-    Resources(2, 1, 1, 0, constraint=("properties", "big")),
+    RequestedResources(0, 1, 1, 0),
+    RequestedResources(0, 5, 1, 0),
+    RequestedResources(0, 2, 3, 0),
+    RequestedResources(2, 1, 2, 0),
+    RequestedResources(2, 1, 1, 0, exclusive=True),
+    RequestedResources(4, 1, 4, 0),
+    RequestedResources(2, 1, 1, 0, constraint=("properties", "big")),
 )
 """Cores anywhere, several together, on different nodes, whole nodes, all of them, and on some nodes only."""
 
@@ -146,12 +146,12 @@ def test_those_that_shrink_for_a_job_do_so_until_it_fits(name: str) -> None:
 
     resizing = Resizing(cluster, queue, running, changes.append)
     actions, programs = Actions(queue, running, resizing), Obedient(cluster, resizing, running)
-    wide = Resources(1, 1, CORES, 0, exclusive=True)
+    wide = RequestedResources(1, 1, CORES, 0, exclusive=True)
     large = QueuedJob(1, 16, wide, 0.0, math.inf, elastic=Elastic(CORES, NODES * CORES, malleable=True))
     whole = wide.with_workers(NODES)
     assert cluster.alloc(1, whole) is not None
     begin(large, whole)
-    queue.add(QueuedJob(2, 20, Resources(2, 1, 1, 0), 0.0, 100.0))
+    queue.add(QueuedJob(2, 20, RequestedResources(2, 1, 1, 0), 0.0, 100.0))
     changes.append(Change(Happened.ARRIVED, 2))
     orders = 0
     for _ in range(40):

@@ -65,11 +65,11 @@ def to_yaml(items: list[JSON]) -> str:
 
 def pod_files(text: str) -> dict[str, bytes]:
     """Return what pods find in their ConfigMap; `/@run@` and the like stand for what differs between pods."""
-    from broker_config.settings import Endpoint
+    from broker_config.settings import BrokerEndpoint
 
     lead = f"tcp://127.0.0.1:{PORT}"
     where = {
-        "endpoints": (Endpoint("mc-0", lead, lead),),
+        "endpoints": (BrokerEndpoint("mc-0", lead, lead),),
         "config_dir": "/@config@",
         "curve_dir": "/@secret@",
         "curve_path": "/@run@/curve.cert",
@@ -203,13 +203,13 @@ def recover_jobs(
     here: Any, restarted: tuple[tuple[str, str], ...], lost: tuple[tuple[str, str], ...]
 ) -> None:
     """Have the lead answer so when it is told to start the jobs of a lost node again."""
-    from minicluster.plan import Restarted
+    from minicluster.plan import RestartReport
     from tests.operator.memory_lead import Lead
 
     class Recovering(Lead):
         def order(self, orders: Any) -> Any:
             answer = super().order(orders)
-            found = (Restarted(each, restarted, lost) for each in orders if each.action == "recover")
+            found = (RestartReport(each, restarted, lost) for each in orders if each.action == "recover")
             return next(found, answer)
 
     here.lead = Recovering(here.store)

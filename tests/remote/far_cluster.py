@@ -13,7 +13,7 @@ from aiohttp.test_utils import TestServer
 
 from minicluster.kube_client.pod_streams import PodContainer
 from minicluster.kube_client.user_client import UserClient
-from minicluster.remote.session import Session
+from minicluster.remote.session import NamespaceSession
 from tests.operator.field_sets import Object
 
 PLACE = PodContainer("science", "mc-0-abcde", "flux")
@@ -112,7 +112,7 @@ class FarCluster:
         return kopf.ConnectionInfo(server=self.server)
 
     @contextlib.asynccontextmanager
-    async def session(self) -> AsyncIterator[Session]:
+    async def session(self) -> AsyncIterator[NamespaceSession]:
         """Serve, and connect a person to it."""
         application = web.Application()
         place = "/namespaces/science"
@@ -123,7 +123,7 @@ class FarCluster:
         async with TestServer(application) as server:
             self.server = str(server.make_url("")).rstrip("/")
             async with UserClient(self) as person:  # type: ignore[arg-type]
-                yield Session(person, "science", self.notices.append)
+                yield NamespaceSession(person, "science", self.notices.append)
 
     async def _cluster(self, _: web.Request) -> web.Response:
         return web.json_response(self.cluster)

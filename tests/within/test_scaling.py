@@ -48,11 +48,11 @@ def outside(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def pod(tmp_path: Path) -> place.Pod:
+def pod(tmp_path: Path) -> place.PodContext:
     """A pod of MiniCluster mc, with a token."""
     (tmp_path / "token").write_text("secret\n")
     (tmp_path / "namespace").write_text("research")
-    return place.Pod("mc", "research", "api.example.org", 6443, tmp_path)
+    return place.PodContext("mc", "research", "api.example.org", 6443, tmp_path)
 
 
 class Server:
@@ -86,7 +86,7 @@ def played(monkeypatch: pytest.MonkeyPatch, server: object) -> None:
 
 
 def test_nothing_but_the_size_of_this_one_is_asked_for(
-    monkeypatch: pytest.MonkeyPatch, pod: place.Pod
+    monkeypatch: pytest.MonkeyPatch, pod: place.PodContext
 ) -> None:
     server = Server(200, {})
     played(monkeypatch, server)
@@ -101,7 +101,7 @@ def test_nothing_but_the_size_of_this_one_is_asked_for(
 @pytest.mark.parametrize(("status", "body", "kind", "says"), REFUSALS.values(), ids=REFUSALS)
 def test_a_refusal_says_why(
     monkeypatch: pytest.MonkeyPatch,
-    pod: place.Pod,
+    pod: place.PodContext,
     status: int,
     body: object,
     kind: type[WithinError],
@@ -114,7 +114,7 @@ def test_a_refusal_says_why(
     assert "secret" not in str(refused.value)
 
 
-def test_an_api_server_that_is_away_is_named(monkeypatch: pytest.MonkeyPatch, pod: place.Pod) -> None:
+def test_an_api_server_that_is_away_is_named(monkeypatch: pytest.MonkeyPatch, pod: place.PodContext) -> None:
     def unreachable(*_: object, **__: object) -> Server:
         raise ConnectionRefusedError(111, "Connection refused")
 
@@ -127,7 +127,7 @@ def test_an_api_server_that_is_away_is_named(monkeypatch: pytest.MonkeyPatch, po
 
 
 @pytest.mark.parametrize("content", [None, b"no certificate"], ids=["absent", "damaged"])
-def test_an_authority_that_is_no_good_is_named(pod: place.Pod, content: bytes | None) -> None:
+def test_an_authority_that_is_no_good_is_named(pod: place.PodContext, content: bytes | None) -> None:
     if content is not None:
         pod.authority.write_bytes(content)
     with pytest.raises(within.NotInsideError, match=r"authority .*ca\.crt cannot be read"):

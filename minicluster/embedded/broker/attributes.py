@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from minicluster.embedded.ports import JSON
-    from minicluster.embedded.services import Registry, Request
+    from minicluster.embedded.services import Registry, RpcRequest
 
 _NAMES = """
     broker.boot-method broker.cleanup-timeout broker.exit-restart broker.module-nopanic broker.quorum
@@ -50,13 +50,13 @@ class Attributes:
         registry.register("attr.set", self._set)
         registry.register("attr.list", self._list)
 
-    async def _get(self, request: Request) -> JSON:
+    async def _get(self, request: RpcRequest) -> JSON:
         value = self.get(request.need("name", str))
         if value is None:
             raise RpcError(errno.ENOENT)
         return {"value": value, "flags": 0}
 
-    async def _set(self, request: Request) -> JSON:
+    async def _set(self, request: RpcRequest) -> JSON:
         name, value = request.need("name", str), request.need("value", str)
         if name not in _SETTABLE:
             known = name in self._values
@@ -64,5 +64,5 @@ class Attributes:
         self._values[name] = value
         return {}
 
-    async def _list(self, request: Request) -> JSON:  # noqa: ARG002 - it asks for nothing
+    async def _list(self, request: RpcRequest) -> JSON:  # noqa: ARG002 - it asks for nothing
         return {"names": sorted(self._values)}

@@ -18,7 +18,7 @@ from minicluster.embedded.errors import BootError
 from minicluster.embedded.execution.processes import MARKER, Reaper, signal_family
 from minicluster.embedded.execution.rank.rank_job import RankSettings
 from minicluster.embedded.execution.rank.spawn import BrokerEnv
-from minicluster.embedded.overlay.overlay import VERSION, Timing
+from minicluster.embedded.overlay.overlay import VERSION, OverlayTimeouts
 from minicluster.embedded.services import Registry
 from minicluster.embedded.settings import configured
 
@@ -37,7 +37,7 @@ class BrokerBase:
     """What lead and follower have in common: attributes, local socket, tasks of jobs on this rank."""
 
     def __init__(
-        self, options: Options, config: JSON, attributes: Attributes, log: Log, place: boot.Place
+        self, options: Options, config: JSON, attributes: Attributes, log: Log, place: boot.BrokerPosition
     ) -> None:
         self.options = options
         self.config = config
@@ -57,10 +57,10 @@ class BrokerBase:
         attributes.register(self.registry)
 
     @property
-    def timing(self) -> Timing:
+    def timing(self) -> OverlayTimeouts:
         """Return the overlay's time limits."""
         names = ("tbon.connect_timeout", "tbon.tcp_user_timeout")
-        return Timing(*(configured(self.attributes.get(name), name) for name in names))
+        return OverlayTimeouts(*(configured(self.attributes.get(name), name) for name in names))
 
     @property
     def grace(self) -> float:
@@ -98,7 +98,7 @@ class BrokerBase:
             shutil.rmtree(self.rundir, ignore_errors=True)
 
 
-def _description(config: JSON, place: boot.Place) -> dict[str, object]:
+def _description(config: JSON, place: boot.BrokerPosition) -> dict[str, object]:
     """Return what the broker's attributes say of it."""
     found: dict[str, object] = {
         "rank": place.boot.rank,

@@ -12,7 +12,7 @@ import zmq
 
 from broker_config.formats import resource_set
 from minicluster.embedded import configuration
-from minicluster.embedded.client import Client
+from minicluster.embedded.client import BrokerClient
 from minicluster.embedded.configuration import Bootstrap, Certificate
 from minicluster.embedded.errors import BootError, EmbeddedError
 from minicluster.embedded.execution.pmi import PmiConnection
@@ -27,7 +27,7 @@ _LOOPBACK = "127.0.0.1"
 
 
 @dataclass(slots=True)
-class Place:
+class BrokerPosition:
     """Where this broker stands, what the instance has, and which instance it is in."""
 
     boot: Bootstrap
@@ -49,16 +49,16 @@ class Place:
         self.pmi.close()
 
 
-def find(config: JSON, hostname: str, environ: Mapping[str, str]) -> Place:
+def find(config: JSON, hostname: str, environ: Mapping[str, str]) -> BrokerPosition:
     """Return this broker's place; for rank > 0 of a sub-instance it waits for rank 0."""
     boot = configuration.bootstrap(config, hostname)
     if boot is not None:
-        return Place(boot, _configured(config, boot))
+        return BrokerPosition(boot, _configured(config, boot))
     connection = PmiConnection.from_environment(environ)
     if connection is not None:
         return _sub_instance(config, connection, hostname, environ)
     boot = Bootstrap(0, (hostname,), None, None, None)
-    return Place(boot, _configured(config, boot))
+    return BrokerPosition(boot, _configured(config, boot))
 
 
 def _configured(config: JSON, boot: Bootstrap) -> JSON | None:
@@ -69,7 +69,7 @@ def _configured(config: JSON, boot: Bootstrap) -> JSON | None:
 
 def _sub_instance(
     config: JSON, connection: PmiConnection, hostname: str, environ: Mapping[str, str]
-) -> Place:
+) -> BrokerPosition:
     outer = Outer.of(environ)
     level, jobid = (outer.level + 1, outer.jobid) if outer else (0, None)
     uri = outer.uri if outer else None
@@ -79,7 +79,7 @@ def _sub_instance(
         endpoint = connection.get("minicluster.endpoint")
         connection.close()
         boot = Bootstrap(connection.rank, (hostname,) * connection.size, None, endpoint, certificate)
-        return Place(boot, None, level, jobid, uri)
+        return BrokerPosition(boot, None, level, jobid, uri)
     boot = Bootstrap(0, (hostname,) * connection.size, None, None, None)
     resources = configuration.resources(config, boot.hosts)
     if outer is not None:
@@ -92,7 +92,9 @@ def _sub_instance(
         public, secret = zmq.curve_keypair()
         bind = f"tcp://{outer.address() if outer else _LOOPBACK}:*"
         boot = replace(boot, bind=bind, certificate=Certificate(public.decode(), secret.decode()))
-    return Place(boot, resources or configuration.discovered(boot.hosts), level, jobid, uri, connection)
+    return BrokerPosition(
+        boot, resources or configuration.discovered(boot.hosts), level, jobid, uri, connection
+    )
 
 
 def rerank(resources: JSON, size: int) -> JSON | None:
@@ -142,7 +144,7 @@ class Outer:
 def _ask(uri: str, topic: str, payload: Mapping[str, Any]) -> JSON:
     """Ask the outer instance one thing, blocking."""
     try:
-        with Client(uri) as client:
+        with BrokerClient(uri) as client:
             return client.rpc(topic, dict(payload))
     except EmbeddedError as error:
         raise BootError(f"bootstrap: the outer instance at {uri}: {topic}: {error}") from error

@@ -59,7 +59,9 @@ def _run(options: Options, attributes: Attributes, log: Log) -> int:
     return asyncio.run(_live(options, config, attributes, log, place))
 
 
-async def _live(options: Options, config: JSON, attributes: Attributes, log: Log, place: boot.Place) -> int:
+async def _live(
+    options: Options, config: JSON, attributes: Attributes, log: Log, place: boot.BrokerPosition
+) -> int:
     if place.boot.rank:
         from minicluster.embedded.broker.follower import FollowerProcess  # noqa: PLC0415 - each loads its own
 

@@ -124,7 +124,7 @@ def _parts(context: ports.LeadContext, store: Store, clock: ports.Clock) -> Part
     scheduler = Scheduler(Pool(nodes, matches), policy_of(context.config, context.log), context.log)
     decisions = context.config.get("minicluster", {}).get("decisions")
     if decisions is not None:
-        scheduler.recorder = Recorder(str(decisions), scheduler.policy.name)
+        scheduler.recorder = DecisionFile(str(decisions), scheduler.policy.name)
     return Parts(
         store=store,
         scheduler=scheduler,
@@ -141,7 +141,7 @@ def _parts(context: ports.LeadContext, store: Store, clock: ports.Clock) -> Part
     )
 
 
-class Recorder:
+class DecisionFile:
     """Appends each decision to a file: `[minicluster] decisions` of broker.toml."""
 
     def __init__(self, path: str, policy: str) -> None:

@@ -12,7 +12,7 @@ import errno
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from minicluster.embedded.services import Calls, Encoded, Registry, Reply, Request, failure
+from minicluster.embedded.services import Calls, Encoded, Registry, Reply, RpcRequest, failure
 
 if TYPE_CHECKING:
     from minicluster.embedded.overlay.overlay import FollowerOverlay, LeadOverlay
@@ -58,7 +58,7 @@ class LeadSide:
                     response = {"payload": payload.decoded()}
             self._overlay.send(rank, {"type": "rpc-reply", "id": number, "response": response, "last": last})
 
-        caller.calls.start(number, Request(message["topic"], message["payload"]), reply)
+        caller.calls.start(number, RpcRequest(message["topic"], message["payload"]), reply)
 
     def _ack(self, rank: int, message: JSON, _body: bytes) -> None:
         room = self._caller(rank).credits.get(message["id"])
@@ -86,7 +86,7 @@ class FollowerSide:
         if queue is not None:
             queue.put_nowait(message)
 
-    async def forward(self, request: Request, reply: Reply) -> None:
+    async def forward(self, request: RpcRequest, reply: Reply) -> None:
         """Have the lead answer `request`."""
         await asyncio.shield(self._overlay.welcome)
         self._last += 1

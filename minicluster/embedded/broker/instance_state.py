@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from minicluster.embedded.log import Log
     from minicluster.embedded.ports import JSON
-    from minicluster.embedded.services import Registry, Request
+    from minicluster.embedded.services import Registry, RpcRequest
 
 
 class InstanceState:
@@ -35,10 +35,10 @@ class InstanceState:
         self._entered.set()
         self._entered = asyncio.Event()
 
-    async def _get(self, _request: Request) -> JSON:
+    async def _get(self, _request: RpcRequest) -> JSON:
         return {"state": self.name, "duration": time.time() - self._since}
 
-    async def _monitor(self, _request: Request) -> AsyncIterator[JSON]:
+    async def _monitor(self, _request: RpcRequest) -> AsyncIterator[JSON]:
         """Flux's numbers of the states, each as it is entered."""
         while True:
             entered = self._entered

@@ -14,7 +14,7 @@ from minicluster.embedded.broker.forwarding import LeadSide
 from minicluster.embedded.broker.instance_state import InstanceState
 from minicluster.embedded.broker.membership import Membership
 from minicluster.embedded.broker.modules import Modules
-from minicluster.embedded.broker.program import Program
+from minicluster.embedded.broker.program import InitialProgram
 from minicluster.embedded.errors import BootError, ConfigurationError, DumpError
 from minicluster.embedded.execution.lead.execution import Execution
 from minicluster.embedded.execution.listener import TcpListener
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from minicluster.embedded.broker.attributes import Attributes
-    from minicluster.embedded.services import Request
+    from minicluster.embedded.services import RpcRequest
 
 _GOODBYE_TIMEOUT = 10.0
 
@@ -39,7 +39,7 @@ class LeadProcess(BrokerBase):
         """Live until the program ends, a client or a signal ends the instance; return the exit code."""
         self._quorum = _wanted_quorum(self.attributes, self.place.boot.size)
         self._finished = asyncio.Event()
-        self._program: Program | None = None
+        self._program: InitialProgram | None = None
         self._code = 0
         self._signalled = False
         overlay = LeadOverlay(self.place.boot, self.log, self.timing)
@@ -97,7 +97,7 @@ class LeadProcess(BrokerBase):
             listener=TcpListener(lead_host(self.config), self.log),
         )
 
-    async def _shutdown(self, _request: Request) -> AsyncIterator[JSON]:
+    async def _shutdown(self, _request: RpcRequest) -> AsyncIterator[JSON]:
         self.log(INFO, "shutdown: asked for by a client")
         self.end.set()
         yield {"log": "shutting down"}
@@ -107,7 +107,7 @@ class LeadProcess(BrokerBase):
         if online >= self._quorum and self._state.name == "quorum":
             self._state.enter("run")
             if not self.attributes.get("broker.rc2_none"):
-                self._program = Program(self.options.program, self.uri, self.log, self.reaper)
+                self._program = InitialProgram(self.options.program, self.uri, self.log, self.reaper)
                 self._program.ended.add_done_callback(lambda _: self.end.set())
                 self._program.start()
 

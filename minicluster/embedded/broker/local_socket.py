@@ -16,7 +16,7 @@ import struct
 from typing import TYPE_CHECKING
 
 from minicluster.embedded.errors import BootError
-from minicluster.embedded.services import Calls, Encoded, Registry, Request, failure
+from minicluster.embedded.services import Calls, Encoded, Registry, RpcRequest, failure
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -114,7 +114,7 @@ class LocalSocket:
 
         payload = message.get("payload")
         topic = str(message.get("topic"))
-        calls.start(number, Request(topic, payload if isinstance(payload, dict) else {}), reply)
+        calls.start(number, RpcRequest(topic, payload if isinstance(payload, dict) else {}), reply)
 
 
 def encode(message: JSON) -> bytes:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from minicluster.embedded.jobs.resource_status import ResourceStatus
     from minicluster.embedded.overlay.overlay import LeadOverlay
     from minicluster.embedded.ports import JSON
-    from minicluster.embedded.services import Registry, Request
+    from minicluster.embedded.services import Registry, RpcRequest
 
 
 @dataclass(slots=True)
@@ -81,7 +81,7 @@ class Membership:
         registry.register("overlay.stats-get", self._stats)
         registry.register("groups.get", self._group)
 
-    async def _group(self, request: Request) -> AsyncIterator[JSON]:
+    async def _group(self, request: RpcRequest) -> AsyncIterator[JSON]:
         """groups.get: the ranks that are there, now and on each change; there is no other group."""
         if request.payload.get("name") != "broker.online":
             raise RpcError(errno.ENOENT, "the only group is broker.online")
@@ -96,13 +96,13 @@ class Membership:
         told = {"rank": rank, "status": its.status, "duration": time.time() - its.since}
         return told | ({"error": its.error} if its.error else {})
 
-    async def _health(self, _request: Request) -> JSON:
+    async def _health(self, _request: RpcRequest) -> JSON:
         followers = [self._told(rank) for rank in self._ranks if rank]
         statuses = {each["status"] for each in followers}
         status = "full" if statuses <= {"full"} else "degraded" if "lost" in statuses else "partial"
         return {**self._told(0), "status": status, "children": followers}
 
-    async def _stats(self, _request: Request) -> JSON:
+    async def _stats(self, _request: RpcRequest) -> JSON:
         refused = self._overlay.refused
         return {
             "child-connected": self.online - 1,

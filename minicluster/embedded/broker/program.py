@@ -31,7 +31,7 @@ def words(arguments: Sequence[str], environ: Mapping[str, str]) -> list[str]:
     return [shell, "-c", arguments[0]] if len(arguments) == 1 else list(arguments)
 
 
-class Program:
+class InitialProgram:
     """Runs the initial program in a process group of its own; `ended` gives its exit code."""
 
     def __init__(self, arguments: Sequence[str], uri: str, log: Log, reaper: Reaper) -> None:

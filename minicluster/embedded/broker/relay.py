@@ -20,7 +20,7 @@ import select
 from typing import TYPE_CHECKING, Any
 
 from minicluster.broker_link.line_stream import StreamCall
-from minicluster.embedded.client import Client
+from minicluster.embedded.client import BrokerClient
 from minicluster.embedded.errors import BrokerUnreachable, RpcError
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class StreamConnection:
 
     def __init__(self, uri: str, request: JSON, answer: Answer) -> None:
         self._call = StreamCall(request, answer)
-        self._client = Client(uri)
+        self._client = BrokerClient(uri)
         self._client.call(request["topic"], request.get("payload"), self._take, streaming=True)
 
     def fileno(self) -> int:
@@ -90,7 +90,7 @@ class Relay:
     def __init__(self, uri: str, answer: Answer) -> None:
         self._uri = uri
         self._answer = answer
-        self._calls = Client(uri)
+        self._calls = BrokerClient(uri)
         self._streams: dict[int, StreamConnection] = {}
         self._rest = b""
 

@@ -12,7 +12,7 @@ import time
 from typing import TYPE_CHECKING, Self
 
 from broker_config.formats import eventlog, jobid
-from minicluster.embedded.client import JSON, Client, RpcError
+from minicluster.embedded.client import JSON, BrokerClient, RpcError
 from minicluster.embedded.commands.console import Parser, fail, note, parsed_id
 from minicluster.embedded.commands.output import OutputWriter, ending, exit_code
 
@@ -24,7 +24,7 @@ _FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGALRM, signal.SIGUSR1, sig
 _INPUT_CHUNK = 65536
 
 
-def attach(client: Client, number: int, options: argparse.Namespace, shown: str | None = None) -> int:
+def attach(client: BrokerClient, number: int, options: argparse.Namespace, shown: str | None = None) -> int:
     """Follow job `number` until its end; returns its exit code. `shown` is the id as the user wrote it."""
     attached = _Attached(client, number, options, shown or jobid.f58(number))
     with _Signals() as signals:
@@ -64,7 +64,7 @@ def _ignore(_signum: int, _frame: object) -> None:
 
 
 class _Attached:
-    def __init__(self, client: Client, number: int, options: argparse.Namespace, shown: str) -> None:
+    def __init__(self, client: BrokerClient, number: int, options: argparse.Namespace, shown: str) -> None:
         self._client = client
         self._id = number
         self._options = options
@@ -195,7 +195,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("id", help="job id")
     options = parser.parse_args(argv)
     number = parsed_id(options.id)
-    with Client() as client:
+    with BrokerClient() as client:
         try:
             return attach(client, number, options, options.id)
         finally:

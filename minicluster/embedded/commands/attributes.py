@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from minicluster.embedded.client import Client, RpcError
+from minicluster.embedded.client import BrokerClient, RpcError
 from minicluster.embedded.commands.console import Parser, fail
 
 PREFIX = "flux-{name}: "
@@ -13,7 +13,7 @@ def main(argv: list[str]) -> int:
     parser = Parser("flux getattr")
     parser.add_argument("name")
     name = parser.parse_args(argv[1:]).name
-    with Client() as client:
+    with BrokerClient() as client:
         try:
             print(client.rpc("attr.get", {"name": name})["value"])
         except RpcError as error:

@@ -9,7 +9,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from broker_config.formats import jobid
-from minicluster.embedded.client import JSON, Client
+from minicluster.embedded.client import JSON, BrokerClient
 from minicluster.embedded.commands import submission
 from minicluster.embedded.commands.console import fail
 from minicluster.embedded.commands.environment import environment
@@ -44,7 +44,7 @@ def _batch(words: list[str]) -> int:
     if options.dry_run:
         print(json.dumps(spec))
         return 0
-    with Client() as client:
+    with BrokerClient() as client:
         number = client.rpc("job-ingest.submit", request(spec, options))["id"]
     if not options.quiet:
         print(jobid.f58(number))

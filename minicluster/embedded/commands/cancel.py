@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from broker_config.formats import jobid
-from minicluster.embedded.client import Client, RpcError
+from minicluster.embedded.client import BrokerClient, RpcError
 from minicluster.embedded.commands.console import Parser, fail, job_argument, note
 
 if TYPE_CHECKING:
@@ -28,11 +28,11 @@ def main(argv: list[str]) -> int:
         fail("Do not specify job ids with --all or --states")
     if not options.jobids and not options.all:
         fail("No target jobs were provided")
-    with Client() as client:
+    with BrokerClient() as client:
         return _cancel_all(client, options) if options.all else _cancel_ids(client, options)
 
 
-def _cancel_ids(client: Client, options: argparse.Namespace) -> int:
+def _cancel_ids(client: BrokerClient, options: argparse.Namespace) -> int:
     if options.dry_run:
         note(f"flux-cancel: Would cancel {_counted(len(options.jobids))}")
         return 0
@@ -47,7 +47,7 @@ def _cancel_ids(client: Client, options: argparse.Namespace) -> int:
     return code
 
 
-def _cancel_all(client: Client, options: argparse.Namespace) -> int:
+def _cancel_all(client: BrokerClient, options: argparse.Namespace) -> int:
     payload = {"dry_run": options.dry_run, "userid": os.getuid(), "states": _ACTIVE}
     payload |= {"severity": 0, "type": "cancel", "note": options.message}
     count = client.rpc("job-manager.raiseall", payload)["count"]

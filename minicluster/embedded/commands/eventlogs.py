@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from broker_config.formats import eventlog
-from minicluster.embedded.client import JSON, Client, RpcError
+from minicluster.embedded.client import JSON, BrokerClient, RpcError
 from minicluster.embedded.commands.console import Parser, fail, limit, parsed_id
 
 if TYPE_CHECKING:
@@ -20,11 +20,11 @@ _PATHS = {"exec": "guest.exec.eventlog", "output": "guest.output", "input": "gue
 def main(argv: list[str]) -> int:
     """Run the command that argv[0] names."""
     run = {"info": _info, "eventlog": _eventlog, "wait-event": _wait_event}[argv[0]]
-    with Client() as client:
+    with BrokerClient() as client:
         return run(client, argv[1:])
 
 
-def _info(client: Client, argv: list[str]) -> int:
+def _info(client: BrokerClient, argv: list[str]) -> int:
     parser = Parser("flux job info", usage="flux job info id key")
     parser.add_argument("id")
     parser.add_argument("key")
@@ -38,7 +38,7 @@ def _info(client: Client, argv: list[str]) -> int:
     return 0
 
 
-def _looked_up(client: Client, jobid: str, key: str) -> str:
+def _looked_up(client: BrokerClient, jobid: str, key: str) -> str:
     value = client.rpc("job-info.lookup", {"id": parsed_id(jobid), "keys": [key], "flags": 0})[key]
     return value if isinstance(value, str) else json.dumps(value)
 
@@ -53,7 +53,7 @@ def _parser(command: str, operands: str) -> Parser:
     return parser
 
 
-def _eventlog(client: Client, argv: list[str]) -> int:
+def _eventlog(client: BrokerClient, argv: list[str]) -> int:
     options = _parser("eventlog", "id").parse_args(argv)
     printer = _Printer(options)
     try:
@@ -72,7 +72,7 @@ def _absent(error: RpcError, options: argparse.Namespace) -> None:
     fail(f"eventlog path {options.path} not found")
 
 
-def _wait_event(client: Client, argv: list[str]) -> int:
+def _wait_event(client: BrokerClient, argv: list[str]) -> int:
     parser = _parser("wait-event", "id event")
     parser.add_argument("-t", "--timeout", metavar="DURATION", help="give up after DURATION")
     parser.add_argument("-m", "--match-context", metavar="KEY=VAL", help="KEY=VAL in the context")
@@ -86,7 +86,7 @@ def _wait_event(client: Client, argv: list[str]) -> int:
 class _Awaited:
     """The wait for one event of a job."""
 
-    def __init__(self, client: Client, options: argparse.Namespace) -> None:
+    def __init__(self, client: BrokerClient, options: argparse.Namespace) -> None:
         self._client = client
         self._options = options
         self._printer = _Printer(options)

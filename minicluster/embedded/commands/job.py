@@ -10,7 +10,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from broker_config.formats import jobid
-from minicluster.embedded.client import JSON, Client, RpcError
+from minicluster.embedded.client import JSON, BrokerClient, RpcError
 from minicluster.embedded.commands.console import Parser, fail, note, parsed_id
 from minicluster.embedded.commands.submission import URGENCY
 
@@ -82,7 +82,7 @@ def _each(ids: list[str], verb: str, topic: str, payload: JSON) -> int:
     wrong = "invalid jobid: {}" if verb == "kill" else 'error parsing jobid: "{}"'
     numbers = [parsed_id(text, wrong) for text in ids]
     code = 0
-    with Client() as client:
+    with BrokerClient() as client:
         for text, number in zip(ids, numbers, strict=True):
             try:
                 client.rpc(topic, {**payload, "id": number})
@@ -103,7 +103,7 @@ def _urgency(argv: list[str]) -> int:
         fail("invalid urgency value")
     value = URGENCY[word] if word in URGENCY else int(word)
     payload = {"id": parsed_id(options.id), "urgency": value}
-    with Client() as client:
+    with BrokerClient() as client:
         try:
             old = client.rpc("job-manager.urgency", payload)["old_urgency"]
         except RpcError as error:
@@ -120,11 +120,11 @@ def _wait(argv: list[str]) -> int:
     options = parser.parse_args(argv)
     if options.all and options.id:
         fail("jobid not supported with --all")
-    with Client() as client:
+    with BrokerClient() as client:
         return _wait_all(client) if options.all else _wait_one(client, options.id)
 
 
-def _wait_one(client: Client, text: str | None) -> int:
+def _wait_one(client: BrokerClient, text: str | None) -> int:
     try:
         answer = client.rpc("job-manager.wait", {"id": parsed_id(text) if text else -1})
     except RpcError as error:
@@ -139,7 +139,7 @@ def _wait_one(client: Client, text: str | None) -> int:
     return 0
 
 
-def _wait_all(client: Client) -> int:
+def _wait_all(client: BrokerClient) -> int:
     code = 0
     while True:
         try:
@@ -155,7 +155,7 @@ def _wait_all(client: Client) -> int:
 
 def _stats(argv: list[str]) -> int:
     Parser("flux job stats").parse_args(argv)
-    with Client() as client:
+    with BrokerClient() as client:
         print(json.dumps(client.rpc("job-list.job-stats"), separators=(",", ":")))
     return 0
 

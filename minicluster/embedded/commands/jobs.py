@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from broker_config.formats import jobid
 from broker_config.formats.job_states import JobResult, JobState
-from minicluster.embedded.client import JSON, Client, RpcError
+from minicluster.embedded.client import JSON, BrokerClient, RpcError
 from minicluster.embedded.commands import job_record, named_formats
 from minicluster.embedded.commands.console import Parser, fail, job_argument, note
 
@@ -28,7 +28,7 @@ _RESULTS = {name.lower(): int(result) for name, result in JobResult.__members__.
 def main(argv: list[str]) -> int:
     """Run `flux jobs`."""
     options = _parser().parse_args(argv[1:])
-    with Client() as client:
+    with BrokerClient() as client:
         return _listed(client, options)
 
 
@@ -48,7 +48,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _listed(client: Client, options: argparse.Namespace) -> int:
+def _listed(client: BrokerClient, options: argparse.Namespace) -> int:
     wrong = "Error in user format: {}"
     layout = named_formats.chosen(options, _FORMATS, job_record.HEADINGS, job_record.value, wrong)
     jobs, code = _by_id(client, options.jobids) if options.jobids else (_matching(client, options), 0)
@@ -60,7 +60,7 @@ def _listed(client: Client, options: argparse.Namespace) -> int:
     return code
 
 
-def _matching(client: Client, options: argparse.Namespace) -> list[JSON]:
+def _matching(client: BrokerClient, options: argparse.Namespace) -> list[JSON]:
     most = options.count + 1 if options.count else 0  # one more tells whether there are more
     payload = {"max_entries": most, "attrs": ["all"], "constraint": _constraint(options)}
     jobs: list[JSON] = [job for answer in client.stream("job-list.list", payload) for job in answer["jobs"]]
@@ -72,7 +72,7 @@ def _matching(client: Client, options: argparse.Namespace) -> list[JSON]:
     return jobs
 
 
-def _by_id(client: Client, numbers: Sequence[int]) -> tuple[list[JSON], int]:
+def _by_id(client: BrokerClient, numbers: Sequence[int]) -> tuple[list[JSON], int]:
     jobs, code = [], 0
     for number in numbers:
         try:

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from broker_config.formats import hostlist
-from minicluster.embedded.client import JSON, Client, RpcError
+from minicluster.embedded.client import JSON, BrokerClient, RpcError
 from minicluster.embedded.commands.console import Parser, absent, fail, limit
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def main(argv: list[str]) -> int:
     if options.wait and options.wait not in _STATES:
         fail(f"invalid --wait state: {options.wait}")
     timeout = limit(options.timeout)
-    with Client() as client:
+    with BrokerClient() as client:
         health = _awaited(client, options.wait, timeout)
         hosts = hostlist.decode(client.rpc("attr.get", {"name": "hostlist"})["value"])
     print(health["status"] if options.summary else "\n".join(_lines(health, hosts, options)))
@@ -44,7 +44,7 @@ def _parser() -> Parser:
     return parser
 
 
-def _awaited(client: Client, wanted: str | None, timeout: float | None) -> JSON:
+def _awaited(client: BrokerClient, wanted: str | None, timeout: float | None) -> JSON:
     """The health of the overlay; with --wait once it is as wanted, within `timeout` seconds."""
     began = time.monotonic()
     while True:

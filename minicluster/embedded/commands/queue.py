@@ -7,7 +7,7 @@ import errno
 from typing import TYPE_CHECKING
 
 from broker_config.formats import resource_set
-from minicluster.embedded.client import JSON, Client, RpcError
+from minicluster.embedded.client import JSON, BrokerClient, RpcError
 from minicluster.embedded.commands import named_formats
 from minicluster.embedded.commands.console import Parser, fail, limit
 from minicluster.embedded.formats import headings
@@ -35,7 +35,7 @@ _STATES = {
 def main(argv: list[str]) -> int:
     """Run `flux queue COMMAND …`."""
     options = _parser().parse_args(argv[1:])
-    with Client() as client:
+    with BrokerClient() as client:
         try:
             options.run(client, options)
         except RpcError as error:
@@ -71,7 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _names(client: Client) -> list[str]:
+def _names(client: BrokerClient) -> list[str]:
     return sorted(client.rpc("job-manager.queue-list")["queues"])
 
 
@@ -80,11 +80,11 @@ def _meant(name: str | None, names: list[str]) -> Sequence[str | None]:
     return [name] if name else names or [None]
 
 
-def _ask(client: Client, name: str | None) -> JSON:
+def _ask(client: BrokerClient, name: str | None) -> JSON:
     return client.rpc("job-manager.queue-status", {"name": name} if name else {})
 
 
-def _status(client: Client, options: argparse.Namespace) -> None:
+def _status(client: BrokerClient, options: argparse.Namespace) -> None:
     for name in _meant(options.named or options.queue, _names(client)):
         answer = _ask(client, name)
         _print_state(name, answer, "enable")
@@ -100,7 +100,7 @@ def _print_state(name: str | None, answer: JSON, what: str) -> None:
     print((f"{name}: " if name else "") + _STATES[what][not answer[what]] + reason)
 
 
-def _set(client: Client, options: argparse.Namespace) -> None:
+def _set(client: BrokerClient, options: argparse.Namespace) -> None:
     """Start or stop: then say how it is now."""
     names, queue = _names(client), options.named or options.queue
     if names and not queue and not options.all:
@@ -114,16 +114,16 @@ def _set(client: Client, options: argparse.Namespace) -> None:
             _print_state(name, _ask(client, name), "start")
 
 
-def _drain(client: Client, options: argparse.Namespace) -> None:
+def _drain(client: BrokerClient, options: argparse.Namespace) -> None:
     client.rpc("job-manager.drain", {}, timeout=limit(options.timeout))
 
 
-def _idle(client: Client, options: argparse.Namespace) -> None:
+def _idle(client: BrokerClient, options: argparse.Namespace) -> None:
     pending = client.rpc("job-manager.idle", {}, timeout=limit(options.timeout))["pending"]
     print(f"{pending} jobs")
 
 
-def _list(client: Client, options: argparse.Namespace) -> None:
+def _list(client: BrokerClient, options: argparse.Namespace) -> None:
     layout = named_formats.chosen(options, _FORMATS, _HEADINGS)
     everything = resource_set.nodes_of(client.rpc("resource.sched-status")["all"])
     counts = zip(_LIMITS, resource_set.counts(everything), strict=True)

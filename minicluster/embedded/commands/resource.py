@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from broker_config.formats import hostlist, idset, resource_set
-from minicluster.embedded.client import JSON, Client, RpcError
+from minicluster.embedded.client import JSON, BrokerClient, RpcError
 from minicluster.embedded.commands import named_formats
 from minicluster.embedded.commands.console import Parser, fail, note
 from minicluster.embedded.formats import headings
@@ -41,7 +41,7 @@ _DRAIN_FORMATS = {"default": "{timestamp!d:%b%d %R::<12} {state:<8.8} {reason:<3
 def main(argv: list[str]) -> int:
     """Run `flux resource COMMAND …`."""
     options = _parser().parse_args(argv[1:])
-    with Client() as client:
+    with BrokerClient() as client:
         try:
             options.run(client, options)
         except RpcError as error:
@@ -60,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     )
 
     def command(
-        name: str, run: Callable[[Client, argparse.Namespace], None], text: str
+        name: str, run: Callable[[BrokerClient, argparse.Namespace], None], text: str
     ) -> argparse.ArgumentParser:
         one = commands.add_parser(name, help=text)
         one.set_defaults(run=run)
@@ -81,7 +81,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _list(client: Client, options: argparse.Namespace) -> None:
+def _list(client: BrokerClient, options: argparse.Namespace) -> None:
     wanted = options.states.split(",")
     for state in wanted:
         if state not in _LIST_STATES:
@@ -129,7 +129,7 @@ def _where(some: Iterable[Node]) -> JSON:
     }
 
 
-def _status(client: Client, options: argparse.Namespace) -> None:
+def _status(client: BrokerClient, options: argparse.Namespace) -> None:
     states = _wanted(options.states)
     layout = named_formats.chosen(options, _STATUS_FORMATS, _STATUS_HEADINGS)
     detailed = bool({"reason", "timestamp"} & set(layout.names))
@@ -202,7 +202,7 @@ class _Nodes:
         }
 
 
-def _drain(client: Client, options: argparse.Namespace) -> None:
+def _drain(client: BrokerClient, options: argparse.Namespace) -> None:
     if options.targets is None:
         layout = named_formats.chosen(options, _DRAIN_FORMATS, _STATUS_HEADINGS)
         named_formats.show(layout, _Nodes(client.rpc("resource.status")).drained(), options)
@@ -212,5 +212,5 @@ def _drain(client: Client, options: argparse.Namespace) -> None:
     client.rpc("resource.drain", {"targets": options.targets, "mode": mode, **reason})
 
 
-def _undrain(client: Client, options: argparse.Namespace) -> None:
+def _undrain(client: BrokerClient, options: argparse.Namespace) -> None:
     client.rpc("resource.undrain", {"targets": options.targets, "mode": "overwrite" if options.force else ""})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 
-from minicluster.embedded.client import Client, RpcError
+from minicluster.embedded.client import BrokerClient, RpcError
 from minicluster.embedded.commands.console import Parser, fail, note
 
 PREFIX = "flux-{name}: "
@@ -21,7 +21,7 @@ def _dump(argv: list[str]) -> int:
     parser.add_argument("-q", "--quiet", action="store_true", help="say nothing when it went well")
     parser.add_argument("outfile", metavar="OUTFILE")
     options = parser.parse_args(argv)
-    with Client() as client:
+    with BrokerClient() as client:
         try:
             answer = client.rpc("content.dump", {"path": os.path.abspath(options.outfile)})  # noqa: PTH100
         except RpcError as error:
@@ -36,7 +36,7 @@ def _shutdown(argv: list[str]) -> int:
     parser.add_argument("--dump", metavar="PATH", help="save the jobs to this file")
     parser.add_argument("--quiet", action="store_true", help="warnings and errors only")
     options = parser.parse_args(argv)
-    with Client() as client:
+    with BrokerClient() as client:
         try:
             _end(client, options.dump, quiet=options.quiet)
         except RpcError as error:
@@ -46,7 +46,7 @@ def _shutdown(argv: list[str]) -> int:
     return 0
 
 
-def _end(client: Client, dump: str | None, *, quiet: bool) -> None:
+def _end(client: BrokerClient, dump: str | None, *, quiet: bool) -> None:
     if dump:
         client.rpc("attr.set", {"name": "content.dump", "value": os.path.abspath(dump)})  # noqa: PTH100
         note(f"flux-shutdown: shutdown will dump KVS to {dump} (this may take some time)")

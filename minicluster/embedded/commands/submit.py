@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from broker_config.formats import idset, jobid
 from broker_config.formats.errors import ParseError
-from minicluster.embedded.client import JSON, Client, RpcError
+from minicluster.embedded.client import JSON, BrokerClient, RpcError
 from minicluster.embedded.commands import submission
 from minicluster.embedded.commands.console import fail, note
 from minicluster.embedded.commands.environment import environment
@@ -51,7 +51,7 @@ def submit_and_attach(spec: JSON, options: argparse.Namespace) -> int:
         return 0
     from minicluster.embedded.commands.attach import attach  # noqa: PLC0415 - submit alone does not need it
 
-    with Client() as client:
+    with BrokerClient() as client:
         number = client.rpc("job-ingest.submit", request(spec, options))["id"]
         if options.verbose:
             note(f"jobid: {jobid.f58(number)}")
@@ -70,7 +70,7 @@ def _submit(options: argparse.Namespace) -> int:
     if options.dry_run:
         print(json.dumps(first["jobspec"]))  # of several copies the first
         return 0
-    with Client() as client:
+    with BrokerClient() as client:
         return _Submitting(client, options).all(first, requests)
 
 
@@ -92,16 +92,16 @@ def _requests(options: argparse.Namespace) -> Iterator[JSON]:
 class _Submitting:
     """Submits in a window, prints ids as they are accepted, watches as asked, keeps the largest exit code."""
 
-    def __init__(self, client: Client, options: argparse.Namespace) -> None:
+    def __init__(self, client: BrokerClient, options: argparse.Namespace) -> None:
         self._client = client
         self._options = options
         self._unanswered = 0
         self._code = 0
         self._watcher: Any = None
         if options.wait or options.watch or options.wait_event:
-            from minicluster.embedded.commands.watching import Watcher  # noqa: PLC0415 - only waiting needs it
+            from minicluster.embedded.commands.watching import JobWatcher  # noqa: PLC0415 - only waiting needs it
 
-            self._watcher = Watcher(client, options)
+            self._watcher = JobWatcher(client, options)
 
     def all(self, first: JSON, others: Iterator[JSON]) -> int:
         """Submit everything; returns the exit code."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pwd
 import time
 
-from minicluster.embedded.client import Client
+from minicluster.embedded.client import BrokerClient
 from minicluster.embedded.commands.console import Parser
 
 PREFIX = "flux-{name}: "
@@ -14,12 +14,12 @@ PREFIX = "flux-{name}: "
 def main(argv: list[str]) -> int:
     """Run `flux uptime`."""
     Parser("flux uptime").parse_args(argv[1:])
-    with Client() as client:
+    with BrokerClient() as client:
         _print(client)
     return 0
 
 
-def _print(client: Client) -> None:
+def _print(client: BrokerClient) -> None:
     def attribute(name: str) -> str:
         return str(client.rpc("attr.get", {"name": name})["value"])
 
@@ -43,7 +43,7 @@ def _counted(ranks: str) -> int:
     return len(idset.decode(ranks)) if ranks else 0
 
 
-def _stopped(client: Client) -> list[str]:
+def _stopped(client: BrokerClient) -> list[str]:
     """What keeps jobs from being started; named queues are shown by `flux queue` only."""
     if client.rpc("job-manager.queue-list")["queues"]:
         return []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from minicluster.embedded.client import Client, RpcError
+from minicluster.embedded.client import BrokerClient, RpcError
 from minicluster.embedded.commands.console import Parser
 from minicluster.embedded.errors import BrokerUnreachable
 
@@ -19,7 +19,7 @@ def main(argv: list[str]) -> int:
     uri = os.environ.get("FLUX_URI")
     if uri:
         try:
-            with Client(uri) as client:
+            with BrokerClient(uri) as client:
                 print(f"broker:\t\t\t{client.rpc('attr.get', {'name': 'version'})['value']}")
         except (BrokerUnreachable, RpcError):
             pass

@@ -16,17 +16,17 @@ from minicluster.embedded.commands.output import OutputWriter, exit_code
 if TYPE_CHECKING:
     import argparse
 
-    from minicluster.embedded.client import JSON, Client, RpcError
+    from minicluster.embedded.client import JSON, BrokerClient, RpcError
 
 _OUTPUTS = 64  # jobs whose output is read at the same time: bounds what lies in buffers
 _ATTRIBUTES = ["state", "t_submit", "t_cleanup", "waitstatus"]
 _ATTRIBUTES += ["exception_severity", "exception_type", "exception_note"]
 
 
-class Watcher:
+class JobWatcher:
     """Follows jobs; `code` is the largest exit code so far."""
 
-    def __init__(self, client: Client, options: argparse.Namespace) -> None:
+    def __init__(self, client: BrokerClient, options: argparse.Namespace) -> None:
         self._client = client
         self._options = options
         self._events = options.watch or options.verbose > 1 or options.wait_event
@@ -101,7 +101,9 @@ class _Followed:
 
     __slots__ = ("_client", "_id", "_options", "_request", "_watcher", "_zero")
 
-    def __init__(self, watcher: Watcher, client: Client, options: argparse.Namespace, number: int) -> None:
+    def __init__(
+        self, watcher: JobWatcher, client: BrokerClient, options: argparse.Namespace, number: int
+    ) -> None:
         self._watcher = watcher
         self._client = client
         self._options = options

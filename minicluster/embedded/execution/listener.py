@@ -11,7 +11,7 @@ from minicluster.embedded.log import ERR
 
 if TYPE_CHECKING:
     from minicluster.embedded.log import Log
-    from minicluster.embedded.ports import Callers
+    from minicluster.malleable.callers import Callers
 
 LOOPBACK = "127.0.0.1"
 UNSENT = 1 << 20

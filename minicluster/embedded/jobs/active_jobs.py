@@ -10,22 +10,22 @@ from minicluster.embedded.jobs.job_stats import JobStats
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from minicluster.embedded.jobs.job import Job
+    from minicluster.embedded.jobs.job import ActiveJob
 
 
 class ActiveJobs:
     """Jobs that are not inactive yet."""
 
     def __init__(self, queues: Iterable[str]) -> None:
-        self.by_id: dict[int, Job] = {}
+        self.by_id: dict[int, ActiveJob] = {}
         self.stats = JobStats(queues)
 
-    def move(self, job: Job, state: JobState) -> None:
+    def move(self, job: ActiveJob, state: JobState) -> None:
         """Change a job's state."""
         self.stats.move(job, state)
         job.state = state
 
-    def end(self, job: Job) -> None:
+    def end(self, job: ActiveJob) -> None:
         """Note that a job is inactive."""
         self.move(job, JobState.INACTIVE)
         self.stats.end(job)

@@ -12,8 +12,8 @@ from broker_config.formats.job_states import JobState
 from broker_config.formats.jobid import f58
 from minicluster.embedded import log
 from minicluster.embedded.errors import RpcError
-from minicluster.embedded.jobs.dependencies import Dependencies, Target
-from minicluster.embedded.jobs.job import FLAGS, Job, priority_of
+from minicluster.embedded.jobs.dependencies import Dependencies, DependencyTarget
+from minicluster.embedded.jobs.job import FLAGS, ActiveJob, priority_of
 
 if TYPE_CHECKING:
     from minicluster.embedded.jobs.active_jobs import ActiveJobs
@@ -50,7 +50,7 @@ class Admission:
         """Check and store a job, and return its id. Raises RpcError."""
         parsed = self._admit(spec, urgency, flags)
         now, userid = self._parts.clock(), self._parts.owner
-        job = Job.of(self._parts.ids.next(now), userid, urgency, flags, parsed)
+        job = ActiveJob.of(self._parts.ids.next(now), userid, urgency, flags, parsed)
         wanted = self._dependencies.describe(parsed.dependencies)
         self._parts.store.jobs.add(job.id, userid, json.dumps(spec, separators=(",", ":")))
         job.t_submit = now
@@ -80,7 +80,7 @@ class Admission:
         self._parts.queues[parsed.queue]  # refuses one that is unknown
         return parsed
 
-    def _keep(self, job: Job) -> None:
+    def _keep(self, job: ActiveJob) -> None:
         """A job exists once it is stored; where it cannot be, the submission is refused."""
         if not self._commits.write():
             self._commits.withdraw(job.id)
@@ -88,18 +88,18 @@ class Admission:
             raise RpcError(errno.ENOSPC, self._commits.trouble or "")
         self._jobs.by_id[job.id] = job
 
-    def _wait(self, job: Job) -> None:
+    def _wait(self, job: ActiveJob) -> None:
         for description in tuple(job.dependencies or ()):
             self._dependencies.wait(job.id, description)
         self._check_depend(job)
 
-    def resume(self, job: Job) -> None:
+    def resume(self, job: ActiveJob) -> None:
         """Go on with a waiting job that was taken up from the store."""
         self._wait(job)
         if job.state in (JobState.PRIORITY, JobState.SCHED):
             self._prioritize(job)
 
-    def _check_depend(self, job: Job) -> None:
+    def _check_depend(self, job: ActiveJob) -> None:
         if job.state != JobState.DEPEND or job.dependencies:
             return
         self._log.append(job, "depend")
@@ -107,7 +107,7 @@ class Admission:
         job.t_priority = self._parts.clock()
         self._prioritize(job)
 
-    def _prioritize(self, job: Job) -> None:
+    def _prioritize(self, job: ActiveJob) -> None:
         """PRIORITY → SCHED, or again in SCHED after the urgency changed."""
         priority = priority_of(job.urgency)
         if priority != job.priority:
@@ -118,14 +118,14 @@ class Admission:
             job.t_sched = self._parts.clock()
         self.enqueue(job)
 
-    def set_urgency(self, job: Job, urgency: int) -> None:
+    def set_urgency(self, job: ActiveJob, urgency: int) -> None:
         """Change the urgency of a job that waits, and so its priority."""
         job.urgency = urgency
         self._log.append(job, "urgency", {"userid": self._parts.owner, "urgency": urgency})
         if job.state == JobState.SCHED:
             self._prioritize(job)
 
-    def enqueue(self, job: Job) -> None:
+    def enqueue(self, job: ActiveJob) -> None:
         """Let the scheduler have a job, unless it is held or its queue is stopped."""
         self._parts.scheduler.dequeue(job.id)
         if job.state != JobState.SCHED or not job.priority or not self._parts.queues[job.queue].started:
@@ -143,12 +143,12 @@ class Admission:
 
     # -- what becomes of dependencies ------------------------------------------------------------------
 
-    def _target(self, jobid: int) -> Target | None:
+    def _target(self, jobid: int) -> DependencyTarget | None:
         job = self._jobs.by_id.get(jobid)
         if job is not None:
-            return Target.of(job)
+            return DependencyTarget.of(job)
         info = self._parts.store.jobs.info(jobid)
-        return Target.ended_as(json.loads(info)) if info else None
+        return DependencyTarget.ended_as(json.loads(info)) if info else None
 
     def _satisfied(self, jobid: int, description: str) -> None:
         job = self._jobs.by_id.get(jobid)

@@ -10,10 +10,10 @@ from broker_config.formats.job_states import JobState
 from minicluster.embedded.services import Encoded
 
 if TYPE_CHECKING:
-    from broker_config.formats.jobspec import Resources
+    from broker_config.formats.jobspec import RequestedResources
     from broker_config.formats.resource_set import Allocation as Holding
     from broker_config.formats.resource_set import R
-    from minicluster.embedded.jobs.job import Job
+    from minicluster.embedded.jobs.job import ActiveJob
     from minicluster.embedded.jobs.job_log import JobLog
     from minicluster.embedded.jobs.lifecycle import JobLifecycle
     from minicluster.embedded.jobs.parts import Parts
@@ -29,7 +29,7 @@ class Allocations:
         self._log = log
         self._lifecycle = lifecycle
 
-    def start(self, job: Job, request: Resources, holding: Holding) -> None:
+    def start(self, job: ActiveJob, request: RequestedResources, holding: Holding) -> None:
         """SCHED → RUN."""
         now = self._parts.clock()
         expiration = now + job.duration if job.duration else 0.0
@@ -42,7 +42,7 @@ class Allocations:
         self._set_timer(job)
 
     def _allocate(
-        self, job: Job, holding: Holding, request: Resources, **times: float
+        self, job: ActiveJob, holding: Holding, request: RequestedResources, **times: float
     ) -> tuple[JSON, Encoded]:
         """Let R be what the job holds; return the annotations that say so, and R."""
         job.R = resource_set.encode(self._parts.nodes, holding, **times, nslots=request.slots_in_all)
@@ -52,7 +52,7 @@ class Allocations:
         self._log.annotate(job, annotations)
         return annotations, encoded
 
-    def resized(self, job: Job, order: int, request: Resources) -> None:
+    def resized(self, job: ActiveJob, order: int, request: RequestedResources) -> None:
         """Change the R of a job that has another size, which the event `resource-update` tells."""
         had: R = (job.R or {})["execution"]
         holding = self._parts.scheduler.pool.holding(job.id)
@@ -64,14 +64,14 @@ class Allocations:
         context = {"order": order, "size": request.workers, **update}
         self._log.append(job, "resource-update", context, R=encoded)
 
-    def _set_timer(self, job: Job) -> None:
+    def _set_timer(self, job: ActiveJob) -> None:
         """End the job when its time limit is over."""
         if job.timer is not None:
             job.timer.cancel()
         expire = lambda: self._expire(job)  # noqa: E731
         job.timer = self._parts.call_at(job.expiration, expire) if job.expiration else None
 
-    def _expire(self, job: Job) -> None:
+    def _expire(self, job: ActiveJob) -> None:
         job.timer = None
         if job.state == JobState.RUN:
             self._lifecycle.raise_exception(job, "timeout", 0, "resource allocation expired")

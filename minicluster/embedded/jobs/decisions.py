@@ -11,7 +11,7 @@ from queue_policies.orders.records import Begun, GrowOrder, ShrinkOrder
 if TYPE_CHECKING:
     import asyncio
 
-    from broker_config.formats.jobspec import Resources
+    from broker_config.formats.jobspec import RequestedResources
     from minicluster.embedded.jobs.active_jobs import ActiveJobs
     from minicluster.embedded.jobs.allocations import Allocations
     from minicluster.embedded.jobs.commit_loop import CommitLoop
@@ -76,7 +76,7 @@ class Decisions:
             self._log.annotate(self._jobs[deed.job], {"sched": {"t_estimate": deed.at}})
 
     def _start(self, begun: Begun) -> None:
-        job, request = self._jobs[begun.queued.id], cast("Resources", begun.request)
+        job, request = self._jobs[begun.queued.id], cast("RequestedResources", begun.request)
         credentials = None
         if job.elastic is not None and job.elastic.malleable:
             self._loaded().begin(job, request, begun.allocation)

@@ -16,12 +16,12 @@ from minicluster.embedded.errors import RpcError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from minicluster.embedded.jobs.job import Job
+    from minicluster.embedded.jobs.job import ActiveJob
 _KINDS = {"afterok": "after-success", "afterany": "after-finish", "afternotok": "after-failure"}
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class DependencyTarget:
     """What is known of the job that another one waits for."""
 
     allocated: bool
@@ -29,14 +29,14 @@ class Target:
     result: JobResult
 
     @staticmethod
-    def of(job: Job) -> Target:
+    def of(job: ActiveJob) -> DependencyTarget:
         """An active job."""
-        return Target(job.R is not None, job.state == JobState.INACTIVE, job.result)
+        return DependencyTarget(job.R is not None, job.state == JobState.INACTIVE, job.result)
 
     @staticmethod
-    def ended_as(info: Mapping[str, Any]) -> Target:
+    def ended_as(info: Mapping[str, Any]) -> DependencyTarget:
         """An inactive job, by what listings show of it."""
-        return Target("t_run" in info, True, JobResult(info["result"]))
+        return DependencyTarget("t_run" in info, True, JobResult(info["result"]))
 
     def satisfies(self, kind: str) -> bool:
         """Whether a dependency of this kind is satisfied by the target's end."""
@@ -50,7 +50,7 @@ class Dependencies:
 
     def __init__(
         self,
-        find: Callable[[int], Target | None],
+        find: Callable[[int], DependencyTarget | None],
         satisfied: Callable[[int, str], None],
         impossible: Callable[[int, str], None],
     ) -> None:
@@ -93,12 +93,12 @@ class Dependencies:
         else:
             self._waiting.setdefault(number, []).append((job, description))
 
-    def ended(self, job: Job) -> None:
+    def ended(self, job: ActiveJob) -> None:
         """The target became inactive."""
         for waiter, description in self._waiting.pop(job.id, []):
-            self._end(waiter, description, Target.of(job))
+            self._end(waiter, description, DependencyTarget.of(job))
 
-    def _end(self, job: int, description: str, target: Target) -> None:
+    def _end(self, job: int, description: str, target: DependencyTarget) -> None:
         if target.satisfies(description.partition("=")[0]):
             self._satisfied(job, description)
         else:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from minicluster.embedded.jobs.job_manager import JobManager
-    from minicluster.embedded.services import Request
+    from minicluster.embedded.services import RpcRequest
 
 _SQLITE = b"SQLite format 3\0"
 _ARCHIVES = (
@@ -46,7 +46,7 @@ class DumpedJob(NamedTuple):
     resources: dict[str, Any] | None
 
 
-def dump(manager: JobManager, request: Request) -> dict[str, Any]:
+def dump(manager: JobManager, request: RpcRequest) -> dict[str, Any]:
     """content.dump: write every job to `path`."""
     path = Path(request.need("path", str))
     running = manager.stats.count(JobState.RUNNING)

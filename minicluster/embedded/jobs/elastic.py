@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from broker_config.formats.idset import ids_of
 
 if TYPE_CHECKING:
-    from minicluster.embedded.jobs.taskmap import Node
+    from minicluster.embedded.jobs.taskmap import NodeTasks
     from queue_policies.nodes.records import Slot
 
 
-def with_task(node: Node, task: int, place: Slot) -> Node:
+def with_task(node: NodeTasks, task: int, place: Slot) -> NodeTasks:
     """The node of a layout with one more task, and what that holds."""
     return replace(
         node,
@@ -22,7 +22,7 @@ def with_task(node: Node, task: int, place: Slot) -> Node:
     )
 
 
-def without_task(node: Node, task: int, place: Slot) -> Node:
+def without_task(node: NodeTasks, task: int, place: Slot) -> NodeTasks:
     """The node of a layout without a task, and without what that held."""
     return replace(
         node,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from broker_config.formats.job_states import EXCEPTION_RESULTS, JobFlag, JobResult, JobState
 
 if TYPE_CHECKING:
-    from broker_config.formats.jobspec import Parsed, Resources, Sizes
+    from broker_config.formats.jobspec import Parsed, RequestedResources, Sizes
 
 URGENCY_EXPEDITE = 31
 PRIORITY_LARGEST = (1 << 32) - 1
@@ -17,14 +17,14 @@ FLAGS = int(JobFlag.DEBUG | JobFlag.WAITABLE | JobFlag.NOVALIDATE)
 
 
 @dataclass(slots=True, eq=False)
-class Job:
+class ActiveJob:
     """An active job. Its jobspec and its eventlog live in the store."""
 
     id: int
     userid: int
     urgency: int
     flags: int
-    resources: Resources
+    resources: RequestedResources
     duration: float
     name: str
     ntasks: int
@@ -52,7 +52,7 @@ class Job:
     timer: Any = None  # ends its time limit
 
     @classmethod
-    def of(cls, jobid: int, userid: int, urgency: int, flags: int, parsed: Parsed) -> Job:
+    def of(cls, jobid: int, userid: int, urgency: int, flags: int, parsed: Parsed) -> ActiveJob:
         """A new job."""
         cwd = intern(parsed.cwd) if parsed.cwd is not None else None
         asked = (parsed.resources, parsed.duration, intern(parsed.name), parsed.ntasks, parsed.tasks_per)

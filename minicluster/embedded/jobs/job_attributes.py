@@ -8,13 +8,13 @@ from broker_config.formats import idset, resource_set
 from broker_config.formats.job_states import JobResult, JobState
 
 if TYPE_CHECKING:
-    from minicluster.embedded.jobs.job import Job
+    from minicluster.embedded.jobs.job import ActiveJob
 
 JSON = dict[str, Any]
 _TIMES = ("t_submit", "t_depend", "t_priority", "t_sched", "t_run", "t_cleanup", "t_inactive")
 
 
-def attributes(job: Job) -> JSON:
+def attributes(job: ActiveJob) -> JSON:
     """Everything that listings can show of a job; what is not known of it is absent."""
     shown: JSON = {"id": job.id, "userid": job.userid, "urgency": job.urgency}
     if job.priority is not None:
@@ -37,7 +37,7 @@ def attributes(job: Job) -> JSON:
     return shown
 
 
-def _tasks(job: Job, size: JSON) -> int:
+def _tasks(job: ActiveJob, size: JSON) -> int:
     """Tasks a node or a core where the job wants them so, as far as its size is known."""
     if job.tasks_per is None:
         return job.ntasks
@@ -45,7 +45,7 @@ def _tasks(job: Job, size: JSON) -> int:
     return int(size.get(f"n{kind}s", 0)) * count or job.ntasks
 
 
-def _size(job: Job) -> JSON:
+def _size(job: ActiveJob) -> JSON:
     """Before the allocation what is asked for; afterwards what it has."""
     if job.R is not None:
         execution = job.R["execution"]
@@ -64,11 +64,11 @@ def _size(job: Job) -> JSON:
     return shown
 
 
-def _ending(job: Job) -> JSON:
+def _ending(job: ActiveJob) -> JSON:
     return {"success": job.result == JobResult.COMPLETED, "result": int(job.result), **_exception(job)}
 
 
-def _exception(job: Job) -> JSON:
+def _exception(job: ActiveJob) -> JSON:
     if job.exception is None:
         return {"exception_occurred": False}
     kind, severity, note = job.exception

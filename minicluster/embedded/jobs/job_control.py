@@ -12,10 +12,10 @@ from minicluster.embedded.jobs.admission import checked
 from queue_policies.nodes.feasibility import infeasible
 
 if TYPE_CHECKING:
-    from minicluster.embedded.jobs.job import Job
+    from minicluster.embedded.jobs.job import ActiveJob
     from minicluster.embedded.jobs.job_manager import JobManager
     from minicluster.embedded.jobs.job_waits import JobWaits
-    from minicluster.embedded.services import Request
+    from minicluster.embedded.services import RpcRequest
 
 JSON = dict[str, Any]
 
@@ -28,7 +28,7 @@ class JobControl:
         self._parts = manager.parts
         self._waits = waits
 
-    def submit(self, request: Request) -> JSON:
+    def submit(self, request: RpcRequest) -> JSON:
         """job-ingest.submit."""
         spec, payload = request.need("jobspec", dict), request.payload
         urgency, flags = payload.get("urgency", 16), payload.get("flags", 0)
@@ -38,7 +38,7 @@ class JobControl:
         self._waits.submitted(flags)
         return {"id": jobid}
 
-    def feasible(self, request: Request) -> JSON:
+    def feasible(self, request: RpcRequest) -> JSON:
         """feasibility.check: whether a job could ever run here."""
         parsed = checked(dict(request.need("jobspec", dict)))
         reason = infeasible(self._parts.scheduler.pool, parsed.resources)
@@ -46,7 +46,7 @@ class JobControl:
             raise RpcError(errno.EINVAL, reason)
         return {}
 
-    def _job(self, request: Request, errnum: int, unknown: str = "unknown job id") -> Job:
+    def _job(self, request: RpcRequest, errnum: int, unknown: str = "unknown job id") -> ActiveJob:
         jobid = request.need("id", int)
         job = self._manager.active.get(jobid)
         if job is None:
@@ -54,13 +54,13 @@ class JobControl:
             raise RpcError(errnum, "job is inactive" if known else unknown)
         return job
 
-    def raise_(self, request: Request) -> JSON:
+    def raise_(self, request: RpcRequest) -> JSON:
         """job-manager.raise."""
         severity, kind, note = _exception(request)
         self._manager.lifecycle.raise_exception(self._job(request, errno.ENOENT), kind, severity, note)
         return {}
 
-    def raiseall(self, request: Request) -> JSON:
+    def raiseall(self, request: RpcRequest) -> JSON:
         """job-manager.raiseall: on all jobs in some states."""
         severity, kind, note = _exception(request)
         states = JobState(request.need("states", int))
@@ -70,7 +70,7 @@ class JobControl:
                 self._manager.lifecycle.raise_exception(job, kind, severity, note)
         return {"count": len(jobs), "errors": 0}
 
-    def kill(self, request: Request) -> JSON:
+    def kill(self, request: RpcRequest) -> JSON:
         """job-manager.kill: a signal to the tasks of a running job."""
         signum = request.need("signum", int)
         if not 0 < signum < signal.NSIG:
@@ -81,7 +81,7 @@ class JobControl:
         self._parts.executor.signal(job.id, signum)
         return {}
 
-    def urgency(self, request: Request) -> JSON:
+    def urgency(self, request: RpcRequest) -> JSON:
         """job-manager.urgency: 0 holds, 31 expedites."""
         urgency = request.need("urgency", int)
         if not 0 <= urgency <= 31:
@@ -94,7 +94,7 @@ class JobControl:
         return {"old_urgency": old}
 
 
-def _exception(request: Request) -> tuple[int, str, str]:
+def _exception(request: RpcRequest) -> tuple[int, str, str]:
     severity, kind = request.need("severity", int), request.need("type", str)
     if not 0 <= severity <= 7:
         raise RpcError(errno.EPROTO, "invalid exception severity")

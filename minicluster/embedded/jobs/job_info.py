@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from minicluster.embedded.jobs.job_manager import JobManager
     from minicluster.embedded.jobs.watchers import Posted
-    from minicluster.embedded.services import Request
+    from minicluster.embedded.services import RpcRequest
 
 JSON = dict[str, Any]
 OUTPUT = "guest.output"
@@ -37,7 +37,7 @@ class JobInfo:
         self._manager = manager
         self._store = manager.parts.store
 
-    def lookup(self, request: Request) -> JSON:
+    def lookup(self, request: RpcRequest) -> JSON:
         """job-info.lookup: one or several keys of a job."""
         jobid = request.need("id", int)
         decode = bool(request.payload.get("flags", 0) & DECODE)
@@ -75,7 +75,7 @@ class JobInfo:
         lines += [(seq, _output_line(task, stream, data, t)) for seq, task, stream, data, t in chunks]
         return lines
 
-    async def watch(self, request: Request) -> AsyncIterator[JSON]:
+    async def watch(self, request: RpcRequest) -> AsyncIterator[JSON]:
         """job-info.eventlog-watch: a log's lines, those to come too, until the job is inactive."""
         jobid = request.need("id", int)
         path = request.need("path", str)
@@ -95,7 +95,7 @@ class JobInfo:
                     return
                 await self._manager.watchers.changed(jobid)
 
-    async def journal(self, request: Request) -> AsyncIterator[JSON | Encoded]:
+    async def journal(self, request: RpcRequest) -> AsyncIterator[JSON | Encoded]:
         """job-manager.events-journal: the history, a sentinel (id -1), then what happens.
 
         The history is that of active jobs, with `full` of all; `allow` names the events that are wanted.

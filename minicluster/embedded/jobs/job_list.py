@@ -16,7 +16,7 @@ from minicluster.embedded.jobs.job_attributes import attributes
 
 if TYPE_CHECKING:
     from minicluster.embedded.jobs.job_manager import JobManager
-    from minicluster.embedded.services import Request
+    from minicluster.embedded.services import RpcRequest
 
 JSON = dict[str, Any]
 Match = Callable[[JSON], bool]
@@ -37,7 +37,7 @@ class JobList:
     def __init__(self, manager: JobManager) -> None:
         self._manager = manager
 
-    async def list(self, request: Request) -> AsyncIterator[JSON]:
+    async def list(self, request: RpcRequest) -> AsyncIterator[JSON]:
         """job-list.list, some jobs an answer: pending by priority, running and inactive the latest first."""
         payload = request.payload
         most = payload.get("max_entries", 0)
@@ -70,7 +70,7 @@ class JobList:
         for _, info in self._manager.parts.store.jobs.inactive(since):
             yield json.loads(info)
 
-    async def list_id(self, request: Request) -> JSON:
+    async def list_id(self, request: RpcRequest) -> JSON:
         """job-list.list-id: one job, waiting for a state where one is asked for."""
         jobid = request.need("id", int)
         wanted = _wanted(request)
@@ -91,7 +91,7 @@ class JobList:
         info = self._manager.parts.store.jobs.info(jobid)
         return json.loads(info) if info else None
 
-    def stats(self, _request: Request) -> JSON | Awaitable[JSON]:
+    def stats(self, _request: RpcRequest) -> JSON | Awaitable[JSON]:
         """job-list.job-stats; a reader of the journal hears before it of what is counted."""
         return self._later_stats() if self._manager.watchers.hurry() else self._manager.stats.encode()
 
@@ -100,7 +100,7 @@ class JobList:
         return self._manager.stats.encode()
 
 
-def _wanted(request: Request) -> list[str]:
+def _wanted(request: RpcRequest) -> list[str]:
     names: list[str] = request.need("attrs", list)
     for name in names:
         if name not in (*ATTRIBUTES, "all"):

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from minicluster.embedded.jobs.commit_loop import CommitLoop
     from minicluster.embedded.jobs.eventlogs import Eventlogs
-    from minicluster.embedded.jobs.job import Job
+    from minicluster.embedded.jobs.job import ActiveJob
     from minicluster.embedded.ports import JSON
     from minicluster.embedded.services import Encoded
 
@@ -28,7 +28,7 @@ class JobLog:
         self._clock = clock
 
     def append(
-        self, job: Job, name: str, context: JSON | None = None, path: str = MAIN, **data: JSON | Encoded
+        self, job: ActiveJob, name: str, context: JSON | None = None, path: str = MAIN, **data: JSON | Encoded
     ) -> None:
         """Append an event to one of the job's eventlogs; the journal tells `data` with it."""
         line = eventlog.encode(eventlog.event(self._clock(), name, context))
@@ -37,7 +37,7 @@ class JobLog:
             self._commits.post(job.id, name, line, data)
         self._commits.soon()
 
-    def annotate(self, job: Job, annotations: JSON) -> None:
+    def annotate(self, job: ActiveJob, annotations: JSON) -> None:
         """Show something with the job in listings, and tell the journal."""
         annotated = {**(job.annotations or {}), **annotations}
         if annotated != job.annotations:

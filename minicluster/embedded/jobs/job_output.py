@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from minicluster.embedded.jobs.active_jobs import ActiveJobs
     from minicluster.embedded.jobs.commit_loop import CommitLoop
-    from minicluster.embedded.jobs.job import Job
+    from minicluster.embedded.jobs.job import ActiveJob
     from minicluster.embedded.jobs.lifecycle import JobLifecycle
     from minicluster.embedded.jobs.parts import Parts
 
@@ -58,7 +58,7 @@ class JobOutput:
             self._parts.store.output.append(jobid, task, stream, data, self._parts.clock())
             self._commits.soon()
 
-    def _forget(self, job: Job) -> None:
+    def _forget(self, job: ActiveJob) -> None:
         self._limits.pop(job.id, None)
 
     def _lost(self, jobs: Iterable[int], reason: str) -> None:

@@ -10,7 +10,7 @@ from broker_config.formats.job_states import RESULT_COUNTS, STATES, JobResult, J
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from minicluster.embedded.jobs.job import Job
+    from minicluster.embedded.jobs.job import ActiveJob
 _STATES = {name: state_of(name) for name in STATES}
 
 
@@ -22,20 +22,20 @@ class JobStats:
         self._states: Counter[tuple[str | None, JobState]] = Counter()
         self._results: Counter[tuple[str | None, JobResult]] = Counter()
 
-    def enter(self, job: Job, state: JobState) -> None:
+    def enter(self, job: ActiveJob, state: JobState) -> None:
         """A job appeared."""
         self._states[job.queue, state] += 1
 
-    def leave(self, job: Job) -> None:
+    def leave(self, job: ActiveJob) -> None:
         """A job disappeared."""
         self._states[job.queue, job.state] -= 1
 
-    def move(self, job: Job, state: JobState) -> None:
+    def move(self, job: ActiveJob, state: JobState) -> None:
         """A job changes its state, which it still has, to `state`."""
         self._states[job.queue, job.state] -= 1
         self._states[job.queue, state] += 1
 
-    def end(self, job: Job) -> None:
+    def end(self, job: ActiveJob) -> None:
         """A job became inactive."""
         self._results[job.queue, job.result] += 1
 

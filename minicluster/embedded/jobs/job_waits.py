@@ -14,9 +14,9 @@ from minicluster.embedded.errors import RpcError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from minicluster.embedded.jobs.job import Job
+    from minicluster.embedded.jobs.job import ActiveJob
     from minicluster.embedded.jobs.job_manager import JobManager
-    from minicluster.embedded.services import Request
+    from minicluster.embedded.services import RpcRequest
 
 JSON = dict[str, Any]
 ANY_JOB = -1
@@ -38,7 +38,7 @@ class JobWaits:
         """Count a job that can be waited for."""
         self._waitables += bool(flags & JobFlag.WAITABLE)
 
-    async def wait(self, request: Request) -> JSON:
+    async def wait(self, request: RpcRequest) -> JSON:
         """job-manager.wait: until a waitable job ended (id -1: any of them)."""
         jobid = request.need("id", int)
         if jobid == ANY_JOB and self._zombies:
@@ -75,7 +75,7 @@ class JobWaits:
             last = self._any_waiters.pop()
             last.set_exception(RpcError(errno.ECHILD, "there are no more waitable jobs"))
 
-    def _inactive(self, job: Job) -> None:
+    def _inactive(self, job: ActiveJob) -> None:
         if job.flags & JobFlag.WAITABLE:
             self._waitables -= 1
             answer = {"id": job.id, **_outcome(job)}
@@ -97,12 +97,12 @@ class JobWaits:
                 if not waiter.done():
                     waiter.set_result(None)
 
-    async def drain(self, _request: Request) -> JSON:
+    async def drain(self, _request: RpcRequest) -> JSON:
         """job-manager.drain: until no job is active."""
         await self._until(lambda: not self._manager.active)
         return {}
 
-    async def idle(self, _request: Request) -> JSON:
+    async def idle(self, _request: RpcRequest) -> JSON:
         """job-manager.idle: until nothing runs and nothing waits for the scheduler."""
         await self._until(self._is_idle)
         return {"pending": len(self._manager.active)}
@@ -122,7 +122,7 @@ class JobWaits:
                 self._idlers.remove(entry)
 
 
-def _outcome(job: Job) -> JSON:
+def _outcome(job: ActiveJob) -> JSON:
     """What job-manager.wait tells of a job."""
     if job.exception is not None and job.exception[1] == 0:
         kind, _, note = job.exception

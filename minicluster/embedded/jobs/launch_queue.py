@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from minicluster.embedded.jobs.job import Job
+    from minicluster.embedded.jobs.job import ActiveJob
 
 
 class WaitingLaunch(NamedTuple):
     """A job to start; of a malleable one, what returns the file by which its program reaches the instance."""
 
-    job: Job
+    job: ActiveJob
     credentials: Callable[[], str | None] | None
 
 
@@ -27,7 +27,7 @@ class LaunchQueue:
         """Have a job started after the next write."""
         self._waiting.append(launch)
 
-    def withdraw(self, job: Job) -> bool:
+    def withdraw(self, job: ActiveJob) -> bool:
         """Do not start a job; return whether it was to be started still."""
         before = len(self._waiting)
         self._waiting = [each for each in self._waiting if each.job is not job]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from minicluster.embedded.jobs.active_jobs import ActiveJobs
-    from minicluster.embedded.jobs.job import Job
+    from minicluster.embedded.jobs.job import ActiveJob
     from minicluster.embedded.jobs.job_log import JobLog
     from minicluster.embedded.jobs.launch_queue import LaunchQueue
     from minicluster.embedded.jobs.parts import Parts
@@ -23,16 +23,16 @@ class JobLifecycle:
     """Moves jobs from state to state."""
 
     def __init__(self, parts: Parts, jobs: ActiveJobs, log: JobLog, launches: LaunchQueue) -> None:
-        self.on_failed: list[Callable[[Job], None]] = []
+        self.on_failed: list[Callable[[ActiveJob], None]] = []
         """Called when a job is ended by an exception."""
-        self.on_inactive: list[Callable[[Job], None]] = []
+        self.on_inactive: list[Callable[[ActiveJob], None]] = []
         """Called when a job is no longer among the active ones."""
         self._parts = parts
         self._jobs = jobs
         self._log = log
         self._launches = launches
 
-    def raise_exception(self, job: Job, kind: str, severity: int, note: str) -> None:
+    def raise_exception(self, job: ActiveJob, kind: str, severity: int, note: str) -> None:
         """Append an exception; severity 0 ends the job."""
         if job.exception is None or severity < job.exception[1]:
             job.exception = (kind, severity, note)
@@ -41,7 +41,7 @@ class JobLifecycle:
         if severity == 0:
             self._fail(job, signal.SIGALRM if kind == "timeout" else signal.SIGTERM)
 
-    def _fail(self, job: Job, signum: int) -> None:
+    def _fail(self, job: ActiveJob, signum: int) -> None:
         if job.state == JobState.CLEANUP:
             return
         self._parts.scheduler.dequeue(job.id)
@@ -55,17 +55,17 @@ class JobLifecycle:
         else:
             self._clean(job)
 
-    def enter_run(self, job: Job) -> None:
+    def enter_run(self, job: ActiveJob) -> None:
         """Note that the job has its resources; the executor will have to release them."""
         self._jobs.move(job, JobState.RUN)
         job.start_pending = True
 
-    def enter_cleanup(self, job: Job) -> None:
+    def enter_cleanup(self, job: ActiveJob) -> None:
         """Note that the job runs no more, or never will."""
         self._jobs.move(job, JobState.CLEANUP)
         job.t_cleanup = self._parts.clock()
 
-    def finished(self, job: Job, status: int) -> None:
+    def finished(self, job: ActiveJob, status: int) -> None:
         """Note that every task ended."""
         if job.status is None:
             job.status = status
@@ -73,7 +73,7 @@ class JobLifecycle:
             if job.state == JobState.RUN:
                 self.enter_cleanup(job)
 
-    def released(self, job: Job) -> None:
+    def released(self, job: ActiveJob) -> None:
         """Note that no rank holds anything of the job any more."""
         if not job.start_pending:
             return
@@ -83,7 +83,7 @@ class JobLifecycle:
             self.enter_cleanup(job)
         self._clean(job)
 
-    def _clean(self, job: Job) -> None:
+    def _clean(self, job: ActiveJob) -> None:
         """CLEANUP → INACTIVE: return the resources, write what listings will show, forget the job."""
         if job.R is not None:
             self._parts.scheduler.free(job.id)

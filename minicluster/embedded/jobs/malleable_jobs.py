@@ -20,11 +20,11 @@ from queue_policies.nodes.slots import slots_of
 from queue_policies.orders.program import LEAVE
 
 if TYPE_CHECKING:
-    from broker_config.formats.jobspec import Resources
+    from broker_config.formats.jobspec import RequestedResources
     from broker_config.formats.resource_set import Allocation as Holding
     from minicluster.embedded.jobs.allocations import Allocations
     from minicluster.embedded.jobs.commit_loop import CommitLoop
-    from minicluster.embedded.jobs.job import Job
+    from minicluster.embedded.jobs.job import ActiveJob
     from minicluster.embedded.jobs.job_log import JobLog
     from minicluster.embedded.jobs.lifecycle import JobLifecycle
     from minicluster.embedded.jobs.parts import Parts
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class MalleableJobs:
-    """Implements `ports.Callers` for the connections of all programs."""
+    """Implements `callers.Callers` for the connections of all programs."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class MalleableJobs:
         lifecycle.on_failed.append(self._leaving)
         lifecycle.on_inactive.append(self._ended)
 
-    def begin(self, job: Job, request: Resources, holding: Holding) -> None:
+    def begin(self, job: ActiveJob, request: RequestedResources, holding: Holding) -> None:
         """Let a job in that starts with these resources."""
         places = slots_of(holding, request)
         record = self._parts.scheduler.running[job.id].elastic
@@ -69,7 +69,7 @@ class MalleableJobs:
         self._programs[job.id] = self._by_name[session.job] = program
         self._exchange.add(session)
 
-    def credentials(self, job: Job) -> str | None:
+    def credentials(self, job: ActiveJob) -> str | None:
         """Return the file by which the job's program reaches the instance; None where nobody listens."""
         listener = self._parts.listener
         if listener is None:
@@ -92,12 +92,12 @@ class MalleableJobs:
         if job in self._programs:
             self._programs[job].task_ended(task)
 
-    def _leaving(self, job: Job) -> None:
+    def _leaving(self, job: ActiveJob) -> None:
         """The job ends: it is given no more orders."""
         if job.id in self._programs:
             self._parts.scheduler.resizing.heeds(job.id, False)
 
-    def _ended(self, job: Job) -> None:
+    def _ended(self, job: ActiveJob) -> None:
         program = self._programs.pop(job.id, None)
         if program is not None:
             program.close()

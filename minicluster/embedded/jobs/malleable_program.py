@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Collection, Sequence
 
-    from broker_config.formats.jobspec import Resources
+    from broker_config.formats.jobspec import RequestedResources
     from minicluster.embedded.jobs.allocations import Allocations
     from minicluster.embedded.jobs.commit_loop import CommitLoop
-    from minicluster.embedded.jobs.job import Job
+    from minicluster.embedded.jobs.job import ActiveJob
     from minicluster.embedded.jobs.job_log import JobLog
     from minicluster.embedded.jobs.parts import Parts
     from minicluster.malleable.events import Event, Step
@@ -49,19 +49,21 @@ class MalleableContext:
     take: Callable[[Step], None]
     """Sends what is to be sent, and lets happen what happened."""
 
-    def stage(self, job: Job, name: str, order: int) -> None:
+    def stage(self, job: ActiveJob, name: str, order: int) -> None:
         """Tell in guest.exec.eventlog how far an order is."""
         self.log.append(job, name, {"order": order}, EXEC)
 
-    def request(self, job: Job) -> Resources:
+    def request(self, job: ActiveJob) -> RequestedResources:
         """Return what the job has at its size."""
-        return cast("Resources", self.parts.scheduler.running[job.id].request)
+        return cast("RequestedResources", self.parts.scheduler.running[job.id].request)
 
 
 class MalleableProgram:
     """Carries out what the session of one program has to say."""
 
-    def __init__(self, job: Job, session: Session, places: Sequence[Slot], around: MalleableContext) -> None:
+    def __init__(
+        self, job: ActiveJob, session: Session, places: Sequence[Slot], around: MalleableContext
+    ) -> None:
         self.session = session
         self._job = job
         self._orders = ProgramOrders(session, places)
@@ -108,23 +110,23 @@ class MalleableProgram:
     def happened(self, event: Event) -> None:
         """Carry out what the program said, or what became of an order."""
         match event:
-            case events.Accepted():
+            case events.GrowAccepted():
                 self._accepted(event)
-            case events.Joined():
+            case events.WorkersJoined():
                 self._around.stage(self._job, "resize-join", event.order)
-            case events.Released():
+            case events.WorkersReleased():
                 self._released(event)
-            case events.Resized():
+            case events.JobResized():
                 self._resized(event)
-            case events.Refused():
+            case events.ResizeRefused():
                 self._came_to_nothing("resize-refused", event.reason)
-            case events.Expired():
+            case events.ResizeExpired():
                 self._orders.expire(event.reason)
                 self._end(event.workers)
                 self._wind_up()
-            case events.Progress():
+            case events.ProgressReported():
                 self._parts.scheduler.progressed(self._job.id, event.share, self._parts.clock())
-            case events.Registered() | events.Deregistered():
+            case events.ProgramRegistered() | events.ProgramDeregistered():
                 if self.session.order is None and not self._orders.held:
                     self._tell_heeds()
         self._arm()
@@ -151,7 +153,7 @@ class MalleableProgram:
         self._around.take(self.session.tick(now))
         self._arm()
 
-    def _accepted(self, event: events.Accepted) -> None:
+    def _accepted(self, event: events.GrowAccepted) -> None:
         """Start the workers of a growth, each in a place on its host."""
         job = self._job
         if job.state != JobState.RUN:
@@ -165,7 +167,7 @@ class MalleableProgram:
             for task in places:
                 self._parts.loop.call_soon(self.task_ended, task)
 
-    def _released(self, event: events.Released) -> None:
+    def _released(self, event: events.WorkersReleased) -> None:
         """Let workers of a shrink end; who stays too long is ended."""
         self._around.stage(self._job, "resize-release", event.order)
         places = {task: self._orders.places[task] for task in event.workers}
@@ -177,7 +179,7 @@ class MalleableProgram:
         if left and not self._closed:
             self._parts.executor.end_tasks(self._job.id, left)
 
-    def _resized(self, event: events.Resized) -> None:
+    def _resized(self, event: events.JobResized) -> None:
         lost = self._orders.resized(event.lost)
         if event.gained:
             self._parts.executor.admit(self._job.id, event.gained)

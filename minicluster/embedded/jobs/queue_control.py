@@ -9,7 +9,7 @@ from broker_config.formats.job_states import JobState
 if TYPE_CHECKING:
     from minicluster.embedded.jobs.job_manager import JobManager
     from minicluster.embedded.jobs.job_waits import JobWaits
-    from minicluster.embedded.services import Request
+    from minicluster.embedded.services import RpcRequest
 
 JSON = dict[str, Any]
 
@@ -22,17 +22,17 @@ class QueueControl:
         self._parts = manager.parts
         self._waits = waits
 
-    def list(self, _request: Request) -> JSON:
+    def list(self, _request: RpcRequest) -> JSON:
         """job-manager.queue-list: the named queues."""
         return {"queues": self._parts.queues.names()}
 
-    def status(self, request: Request) -> JSON:
+    def status(self, request: RpcRequest) -> JSON:
         """job-manager.queue-status."""
         status = self._parts.queues[request.payload.get("name")].status()
         trouble = self._manager.commits.trouble
         return status if trouble is None else {**status, "start": False, "stop_reason": trouble}
 
-    def start(self, request: Request) -> JSON:
+    def start(self, request: RpcRequest) -> JSON:
         """job-manager.queue-start: whether jobs may start."""
         start, reason = request.need("start", bool), request.payload.get("reason")
         queues = self._parts.queues

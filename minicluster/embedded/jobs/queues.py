@@ -17,7 +17,7 @@ JSON = dict[str, Any]
 
 
 @dataclass(slots=True)
-class Queue:
+class JobQueue:
     """One queue's administrative state."""
 
     name: str | None
@@ -39,19 +39,19 @@ class Queues:
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         named = config.get("queues", {})
-        self._queues: dict[str | None, Queue] = {
-            name: Queue(name, stopped="")  # as Flux: named queues begin stopped
+        self._queues: dict[str | None, JobQueue] = {
+            name: JobQueue(name, stopped="")  # as Flux: named queues begin stopped
             for name in named
-        } or {None: Queue(None)}
+        } or {None: JobQueue(None)}
         self.named = bool(named)
         defaults = config.get("policy", {}).get("jobspec", {}).get("defaults", {}).get("system", {})
         self._default = defaults.get("queue")
         self._duration = configured(defaults.get("duration", 0), "[policy.jobspec.defaults.system] duration")
 
-    def __iter__(self) -> Iterator[Queue]:
+    def __iter__(self) -> Iterator[JobQueue]:
         return iter(self._queues.values())
 
-    def __getitem__(self, name: str | None) -> Queue:
+    def __getitem__(self, name: str | None) -> JobQueue:
         """The queue of that name. Raises RpcError with Flux's words."""
         found = self._queues.get(name)
         if found is None:
@@ -77,7 +77,7 @@ class Queues:
         if self.named and isinstance(name, str) and name not in self._queues:
             raise RpcError(errno.EINVAL, f"Invalid queue '{name}' specified")
 
-    def choose(self, name: str | None, every: bool) -> Iterable[Queue]:
+    def choose(self, name: str | None, every: bool) -> Iterable[JobQueue]:
         """The queues that an administrative request means."""
         if name is not None:
             return (self[name],)

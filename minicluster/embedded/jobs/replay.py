@@ -9,7 +9,7 @@ from broker_config.formats import eventlog, jobspec
 from broker_config.formats.errors import JobspecError
 from broker_config.formats.job_states import JobState
 from minicluster.embedded import log
-from minicluster.embedded.jobs.job import Job
+from minicluster.embedded.jobs.job import ActiveJob
 
 if TYPE_CHECKING:
     from minicluster.embedded.jobs.job_manager import JobManager
@@ -33,7 +33,7 @@ def replay(manager: JobManager) -> None:
             _resume(manager, job)
 
 
-def _rebuilt(manager: JobManager, row: tuple[int, int, str, str | None]) -> Job | None:
+def _rebuilt(manager: JobManager, row: tuple[int, int, str, str | None]) -> ActiveJob | None:
     """A job as its eventlog tells it."""
     jobid, userid, text, resources = row
     try:
@@ -41,7 +41,7 @@ def _rebuilt(manager: JobManager, row: tuple[int, int, str, str | None]) -> Job 
     except JobspecError as error:
         manager.parts.log(log.ERR, f"job {jobid} is passed over: its stored jobspec is invalid: {error}")
         return None
-    job = Job.of(jobid, userid, 16, 0, parsed)
+    job = ActiveJob.of(jobid, userid, 16, 0, parsed)
     job.R = json.loads(resources) if resources else None
     for _, line in manager.parts.store.eventlogs.lines(jobid, "eventlog"):
         entry = eventlog.decode(line)
@@ -50,14 +50,14 @@ def _rebuilt(manager: JobManager, row: tuple[int, int, str, str | None]) -> Job 
     return job
 
 
-def _resume(manager: JobManager, job: Job) -> None:
+def _resume(manager: JobManager, job: ActiveJob) -> None:
     if job.state in JobState.RUNNING:
         _end(manager.lifecycle, job)
     else:
         manager.admission.resume(job)
 
 
-def _end(lifecycle: JobLifecycle, job: Job) -> None:
+def _end(lifecycle: JobLifecycle, job: ActiveJob) -> None:
     """Its processes died with the earlier lead."""
     if job.state == JobState.RUN:
         lifecycle.enter_cleanup(job)
@@ -68,7 +68,7 @@ def _end(lifecycle: JobLifecycle, job: Job) -> None:
     lifecycle.released(job)
 
 
-def _apply(job: Job, name: str, t: float, context: JSON) -> None:  # noqa: C901 - a case an event
+def _apply(job: ActiveJob, name: str, t: float, context: JSON) -> None:  # noqa: C901 - a case an event
     """What an event made of the job."""
     waits = job.dependencies or []
     match name:

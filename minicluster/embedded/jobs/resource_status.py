@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from minicluster.embedded.jobs.job_manager import JobManager
-    from minicluster.embedded.services import Request
+    from minicluster.embedded.services import RpcRequest
 
 JSON = dict[str, Any]
 _META = "drain"
 
 
 @dataclass(frozen=True, slots=True)
-class Drain:
+class RankDrain:
     """Why and since when a rank is drained."""
 
     timestamp: float
@@ -42,7 +42,7 @@ class ResourceStatus:
         self._pool = self._scheduler.pool
         self._nodes = manager.parts.nodes
         self._clock = clock
-        self._drains: dict[int, Drain] = {}
+        self._drains: dict[int, RankDrain] = {}
         self._restore()
 
     # -- what the broker side reports ------------------------------------------------------------------
@@ -65,7 +65,7 @@ class ResourceStatus:
 
     # -- topics ----------------------------------------------------------------------------------------
 
-    def status(self, _request: Request) -> JSON:
+    def status(self, _request: RpcRequest) -> JSON:
         """resource.status."""
         ranks = range(len(self._nodes))
         allocated = self._pool.allocated()
@@ -79,7 +79,7 @@ class ResourceStatus:
             "allocated": idset.encode(allocated),
         }
 
-    def sched_status(self, _request: Request) -> JSON:
+    def sched_status(self, _request: RpcRequest) -> JSON:
         """sched.resource-status: all, down (drained too) and allocated resources, each as an R."""
         ranks = range(len(self._nodes))
         down = set(ranks) - self._pool.usable
@@ -90,7 +90,7 @@ class ResourceStatus:
         return encode(self._nodes, {r: (self._nodes[r].cores, self._nodes[r].gpus) for r in ranks})
 
     def _drain_info(self) -> JSON:
-        groups: dict[Drain, list[int]] = {}
+        groups: dict[RankDrain, list[int]] = {}
         for rank, drain in sorted(self._drains.items()):
             groups.setdefault(drain, []).append(rank)
         return {
@@ -98,7 +98,7 @@ class ResourceStatus:
             for drain, ranks in groups.items()
         }
 
-    def drain(self, request: Request) -> JSON:
+    def drain(self, request: RpcRequest) -> JSON:
         """resource.drain: no new jobs for these ranks."""
         ranks = self._targets(request)
         mode, reason = request.payload.get("mode") or "", request.payload.get("reason") or ""
@@ -113,11 +113,11 @@ class ResourceStatus:
             if rank in reasoned and mode == "update":
                 continue
             known = self._drains.get(rank)
-            self._drains[rank] = Drain(known.timestamp if known else now, reason)
+            self._drains[rank] = RankDrain(known.timestamp if known else now, reason)
         self._apply()
         return {}
 
-    def undrain(self, request: Request) -> JSON:
+    def undrain(self, request: RpcRequest) -> JSON:
         """resource.undrain."""
         ranks = self._targets(request)
         mode = request.payload.get("mode") or ""
@@ -132,7 +132,7 @@ class ResourceStatus:
         self._apply()
         return {}
 
-    def _targets(self, request: Request) -> list[int]:
+    def _targets(self, request: RpcRequest) -> list[int]:
         """Ranks, written as an idset or as hosts."""
         text: str = request.need("targets", str)
         try:
@@ -168,5 +168,5 @@ class ResourceStatus:
         kept = json.loads(self._manager.parts.store.values.get(_META) or "{}")
         for node in self._nodes:
             if node.host in kept:
-                self._drains[node.rank] = Drain(*kept[node.host])
+                self._drains[node.rank] = RankDrain(*kept[node.host])
                 self._pool.mark(node.rank, drained=True)

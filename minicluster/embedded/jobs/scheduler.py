@@ -29,8 +29,8 @@ from queue_policies.running import RunningJobs
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from broker_config.formats.jobspec import Resources, Sizes
-    from minicluster.embedded.jobs.job import Job
+    from broker_config.formats.jobspec import RequestedResources, Sizes
+    from minicluster.embedded.jobs.job import ActiveJob
     from queue_policies.nodes.pool import Pool
     from queue_policies.nodes.records import Slot
     from queue_policies.policy import Policy
@@ -94,7 +94,7 @@ class Scheduler:
         """Whether no job waits to be started."""
         return not self.queue and not self.resizing.waiting
 
-    def infeasible(self, job: Job) -> str | None:
+    def infeasible(self, job: ActiveJob) -> str | None:
         """Why the job can never run here, or None."""
         known = self._infeasible
         if job.resources not in known:
@@ -103,14 +103,14 @@ class Scheduler:
             known[job.resources] = infeasible(self.pool, job.resources)
         return known[job.resources]
 
-    def enqueue(self, job: Job) -> None:
+    def enqueue(self, job: ActiveJob) -> None:
         """The job may start from now on."""
         limit = job.duration or math.inf
         queued = QueuedJob(job.id, job.priority or 0, job.resources, job.t_submit, limit, job.userid)
         self.queue.add(queued if job.elastic is None else self._elastic(queued, job))
         self.changed(Happened.ARRIVED, job.id)
 
-    def _elastic(self, queued: QueuedJob, job: Job) -> QueuedJob:
+    def _elastic(self, queued: QueuedJob, job: ActiveJob) -> QueuedJob:
         """With the sizes, which in units of the cluster go up to all of it."""
         sizes = cast("Sizes", job.elastic)
         request = job.resources._replace(cores=counted_cores(self.pool, job.resources))
@@ -145,7 +145,7 @@ class Scheduler:
             self._names.pop(job, None)
             self._reports.pop(job, None)
             self._malleable -= ended.elastic.malleable
-            self.resizing.ended(job, cast("Resources", ended.request), holding)
+            self.resizing.ended(job, cast("RequestedResources", ended.request), holding)
         self.changed(Happened.ENDED, job)
 
     def changed(self, what: Happened, job: int | None = None) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class NodeTasks:
     """One broker's share: `tasks` are the global task ranks, `cores` and `gpus` the ids that R gives."""
 
     rank: int
@@ -32,16 +32,16 @@ class Node:
     gpus: tuple[int, ...]
 
 
-def nodes_of(resources: Mapping[str, Any]) -> list[Node]:
+def nodes_of(resources: Mapping[str, Any]) -> list[NodeTasks]:
     """Return the nodes of R by rising rank, without tasks."""
     try:
         nodes = resource_set.nodes_of(resources)
     except ValueError as error:
         raise LayoutError(f"R must have one host a rank: {error}") from None
-    return [Node(n.rank, n.host, (), ids_of(n.cores), ids_of(n.gpus)) for n in nodes]
+    return [NodeTasks(n.rank, n.host, (), ids_of(n.cores), ids_of(n.gpus)) for n in nodes]
 
 
-def layout(jobspec: JSON, resources: JSON) -> list[Node]:
+def layout(jobspec: JSON, resources: JSON) -> list[NodeTasks]:
     """Return the nodes of R with their tasks."""
     nodes = nodes_of(resources)
     counts = _counts(jobspec, resources, nodes)
@@ -54,7 +54,7 @@ def layout(jobspec: JSON, resources: JSON) -> list[Node]:
     ]
 
 
-def _counts(jobspec: JSON, resources: JSON, nodes: Sequence[Node]) -> list[int]:
+def _counts(jobspec: JSON, resources: JSON, nodes: Sequence[NodeTasks]) -> list[int]:
     slot_cores = cores_per_slot(jobspec)
     per = shell_options(jobspec).get("per-resource")
     if isinstance(per, dict):
@@ -94,7 +94,7 @@ def distribute(cores: Sequence[int], tasks: int, cores_per_task: int | None) -> 
     return placed
 
 
-def process_mapping(nodes: Sequence[Node]) -> str:
+def process_mapping(nodes: Sequence[NodeTasks]) -> str:
     """Return PMI_process_mapping: runs of nodes with equally many tasks, `(vector,(first,nodes,tasks),…)`."""
     runs: list[list[int]] = []
     for index, node in enumerate(nodes):

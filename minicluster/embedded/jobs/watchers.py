@@ -28,7 +28,7 @@ class Posted(NamedTuple):
     data: Mapping[str, str]
 
 
-class Listener:
+class EventBuffer:
     """Gathers the events that were posted since it took some; it does so at most every `gather` seconds."""
 
     def __init__(self, allow: Container[str] | None, gather: float) -> None:
@@ -80,7 +80,7 @@ class Watchers:
 
     def __init__(self) -> None:
         self._waiting: dict[int, list[asyncio.Future[None]]] = {}
-        self._listeners: list[Listener] = []
+        self._listeners: list[EventBuffer] = []
 
     def post(self, job: int, name: str, line: str, data: Mapping[str, JSON | Encoded]) -> None:
         """Hand an event to the listeners, with what goes with it."""
@@ -88,9 +88,9 @@ class Watchers:
             posted = Posted(job, name, line, {key: _text(value) for key, value in data.items()})
             self._listeners = [listener for listener in self._listeners if listener.put(posted)]
 
-    def subscribe(self, allow: Container[str] | None = None, gather: float = 0.0) -> Listener:
+    def subscribe(self, allow: Container[str] | None = None, gather: float = 0.0) -> EventBuffer:
         """Every event (of these names) from now on, gathered for so many seconds."""
-        listener = Listener(allow, gather)
+        listener = EventBuffer(allow, gather)
         self._listeners.append(listener)
         return listener
 
@@ -99,7 +99,7 @@ class Watchers:
         gathering = [listener.hurry() for listener in self._listeners]
         return any(gathering)
 
-    def unsubscribe(self, listener: Listener) -> None:
+    def unsubscribe(self, listener: EventBuffer) -> None:
         """The listener wants no more."""
         if listener in self._listeners:
             self._listeners.remove(listener)

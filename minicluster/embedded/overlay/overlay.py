@@ -35,7 +35,7 @@ VERSION = "0.88.0"
 
 
 @dataclass(frozen=True, slots=True)
-class Timing:
+class OverlayTimeouts:
     """Seconds; 0 waits for ever."""
 
     connect: float
@@ -53,7 +53,7 @@ class Peer:
 class _Overlay:
     """What both sides have."""
 
-    def __init__(self, place: Bootstrap, log: Log, timing: Timing) -> None:
+    def __init__(self, place: Bootstrap, log: Log, timing: OverlayTimeouts) -> None:
         self.rank = place.rank
         self._place = place
         self._log = log
@@ -70,7 +70,7 @@ class _Overlay:
 class LeadOverlay(_Overlay):
     """The lead's side. `joined(rank, host)` and `left(rank, reason, lost)` report membership."""
 
-    def __init__(self, place: Bootstrap, log: Log, timing: Timing) -> None:
+    def __init__(self, place: Bootstrap, log: Log, timing: OverlayTimeouts) -> None:
         super().__init__(place, log, timing)
         self.refused: Counter[str] = Counter()  # connections by address
         self.turned_away = TurnedAway()
@@ -234,7 +234,7 @@ class LeadOverlay(_Overlay):
 class FollowerOverlay(_Overlay):
     """A follower's side. `ended(error)` reports the link's end: None when the lead ended the instance."""
 
-    def __init__(self, place: Bootstrap, log: Log, timing: Timing) -> None:
+    def __init__(self, place: Bootstrap, log: Log, timing: OverlayTimeouts) -> None:
         super().__init__(place, log, timing)
         self._failed = False  # to shake hands
         self._greeted = False

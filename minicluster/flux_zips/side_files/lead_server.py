@@ -36,7 +36,7 @@ def _say(text: str) -> None:
     print(f"minicluster-door: {text}", file=sys.stderr, flush=True)
 
 
-class Supervisor(threading.Thread):
+class LeadServerSupervisor(threading.Thread):
     """Runs the door beside the reactor, which answers the broker; a door that ends with 0 is over."""
 
     def __init__(self, uri: str, settings: Mapping[str, Any]) -> None:
@@ -90,7 +90,9 @@ def mod_main(handle: Any, *_arguments: str) -> None:
     """Run until the broker unloads the module; nothing is raised, as that would end the instance."""
     supervisor = None
     try:
-        supervisor = Supervisor(handle.attr_get("local-uri"), handle.conf_get("minicluster.modules.door", {}))
+        supervisor = LeadServerSupervisor(
+            handle.attr_get("local-uri"), handle.conf_get("minicluster.modules.door", {})
+        )
         supervisor.start()
     except Exception as error:  # noqa: BLE001 - see above
         _say(f"the instance runs without the lead's door: {type(error).__name__}: {error}")

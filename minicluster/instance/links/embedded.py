@@ -9,7 +9,7 @@ import socket
 from typing import TYPE_CHECKING
 
 from minicluster.broker_link.errors import InstanceError, InstanceGone, RequestRefused, WaitTimeout
-from minicluster.embedded.client import Client
+from minicluster.embedded.client import BrokerClient
 from minicluster.embedded.errors import BrokerUnreachable, RpcError
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class EmbeddedLink:
     def __init__(self, uri: str) -> None:
         self._uri = uri
         try:
-            self._client = Client(uri)
+            self._client = BrokerClient(uri)
         except BrokerUnreachable as error:
             raise InstanceGone(str(error)) from error
         self._awake, self._waker = socket.socketpair()

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from minicluster.document import SaveStatus
 from minicluster.plan.objects import job as jobs
-from minicluster.plan.records import Order, Saving
+from minicluster.plan.records import LeadCommand, Saving
 from minicluster.plan.status import dumps, saves
 from minicluster.plan.status.times import timestamp, whole
 
@@ -210,7 +210,7 @@ def _ordered(attempt: _Attempt, status: SaveStatus) -> Saving:
     limit = attempt.cluster.spec.drain_timeout_seconds
     left = int((attempt.started - attempt.now).total_seconds()) + limit if attempt.is_deleted else limit
     generation = attempt.cluster.metadata.generation
-    order = Order("save", seconds=max(min(left, limit), 0), generation=generation)
+    order = LeadCommand("save", seconds=max(min(left, limit), 0), generation=generation)
     return Saving(True, status, None, (order,), attempt.next_look(ORDER_INTERVAL))
 
 

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from broker_config.formats.drain_reasons import SHRINKING
 from minicluster.plan import ranks
 from minicluster.plan.objects import job as jobs
-from minicluster.plan.records import Order, Resize
+from minicluster.plan.records import LeadCommand, Resize
 from minicluster.plan.status.times import whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from minicluster.document import MiniCluster, ResizeStatus
-    from minicluster.plan.records import BrokerReport, JobReport, Observed, Restarted, Site
+    from minicluster.plan.records import BrokerReport, JobReport, Observed, RestartReport, Site
 
 ORDER_INTERVAL = 2.0
 """Seconds after which the lead is sent an order again that it does not report to have done."""
@@ -74,7 +74,7 @@ class _Shrink:
     since: datetime
     held: tuple[int, ...]
     busy: tuple[int, ...] | None
-    orders: tuple[Order, ...]
+    orders: tuple[LeadCommand, ...]
 
     def decide(self) -> Resize:
         """Return which of them may go now."""
@@ -111,7 +111,9 @@ class _Shrink:
 
     def _restart(self) -> Resize:
         latest = self._until + timedelta(seconds=RESTART_SECONDS)
-        order = Order("restart", ranks.encode(self.leaving), generation=self.cluster.metadata.generation)
+        order = LeadCommand(
+            "restart", ranks.encode(self.leaving), generation=self.cluster.metadata.generation
+        )
         more = (order,) if self.observed.brokers else ()
         again = min((latest - self.now).total_seconds(), ORDER_INTERVAL)
         return self._wait(again, until=self._until, orders=(*self.orders, *more), restarting=True)
@@ -132,7 +134,7 @@ def _may_have_jobs(cluster: MiniCluster, observed: Observed, job: JobReport) -> 
     return lead is not None and lead.phase == "Running" and not jobs.is_suspended(cluster, job)
 
 
-def _answer(cluster: MiniCluster, observed: Observed) -> Restarted | None:
+def _answer(cluster: MiniCluster, observed: Observed) -> RestartReport | None:
     """Return which jobs were started again for this shrink, where the lead has answered."""
     found = observed.restarted
     if found is None or found.order.generation != cluster.metadata.generation:
@@ -171,7 +173,7 @@ def _busy(report: BrokerReport | None, leaving: tuple[int, ...]) -> tuple[int, .
 
 def _drain(
     report: BrokerReport | None, leaving: tuple[int, ...], size: int, *, begun: bool
-) -> tuple[Order, ...]:
+) -> tuple[LeadCommand, ...]:
     """Return the order to drain what leaves: at the beginning all of it, whatever was reported before."""
     if report is None:
         return ()
@@ -185,6 +187,8 @@ def _returning(report: BrokerReport | None, size: int) -> tuple[int, ...]:
     return tuple(sorted(rank for rank in shrunk if rank < size))
 
 
-def _order(action: Literal["drain", "undrain"], found: Iterable[int], reason: str = "") -> tuple[Order, ...]:
+def _order(
+    action: Literal["drain", "undrain"], found: Iterable[int], reason: str = ""
+) -> tuple[LeadCommand, ...]:
     text = ranks.encode(found)
-    return (Order(action, text, reason),) if text else ()
+    return (LeadCommand(action, text, reason),) if text else ()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from minicluster.document import Autoscaling, MiniCluster
     from minicluster.plan.objects.fields import Object
-    from minicluster.plan.records import Observed, ObservedObject, Refusal, Site
+    from minicluster.plan.records import ApplyRefusal, Observed, ObservedObject, Site
 
 AUTOSCALER_KIND = "HorizontalPodAutoscaler"
 PERIOD = 15
@@ -105,6 +105,6 @@ def own(cluster: MiniCluster, observed: Observed) -> ObservedObject | None:
     return found if found is not None and found.owner_uid == cluster.metadata.uid else None
 
 
-def refusals(found: Iterable[Refusal], *, of_autoscaler: bool) -> tuple[Refusal, ...]:
+def refusals(found: Iterable[ApplyRefusal], *, of_autoscaler: bool) -> tuple[ApplyRefusal, ...]:
     """Return what was refused: the autoscaler, or what brokers need."""
     return tuple(each for each in found if (each.key.kind == AUTOSCALER_KIND) is of_autoscaler)

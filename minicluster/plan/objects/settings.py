@@ -52,7 +52,7 @@ def broker_settings(cluster: MiniCluster, site: Site) -> to.BrokerSettings:
             cores=rank_resources.cores(runner.resources, site.cores),
             gpus=rank_resources.gpus(runner.resources),
         ),
-        archive=to.Archive(path=spec.archive.path, drain_timeout=spec.drain_timeout_seconds),
+        archive=to.ArchiveSettings(path=spec.archive.path, drain_timeout=spec.drain_timeout_seconds),
         keeps_state=spec.flux.state_volume is not None,
         view=flux_view(cluster),
         complete_workers=spec.flux.complete_workers,
@@ -85,9 +85,9 @@ def service_settings(
     )
 
 
-def _hooks(container: Container) -> to.Hooks:
+def _hooks(container: Container) -> to.HookScripts:
     commands = container.commands
-    return to.Hooks(
+    return to.HookScripts(
         init=commands.init,
         pre=commands.pre,
         broker_pre=commands.broker_pre,
@@ -99,9 +99,9 @@ def _hooks(container: Container) -> to.Hooks:
     )
 
 
-def _logging(cluster: MiniCluster) -> to.Logging:
+def _logging(cluster: MiniCluster) -> to.LoggingSettings:
     logging = cluster.spec.logging
-    return to.Logging(
+    return to.LoggingSettings(
         quiet=logging.quiet,
         strict=logging.strict,
         debug=logging.debug,
@@ -111,24 +111,26 @@ def _logging(cluster: MiniCluster) -> to.Logging:
     )
 
 
-def _scheduler(cluster: MiniCluster) -> to.Scheduler:
+def _scheduler(cluster: MiniCluster) -> to.SchedulerSettings:
     scheduler = cluster.spec.flux.scheduler
-    return to.Scheduler(policy=scheduler.queue_policy, simple=scheduler.simple, settings=scheduler.settings)
+    return to.SchedulerSettings(
+        policy=scheduler.queue_policy, simple=scheduler.simple, settings=scheduler.settings
+    )
 
 
-def _bursting(cluster: MiniCluster) -> to.Bursting:
+def _bursting(cluster: MiniCluster) -> to.BurstingSettings:
     bursting = cluster.spec.flux.bursting
     lead = bursting.lead_broker
-    return to.Bursting(
-        lead=to.LeadBroker(lead.address, lead.name, lead.size, lead.port) if lead.address else None,
+    return to.BurstingSettings(
+        lead=to.LeadBrokerSettings(lead.address, lead.name, lead.size, lead.port) if lead.address else None,
         hostlist=bursting.hostlist,
         clusters=tuple(to.BurstCluster(*each) for each in document.bursted_clusters(cluster)),
     )
 
 
-def _network(cluster: MiniCluster, site: Site) -> to.Network:
+def _network(cluster: MiniCluster, site: Site) -> to.NetworkSettings:
     network = cluster.spec.network
-    return to.Network(
+    return to.NetworkSettings(
         service=document.headless_name(cluster),
         namespace=labels.namespace(cluster, site),
         domain=network.domain,

@@ -9,18 +9,18 @@ from minicluster.plan.constants import KIND, LABEL_KUEUE_QUEUE, ConditionType, P
 from minicluster.plan.objects import autoscaler, names
 from minicluster.plan.status import autoscaling, broker_readiness, lead_loss, node_loss, resizing, saves
 from minicluster.plan.status.condition_value import ConditionValue, unchanged
-from minicluster.plan.status.reconcile_state import Outcome, pod_name
+from minicluster.plan.status.reconcile_state import Completion, pod_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from minicluster.document import Condition, LeadLoss
     from minicluster.plan.records import BrokerReport, ObservedObject
-    from minicluster.plan.status.progress import Progress
+    from minicluster.plan.status.progress import ProgressRecords
     from minicluster.plan.status.reconcile_state import ReconcileState
 
 
-def values(state: ReconcileState, progress: Progress) -> dict[ConditionType, ConditionValue]:
+def values(state: ReconcileState, progress: ProgressRecords) -> dict[ConditionType, ConditionValue]:
     """Return the value of every condition, in the order in which they are shown."""
     scaling = autoscaling.condition(state)
     return {
@@ -92,7 +92,7 @@ def size_problem(state: ReconcileState) -> str:
 
 
 def _resources_created(state: ReconcileState) -> ConditionValue:
-    if state.outcome is not Outcome.NONE:
+    if state.outcome is not Completion.NONE:
         return ConditionValue("True", Reason.CREATED, "all objects were made")
     if state.foreign and all(_is_predecessors(state, item) for item in state.foreign):
         count = len(state.foreign)
@@ -137,7 +137,7 @@ def _pods_scheduled(state: ReconcileState) -> ConditionValue:
     )
 
 
-def _brokers_ready(state: ReconcileState, progress: Progress) -> ConditionValue:
+def _brokers_ready(state: ReconcileState, progress: ProgressRecords) -> ConditionValue:
     restarted = node_loss.sentence(progress.node_loss, progress.restarted_jobs)
     return _no_pods(state) or broker_readiness.brokers_ready(state, restarted)
 
@@ -214,7 +214,7 @@ def _unreported(state: ReconcileState, message: str) -> ConditionValue:
 
 def _no_pods(state: ReconcileState) -> ConditionValue | None:
     """Return why nothing can be said about pods and brokers, where there are none."""
-    if state.outcome is not Outcome.NONE:
+    if state.outcome is not Completion.NONE:
         return ConditionValue("False", Reason.FINISHED, "the MiniCluster has ended")
     if state.suspended:
         return ConditionValue("False", Reason.HELD_BACK, "the MiniCluster is suspended")
@@ -224,17 +224,17 @@ def _no_pods(state: ReconcileState) -> ConditionValue | None:
 
 
 def _succeeded(state: ReconcileState) -> ConditionValue:
-    if state.outcome is Outcome.SUCCEEDED:
+    if state.outcome is Completion.SUCCEEDED:
         return ConditionValue("True", Reason.COMMAND_SUCCEEDED, "the main command ended with exit code 0")
-    if state.outcome is Outcome.FAILED:
+    if state.outcome is Completion.FAILED:
         return ConditionValue("False", Reason.FINISHED, "the MiniCluster has failed")
     return _not_finished()
 
 
 def _failed(state: ReconcileState) -> ConditionValue:
-    if state.outcome is Outcome.SUCCEEDED:
+    if state.outcome is Completion.SUCCEEDED:
         return ConditionValue("False", Reason.FINISHED, "the MiniCluster has succeeded")
-    if state.outcome is Outcome.FAILED:
+    if state.outcome is Completion.FAILED:
         return _failure(state)
     return _not_finished()
 
@@ -274,9 +274,9 @@ def _not_finished() -> ConditionValue:
 
 def _suspended(state: ReconcileState) -> ConditionValue:
     save = saves.condition(state.saving, state.cluster)
-    if save is not None and state.outcome is Outcome.NONE and not state.suspended:
+    if save is not None and state.outcome is Completion.NONE and not state.suspended:
         return save
-    if state.outcome is not Outcome.NONE or not state.suspended:
+    if state.outcome is not Completion.NONE or not state.suspended:
         return ConditionValue("False", Reason.NOT_SUSPENDED, "the MiniCluster is not suspended")
     queue = state.cluster.spec.job_labels.get(LABEL_KUEUE_QUEUE)
     if queue:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from minicluster.plan.constants import Reason
 from minicluster.plan.objects.fields import passed, present
-from minicluster.plan.records import Event
+from minicluster.plan.records import KubernetesEvent
 from minicluster.plan.status import restarted_jobs
 from minicluster.plan.status.times import timestamp
 
@@ -40,11 +40,11 @@ def jobs(dump: Dump | None, stored: Status) -> tuple[RestartedJob, ...]:
     return restarted_jobs.records("Save", dump.restarted, dump.lost)
 
 
-def events(dump: Dump | None, stored: Status) -> tuple[Event, ...]:
+def events(dump: Dump | None, stored: Status) -> tuple[KubernetesEvent, ...]:
     """Return the Event about a dump that is new."""
     if dump is None or not is_new(dump, stored):
         return ()
-    return (Event("Warning" if dump.lost_total else "Normal", Reason.SAVED, sentence(dump)),)
+    return (KubernetesEvent("Warning" if dump.lost_total else "Normal", Reason.SAVED, sentence(dump)),)
 
 
 def sentence(dump: Dump) -> str:

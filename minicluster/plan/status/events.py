@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from minicluster.plan.constants import Reason
-from minicluster.plan.records import Event
+from minicluster.plan.records import KubernetesEvent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -54,11 +54,11 @@ _ONLY_AFTER_ANOTHER = frozenset({Reason.AT_SIZE, Reason.NOT_SUSPENDED})
 
 def of_changes(
     found: Mapping[ConditionType, ConditionValue], stored: Iterable[Condition]
-) -> tuple[Event, ...]:
+) -> tuple[KubernetesEvent, ...]:
     """Return an Event for each condition whose reason is new and notable; none where nothing changed."""
     before = {each.type: each.reason for each in stored}
     return tuple(
-        Event(NOTABLE[value.reason], Reason(value.reason), value.message)
+        KubernetesEvent(NOTABLE[value.reason], Reason(value.reason), value.message)
         for type_, value in found.items()
         if value.reason in NOTABLE and _is_news(value.reason, before.get(type_))
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from minicluster.document import NodeLoss
 from minicluster.plan import ranks
-from minicluster.plan.records import Order
+from minicluster.plan.records import LeadCommand
 from minicluster.plan.status import broker_readiness, restarted_jobs
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from minicluster.plan.status.reconcile_state import ReconcileState
 
 
-def orders(observed: Observed, site: Site) -> tuple[Order, ...]:
+def orders(observed: Observed, site: Site) -> tuple[LeadCommand, ...]:
     """Return the order to start lost jobs again, unless the lead has answered it."""
     wanted = _order(observed) if site.door else None
     return () if wanted is None or _is_answered(wanted, observed) else (wanted,)
@@ -50,14 +50,14 @@ def sentence(loss: NodeLoss | None, jobs: Iterable[RestartedJob]) -> str:
     return f"; of the jobs that ran there: {named.removeprefix('; ')}"
 
 
-def _order(observed: Observed) -> Order | None:
+def _order(observed: Observed) -> LeadCommand | None:
     """Return the order about all ranks that are lost."""
     if observed.brokers is None:
         return None
     online = ranks.decode(observed.brokers.online)
     lost = tuple(each for each in sorted(observed.disrupted) if each.rank not in online)
-    return Order("recover", lost=lost) if lost else None
+    return LeadCommand("recover", lost=lost) if lost else None
 
 
-def _is_answered(wanted: Order, observed: Observed) -> bool:
+def _is_answered(wanted: LeadCommand, observed: Observed) -> bool:
     return observed.recovered is not None and observed.recovered.order == wanted

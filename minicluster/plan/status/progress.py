@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class ProgressRecords:
     """The records as they are to be stored; their meanings stand at the fields of `document.Status`."""
 
     save: SaveStatus | None = None
@@ -38,12 +38,12 @@ class Progress:
         )
 
 
-def evaluate(state: ReconcileState, now: datetime) -> Progress:
+def evaluate(state: ReconcileState, now: datetime) -> ProgressRecords:
     """Return the records, from the stored ones and from what exists."""
     resize, of_resize = resizing.status(state, now)
     loss, of_loss = node_loss.status(state)
     of_dump = dumps.jobs(state.observed.dump, state.cluster.status)
-    return Progress(
+    return ProgressRecords(
         save=state.saving.status if not state.suspended and not state.ended else None,
         resize=resize,
         node_loss=loss,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     )
 
 
-class Outcome(Enum):
+class Completion(Enum):
     """How the MiniCluster ended, if it has."""
 
     NONE = "none"
@@ -82,21 +82,21 @@ class ReconcileState:
         return next((pod for pod in self.observed.pods if pod.index == 0), None)
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> Completion:
         """How it ended. What was once stored stays, also when the Job is gone."""
         if self.previous(ConditionType.SUCCEEDED, "True"):
-            return Outcome.SUCCEEDED
+            return Completion.SUCCEEDED
         if self.previous(ConditionType.FAILED, "True"):
-            return Outcome.FAILED
+            return Completion.FAILED
         conditions = {each.type for each in self.job_conditions}
         if conditions & {"Failed", "FailureTarget"}:
-            return Outcome.FAILED
-        return Outcome.SUCCEEDED if conditions & {"Complete", "SuccessCriteriaMet"} else Outcome.NONE
+            return Completion.FAILED
+        return Completion.SUCCEEDED if conditions & {"Complete", "SuccessCriteriaMet"} else Completion.NONE
 
     @property
     def ended(self) -> bool:
         """Whether it has."""
-        return self.outcome is not Outcome.NONE
+        return self.outcome is not Completion.NONE
 
     @property
     def job_conditions(self) -> tuple[JobCondition, ...]:
@@ -118,9 +118,9 @@ class ReconcileState:
     def exit_code(self) -> int | None:
         """The main command's exit code, which the lead's start script leaves as its termination message."""
         known = self.cluster.status.exit_code
-        if known is not None or self.outcome is Outcome.NONE:
+        if known is not None or self.outcome is Completion.NONE:
             return known
-        if self.outcome is Outcome.SUCCEEDED:
+        if self.outcome is Completion.SUCCEEDED:
             return 0
         return _exit_code(self.lead) if self.lead else None
 

@@ -9,8 +9,8 @@ from minicluster.plan.constants import ConditionType
 from minicluster.plan.objects.fields import present
 from minicluster.plan.objects.labels import scale_selector
 from minicluster.plan.status import broker_readiness, conditions, dumps, saves
-from minicluster.plan.status.progress import Progress
-from minicluster.plan.status.reconcile_state import Outcome
+from minicluster.plan.status.progress import ProgressRecords
+from minicluster.plan.status.reconcile_state import Completion
 from minicluster.plan.status.times import timestamp
 
 if TYPE_CHECKING:
@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 
 def build(
-    state: ReconcileState, progress: Progress, found: Mapping[ConditionType, ConditionValue], now: datetime
+    state: ReconcileState,
+    progress: ProgressRecords,
+    found: Mapping[ConditionType, ConditionValue],
+    now: datetime,
 ) -> Object:
     """Return the whole status. Where nothing changed it equals the stored one, also in its times."""
     cluster, stored = state.cluster, state.cluster.status
@@ -63,7 +66,7 @@ def leaving(cluster: MiniCluster, observed: Observed, saving: Saving, now: datet
     """Return the status of a MiniCluster that is being deleted: what was known stays, but for its saving."""
     stored, generation = cluster.status, cluster.metadata.generation
     others = (each for each in stored.restarted_jobs if each.cause != "Save")
-    jobs = Progress(restarted_jobs=(*dumps.jobs(observed.dump, stored), *others))
+    jobs = ProgressRecords(restarted_jobs=(*dumps.jobs(observed.dump, stored), *others))
     known = kept(stored) | present(lastDump=dumps.last(observed.dump, stored))
     known = {key: value for key, value in known.items() if key != "restartedJobs"} | jobs.fields()
     value = saves.condition(saving, cluster)
@@ -71,7 +74,7 @@ def leaving(cluster: MiniCluster, observed: Observed, saving: Saving, now: datet
         return known
     (saved,) = _conditions({ConditionType.SUSPENDED: value}, stored, generation, now)
     shown = {each["type"]: each for each in known.get("conditions", ())} | {saved["type"]: saved}
-    save = Progress(save=saving.status).fields()
+    save = ProgressRecords(save=saving.status).fields()
     return {**known, **save, "observedGeneration": generation, "conditions": list(shown.values())}
 
 
@@ -109,7 +112,7 @@ def _maximum_size(cluster: MiniCluster) -> int:
 
 
 def _ready_brokers(state: ReconcileState) -> int:
-    if state.outcome is not Outcome.NONE or state.suspended:
+    if state.outcome is not Completion.NONE or state.suspended:
         return 0
     if state.brokers is None:
         stands = broker_readiness.last_report_stands(state)
@@ -123,7 +126,7 @@ def _start_time(state: ReconcileState) -> str | None:
 
 
 def _completion_time(state: ReconcileState, now: datetime) -> str | None:
-    if state.cluster.status.completion_time or state.outcome is Outcome.NONE:
+    if state.cluster.status.completion_time or state.outcome is Completion.NONE:
         return state.cluster.status.completion_time
     ended = state.job.completion_time if state.job else None
     return timestamp(ended or now)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from queue_policies.simulator.outcome import JobOutcome, Outcome
+    from queue_policies.simulator.outcome import JobOutcome, RunOutcome
 
 Rectangle = tuple[float, float, int, int, int]
 """From, to, first unit, number of units, and the job's place in the outcome."""
 
 
-def rectangles(outcome: Outcome, most: int) -> list[Rectangle]:
+def rectangles(outcome: RunOutcome, most: int) -> list[Rectangle]:
     """The first `most` jobs as rectangles. Low units are filled first, as our schedulers do."""
     jobs = outcome.jobs[:most]
     free = list(range(outcome.total))

@@ -17,7 +17,7 @@ from queue_policies.simulator.report.gantt import rectangles
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from queue_policies.simulator.experiment import Run
+    from queue_policies.simulator.experiment import SimulationRun
 
 BINS = 500
 DRAWN_JOBS = 20_000
@@ -45,7 +45,7 @@ FRONTS = (
 )
 
 
-def write_report(path: str, runs: Sequence[Run]) -> None:
+def write_report(path: str, runs: Sequence[SimulationRun]) -> None:
     """Write the page about some runs to a file. Raises OutputError."""
     try:
         Path(path).write_text(page(runs), encoding="utf-8")
@@ -53,7 +53,7 @@ def write_report(path: str, runs: Sequence[Run]) -> None:
         raise OutputError(f"{path}: {error.strerror or error}") from error
 
 
-def page(runs: Sequence[Run]) -> str:
+def page(runs: Sequence[SimulationRun]) -> str:
     """The page's text. Curves and units are those of the first seed, numbers the means over all seeds."""
     first = {run.policy: run for run in reversed(runs)}
     shown = [first[policy] for policy in means(runs)]
@@ -76,7 +76,7 @@ def page(runs: Sequence[Run]) -> str:
     return template
 
 
-def _introduction(runs: Sequence[Run], shown: Sequence[Run]) -> str:
+def _introduction(runs: Sequence[SimulationRun], shown: Sequence[SimulationRun]) -> str:
     outcome = shown[0].outcome
     seeds = sorted({run.seed for run in runs})
     told = f"{len(outcome.jobs):,} jobs on {outcome.total:,} {outcome.unit}."
@@ -85,7 +85,7 @@ def _introduction(runs: Sequence[Run], shown: Sequence[Run]) -> str:
     return told
 
 
-def _table(runs: Sequence[Run]) -> str:
+def _table(runs: Sequence[SimulationRun]) -> str:
     rows = means(runs)
     best = {
         name: (max if better > 0 else min)(row[name] for row in rows.values())
@@ -109,24 +109,24 @@ def _number(name: str, value: float) -> str:
     return f"{value:,.2f}" if abs(value) < 100 else f"{value:,.0f}"
 
 
-def _span(shown: Sequence[Run]) -> tuple[float, float]:
+def _span(shown: Sequence[SimulationRun]) -> tuple[float, float]:
     return min(run.outcome.begin for run in shown), max(run.outcome.last_end for run in shown)
 
 
-def _utilization(shown: Sequence[Run]) -> str:
+def _utilization(shown: Sequence[SimulationRun]) -> str:
     begin, end = _span(shown)
     lines = [(run.policy, series.utilization(run.outcome, begin, end, BINS)) for run in shown]
     return curves(Axis(begin, end, "time", times=True), Axis(0, 1, "units in use", shares=True), lines)
 
 
-def _waiting(shown: Sequence[Run]) -> str:
+def _waiting(shown: Sequence[SimulationRun]) -> str:
     begin, end = _span(shown)
     lines = [(run.policy, series.waiting(run.outcome, begin, end, BINS)) for run in shown]
     most = max(value for _, points in lines for _, value in points)
     return curves(Axis(begin, end, "time", times=True), Axis(0, max(most, 1.0), "jobs that wait"), lines)
 
 
-def _fronts(runs: Sequence[Run]) -> str:
+def _fronts(runs: Sequence[SimulationRun]) -> str:
     rows = means(runs).values()
     charts = []
     for x, y in FRONTS:
@@ -146,7 +146,7 @@ def _axis(values: Sequence[float], name: str) -> Axis:
     return Axis(max(0.0, low - margin), high + margin, label, times)
 
 
-def _drawn(run: Run) -> dict[str, object]:
+def _drawn(run: SimulationRun) -> dict[str, object]:
     """What the page's script draws: rectangles as one flat list, and the jobs' names."""
     outcome = run.outcome
     begin, end = outcome.begin, outcome.last_end

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from queue_policies.simulator.outcome import JobOutcome, Outcome
+    from queue_policies.simulator.outcome import JobOutcome, RunOutcome
 
 Point = tuple[float, float]
 
 
-def utilization(outcome: Outcome, begin: float, end: float, bins: int) -> list[Point]:
+def utilization(outcome: RunOutcome, begin: float, end: float, bins: int) -> list[Point]:
     """The share of the units in use: the mean of each of so many equal parts of the time."""
     return _means(_held(outcome.jobs), begin, end, bins, 1 / outcome.total)
 
 
-def waiting(outcome: Outcome, begin: float, end: float, bins: int) -> list[Point]:
+def waiting(outcome: RunOutcome, begin: float, end: float, bins: int) -> list[Point]:
     """The number of jobs between submission and start, likewise."""
     return _means(_queued(outcome.jobs), begin, end, bins, 1.0)
 

@@ -11,7 +11,7 @@ import random
 from typing import NamedTuple
 
 from queue_policies.simulator.cost import PerUnit
-from queue_policies.simulator.job import Job
+from queue_policies.simulator.job import WorkloadJob
 from queue_policies.simulator.speedup import Hyperbolic
 from queue_policies.simulator.workload import Workload
 
@@ -81,8 +81,8 @@ def workload(seed: int, share: float, blocking: bool = False) -> Workload:
     return Workload(f"apgas-{seed}-{share:.0%}", jobs, NODES, "nodes", cost(blocking), TICK)
 
 
-def _job(number: int, submitted: float, drawn: Class, malleable: bool) -> Job:
-    return Job(
+def _job(number: int, submitted: float, drawn: Class, malleable: bool) -> WorkloadJob:
+    return WorkloadJob(
         id=number,
         submitted=submitted,
         min=drawn.min if malleable else drawn.nodes,

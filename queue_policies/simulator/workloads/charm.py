@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from queue_policies.simulator.cost import Relaunch
-from queue_policies.simulator.job import Job
+from queue_policies.simulator.job import WorkloadJob
 from queue_policies.simulator.speedup import PiecewiseLinear
 from queue_policies.simulator.workload import Workload
 
@@ -83,9 +83,9 @@ def workload(drawn: tuple[Draw, ...], gap: float, name: str = "charm") -> Worklo
     return Workload(name, jobs, SLOTS, "slots", cost())
 
 
-def _job(index: int, drawn: Draw, submitted: float) -> Job:
+def _job(index: int, drawn: Draw, submitted: float) -> WorkloadJob:
     size = drawn.size
-    return Job(
+    return WorkloadJob(
         id=index + 1,
         submitted=submitted,
         min=size.min,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from queue_policies.simulator import cost, speedup
 from queue_policies.simulator.errors import WorkloadError
-from queue_policies.simulator.job import Job
+from queue_policies.simulator.job import WorkloadJob
 from queue_policies.simulator.workload import Workload
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def write(workload: Workload) -> str:
     return json.dumps(document, indent=1)
 
 
-def _told_job(job: Job) -> dict[str, Any]:
+def _told_job(job: WorkloadJob) -> dict[str, Any]:
     row = job._asdict()
     row["time"] = _told(job.time, TIMES)
     if math.isinf(job.limit):
@@ -85,10 +85,10 @@ def _told(record: Any, kinds: Mapping[str, type[Any]]) -> dict[str, Any]:
     return {"model": name} | {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
 
 
-def _job(row: Any, place: str) -> Job:
+def _job(row: Any, place: str) -> WorkloadJob:
     if not isinstance(row, dict):
         raise WorkloadError(f"{place}: needed is an object, not {row!r}")
-    _refuse_unknown(row, Job._fields, place)
+    _refuse_unknown(row, WorkloadJob._fields, place)
     for name in ("id", "submitted", "min", "time"):
         if name not in row:
             raise WorkloadError(f"{place}: {name} is missing")
@@ -101,7 +101,7 @@ def _job(row: Any, place: str) -> Job:
     for name in ("submitted", "limit", "redistribution"):
         if name in values:
             values[name] = _number(values, name, place)
-    return Job(**values)
+    return WorkloadJob(**values)
 
 
 def _made(row: Any, kinds: Mapping[str, type[Any]], place: str) -> Any:

@@ -13,7 +13,7 @@ import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from queue_policies.simulator.job import Job
+from queue_policies.simulator.job import WorkloadJob
 from queue_policies.simulator.speedup import Amdahl
 from queue_policies.simulator.workload import Workload
 
@@ -106,9 +106,9 @@ def _power(number: int) -> int:
     return 1 << math.floor(math.log2(number))
 
 
-def _job(number: int, drawn: _Drawn, submitted: int) -> Job:
+def _job(number: int, drawn: _Drawn, submitted: int) -> WorkloadJob:
     range_ = sizes(drawn.nodes)
-    return Job(
+    return WorkloadJob(
         id=number,
         submitted=float(submitted),
         min=range_.min if drawn.malleable else drawn.nodes,

@@ -12,7 +12,7 @@ import math
 import random
 from dataclasses import replace
 
-from queue_policies.simulator.job import Job
+from queue_policies.simulator.job import WorkloadJob
 from queue_policies.simulator.speedup import Amdahl, Fixed
 from queue_policies.simulator.workload import Workload
 from queue_policies.simulator.workloads import swf
@@ -46,12 +46,12 @@ def workload(
     return replace(made, jobs=tuple(_elastic(job, ranges.get(job.id)) for job in placed))
 
 
-def _job(stream: random.Random, number: int, total: int) -> Job:
+def _job(stream: random.Random, number: int, total: int) -> WorkloadJob:
     size = _size(stream, total)
     share = min(max(MIX_SLOPE * size + MIX_BASE, 0.0), 1.0)
     shape, scale = SHORT if stream.random() < share else LONG
     run = min(math.exp(min(stream.gammavariate(shape, scale), 20.0)), LONGEST)
-    return Job(number, 0.0, size, size, Fixed(run), run * stream.choice(OVERESTIMATES))
+    return WorkloadJob(number, 0.0, size, size, Fixed(run), run * stream.choice(OVERESTIMATES))
 
 
 def _size(stream: random.Random, total: int) -> int:
@@ -76,7 +76,7 @@ def _arrivals(stream: random.Random, jobs: int) -> list[float]:
     return times
 
 
-def _elastic(job: Job, range_: swf.Elasticity | None) -> Job:
+def _elastic(job: WorkloadJob, range_: swf.Elasticity | None) -> WorkloadJob:
     if range_ is None or range_.min == range_.max:
         return job
     run = job.time.seconds(job.max)

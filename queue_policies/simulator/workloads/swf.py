@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from queue_policies.simulator.errors import WorkloadError
-from queue_policies.simulator.job import PRIORITY, Job
+from queue_policies.simulator.job import PRIORITY, WorkloadJob
 from queue_policies.simulator.speedup import Amdahl, Fixed
 from queue_policies.simulator.workload import Workload
 
@@ -58,7 +58,7 @@ def parse(text: str, source: str, total: int = 0, elastic: dict[int, Elasticity]
     """Make a workload of a trace's text."""
     known = elastic or {}
     header: dict[str, str] = {}
-    jobs: list[Job] = []
+    jobs: list[WorkloadJob] = []
     for number, line in enumerate(text.splitlines(), 1):
         if line.startswith(";"):
             name, _, value = line[1:].partition(":")
@@ -81,7 +81,7 @@ def _size(header: dict[str, str], source: str) -> int:
     )
 
 
-def _job(line: str, source: str, line_number: int, elastic: dict[int, Elasticity]) -> Job | None:
+def _job(line: str, source: str, line_number: int, elastic: dict[int, Elasticity]) -> WorkloadJob | None:
     words = line.split()
     place = f"{source}, line {line_number}"
     if len(words) != FIELDS:
@@ -110,13 +110,13 @@ def _job(line: str, source: str, line_number: int, elastic: dict[int, Elasticity
 
 def _shaped(
     number: int, submitted: float, run: float, size: int, limit: float, user: int, elastic: Elasticity | None
-) -> Job:
+) -> WorkloadJob:
     if elastic is None:
-        return Job(number, submitted, size, size, Fixed(run), limit, PRIORITY, user)
+        return WorkloadJob(number, submitted, size, size, Fixed(run), limit, PRIORITY, user)
     serial = run / (1 - elastic.parallel + elastic.parallel / size)
     slowest = Amdahl(serial, elastic.parallel)
     stretch = slowest.seconds(elastic.min) / run if run else 1.0
-    return Job(
+    return WorkloadJob(
         number,
         submitted,
         elastic.min,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from broker_config.formats.constraints import matches, read
-from metrics_api.numbers.records import Node
+from metrics_api.numbers.records import NodeState
 
 NODES = (
-    Node(0, "mc-0", 2, properties=frozenset({"lead"})),
-    Node(1, "mc-1", 2, properties=frozenset({"big"})),
-    Node(2, "mc-2", 2, properties=frozenset({"big", "old"})),
+    NodeState(0, "mc-0", 2, properties=frozenset({"lead"})),
+    NodeState(1, "mc-1", 2, properties=frozenset({"big"})),
+    NodeState(2, "mc-2", 2, properties=frozenset({"big", "old"})),
 )
 
 CASES = [

@@ -14,7 +14,7 @@ import pytest
 
 from minicluster.embedded.broker.engine import LeadEngine, build_lead_services
 from minicluster.embedded.ports import Launch, LeadContext
-from minicluster.embedded.services import Encoded, Registry, Request
+from minicluster.embedded.services import Encoded, Registry, RpcRequest
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
@@ -179,7 +179,7 @@ class Bench:
 
     def call(self, topic: str, **payload: Any) -> Any:
         """The answer of a topic that answers at once; of another, what to await or to iterate."""
-        answer = self.registry._handlers[topic](Request(topic, payload))
+        answer = self.registry._handlers[topic](RpcRequest(topic, payload))
         self.loop.turn()
         return decoded(answer) if inspect.isasyncgen(answer) else answer
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minicluster.embedded.services import Request
+from minicluster.embedded.services import RpcRequest
 from queue_policies import decision_log, plugins
 from queue_policies.records import Grow, Reserve, Shrink, Start, WakeAt
 from queue_policies.simulator.circumstances import Circumstances
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from minicluster.embedded.ports import Launch
     from queue_policies.decision_log import Decision
-    from queue_policies.simulator.job import Job
+    from queue_policies.simulator.job import WorkloadJob
     from queue_policies.simulator.workload import Workload
 
 GAP = 97.0  # between submissions; no multiple of it is one of the policies' gaps, so nothing happens at once
@@ -137,7 +137,7 @@ class Played(Program):
 class Run:
     """A job that runs: how much is left from when on, and what all of it takes at its size."""
 
-    job: Job
+    job: WorkloadJob
     size: int
     since: float
     left: float = 1.0
@@ -156,13 +156,13 @@ class Instance:
 
     bench: Any
     listener: Listener
-    jobs: dict[int, Job] = field(default_factory=dict)
+    jobs: dict[int, WorkloadJob] = field(default_factory=dict)
     runs: dict[int, Run] = field(default_factory=dict)
 
-    def submit(self, spec: Any, job: Job) -> None:
+    def submit(self, spec: Any, job: WorkloadJob) -> None:
         spec["attributes"]["user"] = {"elastic": {"min": job.min, "max": job.max, "malleable": True}}
         payload = {"jobspec": spec, "urgency": job.priority, "flags": 0}
-        answer = self.bench.registry._handlers[TOPIC](Request(TOPIC, payload))
+        answer = self.bench.registry._handlers[TOPIC](RpcRequest(TOPIC, payload))
         self.jobs[answer["id"]] = job
 
     def start(self, launch: Launch) -> None:

@@ -103,7 +103,7 @@ import datetime, sys
 from minicluster.cli.main import run
 from metrics_api.adapter import settings
 seconds = lambda number: datetime.timedelta(seconds=number)
-settings.Settings.__init__.__defaults__ = (8443, settings.Lives(seconds(45), seconds(20)))
+settings.AdapterSettings.__init__.__defaults__ = (8443, settings.Lives(seconds(45), seconds(20)))
 sys.exit(run())
 """
 

@@ -16,7 +16,7 @@ from metrics_api.lead.sampled import Sampled
 from metrics_api.numbers.records import Sample
 from minicluster.broker_link.errors import InstanceGone
 from minicluster.document import crd
-from minicluster.lead_server.files import Credentials
+from minicluster.lead_server.files import ServerCredentials
 from minicluster.lead_server.server import Server
 from tests.devcluster import Api, ApiError, ControlPlane, Options, cluster, until
 from tests.kubernetes import adapters, operators
@@ -53,7 +53,7 @@ class Lead:
             (secret / key).write_text(front_proxy[key])
         (secret / "apis-host").write_text(HOST)
         custom = CustomMetrics(Own(NAMESPACE, "mc", "mc"), self.read)
-        credentials = Credentials(str(self.folder / "door"), self.log.append, str(secret))
+        credentials = ServerCredentials(str(self.folder / "door"), self.log.append, str(secret))
         return Server(0, credentials, {}, self.log.append, {}, {"apis": custom, "openapi": custom})
 
 

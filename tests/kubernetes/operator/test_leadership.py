@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minicluster.kube_client.access import Access
-from minicluster.kube_client.client import Client
+from minicluster.kube_client.client import ApiClient
 from minicluster.operator.errors import LeadershipLostError
 from minicluster.operator.leadership import Leadership
 from minicluster.operator.settings import LEASE
@@ -38,7 +38,7 @@ class Field:
     @contextlib.asynccontextmanager
     async def contender(self, name: str) -> AsyncIterator[Leadership]:
         """Return a contender."""
-        async with Client(self.access) as client:
+        async with ApiClient(self.access) as client:
             yield Leadership(client, self.namespace, name)
 
     @contextlib.asynccontextmanager
@@ -208,7 +208,7 @@ def test_no_rights(plane: ControlPlane, namespace: str, caplog: pytest.LogCaptur
     nobody = Access(kubeconfig=str(plane.user("nobody", []).kubeconfig))
 
     async def main() -> bool:
-        async with Client(nobody) as client:
+        async with ApiClient(nobody) as client:
             leader = Leadership(client, namespace, "a")
             async with doing(leader.acquire()) as waiting:
                 await until(lambda: bool(leader.trouble))

@@ -12,7 +12,7 @@ import yaml
 
 from minicluster import within
 from minicluster.within import service_account
-from minicluster.within.place import Pod
+from minicluster.within.place import PodContext
 from tests.devcluster import Api, ControlPlane, until
 from tests.devcluster.lookup import kubernetes, locate
 from tests.kubernetes.command_line import MINICLUSTERS
@@ -36,17 +36,17 @@ def make(api: Api, namespace: str, *kinds: str) -> None:
 
 
 @pytest.fixture
-def inside(plane: ControlPlane, namespace: str, tmp_path: Path) -> Callable[..., Pod]:
+def inside(plane: ControlPlane, namespace: str, tmp_path: Path) -> Callable[..., PodContext]:
     """What a pod has of its service account, as a kubelet would put it there."""
 
-    def account(name: str = NAME) -> Pod:
+    def account(name: str = NAME) -> PodContext:
         place = f"{PATHS['ServiceAccount'].format(namespace)}/{NAME}/token"
         token = plane.api.call("POST", place, TOKEN)["status"]["token"]
         (tmp_path / "token").write_text(token)
         (tmp_path / "ca.crt").write_bytes(plane.admin.authority or b"")
         (tmp_path / "namespace").write_text(namespace)
         url = urlsplit(plane.url)
-        return Pod(name, namespace, url.hostname or "", url.port or 443, tmp_path)
+        return PodContext(name, namespace, url.hostname or "", url.port or 443, tmp_path)
 
     return account
 
@@ -56,7 +56,7 @@ def size(api: Api, namespace: str, name: str = NAME) -> int:
     return int(found["spec"]["size"])
 
 
-def scaled(pod: Pod, wanted: int) -> bool:
+def scaled(pod: PodContext, wanted: int) -> bool:
     """Scale, as soon as the API server knows the right."""
     try:
         service_account.scale(pod, wanted)
@@ -65,13 +65,17 @@ def scaled(pod: Pod, wanted: int) -> bool:
     return True
 
 
-def test_the_examples_role_is_enough(plane: ControlPlane, namespace: str, inside: Callable[..., Pod]) -> None:
+def test_the_examples_role_is_enough(
+    plane: ControlPlane, namespace: str, inside: Callable[..., PodContext]
+) -> None:
     make(plane.api, namespace, *PATHS)
     until(lambda: scaled(inside(), 3), "the Role to count")
     assert size(plane.api, namespace) == 3
 
 
-def test_it_is_for_this_one_alone(plane: ControlPlane, namespace: str, inside: Callable[..., Pod]) -> None:
+def test_it_is_for_this_one_alone(
+    plane: ControlPlane, namespace: str, inside: Callable[..., PodContext]
+) -> None:
     make(plane.api, namespace, *PATHS)
     until(lambda: scaled(inside(), 2), "the Role to count")
     (item,) = (each for each in yaml.safe_load_all(EXAMPLE.read_text()) if each["kind"] == "MiniCluster")
@@ -83,7 +87,7 @@ def test_it_is_for_this_one_alone(plane: ControlPlane, namespace: str, inside: C
 
 
 def test_a_size_above_the_greatest_is_refused(
-    plane: ControlPlane, namespace: str, inside: Callable[..., Pod]
+    plane: ControlPlane, namespace: str, inside: Callable[..., PodContext]
 ) -> None:
     make(plane.api, namespace, *PATHS)
     until(lambda: scaled(inside(), 2), "the Role to count")
@@ -92,7 +96,7 @@ def test_a_size_above_the_greatest_is_refused(
 
 
 def test_one_that_is_not_there_is_named(
-    plane: ControlPlane, namespace: str, inside: Callable[..., Pod]
+    plane: ControlPlane, namespace: str, inside: Callable[..., PodContext]
 ) -> None:
     make(plane.api, namespace, "ServiceAccount", "Role", "RoleBinding")
 
@@ -105,7 +109,7 @@ def test_one_that_is_not_there_is_named(
 
 
 def test_a_token_that_is_none_is_refused(
-    plane: ControlPlane, namespace: str, inside: Callable[..., Pod]
+    plane: ControlPlane, namespace: str, inside: Callable[..., PodContext]
 ) -> None:
     make(plane.api, namespace, "ServiceAccount", "MiniCluster")
     pod = inside()
@@ -115,7 +119,7 @@ def test_a_token_that_is_none_is_refused(
 
 
 def test_the_refusal_says_how_the_right_is_given(
-    plane: ControlPlane, namespace: str, inside: Callable[..., Pod]
+    plane: ControlPlane, namespace: str, inside: Callable[..., PodContext]
 ) -> None:
     """Its words are run as they are."""
     kubectl = locate(kubernetes()).get("kubectl")

@@ -8,7 +8,7 @@ from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from broker_config.settings import Archive
+from broker_config.settings import ArchiveSettings
 from tests.lead.client import until
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class Saved:
         self.archive.parent.mkdir(parents=True, exist_ok=True)
         self.ledger = directory / "ledger"
         self.gate = directory / "gate"  # some jobs end only once it is there
-        self.pods = pods(size, archive=Archive(str(self.archive), drain_timeout=60), **more)
+        self.pods = pods(size, archive=ArchiveSettings(str(self.archive), drain_timeout=60), **more)
         self.door = self.pods.door
         self.names: dict[str, str] = {}
 

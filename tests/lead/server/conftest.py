@@ -33,7 +33,9 @@ def served() -> Served:
 @pytest.fixture
 def running(keys: tuple[Authority, str, Path], served: Served) -> Iterator[Server]:
     _, _, directory = keys
-    made = Server(0, files.Credentials(str(directory)), served.routes(), served.log.append, served.audiences)
+    made = Server(
+        0, files.ServerCredentials(str(directory)), served.routes(), served.log.append, served.audiences
+    )
     with serving(made):
         yield made
 

@@ -91,7 +91,7 @@ def test_a_client_who_does_not_read_is_sent_away(
         finally:
             ended.set()
 
-    made = Server(0, files.Credentials(str(directory)), {"/": {"GET": endless}}, lambda _: None)
+    made = Server(0, files.ServerCredentials(str(directory)), {"/": {"GET": endless}}, lambda _: None)
     thread = threading.Thread(target=made.serve_forever, args=(0.05,))
     thread.start()
     try:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from minicluster.lead_client.keys import Authority
+from minicluster.lead_client.keys import LeadAuthority
 
 T = TypeVar("T")
 Numbers = Iterable[tuple[str, Mapping[str, str], float]]
@@ -82,7 +82,7 @@ class Lead:
 class Leads:
     """All of them, in a thread of their own."""
 
-    def __init__(self, folder: Path, authority: Authority) -> None:
+    def __init__(self, folder: Path, authority: LeadAuthority) -> None:
         self.folder = folder
         self.authority = authority
         self.port = 0
@@ -132,9 +132,9 @@ class Leads:
 
 
 @contextlib.contextmanager
-def playing(folder: Path, authority: Authority | None = None) -> Iterator[Leads]:
+def playing(folder: Path, authority: LeadAuthority | None = None) -> Iterator[Leads]:
     """Have a place for leads."""
-    leads = Leads(folder, authority or Authority.make())
+    leads = Leads(folder, authority or LeadAuthority.make())
     leads.thread.start()
     try:
         yield leads

@@ -7,11 +7,11 @@ from typing import Any
 
 from metrics_api.adapter import samples
 from metrics_api.adapter.evaluation import Evaluation
-from metrics_api.adapter.leads import Told
+from metrics_api.adapter.leads import CachedAnswer
 from metrics_api.adapter.objects import Objects
 from metrics_api.answers import bodies, queries
 from metrics_api.answers.errors import StatusError, UnavailableError
-from metrics_api.answers.samples import Sample
+from metrics_api.answers.samples import MetricValue
 from metrics_api.names import ADDS
 from minicluster.kube_client.objects import Name
 from minicluster.lead_client.broker_pods import Lead
@@ -83,11 +83,11 @@ class Leads:
     numbers: dict[Name, samples.Reading] = field(default_factory=dict)
     asked: list[Name] = field(default_factory=list)
 
-    async def ask(self, name: Name, lead: Lead) -> Told:
+    async def ask(self, name: Name, lead: Lead) -> CachedAnswer:
         self.asked.append(name)
         if name not in self.numbers:
             raise UnavailableError(f"MiniCluster {name}: the lead's door at {lead.address} does not answer")
-        return Told(self.numbers[name], NOW, 0.0)
+        return CachedAnswer(self.numbers[name], NOW, 0.0)
 
 
 @dataclass
@@ -125,5 +125,5 @@ class Scene:
             return error.code, bodies.status(error)
 
 
-def _sample(name: str, labels: Mapping[str, str], value: float) -> Sample:
-    return Sample(name, dict(labels), round(value * 1000))
+def _sample(name: str, labels: Mapping[str, str], value: float) -> MetricValue:
+    return MetricValue(name, dict(labels), round(value * 1000))

@@ -10,13 +10,15 @@ import pytest
 from metrics_api.adapter import authorization
 from metrics_api.adapter.authorization import Authorization
 from metrics_api.answers.errors import ForbiddenError, UnavailableError
-from metrics_api.answers.queries import Attributes
-from minicluster.kube_client.errors import UnreachableError
+from metrics_api.answers.queries import RequestAttributes
+from minicluster.kube_client.errors import ApiUnreachableError
 from minicluster.lead_server.routes import Identity
 
 JANE = Identity("jane", ("a",), "42", (("acme.com/project", ("one",)),))
-WHAT = Attributes("/x", "custom.metrics.k8s.io", "v1beta2", "team", "get", "services", "mc", "flux_jobs")
-DOCUMENT = Attributes("/apis")
+WHAT = RequestAttributes(
+    "/x", "custom.metrics.k8s.io", "v1beta2", "team", "get", "services", "mc", "flux_jobs"
+)
+DOCUMENT = RequestAttributes("/apis")
 
 
 @dataclass
@@ -31,11 +33,11 @@ class Api:
         self.reviews.append(item["spec"])
         await asyncio.sleep(0)
         if self.is_away:
-            raise UnreachableError("no answer")
+            raise ApiUnreachableError("no answer")
         return {"status": {"allowed": self.allows(item["spec"])}}
 
 
-def check(api: Api, *asked: tuple[Identity, Attributes]) -> None:
+def check(api: Api, *asked: tuple[Identity, RequestAttributes]) -> None:
     """Check one after the other."""
 
     async def work() -> None:
@@ -74,7 +76,8 @@ def test_who_may_see_everything_is_asked_for_once() -> None:
     """As the autoscaler, which asks for a thousand MiniClusters."""
     api = Api(lambda _: True)
     others = [
-        (JANE, Attributes("", WHAT.group, WHAT.version, "team", "get", "services", str(n))) for n in range(9)
+        (JANE, RequestAttributes("", WHAT.group, WHAT.version, "team", "get", "services", str(n)))
+        for n in range(9)
     ]
     check(api, *others)
     assert [each["resourceAttributes"] for each in api.reviews] == [

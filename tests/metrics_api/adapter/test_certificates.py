@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from metrics_api.adapter import authority_store
-from metrics_api.adapter.certificates import Authority, Lives
+from metrics_api.adapter.certificates import AdapterAuthority, Lives
 from minicluster.kube_client.errors import ApiError
 
 NOW = datetime.now(UTC)
@@ -46,7 +46,7 @@ class Secrets:
         return item
 
 
-def stored(authority: Authority, **changes: str) -> dict[str, Any]:
+def stored(authority: AdapterAuthority, **changes: str) -> dict[str, Any]:
     """Return the Secret with an authority."""
     files = {**authority.files(), **{name.replace("_", "."): text for name, text in changes.items()}}
     return {
@@ -55,12 +55,12 @@ def stored(authority: Authority, **changes: str) -> dict[str, Any]:
     }
 
 
-def kept(api: Secrets, now: datetime = NOW) -> Authority:
+def kept(api: Secrets, now: datetime = NOW) -> AdapterAuthority:
     """Return the authority that an adapter goes on with."""
     return asyncio.run(authority_store.authority(api, "system", now))
 
 
-def shakes_hands(server: Authority, trusted: str, host: str = HOST) -> None:
+def shakes_hands(server: AdapterAuthority, trusted: str, host: str = HOST) -> None:
     """Connect to a server with a certificate of an authority."""
     ours, theirs = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     server.issue([HOST], NOW).load(ours)
@@ -77,40 +77,40 @@ def shakes_hands(server: Authority, trusted: str, host: str = HOST) -> None:
 
 
 def test_the_certificate_is_trusted_for_its_host_alone() -> None:
-    authority = Authority.make(NOW)
+    authority = AdapterAuthority.make(NOW)
     shakes_hands(authority, authority.bundle)
     with pytest.raises(ssl.SSLCertVerificationError):
         shakes_hands(authority, authority.bundle, "other.system.svc")
     with pytest.raises(ssl.SSLCertVerificationError):
-        shakes_hands(Authority.make(NOW), authority.bundle)
+        shakes_hands(AdapterAuthority.make(NOW), authority.bundle)
 
 
 def test_both_authorities_are_trusted_after_a_change() -> None:
-    former = Authority.make(NOW)
-    authority = Authority.make(NOW, former=former)
+    former = AdapterAuthority.make(NOW)
+    authority = AdapterAuthority.make(NOW, former=former)
     shakes_hands(former, authority.bundle)
     shakes_hands(authority, authority.bundle)
 
 
 @pytest.mark.parametrize(("days", "is_due"), [(0, False), (39, False), (41, True), (90, True)])
 def test_a_certificate_is_replaced_when_a_third_of_its_life_is_left(days: int, is_due: bool) -> None:
-    serving = Authority.make(NOW).issue([HOST], NOW, Lives(serving=60 * DAY))
+    serving = AdapterAuthority.make(NOW).issue([HOST], NOW, Lives(serving=60 * DAY))
     assert serving.is_due(NOW + days * DAY) is is_due
 
 
 def test_no_certificate_outlives_its_authority() -> None:
-    authority = Authority.make(NOW, Lives(authority=DAY))
+    authority = AdapterAuthority.make(NOW, Lives(authority=DAY))
     assert authority.issue([HOST], NOW).end <= NOW + DAY
 
 
 def test_whose_a_certificate_is() -> None:
-    one, other = Authority.make(NOW), Authority.make(NOW)
+    one, other = AdapterAuthority.make(NOW), AdapterAuthority.make(NOW)
     assert one.has_signed(one.issue([HOST], NOW))
     assert not other.has_signed(one.issue([HOST], NOW))
 
 
 def test_keys_do_not_show() -> None:
-    authority = Authority.make(NOW)
+    authority = AdapterAuthority.make(NOW)
     shown = repr(authority) + repr(authority.issue([HOST], NOW))
     assert "PRIVATE" not in shown
 
@@ -124,7 +124,7 @@ def test_an_authority_is_made_where_there_is_none() -> None:
 
 
 def test_the_one_that_is_there_is_taken() -> None:
-    there = Authority.make(NOW)
+    there = AdapterAuthority.make(NOW)
     api = Secrets(stored(there))
     assert kept(api).files() == there.files()
     assert api.written == []
@@ -136,19 +136,19 @@ def test_the_one_that_is_there_is_taken() -> None:
     ids=lambda damage: next(iter(damage)),
 )
 def test_a_damaged_one_is_replaced(damage: dict[str, str]) -> None:
-    api = Secrets(stored(Authority.make(NOW), **damage))
+    api = Secrets(stored(AdapterAuthority.make(NOW), **damage))
     assert kept(api).former == ""
     assert len(api.written) == 1
 
 
 def test_one_with_another_ones_key_is_replaced() -> None:
-    api = Secrets(stored(Authority.make(NOW), ca_key=Authority.make(NOW).files()["ca.key"]))
+    api = Secrets(stored(AdapterAuthority.make(NOW), ca_key=AdapterAuthority.make(NOW).files()["ca.key"]))
     kept(api)
     assert len(api.written) == 1
 
 
 def test_one_that_draws_to_its_end_is_replaced_and_trusted_beside_the_next() -> None:
-    former = Authority.make(NOW)
+    former = AdapterAuthority.make(NOW)
     api = Secrets(stored(former))
     found = kept(api, NOW + 600 * DAY)
     assert found.bundle == found.files()["ca.crt"] + former.files()["ca.crt"]
@@ -157,8 +157,8 @@ def test_one_that_draws_to_its_end_is_replaced_and_trusted_beside_the_next() -> 
 
 @pytest.mark.parametrize("before", [None, "due"], ids=["none", "due"])
 def test_who_comes_second_takes_what_the_first_made(before: str | None) -> None:
-    there = Authority.make(NOW)
-    old = stored(Authority.make(NOW - 700 * DAY)) if before else None
+    there = AdapterAuthority.make(NOW)
+    old = stored(AdapterAuthority.make(NOW - 700 * DAY)) if before else None
     api = Secrets(old, stored(there))
     api.conflicts = 1
     assert kept(api).files() == there.files()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from metrics_api.adapter.errors import ConfigurationError
+from metrics_api.adapter.errors import AdapterSettingsError
 from metrics_api.adapter.front_proxy import identity, of_config_map
 from metrics_api.answers.errors import UnauthorizedError
 from minicluster.lead_server.routes import Identity
@@ -79,5 +79,5 @@ def test_without_names_every_certificate_of_the_authority_will_do(tmp_path: Path
 def test_what_is_wrong_with_the_config_map_is_said(
     tmp_path: Path, changes: dict[str, Any], said: str
 ) -> None:
-    with pytest.raises(ConfigurationError, match=said):
+    with pytest.raises(AdapterSettingsError, match=said):
         of_config_map(config_map(tmp_path, **changes))

@@ -13,7 +13,7 @@ from metrics_api.adapter.leads import Leads
 from metrics_api.answers.errors import UnavailableError
 from minicluster.kube_client import objects
 from minicluster.lead_client import broker_pods
-from minicluster.lead_client.keys import Authority
+from minicluster.lead_client.keys import LeadAuthority
 from tests.metrics_api.adapter import played
 from tests.metrics_api.adapter.played import Lead
 
@@ -205,7 +205,7 @@ def test_the_doors_own_token_is_never_sent(playing: played.Leads, lead: Lead) ->
 def test_other_keys_count_from_the_next_request_on(playing: played.Leads, lead: Lead) -> None:
     async def work(leads: Leads) -> None:
         await leads.ask(NAME, place(lead))
-        await leads.use(Authority.make().metrics())
+        await leads.use(LeadAuthority.make().metrics())
         with pytest.raises(UnavailableError, match="has another operator's certificate"):
             await leads.ask(NAME, place(lead))
 

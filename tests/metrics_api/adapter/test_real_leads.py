@@ -12,7 +12,7 @@ from metrics_api.answers import queries
 from metrics_api.answers.errors import UnavailableError
 from metrics_api.names import ADDS
 from minicluster.kube_client.objects import Name
-from minicluster.lead_client.keys import Authority
+from minicluster.lead_client.keys import LeadAuthority
 from tests.lead.conftest import engine, flux, lay_out, pods
 from tests.lead.pods import Pods
 from tests.metrics_api.adapter.scene import cluster, pod
@@ -25,7 +25,7 @@ V2 = "/apis/custom.metrics.k8s.io/v1beta2/namespaces/team/miniclusters.flux-fram
 SECONDS = 60.0
 
 
-def with_keys(lead: Pods, authority: Authority) -> Pods:
+def with_keys(lead: Pods, authority: LeadAuthority) -> Pods:
     """Give a lead the keys that the operator would."""
     keys = authority.issue(UID)
     files = {
@@ -60,7 +60,7 @@ async def value(asked: Evaluation, metric: str) -> str | None:
 
 def test_what_waits_on_a_real_lead_is_what_is_answered(pods: Callable[..., Pods]) -> None:
     """And each of its metrics is one that is served."""
-    authority = Authority.make()
+    authority = LeadAuthority.make()
     lead = with_keys(pods(1, max_size=4), authority).start(0)
 
     async def work() -> None:

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from metrics_api.adapter.registration import LEFT_ALONE, NAMES, Place, Registration, wanted
+from metrics_api.adapter.registration import LEFT_ALONE, NAMES, Registration, ServiceReference, wanted
 from minicluster.kube_client.errors import ApiError
 
-PLACE = Place("system", "adapter")
+PLACE = ServiceReference("system", "adapter")
 NAME = "v1beta2.custom.metrics.k8s.io"
 OWNER = {"metadata": {"name": "adapter", "uid": "uid-role"}}
 BUNDLE = "-----BEGIN CERTIFICATE-----\n"

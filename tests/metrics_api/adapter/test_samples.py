@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from metrics_api.adapter import samples
 from metrics_api.adapter.samples import Reading, ReadingError, parse, shares
-from metrics_api.answers.samples import Sample, quantity, total
+from metrics_api.answers.samples import MetricValue, quantity, total
 
 GOOD = {"name": "flux_jobs", "labels": {"state": "run"}, "value": 3}
 
@@ -22,7 +22,7 @@ def answer(*found: Any, **others: Any) -> bytes:
 
 
 def test_a_good_answer() -> None:
-    assert parse(answer(GOOD)) == Reading(0.5, (Sample("flux_jobs", {"state": "run"}, 3000),))
+    assert parse(answer(GOOD)) == Reading(0.5, (MetricValue("flux_jobs", {"state": "run"}, 3000),))
 
 
 WRONG = {
@@ -74,6 +74,6 @@ def test_shares_are_together_the_whole_and_differ_by_a_thousandth(whole: int, pa
 
 @given(st.lists(st.integers(0, 10**12), min_size=1))
 def test_values_add_up_or_the_largest_counts(values: list[int]) -> None:
-    found = [samples.Sample("x", {}, value) for value in values]
+    found = [samples.MetricValue("x", {}, value) for value in values]
     assert total(found, adds=True) == sum(values)
     assert total(found, adds=False) == max(values)

@@ -13,12 +13,12 @@ import aiohttp
 import pytest
 
 from metrics_api.adapter.authorization import Authorization
-from metrics_api.adapter.certificates import Authority, Serving
-from metrics_api.adapter.errors import ConfigurationError
+from metrics_api.adapter.certificates import AdapterAuthority, Serving
+from metrics_api.adapter.errors import AdapterSettingsError
 from metrics_api.adapter.evaluation import Evaluation
 from metrics_api.adapter.front_proxy import of_config_map
 from metrics_api.adapter.measurements import Measurements
-from metrics_api.adapter.server import Server
+from metrics_api.adapter.server import AdapterServer
 from metrics_api.answers import queries
 from minicluster.lead_server.routes import FrontProxy
 from tests.devcluster import certificates
@@ -42,8 +42,8 @@ class Reviews:
 class Running:
     """A server, and who may connect to it."""
 
-    server: Server
-    authority: Authority
+    server: AdapterServer
+    authority: AdapterAuthority
     port: int
     folder: Path
     trouble: str = ""
@@ -99,7 +99,7 @@ def with_server(folder: Path, work: Work, evaluation: Any = None) -> None:
 
     async def whole() -> None:
         now = datetime.now(UTC)
-        authority = Authority.make(now)
+        authority = AdapterAuthority.make(now)
         serving = authority.issue([HOST], now)
 
         def context() -> ssl.SSLContext:
@@ -108,7 +108,9 @@ def with_server(folder: Path, work: Work, evaluation: Any = None) -> None:
             return found
 
         evaluated = evaluation or Evaluation(scene.objects, scene.leads)
-        server = Server(evaluated, Authorization(Reviews()), context, lambda: running.trouble, Measurements())
+        server = AdapterServer(
+            evaluated, Authorization(Reviews()), context, lambda: running.trouble, Measurements()
+        )
         running = Running(server, authority, 0, folder)
         async with server.serving(("127.0.0.1", 0)) as (_, running.port):
             await work(running)
@@ -345,8 +347,10 @@ def test_its_own_metrics_need_no_credentials(tmp_path: Path) -> None:
 def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
     async def work(here: Running) -> None:
         nothing = cast(Any, None)
-        other = Server(nothing, nothing, lambda: ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), str, nothing)
-        with pytest.raises(ConfigurationError, match=rf"cannot listen on 127.0.0.1:{here.port}: .*--listen"):
+        other = AdapterServer(nothing, nothing, lambda: ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), str, nothing)
+        with pytest.raises(
+            AdapterSettingsError, match=rf"cannot listen on 127.0.0.1:{here.port}: .*--listen"
+        ):
             async with other.serving(("127.0.0.1", here.port)):
                 pass
 

@@ -8,9 +8,9 @@ import pytest
 
 from metrics_api.lead.groups import group_of
 from metrics_api.lead.ledger import Ledger
-from metrics_api.numbers.records import Hold, Pending, Request, Running
+from metrics_api.numbers.records import AllocatedJob, Hold, PendingGroup, SlotRequest
 
-ONE_CORE = Request(0, 1, 1)
+ONE_CORE = SlotRequest(0, 1, 1)
 
 
 def jobspec(
@@ -56,7 +56,7 @@ class Journal:
         self.say(jobid, "alloc", {"R": allocated(ranks, cores)})
 
     @property
-    def pending(self) -> tuple[Pending, ...]:
+    def pending(self) -> tuple[PendingGroup, ...]:
         return self.ledger.pending(())
 
 
@@ -64,7 +64,7 @@ def test_jobs_that_are_alike_are_counted_together() -> None:
     journal = Journal()
     for jobid in range(1000):
         journal.submit(jobid)
-    assert journal.pending == (Pending(ONE_CORE, "default", "group-7", 1000, Hold.NONE, since=2.0),)
+    assert journal.pending == (PendingGroup(ONE_CORE, "default", "group-7", 1000, Hold.NONE, since=2.0),)
 
 
 def test_life_of_a_job() -> None:
@@ -76,7 +76,7 @@ def test_life_of_a_job() -> None:
     assert journal.pending[0].hold == Hold.NONE
     journal.run(1, "1-2", "0-3")
     assert journal.pending == ()
-    assert journal.ledger.running() == (Running("default", "group-7", ((1, 4, 0), (2, 4, 0))),)
+    assert journal.ledger.running() == (AllocatedJob("default", "group-7", ((1, 4, 0), (2, 4, 0))),)
     journal.say(1, "free")
     assert (journal.ledger.running(), journal.ledger.running_jobs) == ((), 0)
     journal.say(1, "clean")
@@ -168,8 +168,8 @@ def test_updates_of_a_pending_job() -> None:
     journal.say(1, "jobspec-update", **{"attributes.system.duration": 10.5})
     journal.say(1, "jobspec-update", **{"attributes.system.queue": "debug"})
     journal.say(1, "jobspec-update", **{"attributes.system.constraints": {"ranks": ["3"]}})
-    request = Request(0, 2, 1, constraint=("ranks", "3"))
-    assert journal.pending == (Pending(request, "debug", "group-7", 1, Hold.NONE, 2.0, 21.0),)
+    request = SlotRequest(0, 2, 1, constraint=("ranks", "3"))
+    assert journal.pending == (PendingGroup(request, "debug", "group-7", 1, Hold.NONE, 2.0, 21.0),)
 
 
 def test_core_seconds_add_up_exactly() -> None:

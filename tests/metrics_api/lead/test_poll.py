@@ -8,7 +8,7 @@ import pytest
 
 from broker_config.formats.drain_reasons import SHRINKING
 from metrics_api.lead.poll import Looker
-from metrics_api.numbers.records import Node
+from metrics_api.numbers.records import NodeState
 
 R = {
     "version": 1,
@@ -53,9 +53,9 @@ def status(**more: Any) -> dict[str, Any]:
 def test_nodes_are_in_the_order_of_their_ranks() -> None:
     big = frozenset({"big"})
     assert look().nodes == (
-        Node(0, "mc-0", 2),
-        Node(1, "mc-1", 4, 1, big),
-        Node(2, "other", 4, 1, big, up=False),
+        NodeState(0, "mc-0", 2),
+        NodeState(1, "mc-1", 4, 1, big),
+        NodeState(2, "other", 4, 1, big, up=False),
     )
 
 

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from metrics_api.numbers.demand import demand, demand_alone
 from metrics_api.numbers.layout import layout
-from metrics_api.numbers.records import Hold, Request, Snapshot
+from metrics_api.numbers.records import Hold, SlotRequest, Snapshot
 from tests.metrics_api.numbers.worlds import change, pendings, run, snapshots, wait, world
 
-ONE_CORE = Request(0, 1, 1)
-ONE_NODE = Request(1, 1, 4)
-TWO_NODES = Request(2, 1, 4)
+ONE_CORE = SlotRequest(0, 1, 1)
+ONE_NODE = SlotRequest(1, 1, 4)
+TWO_NODES = SlotRequest(2, 1, 4)
 ON_LAST_TWO = ("ranks", "2-3")
 
 CASES = [
@@ -25,34 +25,34 @@ CASES = [
     pytest.param(wait(world(), ONE_NODE, 12), 4, id="never-above-the-greatest-size"),
     pytest.param(wait(world(), ONE_CORE, 4), 1, id="small-jobs-share-a-node"),
     pytest.param(wait(world(), ONE_CORE, 5), 2, id="one-more-than-a-node-holds"),
-    pytest.param(wait(world(), Request(0, 6, 1)), 2, id="slots-go-over-nodes"),
-    pytest.param(wait(world(), Request(0, 3, 3)), 3, id="slots-stay-whole"),
-    pytest.param(wait(world(), Request(3, 1, 1)), 3, id="nodes-are-different-ones"),
-    pytest.param(wait(world(), Request(2, 1, 1), 2), 2, id="jobs-of-two-nodes-share-them"),
-    pytest.param(wait(world(), Request(1, 1, 1, exclusive=True), 3), 3, id="exclusive"),
-    pytest.param(wait(world(), Request(0, 2, 1, exclusive=True)), 2, id="exclusive-slots"),
-    pytest.param(wait(wait(world(), ONE_CORE, 2), Request(0, 1, 2)), 1, id="mixed-jobs-share-a-node"),
+    pytest.param(wait(world(), SlotRequest(0, 6, 1)), 2, id="slots-go-over-nodes"),
+    pytest.param(wait(world(), SlotRequest(0, 3, 3)), 3, id="slots-stay-whole"),
+    pytest.param(wait(world(), SlotRequest(3, 1, 1)), 3, id="nodes-are-different-ones"),
+    pytest.param(wait(world(), SlotRequest(2, 1, 1), 2), 2, id="jobs-of-two-nodes-share-them"),
+    pytest.param(wait(world(), SlotRequest(1, 1, 1, exclusive=True), 3), 3, id="exclusive"),
+    pytest.param(wait(world(), SlotRequest(0, 2, 1, exclusive=True)), 2, id="exclusive-slots"),
+    pytest.param(wait(wait(world(), ONE_CORE, 2), SlotRequest(0, 1, 2)), 1, id="mixed-jobs-share-a-node"),
     pytest.param(run(world(), (0, 4), (1, 4)), 2, id="what-runs"),
     pytest.param(run(world(), (3, 4)), 1, id="nodes-in-use-are-counted-not-their-ranks"),
     pytest.param(wait(run(world(), (0, 4)), TWO_NODES), 3, id="what-runs-and-what-waits"),
     pytest.param(wait(run(world(), (0, 1)), ONE_CORE, 3), 1, id="gaps-on-nodes-in-use-are-filled"),
     pytest.param(wait(run(world(), (0, 1)), ONE_CORE, 4), 2, id="gap-too-small"),
     pytest.param(wait(run(world(), (0, 1), (1, 1)), ONE_NODE), 3, id="gaps-that-nothing-fits-into"),
-    pytest.param(wait(run(world(), (0, 1)), Request(2, 1, 3)), 2, id="a-node-in-use-and-another"),
+    pytest.param(wait(run(world(), (0, 1)), SlotRequest(2, 1, 3)), 2, id="a-node-in-use-and-another"),
     pytest.param(
-        wait(wait(run(world(), (0, 1), (1, 3)), Request(0, 1, 3)), ONE_CORE), 2, id="mixed-jobs-fill-gaps"
+        wait(wait(run(world(), (0, 1), (1, 3)), SlotRequest(0, 1, 3)), ONE_CORE), 2, id="mixed-jobs-fill-gaps"
     ),
     pytest.param(wait(world(up=1), ONE_NODE, 2), 2, id="nodes-that-are-not-there-yet"),
     pytest.param(wait(world(), ONE_NODE, 3, hold=Hold.HELD), 1, id="held"),
     pytest.param(wait(world(), ONE_NODE, 3, hold=Hold.DEPENDENCY), 1, id="dependency"),
-    pytest.param(wait(world(), Request(5, 1, 1)), 1, id="too-many-nodes"),
-    pytest.param(wait(world(), Request(0, 1, 5)), 1, id="too-large-slot"),
-    pytest.param(wait(world(), Request(0, 17, 1)), 1, id="too-many-cores"),
-    pytest.param(wait(world(), Request(1, 1, 1, constraint=("properties", "big"))), 1, id="no-such-node"),
-    pytest.param(wait(world(), Request(1, 1, 1, constraint=ON_LAST_TWO)), 3, id="ranks-below-come-too"),
-    pytest.param(wait(world(), Request(2, 1, 1, constraint=ON_LAST_TWO)), 4, id="both-of-the-last"),
+    pytest.param(wait(world(), SlotRequest(5, 1, 1)), 1, id="too-many-nodes"),
+    pytest.param(wait(world(), SlotRequest(0, 1, 5)), 1, id="too-large-slot"),
+    pytest.param(wait(world(), SlotRequest(0, 17, 1)), 1, id="too-many-cores"),
+    pytest.param(wait(world(), SlotRequest(1, 1, 1, constraint=("properties", "big"))), 1, id="no-such-node"),
+    pytest.param(wait(world(), SlotRequest(1, 1, 1, constraint=ON_LAST_TWO)), 3, id="ranks-below-come-too"),
+    pytest.param(wait(world(), SlotRequest(2, 1, 1, constraint=ON_LAST_TWO)), 4, id="both-of-the-last"),
     pytest.param(
-        wait(world(), Request(1, 1, 4, constraint=ON_LAST_TWO), 2), 4, id="each-its-own-of-the-last"
+        wait(world(), SlotRequest(1, 1, 4, constraint=ON_LAST_TWO), 2), 4, id="each-its-own-of-the-last"
     ),
     pytest.param(wait(change(world(), 0, drained=True), ONE_NODE), 2, id="a-drained-node-is-no-use"),
     pytest.param(
@@ -61,9 +61,9 @@ CASES = [
     pytest.param(
         wait(run(change(world(), 0, drained=True), (0, 1)), ONE_CORE), 2, id="gap-on-a-drained-node-is-none"
     ),
-    pytest.param(wait(world(gpus=1), Request(0, 1, 1, 1), 3), 3, id="gpus"),
+    pytest.param(wait(world(gpus=1), SlotRequest(0, 1, 1, 1), 3), 3, id="gpus"),
     pytest.param(
-        wait(wait(world(gpus=1), Request(0, 1, 1, 1)), Request(0, 1, 4)), 2, id="gpu-job-and-wide-job"
+        wait(wait(world(gpus=1), SlotRequest(0, 1, 1, 1)), SlotRequest(0, 1, 4)), 2, id="gpu-job-and-wide-job"
     ),
 ]
 
@@ -75,12 +75,14 @@ def test_nodes_demanded(snapshot: Snapshot, wanted: int) -> None:
 
 def test_elastic_pending_job_has_a_floor_and_a_ceiling() -> None:
     """It asks for two, and could do with one or use three."""
-    found = demand(wait(world(), Request(2, 1, 4, least=1, most=3)))
+    found = demand(wait(world(), SlotRequest(2, 1, 4, least=1, most=3)))
     assert (found.floor, found.nodes, found.ceiling) == (1, 2, 3)
 
 
-@pytest.mark.parametrize("request_", [Request(2, 1, 4, least=1, most=9), Request(0, 8, 1, least=4, most=99)])
-def test_ceiling_of_a_job_that_could_use_more_than_there_can_be(request_: Request) -> None:
+@pytest.mark.parametrize(
+    "request_", [SlotRequest(2, 1, 4, least=1, most=9), SlotRequest(0, 8, 1, least=4, most=99)]
+)
+def test_ceiling_of_a_job_that_could_use_more_than_there_can_be(request_: SlotRequest) -> None:
     found = demand(wait(world(), request_))
     assert (found.floor, found.nodes, found.ceiling) == (1, 2, 4)
 
@@ -170,7 +172,7 @@ def test_jobs_that_are_alike_are_counted_exactly(size: int, cores: int, data: st
             break
         free[place] -= slot
         last = max(last, place + 1)
-    snapshot = wait(snapshot, Request(0, 1, slot), count) if count else snapshot
+    snapshot = wait(snapshot, SlotRequest(0, 1, slot), count) if count else snapshot
     assert demand(snapshot).nodes == max(1, busy, last)
 
 
@@ -184,4 +186,4 @@ def test_a_job_for_which_there_is_no_room_demands_a_node(up: int, cores: int, da
         snapshot = run(snapshot, (rank, taken)) if taken else snapshot
     slot = data.draw(st.integers(1, cores))
     if all(cores - taken < slot for taken in used):
-        assert demand(wait(snapshot, Request(0, 1, slot))).nodes == up + 1
+        assert demand(wait(snapshot, SlotRequest(0, 1, slot))).nodes == up + 1

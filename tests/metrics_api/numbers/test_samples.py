@@ -10,12 +10,12 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from metrics_api import names
 from metrics_api.numbers.exposition import exposition
-from metrics_api.numbers.records import Counts, Hold, Request, Sample, Snapshot
+from metrics_api.numbers.records import Counts, Hold, Sample, SlotRequest, Snapshot
 from metrics_api.numbers.samples import samples
 from tests.metrics_api.numbers.worlds import change, run, snapshots, wait, world
 
 NOW = 100.0
-ONE_NODE = Request(1, 1, 4)
+ONE_NODE = SlotRequest(1, 1, 4)
 
 
 def busy() -> Snapshot:
@@ -26,7 +26,7 @@ def busy() -> Snapshot:
     made = wait(made, ONE_NODE, 2, queue="batch", group="a", since=40.0, core_seconds=480.0)
     made = wait(made, ONE_NODE, 1, queue="debug", group="b", since=70.0)
     made = wait(made, ONE_NODE, 3, queue="debug", group="b", hold=Hold.HELD, since=0.0)
-    made = wait(made, Request(9, 1, 1), 1, queue="debug", group="b", since=5.0, core_seconds=9.0)
+    made = wait(made, SlotRequest(9, 1, 1), 1, queue="debug", group="b", since=5.0, core_seconds=9.0)
     batch = {"sched": 2, "run": 1, "inactive": 7}
     debug = {"sched": 5, "run": 1}
     total = {"depend": 0, "sched": 7, "run": 2, "cleanup": 0, "inactive": 7, "total": 16}

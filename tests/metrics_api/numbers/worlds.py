@@ -6,12 +6,12 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from metrics_api.numbers.records import Hold, Node, Pending, Request, Running, Snapshot
+from metrics_api.numbers.records import AllocatedJob, Hold, NodeState, PendingGroup, SlotRequest, Snapshot
 
 
-def nodes(count: int, cores: int = 4, up: int | None = None, gpus: int = 0) -> tuple[Node, ...]:
+def nodes(count: int, cores: int = 4, up: int | None = None, gpus: int = 0) -> tuple[NodeState, ...]:
     """Equal nodes, the first `up` of which are there."""
-    return tuple(Node(r, f"mc-{r}", cores, gpus, up=up is None or r < up) for r in range(count))
+    return tuple(NodeState(r, f"mc-{r}", cores, gpus, up=up is None or r < up) for r in range(count))
 
 
 def world(count: int = 4, cores: int = 4, up: int | None = None, gpus: int = 0) -> Snapshot:
@@ -19,16 +19,18 @@ def world(count: int = 4, cores: int = 4, up: int | None = None, gpus: int = 0) 
     return Snapshot(nodes(count, cores, up, gpus), 1, count)
 
 
-def wait(snapshot: Snapshot, request: Request, count: int = 1, **more: object) -> Snapshot:
+def wait(snapshot: Snapshot, request: SlotRequest, count: int = 1, **more: object) -> Snapshot:
     """The same with jobs that wait."""
-    each = Pending(request, **{"queue": "default", "group": "root", "count": count, "since": 10.0, **more})  # type: ignore[arg-type]
+    each = PendingGroup(
+        request, **{"queue": "default", "group": "root", "count": count, "since": 10.0, **more}
+    )  # type: ignore[arg-type]
     return replace(snapshot, pending=(*snapshot.pending, each))
 
 
 def run(snapshot: Snapshot, *holding: tuple[int, int], **more: object) -> Snapshot:
     """The same with a job that runs: (rank, cores), …"""
     held = tuple((rank, cores, 0) for rank, cores in holding)
-    each = Running(**{"queue": "default", "group": "root", "holding": held, **more})  # type: ignore[arg-type]
+    each = AllocatedJob(**{"queue": "default", "group": "root", "holding": held, **more})  # type: ignore[arg-type]
     return replace(snapshot, running=(*snapshot.running, each))
 
 
@@ -50,7 +52,7 @@ constraints = st.sampled_from(
     ]
 )
 requests = st.builds(
-    Request,
+    SlotRequest,
     nodes=st.integers(0, 5),
     slots=st.integers(1, 6),
     cores=st.integers(1, 6),
@@ -61,7 +63,7 @@ requests = st.builds(
     most=st.just(0),
 )
 pendings = st.builds(
-    Pending,
+    PendingGroup,
     request=requests,
     queue=st.sampled_from(["batch", "debug"]),
     group=st.sampled_from(["a", "b"]),
@@ -76,7 +78,7 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
     """Instances of up to eight nodes, some down, drained or used, with jobs that run and wait."""
     size = draw(st.integers(1, 8))
     made = tuple(
-        Node(
+        NodeState(
             rank,
             f"mc-{rank}",
             draw(st.integers(1, 6)),
@@ -98,6 +100,6 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
                 free[rank][0] -= taken
                 holding.append((rank, taken, 0))
         if holding:
-            running.append(Running(draw(st.sampled_from(["batch", "debug"])), "a", tuple(holding)))
+            running.append(AllocatedJob(draw(st.sampled_from(["batch", "debug"])), "a", tuple(holding)))
     pending = tuple(draw(st.lists(pendings, max_size=5)))
     return Snapshot(made, draw(st.integers(1, size)), size, pending, tuple(running))

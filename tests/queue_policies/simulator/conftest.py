@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pytest
 
 from queue_policies.simulator.cost import Cost
-from queue_policies.simulator.job import Job
+from queue_policies.simulator.job import WorkloadJob
 from queue_policies.simulator.speedup import Amdahl, Fixed
 from queue_policies.simulator.workload import Workload
 
@@ -37,18 +37,18 @@ class Kit:
     seen: list[Any] = field(default_factory=list)
 
     @staticmethod
-    def rigid(number: int, size: int, seconds: float, submitted: float = 0.0, **more: Any) -> Job:
-        return Job(number, submitted, size, size, Fixed(seconds), **more)
+    def rigid(number: int, size: int, seconds: float, submitted: float = 0.0, **more: Any) -> WorkloadJob:
+        return WorkloadJob(number, submitted, size, size, Fixed(seconds), **more)
 
     @staticmethod
     def malleable(
         number: int, least: int, most: int, serial: float, submitted: float = 0.0, **more: Any
-    ) -> Job:
+    ) -> WorkloadJob:
         """It divides all of its work: `serial` seconds on one unit."""
-        return Job(number, submitted, least, most, Amdahl(serial, 1.0), malleable=True, **more)
+        return WorkloadJob(number, submitted, least, most, Amdahl(serial, 1.0), malleable=True, **more)
 
     @staticmethod
-    def workload(*jobs: Job, total: int = 8, cost: Cost | None = None, tick: float = 0.0) -> Workload:
+    def workload(*jobs: WorkloadJob, total: int = 8, cost: Cost | None = None, tick: float = 0.0) -> Workload:
         return Workload("test", jobs, total, "nodes", cost or Cost(), tick)
 
 

@@ -13,7 +13,7 @@ from queue_policies.simulator.circumstances import Circumstances, Preemption
 from queue_policies.simulator.cost import Cost, PerUnit, Relaunch
 from queue_policies.simulator.estimate import Estimates
 from queue_policies.simulator.failure import Failures
-from queue_policies.simulator.job import Job
+from queue_policies.simulator.job import WorkloadJob
 from queue_policies.simulator.loop import simulate
 from queue_policies.simulator.speedup import Amdahl
 from queue_policies.simulator.workload import Workload
@@ -31,7 +31,7 @@ COSTS = st.sampled_from(
 
 
 @st.composite
-def jobs(draw: st.DrawFn) -> tuple[Job, ...]:
+def jobs(draw: st.DrawFn) -> tuple[WorkloadJob, ...]:
     found, submitted = [], 0.0
     for number in range(1, draw(st.integers(1, 6)) + 1):
         submitted += draw(st.integers(0, 30))
@@ -41,7 +41,7 @@ def jobs(draw: st.DrawFn) -> tuple[Job, ...]:
         limit = draw(st.sampled_from([float("inf"), 2 * time.seconds(least) + 1000]))
         priority = draw(st.integers(0, 31))
         malleable = draw(st.booleans())
-        found.append(Job(number, submitted, least, most, time, limit, priority, malleable=malleable))
+        found.append(WorkloadJob(number, submitted, least, most, time, limit, priority, malleable=malleable))
     return tuple(found)
 
 
@@ -59,7 +59,7 @@ def circumstances(draw: st.DrawFn) -> Circumstances:
 @settings(max_examples=25, deadline=None)
 @given(jobs=jobs(), cost=COSTS, tick=st.sampled_from([0.0, 5.0]), circumstances=circumstances())
 def test_every_job_ends_within_capacity_although_units_fail(
-    name: str, jobs: tuple[Job, ...], cost: Cost, tick: float, circumstances: Circumstances
+    name: str, jobs: tuple[WorkloadJob, ...], cost: Cost, tick: float, circumstances: Circumstances
 ) -> None:
     """Failures are told as a smaller cluster, an end and an arrival."""
     policy = plugins.load(name)
@@ -71,7 +71,7 @@ def test_every_job_ends_within_capacity_although_units_fail(
     _check_capacity(outcome)
 
 
-def _check_sizes(outcome: Any, jobs: tuple[Job, ...]) -> None:
+def _check_sizes(outcome: Any, jobs: tuple[WorkloadJob, ...]) -> None:
     for job, became in zip(jobs, outcome.jobs, strict=True):
         assert job.submitted <= became.started <= became.ended
         assert all(size == 0 or job.min <= size <= job.max for _, size in became.sizes)
@@ -94,7 +94,7 @@ def _check_capacity(outcome: Any) -> None:
 
 @settings(max_examples=25, deadline=None)
 @given(jobs=jobs())
-def test_the_work_that_is_done_is_the_work_there_is(jobs: tuple[Job, ...]) -> None:
+def test_the_work_that_is_done_is_the_work_there_is(jobs: tuple[WorkloadJob, ...]) -> None:
     """Without costs, the time at each size over the time that all would take there adds up to one job."""
     for name in ("malleable", "water-filling"):
         outcome = simulate(Workload("drawn", jobs, TOTAL), plugins.load(name))

@@ -10,10 +10,10 @@ from queue_policies import plugins
 from queue_policies.errors import PolicySettings, UnknownPolicy
 from queue_policies.simulator import experiment
 from queue_policies.simulator.errors import SimulationError, WorkloadError
-from queue_policies.simulator.experiment import Plan
+from queue_policies.simulator.experiment import Experiment
 from queue_policies.simulator.selection import choices, policy_named, row
 
-PLAN = Plan("charm:gap=30", ("rigid-min", "priority-elastic:gap=60"), (0, 1, 2))
+PLAN = Experiment("charm:gap=30", ("rigid-min", "priority-elastic:gap=60"), (0, 1, 2))
 
 
 def test_runs_come_by_policy_then_seed_whatever_process_ended_first() -> None:
@@ -34,12 +34,12 @@ def test_means_are_by_policy() -> None:
 
 
 def test_a_workload_at_hand_stands_for_its_word(kit: Any) -> None:
-    (run,) = experiment.run(Plan("", ("fcfs",), workload=kit.workload(kit.rigid(1, 2, 3))))
+    (run,) = experiment.run(Experiment("", ("fcfs",), workload=kit.workload(kit.rigid(1, 2, 3))))
     assert run.outcome.last_end == 3
 
 
 def test_seeds_also_draw_errors_and_refusals() -> None:
-    plan = Plan("charm", ("water-filling",), (1, 2), error=0.5, refusals=0.2)
+    plan = Experiment("charm", ("water-filling",), (1, 2), error=0.5, refusals=0.2)
     circumstances = plan.circumstances(2)
     assert (circumstances.seed, circumstances.estimates.seed, circumstances.refusals) == (2, 2, 0.2)
 
@@ -48,19 +48,19 @@ def test_seeds_also_draw_errors_and_refusals() -> None:
     ("plan", "kind", "message"),
     [
         (
-            Plan("charm", ("moldabel",)),
+            Experiment("charm", ("moldabel",)),
             UnknownPolicy,
             "unknown queue policy 'moldabel'; did you mean 'moldable'?",
         ),
-        (Plan("chram", ("fcfs",)), WorkloadError, "unknown workload 'chram'; did you mean 'charm'?"),
+        (Experiment("chram", ("fcfs",)), WorkloadError, "unknown workload 'chram'; did you mean 'charm'?"),
         (
-            Plan("charm", ("fcfs",), total=8),
+            Experiment("charm", ("fcfs",), total=8),
             WorkloadError,
             "charm-0: job 6: needs 16 units, and the cluster has 8",
         ),
     ],
 )
-def test_what_cannot_be_is_said_before_anything_runs(plan: Plan, kind: type, message: str) -> None:
+def test_what_cannot_be_is_said_before_anything_runs(plan: Experiment, kind: type, message: str) -> None:
     def never(_done: int, _total: int) -> None:
         raise AssertionError("something ran")
 

@@ -10,7 +10,7 @@ import pytest
 from queue_policies.simulator.cost import Cost, PerUnit, Relaunch
 from queue_policies.simulator.errors import WorkloadError
 from queue_policies.simulator.estimate import Estimates
-from queue_policies.simulator.job import Job
+from queue_policies.simulator.job import WorkloadJob
 from queue_policies.simulator.speedup import Amdahl, Fixed, Hyperbolic, PiecewiseLinear, Scaled, Table
 from queue_policies.simulator.workload import Workload
 
@@ -46,7 +46,7 @@ def test_a_line_that_goes_on_never_promises_more_than_perfect_speed_up() -> None
 
 
 def test_costs() -> None:
-    job = Job(1, 0, 1, 8, Fixed(1), redistribution=3.0)
+    job = WorkloadJob(1, 0, 1, 8, Fixed(1), redistribution=3.0)
     assert Cost().start(job, 4) == 0
     assert Cost().resize(job, 2, 4) == (0, 0)
     assert Relaunch(base=1, unit=0.5).start(job, 4) == 3
@@ -56,7 +56,7 @@ def test_costs() -> None:
 
 
 def test_estimates_are_the_truth_off_by_one_factor_a_job_or_nothing() -> None:
-    job = Job(1, 0, 1, 8, Amdahl(100.0, 1.0))
+    job = WorkloadJob(1, 0, 1, 8, Amdahl(100.0, 1.0))
     assert Estimates().of(job) is job.time
     assert Estimates(known=False).of(job) is None
     noisy = Estimates(error=0.2, seed=1).of(job)
@@ -68,7 +68,7 @@ def test_estimates_are_the_truth_off_by_one_factor_a_job_or_nothing() -> None:
     assert noisy.seconds(4) == pytest.approx(25 * factor)
 
 
-GOOD = Job(1, 0.0, 2, 4, Fixed(10.0))
+GOOD = WorkloadJob(1, 0.0, 2, 4, Fixed(10.0))
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ GOOD = Job(1, 0.0, 2, 4, Fixed(10.0))
         ),
     ],
 )
-def test_what_cannot_be_simulated_is_refused(jobs: tuple[Job, ...], total: int, message: str) -> None:
+def test_what_cannot_be_simulated_is_refused(jobs: tuple[WorkloadJob, ...], total: int, message: str) -> None:
     with pytest.raises(WorkloadError) as error:
         Workload("w", jobs, total)
     assert str(error.value) == message

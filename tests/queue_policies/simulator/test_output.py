@@ -14,7 +14,7 @@ from pyarrow import parquet
 
 from queue_policies.simulator import experiment, listing
 from queue_policies.simulator.errors import OutputError
-from queue_policies.simulator.experiment import Plan
+from queue_policies.simulator.experiment import Experiment
 from queue_policies.simulator.report import page as pages
 from queue_policies.simulator.report import series, write_report
 from queue_policies.simulator.report.drawing import Axis
@@ -23,23 +23,23 @@ from queue_policies.simulator.report.gantt import rectangles
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from queue_policies.simulator.experiment import Run
+    from queue_policies.simulator.experiment import SimulationRun
 
 
 @pytest.fixture(scope="module")
-def runs() -> list[Run]:
-    plan = Plan("charm:gap=60", ("rigid-min", "moldable", "priority-elastic"), (0, 1))
+def runs() -> list[SimulationRun]:
+    plan = Experiment("charm:gap=60", ("rigid-min", "moldable", "priority-elastic"), (0, 1))
     return experiment.run(plan, 1)
 
 
-def test_a_row_a_run_has_every_metric(runs: list[Run]) -> None:
+def test_a_row_a_run_has_every_metric(runs: list[SimulationRun]) -> None:
     rows = list(listing.run_rows(runs))
     assert [(row["policy"], row["seed"]) for row in rows[:2]] == [("rigid-min", 0), ("rigid-min", 1)]
     assert rows[0]["makespan"] == runs[0].metrics.makespan
     assert rows[0]["workload"] == "charm-0"
 
 
-def test_csv_has_a_row_a_job(runs: list[Run], tmp_path: Path) -> None:
+def test_csv_has_a_row_a_job(runs: list[SimulationRun], tmp_path: Path) -> None:
     listing.write_csv(str(tmp_path / "out.csv"), runs)
     with (tmp_path / "out.csv").open() as file:
         rows = list(csv.DictReader(file))
@@ -50,7 +50,7 @@ def test_csv_has_a_row_a_job(runs: list[Run], tmp_path: Path) -> None:
     assert float(rows[0]["unit_seconds"]) == job.held()
 
 
-def test_parquet_has_the_same_rows(runs: list[Run], tmp_path: Path) -> None:
+def test_parquet_has_the_same_rows(runs: list[SimulationRun], tmp_path: Path) -> None:
     listing.write_parquet(str(tmp_path / "out.parquet"), runs)
     rows = parquet.read_table(tmp_path / "out.parquet").to_pylist()
     assert tuple(rows[0]) == listing.JOB_COLUMNS
@@ -58,7 +58,7 @@ def test_parquet_has_the_same_rows(runs: list[Run], tmp_path: Path) -> None:
 
 
 def test_parquet_without_pyarrow_says_what_to_install(
-    runs: list[Run], monkeypatch: pytest.MonkeyPatch
+    runs: list[SimulationRun], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(OutputError) as error:
@@ -70,7 +70,9 @@ def test_parquet_without_pyarrow_says_what_to_install(
 
 
 @pytest.mark.parametrize("write", [listing.write_csv, listing.write_parquet, write_report])
-def test_a_place_that_cannot_be_written_is_said(runs: list[Run], tmp_path: Path, write: Any) -> None:
+def test_a_place_that_cannot_be_written_is_said(
+    runs: list[SimulationRun], tmp_path: Path, write: Any
+) -> None:
     with pytest.raises(OutputError, match="none/out: No such file or directory"):
         write(str(tmp_path / "none" / "out"), runs)
 
@@ -84,7 +86,7 @@ class _Page(HTMLParser):
         self.tags.append((tag, dict(attrs)))
 
 
-def test_the_page_needs_nothing_but_itself(runs: list[Run], tmp_path: Path) -> None:
+def test_the_page_needs_nothing_but_itself(runs: list[SimulationRun], tmp_path: Path) -> None:
     write_report(str(tmp_path / "out.html"), runs)
     text = (tmp_path / "out.html").read_text()
     page = _Page()
@@ -96,7 +98,7 @@ def test_the_page_needs_nothing_but_itself(runs: list[Run], tmp_path: Path) -> N
     assert text.count("<svg") == 2 + 4, "two curves and four fronts"
 
 
-def test_the_page_s_data_are_the_rectangles_and_the_jobs(runs: list[Run]) -> None:
+def test_the_page_s_data_are_the_rectangles_and_the_jobs(runs: list[SimulationRun]) -> None:
     data = json.loads(re.search(r"^const runs = (.*);$", pages.page(runs), re.MULTILINE)[1])  # type: ignore[index]
     assert [each["policy"] for each in data] == ["rigid-min", "moldable", "priority-elastic"]
     assert len(data[0]["jobs"]) == 16
@@ -108,22 +110,24 @@ def test_the_page_s_data_are_the_rectangles_and_the_jobs(runs: list[Run]) -> Non
 
 def test_names_from_outside_are_quoted(kit: Any) -> None:
     job = kit.rigid(1, 2, 3, kind="</script><script>alert(1)")
-    text = pages.page(experiment.run(Plan("", ("fcfs",), workload=kit.workload(job))))
+    text = pages.page(experiment.run(Experiment("", ("fcfs",), workload=kit.workload(job))))
     assert "</script><script>alert" not in text
 
 
-def test_jobs_beyond_what_can_be_drawn_are_counted(runs: list[Run], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jobs_beyond_what_can_be_drawn_are_counted(
+    runs: list[SimulationRun], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(pages, "DRAWN_JOBS", 10)
     assert '"left_out":6' in pages.page(runs)
 
 
 def test_one_policy_has_no_front_and_no_best(kit: Any) -> None:
-    text = pages.page(experiment.run(Plan("", ("fcfs",), workload=kit.workload(kit.rigid(1, 2, 0)))))
+    text = pages.page(experiment.run(Experiment("", ("fcfs",), workload=kit.workload(kit.rigid(1, 2, 0)))))
     assert "There is nothing to choose" in text
     assert "<td class=b>" not in text
 
 
-def test_nobody_shares_a_unit(runs: list[Run]) -> None:
+def test_nobody_shares_a_unit(runs: list[SimulationRun]) -> None:
     """The area of the rectangles is what was held, and no two overlap."""
     outcome = runs[-1].outcome
     found = rectangles(outcome, 1000)
@@ -138,7 +142,7 @@ def test_nobody_shares_a_unit(runs: list[Run]) -> None:
 def test_curves_are_means_over_their_bins(kit: Any) -> None:
     """8 of 8 units for 10 s, then 4 for 10 s; the second job waits for 10 s."""
     workload = kit.workload(kit.rigid(1, 8, 10), kit.rigid(2, 4, 10))
-    outcome = experiment.run(Plan("", ("fcfs",), workload=workload))[0].outcome
+    outcome = experiment.run(Experiment("", ("fcfs",), workload=workload))[0].outcome
     assert series.utilization(outcome, 0, 20, 4) == [(2.5, 1), (7.5, 1), (12.5, 0.5), (17.5, 0.5)]
     assert [value for _, value in series.waiting(outcome, 0, 20, 4)] == [1, 1, 0, 0]
     assert [value for _, value in series.utilization(outcome, 0, 40, 2)] == [0.75, 0]

@@ -70,7 +70,7 @@ class Launches:
             run.events.exec_event(run.id, "shell.start", {"taskmap": _task_map(run)})
 
 
-def _run(launch: Launch, nodes: list[taskmap.Node]) -> Run:
+def _run(launch: Launch, nodes: list[taskmap.NodeTasks]) -> Run:
     ranks = {node.rank for node in nodes if node.tasks}
     timeout = shell_options(launch.jobspec).get("exit-timeout")
     return Run(

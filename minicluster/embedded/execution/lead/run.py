@@ -40,7 +40,7 @@ class Run:
 
     id: int
     events: JobEvents
-    nodes: dict[int, taskmap.Node]  # by broker rank
+    nodes: dict[int, taskmap.NodeTasks]  # by broker rank
     command: str
     exit_timeout: float
     starting: set[int]
@@ -83,7 +83,7 @@ class Run:
         workers = self._workers()
         for task, place in places.items():
             rank = place.rank
-            node = self.nodes.get(rank) or taskmap.Node(rank, hosts[rank], (), (), ())
+            node = self.nodes.get(rank) or taskmap.NodeTasks(rank, hosts[rank], (), (), ())
             self.nodes[rank] = elastic.with_task(node, task, place)
             workers.exempt[task] = place
         ranks = sorted({place.rank for place in places.values()})
@@ -147,7 +147,7 @@ class Run:
         return self.elastic
 
 
-def elastic_workers(launch: Launch, nodes: Iterable[taskmap.Node]) -> ElasticWorkers | None:
+def elastic_workers(launch: Launch, nodes: Iterable[taskmap.NodeTasks]) -> ElasticWorkers | None:
     """Return what a malleable job has besides at its start; None of another job."""
     if launch.credentials is None:
         return None
@@ -155,7 +155,9 @@ def elastic_workers(launch: Launch, nodes: Iterable[taskmap.Node]) -> ElasticWor
     return ElasticWorkers(launch, numbers, frozenset(numbers))
 
 
-def _share(launch: Launch, nodes: list[taskmap.Node], node: taskmap.Node, number: int) -> ShareFields:
+def _share(
+    launch: Launch, nodes: list[taskmap.NodeTasks], node: taskmap.NodeTasks, number: int
+) -> ShareFields:
     system = system_of(launch.jobspec)
     argv = launch.jobspec["tasks"][0]["command"]
     share = ShareFields(

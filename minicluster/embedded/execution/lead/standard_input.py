@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from minicluster.embedded.execution.messages import InputTaken
     from minicluster.embedded.overlay.overlay import LeadOverlay
     from minicluster.embedded.ports import JSON
-    from minicluster.embedded.services import Request
+    from minicluster.embedded.services import RpcRequest
 
 
 @dataclass(slots=True)
@@ -44,7 +44,7 @@ class StandardInput:
         self._pieces: dict[int, InputPiece] = {}
         self._sequence = 0
 
-    async def send(self, request: Request) -> JSON:
+    async def send(self, request: RpcRequest) -> JSON:
         """job-exec.stdin: {id, task: int | "all", data, eof} → {} once the tasks took the data."""
         run = self._runs.by_id.get(request.need("id", int))
         if run is None:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from minicluster.embedded.execution.messages import SendToLead
     from minicluster.embedded.execution.processes import Reaper
-    from minicluster.embedded.execution.rank.spawn import BrokerEnv, Share, Started
+    from minicluster.embedded.execution.rank.spawn import BrokerEnv, Share, StartedTask
 
 _EXIT_CODES = {FileNotFoundError: 127, PermissionError: 126}
 """Of a task that cannot be started, as a shell has them; else 1."""
@@ -133,7 +133,7 @@ class RankJob:
             self.processes.signal(signal.SIGTERM)
         self.check_end()
 
-    def _adopt(self, rank: int, started: Started) -> None:
+    def _adopt(self, rank: int, started: StartedTask) -> None:
         task = self._tasks[rank] = Task(rank, started.pid)
         self._settings.reaper.watch(started.pid, lambda status: self._exited(task, status))
         for stream, descriptor in (("stdout", started.stdout), ("stderr", started.stderr)):

@@ -83,7 +83,7 @@ class BrokerEnv:
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
+class StartedTask:
     """A running task and the broker's ends of its channels; `stdin` is None where it reads a file."""
 
     pid: int
@@ -112,7 +112,7 @@ def write_files(directory: Path, files: Mapping[str, Any]) -> None:
         path.chmod(int(entry.get("mode", 0o600)) & 0o7777)
 
 
-def start(share: Share, task: int, broker: BrokerEnv, cwd: str) -> Started:
+def start(share: Share, task: int, broker: BrokerEnv, cwd: str) -> StartedTask:
     """Start a task as leader of its own session. Raises OSError where the command cannot be executed."""
     tmpdir = str(jobtmp(broker, share))
     argv = [share.expand(word, task, tmpdir) for word in share.argv]
@@ -149,7 +149,7 @@ def start(share: Share, task: int, broker: BrokerEnv, cwd: str) -> Started:
     process.returncode = 0  # the Reaper collects it; Popen must not
     assert process.stdout is not None  # noqa: S101 - piped above
     assert process.stderr is not None  # noqa: S101 - piped above
-    return Started(
+    return StartedTask(
         process.pid,
         _detach(process.stdin) if process.stdin is not None else None,
         _detach(process.stdout),
