@@ -65,7 +65,8 @@ def measure(tree: Tree, wanted: Sequence[str], workers: str) -> int:
         _data_file(tree).unlink(missing_ok=True)
     junit.unlink(missing_ok=True)
     coverage = ("--cov", f"--cov-config={settings}", "--cov-context=test", "--cov-append", "--cov-report=")
-    parallel = ("-n", workers, "--dist", "loadfile")
+    # With --dist pytest-cov expects workers, and would keep no contexts where there are none.
+    parallel = () if workers == "0" else ("-n", workers, "--dist", "loadfile")
     code, output = tree.pytest(
         (*coverage, *parallel, *reports.arguments(junit), *(wanted or suites(tree))),
         env={"COVERAGE_FILE": str(_data_file(tree))},
