@@ -160,7 +160,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; what is wrong is said in a line."""
-    signal.signal(signal.SIGTERM, _interrupt)
+    for signum in (signal.SIGINT, signal.SIGTERM):  # also where a shell's background ignores the former
+        signal.signal(signum, _interrupt)
     options = _parser().parse_args(arguments)
     try:
         return int(options.command(options))
