@@ -79,7 +79,8 @@ def measure(tree: Tree, wanted: Sequence[str], workers: str) -> int:
 def load(tree: Tree) -> Reach:
     """Return what was measured of a tree. Raises SeedError where nothing was."""
     if not _data_file(tree).exists():
-        raise SeedError(f"nothing was measured yet: python -m tests.seeded_defects reach {tree.path}")
+        command = f"python -m tests.seeded_defects reach {tree.path}"
+        raise SeedError(f"it was not measured yet what tests reach of this code: {command}")
     lines = CoverageData(str(_data_file(tree)))
     lines.read()
     return Reach(lines, _read_seconds(tree))

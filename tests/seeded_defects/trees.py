@@ -38,20 +38,25 @@ class Tree:
 
     @property
     def cache(self) -> Path:
-        """Return the directory, outside the tree, for what is measured of it."""
-        key = hashlib.sha256(os.fsencode(self.path)).hexdigest()[:12]
+        """Return the directory, outside the tree, for what is measured of its code. Raises SeedError."""
+        code = self._git("rev-parse", *(f"HEAD:{each}" for each in PACKAGES))
+        key = hashlib.sha256(os.fsencode(self.path) + code.encode()).hexdigest()[:12]
         return building.cache_folder(os.environ).parent / "seeded-defects" / key
 
     def check(self) -> None:
         """Raise SeedError where defects cannot be seeded into it."""
         if not self.python.exists():
             raise SeedError(f"{self.path} has no environment: make -C {self.path} .venv/.ready")
-        command = ("git", "-C", str(self.path), "status", "--porcelain", "--untracked-files=no")
+        changed = self._git("status", "--porcelain", "--untracked-files=no")
+        if changed:
+            raise SeedError(f"{self.path} is not clean: commit or stash\n{changed}")
+
+    def _git(self, *arguments: str) -> str:
+        command = ("git", "-C", str(self.path), *arguments)
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise SeedError(f"{self.path} is no tree of this repository: {done.stderr.strip()}")
-        if done.stdout:
-            raise SeedError(f"{self.path} is not clean: commit or stash\n{done.stdout.rstrip()}")
+        return done.stdout.rstrip()
 
     @contextlib.contextmanager
     def seeded(self, edition: Edition) -> Iterator[None]:
