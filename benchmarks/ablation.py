@@ -27,7 +27,7 @@ WITHOUT = {
     "without the test of pay-off": "water-filling:payoff=0",
     "with the paper's gap": "water-filling:gap=180",
 }
-SHARES = (0.2, 0.6, 1.0)
+FRACTIONS = (0.2, 0.6, 1.0)
 
 
 def paper_a(sets: int, gaps: list[float]) -> tuple[list[Table], dict[str, bool]]:
@@ -54,16 +54,16 @@ def paper_b() -> tuple[list[Table], dict[str, bool]]:
     """The same for common-pool against malleable."""
     metrics = ("makespan", "turnaround", "wait", "shrinks", "grows")
     rows, facts = [], {}
-    for share in SHARES:
-        sets = [apgas.workload(seed, share) for seed in apgas.SEEDS]
+    for fraction in FRACTIONS:
+        sets = [apgas.workload(seed, fraction) for seed in apgas.SEEDS]
         paper = means(sets, policy_named("malleable"))
         for word in ("common-pool", "common-pool:payoff=0", "common-pool:least=true"):
             mine = means(sets, policy_named(word))
             rows.append(
-                Row(f"{word}, {share:.0%}", {m: mine[m] for m in metrics}, {m: paper[m] for m in metrics})
+                Row(f"{word}, {fraction:.0%}", {m: mine[m] for m in metrics}, {m: paper[m] for m in metrics})
             )
         won = all(rows[-3].ours[metric] < paper[metric] for metric in ("turnaround", "wait"))
-        facts[f"must: {share:.0%} malleable: common-pool beats malleable on turnaround and wait"] = won
+        facts[f"must: {fraction:.0%} malleable: common-pool beats malleable on turnaround and wait"] = won
     return [Table("common-pool / malleable, means of 10 sets", metrics, rows)], facts
 
 

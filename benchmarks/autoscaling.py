@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 MOST = 4
 DOCUMENT = "document"
 AT_ONCE = {"behavior": {"scaleDown": {"stabilizationWindowSeconds": 0}}}
-LOOK = 0.25
-PATIENCE = 300.0
+POLL_INTERVAL = 0.25
+TIMEOUT = 300.0
 SECONDS = {"nodes": (5, 20, 12, 25, 8, 18, 15, 5, 22, 10, 12, 7), "burst": (12, 25, 8, 18, 10, 30)}
 WIDTH = {"nodes": 1, "burst": 2}
 LONGEST = 60
@@ -106,22 +106,22 @@ class Scene:
     def asked(self, size: int, since: float) -> float:
         """Wait until another size is asked for than before; return when it was."""
 
-        def look() -> float:
+        def poll() -> float:
             found = [each for each in self.sizes.moments if each.time > since and each.asked == size]
             return found[0].time if found else 0.0
 
-        return until(look, f"size {size} to be asked for", PATIENCE)
+        return until(poll, f"size {size} to be asked for", TIMEOUT)
 
     def idle(self) -> float:
         """Wait until one broker is left and all jobs have ended; return when it was so."""
 
-        def look() -> bool:
+        def poll() -> bool:
             ended = sum(len(each.ends) for each in self.runs())
             last = self.sizes.moments[-1]
             return ended == sum(count for _, count in self.submitted) and (last.asked, last.pods) == (1, 1)
 
         try:
-            until(look, "one broker and nothing to do", PATIENCE)
+            until(poll, "one broker and nothing to do", TIMEOUT)
         except TimeoutError as error:
             autoscaler = self.live.api.get(f"{HPAS.format(self.live.namespace)}/mc")["status"]
             known = f"{self.runs()}\n{self.sizes.moments[-5:]}\n{autoscaler}\n{self.live.item}"
@@ -132,7 +132,7 @@ class Scene:
         """Note what is demanded, where that is known."""
         api = Api(self.live.api.access)
         place = f"{adapters.V2}/namespaces/{self.live.namespace}/{MINICLUSTERS.plural}.flux-framework.org/mc"
-        while not over.wait(LOOK):
+        while not over.wait(POLL_INTERVAL):
             with contextlib.suppress(ApiError):
                 [item] = api.get(f"{place}/{METRIC}")["items"]
                 self.demands.append((time.time(), int(item["value"])))
@@ -161,15 +161,15 @@ def scene(plane: ControlPlane, image: str, form: str, *, plotted: bool = False) 
                 live.change(autoscaling=AT_ONCE)
             else:
                 plane.api.create(HPAS.format(live.namespace), autoscalers.hpa(form, most=MOST))
-            until(lambda: autoscalers.active(plane.api, live.namespace) == "True", "the autoscaler", PATIENCE)
-            until(lambda: found.demands or not plotted, "the nodes demanded", PATIENCE)
+            until(lambda: autoscalers.active(plane.api, live.namespace) == "True", "the autoscaler", TIMEOUT)
+            until(lambda: found.demands or not plotted, "the nodes demanded", TIMEOUT)
             yield found
             over.set()
             if plotted:
                 follower.join()
         plane.api.delete(f"{HPAS.format(live.namespace)}/mc")
         live.delete()
-        until(lambda: not operators.owned(plane.api, live.namespace), "its end", PATIENCE)
+        until(lambda: not operators.owned(plane.api, live.namespace), "its end", TIMEOUT)
 
 
 def jobs(scene: Scene, scenario: str) -> tuple[dict[str, Any], Course]:
@@ -177,10 +177,10 @@ def jobs(scene: Scene, scenario: str) -> tuple[dict[str, Any], Course]:
     seconds, nodes = SECONDS[scenario], WIDTH[scenario]
     began = scene.submit(nodes, *seconds)
     grown = scene.asked(MOST, began)
-    until(lambda: scene.sizes.moments[-1].brokers == MOST, "all brokers", PATIENCE)
+    until(lambda: scene.sizes.moments[-1].brokers == MOST, "all brokers", TIMEOUT)
     joined = scene.sizes.moments[-1].time
     if scenario == "burst":
-        until(lambda: scene.sizes.moments[-1].asked < MOST, "the shrink to begin", PATIENCE)
+        until(lambda: scene.sizes.moments[-1].asked < MOST, "the shrink to begin", TIMEOUT)
         scene.submit(nodes, *seconds)
     end = scene.idle()
     runs = scene.runs()
@@ -191,7 +191,7 @@ def jobs(scene: Scene, scenario: str) -> tuple[dict[str, Any], Course]:
         "jobs": listed,
         "run_more_than_once": sum(len(run.ends) != 1 for run in runs),
         "sizes": scene.sizes.asked,
-        "turns": scene.sizes.turns,
+        "turns": scene.sizes.reversals,
         "asked_for_4_s": round(grown - began, 2),
         "joined_4_s": round(joined - began, 2),
         "last_job_s": round(last.ends[-1] - began, 2),
@@ -206,8 +206,8 @@ def states(scene: Scene) -> dict[str, int]:
     rows = scene.shell("jobs", scene.live.name, "--all", "--output", "json").stdout
     found = [str(row["state"]) for row in json.loads(rows)]
     if set(found) != {"COMPLETED"}:
-        told = operators.events(scene.live.api, scene.live.namespace)
-        print(rows, *told, scene.live.pods.logs(), sep="\n", file=sys.stderr)
+        events = operators.events(scene.live.api, scene.live.namespace)
+        print(rows, *events, scene.live.pods.logs(), sep="\n", file=sys.stderr)
     return {state: found.count(state) for state in sorted(set(found))}
 
 

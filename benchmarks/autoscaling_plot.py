@@ -84,13 +84,13 @@ def plot(course: Course, path: Path) -> None:
     figure.savefig(path, dpi=110)
 
 
-def steps(axes: Any, course: Course, points: Steps, label: str, **look: Any) -> None:
+def steps(axes: Any, course: Course, points: Steps, label: str, **style: Any) -> None:
     """Draw what keeps its value until the next point."""
     points = [each for each in points if each[0] <= course.end]
     seconds = [max(when - course.begin, -1.0) for when, _ in points]
     values = [value for _, value in points]
     end = course.end - course.begin + 2
-    axes.step([*seconds, end], [*values, values[-1]], where="post", label=label, **look)
+    axes.step([*seconds, end], [*values, values[-1]], where="post", label=label, **style)
 
 
 def bar(axes: Any, course: Course, run: Run) -> None:

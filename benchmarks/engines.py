@@ -100,7 +100,7 @@ def instance(engine: Engine, size: int) -> Iterator[Instance]:
         # reach it in a process group of its own.
         pipe = Path(directory) / "pipe"
         os.mkfifo(pipe)
-        held = os.open(pipe, os.O_RDWR)
+        descriptor = os.open(pipe, os.O_RDWR)
         program = f'exec 3< {pipe}; echo "$FLUX_URI" > {note}.new && mv {note}.new {note}; read _ <&3; exit 0'
         command = ["flux", "start", f"-s{size}", "sh", "-c", program]
         env = engine.environment()
@@ -113,7 +113,7 @@ def instance(engine: Engine, size: int) -> Iterator[Instance]:
             uri = note.read_text().strip()
             yield Instance(uri, env | {"FLUX_URI": uri}, _brokers(starter.pid))
         finally:
-            os.close(held)
+            os.close(descriptor)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 starter.wait(20)
             with contextlib.suppress(ProcessLookupError):

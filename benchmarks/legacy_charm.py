@@ -133,7 +133,7 @@ class Legacy:
         self.free += job.replicas + 1
         self._drop(job)
         self.running.remove(job)
-        self._share(event.time)
+        self._divide(event.time)
 
     def _on_rescale(self, event: Event) -> None:
         job = self._job(event)
@@ -143,11 +143,11 @@ class Legacy:
         job.replicas, job.last, job.status = event.replicas, event.time + overhead, "running"
         self._add(job.last + job.seconds_left(), "complete", job)
 
-    def _on_share(self, event: Event) -> None:
+    def _on_divide(self, event: Event) -> None:
         if self.free > 0:
-            self._share(event.time)
+            self._divide(event.time)
 
-    def _on_look(self, event: Event) -> None:
+    def _on_timer(self, event: Event) -> None:
         for index in range(len(self.queued) - 1, -1, -1):
             job = self.queued[index]
             replicas = self._room(event.time, job)
@@ -156,7 +156,7 @@ class Legacy:
                 self.free -= replicas + 1
                 del self.queued[index]
 
-    def _share(self, now: float) -> None:
+    def _divide(self, now: float) -> None:
         """Give free slots to running and queued jobs, from the ends of both lists."""
         run, wait, timer = len(self.running) - 1, len(self.queued) - 1, math.inf
         while self.free > 0 and (run >= 0 or wait >= 0):
@@ -264,15 +264,15 @@ def _job(drawn: charm.Draw, variant: str) -> LegacyJob:
 def _sampled(log: Sequence[Event]) -> float:
     """Slots used, looked at every 2 s until just after the end."""
     samples = 1 + int((log[-1].time + 3) // 2)
-    held: dict[int, int] = {}
+    allocated: dict[int, int] = {}
     changes = [0] * (samples + 1)
     for event in log:
         if event.what == "submit":
             continue
         slots = 0 if event.what == "complete" else event.replicas + 1
         at = min(int(event.time // 2) + 1, samples)
-        changes[at] += slots - held.get(id(event.job), 0)
-        held[id(event.job)] = slots
+        changes[at] += slots - allocated.get(id(event.job), 0)
+        allocated[id(event.job)] = slots
     used = total = 0
     for change in changes[:samples]:
         used += change

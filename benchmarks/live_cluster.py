@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 JACOBI = ROOT / "examples" / "jacobi" / "jacobi.py"
 EDGE = 64  # rows of the plate: more than any job has tasks, and quickly computed
-PATIENCE = 300.0
+TIMEOUT = 300.0
 NAME = "live"
 EXEC = "guest.exec.eventlog"
 DOCUMENT = """
@@ -78,10 +78,10 @@ class Cluster:
 
     def ended_well(self, job: int) -> None:
         """Wait until the job has ended, which must be with 0."""
-        if self.instance.jobs.wait(job, PATIENCE).returncode != 0:
-            raise SystemExit(f"a job failed; it said:\n{self.said(job)}")
+        if self.instance.jobs.wait(job, TIMEOUT).returncode != 0:
+            raise SystemExit(f"a job failed; it said:\n{self.output(job)}")
 
-    def said(self, job: int) -> str:
+    def output(self, job: int) -> str:
         """What the job has printed so far."""
         with self.instance.jobs.output(job) as chunks:
             return b"".join(chunk.data for chunk in chunks).decode()
@@ -107,7 +107,7 @@ class Cluster:
             return len(found) >= count
 
         if not wait_for(there):
-            raise SystemExit(f"a job has no {name}; it said:\n{self.said(job)}")
+            raise SystemExit(f"a job has no {name}; it said:\n{self.output(job)}")
         return found[count - 1]
 
 
@@ -147,7 +147,7 @@ def moved(output: str) -> list[Moved]:
     return [Moved(int(old), int(new), float(seconds)) for old, new, seconds in lines]
 
 
-def sizes_said(output: str) -> list[int]:
+def sizes_printed(output: str) -> list[int]:
     """Read from its last line but one on how many tasks the Jacobi ran, one after the other."""
     found = re.search(r"iterations on ([\d →]+) tasks", output)
     if found is None:

@@ -71,7 +71,7 @@ def measure(plane: ControlPlane, folder: Path, given: argparse.Namespace) -> dic
         until(lambda: plane.api.exists(paths[-1]), "the last lead to be known", 120.0)
         found = asyncio.run(asked(plane, paths, given, adapter.process.pid))
     ours.send("how many?")
-    leads_say = ours.recv()
+    lead_figures = ours.recv()
     player.terminate()
     return {
         "benchmark": "metrics_adapter",
@@ -79,8 +79,8 @@ def measure(plane: ControlPlane, folder: Path, given: argparse.Namespace) -> dic
         "gets_per_second": given.rate,
         "connections": given.connections,
         **found,
-        "lead_connections": leads_say["connections"],
-        "lead_requests": leads_say["requests"],
+        "lead_connections": lead_figures["connections"],
+        "lead_requests": lead_figures["requests"],
     }
 
 

@@ -23,7 +23,7 @@ from engines import Engine, Instance, engines, instance, parser, report, residen
 
 from minicluster import flux_zips
 from minicluster.lead_client.keys import LeadAuthority
-from minicluster.plan import door_name
+from minicluster.plan import lead_dns_name
 from tests.ports import free_port
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def connection(port: int, context: ssl.SSLContext, host: str) -> http.client.HTT
     return made
 
 
-class Door:
+class LeadProbe:
     """The door of an instance, as its lead would run it, and one connection to it."""
 
     def __init__(self, authority: LeadAuthority, port: int, token: str, pid: int) -> None:
@@ -63,7 +63,7 @@ class Door:
     def get(self) -> dict[str, object] | None:
         """Return the newest sample; None while there is none."""
         if self._connection is None:
-            self._connection = connection(self.port, self._context, door_name(UID))
+            self._connection = connection(self.port, self._context, lead_dns_name(UID))
         self._connection.request("GET", PATH, headers=self._headers)
         answer = self._connection.getresponse()
         body = answer.read()
@@ -101,7 +101,9 @@ def cpu_time(pid: int) -> float:
 
 
 @contextlib.contextmanager
-def door(engine: Engine, running: Instance, more: Mapping[str, object] | None = None) -> Iterator[Door]:
+def lead_api(
+    engine: Engine, running: Instance, more: Mapping[str, object] | None = None
+) -> Iterator[LeadProbe]:
     """Open the door of an instance; `more` are settings of it."""
     authority = LeadAuthority.make()
     keys = authority.issue(UID)
@@ -119,7 +121,7 @@ def door(engine: Engine, running: Instance, more: Mapping[str, object] | None = 
         python = ["flux", "python"] if engine.name == "flux" else [sys.executable]
         child = subprocess.Popen([*python, "-c", code], env=running.environment, stdin=subprocess.PIPE)
         try:
-            yield Door(authority, port, keys.metrics_token, child.pid)
+            yield LeadProbe(authority, port, keys.metrics_token, child.pid)
         finally:
             child.terminate()
             child.communicate()
@@ -127,7 +129,7 @@ def door(engine: Engine, running: Instance, more: Mapping[str, object] | None = 
 
 def gets(engine: Engine, pending: int, count: int) -> dict[str, object]:
     """Measure GETs on an instance with so many pending jobs, for at least `count` of them."""
-    with instance(engine, 1) as running, door(engine, running) as opened:
+    with instance(engine, 1) as running, lead_api(engine, running) as opened:
         running.flux("submit", "--exclusive", "-N1", "sleep", "inf")
         running.flux("submit", "--quiet", f"--cc=1-{pending}", "-n1", "true")
         start = time.perf_counter()
@@ -136,7 +138,7 @@ def gets(engine: Engine, pending: int, count: int) -> dict[str, object]:
         first = time.perf_counter() - start
         cpu, begun = opened.cpu(), time.perf_counter()
         times = [_timed(opened) for _ in range(count)]
-        share = (opened.cpu() - cpu) / (time.perf_counter() - begun)
+        fraction = (opened.cpu() - cpu) / (time.perf_counter() - begun)
         memory = resident(opened.pid)
         running.flux("queue", "stop")
     percentiles = statistics.quantiles(times, n=100)
@@ -147,12 +149,12 @@ def gets(engine: Engine, pending: int, count: int) -> dict[str, object]:
             "p99": round(percentiles[98], 2),
             "max": round(max(times), 2),
         },
-        "door_cpu_percent": round(100 * share, 1),
+        "door_cpu_percent": round(100 * fraction, 1),
         "door_mb": round(memory, 1),
     }
 
 
-def _timed(opened: Door) -> float:
+def _timed(opened: LeadProbe) -> float:
     """Return the milliseconds of one GET; about a hundred a second, so that samples fall among them."""
     start = time.perf_counter()
     if opened.get() is None:
@@ -168,7 +170,7 @@ def throughput(engine: Engine, jobs: int, read: bool) -> tuple[float, float]:
     And the milliseconds of processor time that the lead and its door took for a job, which a busy machine
     changes less.
     """
-    with instance(engine, 4) as running, door(engine, running) as opened:
+    with instance(engine, 4) as running, lead_api(engine, running) as opened:
         # One read keeps it sampling every second for a minute.
         if not wait_for(opened.is_there if read else opened.is_open):
             raise SystemExit(f"{engine.name}: the door does not open")

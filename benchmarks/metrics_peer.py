@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engines import Engine, Instance, engines, instance, report, resident, wait_for
-from metrics_lead import connection, cpu_time, door
+from metrics_lead import connection, cpu_time, lead_api
 
 from tests.devcluster.certificates import authority
 from tests.ports import free_port
@@ -49,7 +49,7 @@ class Server:
     lead: int
     times: list[float]
     cpu: float = 0
-    said: float | None = None
+    value: float | None = None
     connection: http.client.HTTPConnection | None = None
 
     def get(self) -> float:
@@ -78,7 +78,7 @@ class Server:
         before = cpu_time(self.pid) + cpu_time(self.lead)
         for _ in range(count):
             start = time.perf_counter()
-            self.said = self.get()
+            self.value = self.get()
             self.times.append(1000 * (time.perf_counter() - start))
             time.sleep(0.01)
         self.cpu += cpu_time(self.pid) + cpu_time(self.lead) - before
@@ -87,7 +87,7 @@ class Server:
         """Return what was measured, and what it said last."""
         percentiles = statistics.quantiles(self.times, n=100)
         return {
-            "says": self.said,
+            "says": self.value,
             "get_ms": {"p50": round(percentiles[49], 2), "p99": round(percentiles[98], 2)},
             "server_and_lead_cpu_ms_per_get": round(1000 * self.cpu / len(self.times), 2),
             "server_mb": round(resident(self.pid), 1),
@@ -110,7 +110,7 @@ def ours(engine: Engine, running: Instance, folder: Path) -> Iterator[Server]:
     context = ssl.create_default_context(cafile=str(serving.file))
     context.load_cert_chain(proxy.certificate, proxy.key)
     own = {"metrics-tls": str(secret), "namespace": "default", "name": "mc", "service": "mc"}
-    with door(engine, running, own) as opened:
+    with lead_api(engine, running, own) as opened:
         yield Server(opened.pid, opened.port, context, OURS, running.brokers[0], [])
 
 

@@ -113,10 +113,10 @@ def fresh_plane(definition: dict[str, Any], nodes: int = 0) -> Iterator[ControlP
         yield plane
 
 
-def must(condition: Callable[[], bool], complaint: str) -> None:
+def must(condition: Callable[[], bool], problem: str) -> None:
     """Wait for a condition; end the program with a complaint where it does not come true."""
     if not wait_for(condition):
-        raise SystemExit(f"{complaint} within {DEADLINE:g} s")
+        raise SystemExit(f"{problem} within {DEADLINE:g} s")
 
 
 @dataclass
@@ -369,8 +369,8 @@ class Writer:
 
     def go(self) -> dict[str, Any]:
         """Have it write; returns what it says when it is done."""
-        said, _ = self.process.communicate("go\n")
+        output, _ = self.process.communicate("go\n")
         if self.process.returncode:
             raise SystemExit(f"writers.py ended with {self.process.returncode}")
-        found: dict[str, Any] = json.loads(said)
+        found: dict[str, Any] = json.loads(output)
         return found

@@ -61,7 +61,7 @@ class Table:
             text += f" /{_number(row.reference[metric])} {deviation:+6.1%}{mark}"
         return f"{text:>30}"
 
-    def told(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """The same for JSON."""
         return {
             "title": self.title,
@@ -91,13 +91,13 @@ def finish(name: str, tables: Sequence[Table], facts: Mapping[str, bool], as_jso
     ]
     broken = [fact for fact, holds in facts.items() if fact.startswith(("identity", "must")) and not holds]
     if as_json:
-        told = {
+        document = {
             "benchmark": name,
-            "tables": [table.told() for table in tables],
+            "tables": [table.as_json() for table in tables],
             "facts": facts,
             "missed": missed,
         }
-        print(json.dumps(told))
+        print(json.dumps(document))
     else:
         for table in tables:
             print(table.shown() + "\n")

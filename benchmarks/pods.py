@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from tests.devcluster import Api, ControlPlane
 
 NODES = 4
-LOOK = 0.02
-PATIENCE = 120.0
+POLL_INTERVAL = 0.02
+TIMEOUT = 120.0
 
 
 def space(api: Api) -> str:
@@ -51,7 +51,7 @@ def reached(steps: dict[str, Callable[[], bool]]) -> dict[str, float]:
     """Return after how many seconds each step holds, in their order."""
     begun, found = time.monotonic(), {}
     for name, holds in steps.items():
-        until(holds, name, PATIENCE, LOOK)
+        until(holds, name, TIMEOUT, POLL_INTERVAL)
         found[name] = round(time.monotonic() - begun, 3)
     return found
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 NODES = 4
 CONNECTIONS = 8
-PATIENCE = 1800.0
+TIMEOUT = 1800.0
 ARCHIVE = "/archive/mc.tgz"
 
 
@@ -69,10 +69,10 @@ def flux_jobs(plane: ControlPlane, image: str, count: int) -> dict[str, Any]:
     writes = Writes(plane, live.namespace)
     line = f"flux submit --cc=1-{count} --quiet true && flux queue drain"
     results = f"flux jobs -anc {count} -o '{{result}}' | sort | uniq -c"
-    told = shell(plane, live, f"a=$(date +%s.%N); {line}; b=$(date +%s.%N); echo $a $b; {results}")
-    begun, ended, *rest = told.split()
+    output = shell(plane, live, f"a=$(date +%s.%N); {line}; b=$(date +%s.%N); echo $a $b; {results}")
+    begun, ended, *rest = output.split()
     if rest != [str(count), "COMPLETED"]:
-        raise SystemExit(f"not all jobs completed: {told}")
+        raise SystemExit(f"not all jobs completed: {output}")
     seconds = float(ended) - float(begun)
     found = {"s": round(seconds, 2), "jobs_per_s": round(count / seconds, 1), "writes": dict(writes.count())}
     live.delete()
@@ -90,7 +90,7 @@ def shell(plane: ControlPlane, live: Live, line: str) -> str:
 
 def gone(plane: ControlPlane, live: Live) -> None:
     """Wait until the pods of a namespace are gone."""
-    until(lambda: not plane.api.items(f"/api/v1/namespaces/{live.namespace}/pods"), "no pods", PATIENCE)
+    until(lambda: not plane.api.items(f"/api/v1/namespaces/{live.namespace}/pods"), "no pods", TIMEOUT)
 
 
 def kubernetes_jobs(plane: ControlPlane, count: int) -> dict[str, Any]:
@@ -105,7 +105,7 @@ def kubernetes_jobs(plane: ControlPlane, count: int) -> dict[str, Any]:
     def complete() -> bool:
         return sum(int(each["status"].get("succeeded", 0)) for each in plane.api.items(path)) == count
 
-    until(complete, "the Jobs to complete", PATIENCE, 1.0)
+    until(complete, "the Jobs to complete", TIMEOUT, 1.0)
     seconds = time.monotonic() - begun
     found = {"s": round(seconds, 2), "jobs_per_s": round(count / seconds, 1), "writes": dict(writes.count())}
     plane.api.delete(f"/api/v1/namespaces/{namespace}")

@@ -71,7 +71,7 @@ class Bench:
         self.queue = IndexedQueue(self._job() for _ in range(queued))
         self._decide([])
 
-    def turns(self) -> float:
+    def rounds(self) -> float:
         """Decisions a second."""
         begin, done = time.perf_counter(), 0
         while done < DECISIONS and time.perf_counter() - begin < SECONDS:
@@ -138,7 +138,7 @@ def main() -> None:
     names = options.policy or sorted(plugins.policies())
 
     def rate(name: str, queued: int) -> float:
-        return round(Bench(plugins.load(name), options.nodes, queued).turns())
+        return round(Bench(plugins.load(name), options.nodes, queued).rounds())
 
     results = {name: {str(queued): rate(name, queued) for queued in QUEUED} for name in names}
     report("decisions by number of queued jobs", "1/s", {"nodes": options.nodes, **results})

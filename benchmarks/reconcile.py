@@ -54,13 +54,13 @@ LIMIT_CONNECTIONS = 32
 CREATORS = 8
 EVENTS = "create events"
 QUIET = 3.0
-SETTLING = 120.0  # seconds, at most, until an operator is taken to be idle
-PATIENCE = 900.0  # seconds until all objects must be present
+IDLE_TIMEOUT = 120.0  # seconds, at most, until an operator is taken to be idle
+TIMEOUT = 900.0  # seconds until all objects must be present
 
 Figures = dict[str, Any]
 
 
-def tell(text: str) -> None:
+def show_progress(text: str) -> None:
     """Say what happens, to people."""
     print(text, file=sys.stderr, flush=True)
 
@@ -95,15 +95,15 @@ def burst(operator: Operator, count: int, size: int, idle: float) -> Figures:
     """Measure an operator while 8 connections create MiniClusters, and afterwards."""
     with fresh_plane(operator.crd) as plane, running(operator, plane) as started:
         audit, cpu, server = Audit(plane.audit_log), started.cpu(), apiserver_cpu(plane)
-        said, present = create(plane, started, count, size, CREATORS)
+        creation_times, present = create(plane, started, count, size, CREATORS)
         spent, served = started.cpu() - cpu, apiserver_cpu(plane) - server
-        requests = audit.until_quiet(QUIET, SETTLING)
+        requests = audit.until_quiet(QUIET, IDLE_TIMEOUT)
         settled = started.cpu() - cpu
         written = writes(requests)
         events = sum(times for what, times in written.items() if what.startswith(EVENTS))
         figures = {
-            "creations_per_s": round(count / (present - said["first"]), 1),
-            "seconds": round(present - said["first"], 3),
+            "creations_per_s": round(count / (present - creation_times["first"]), 1),
+            "seconds": round(present - creation_times["first"], 3),
             "cpu_s": round(spent, 2),
             "cpu_settled_s": round(settled, 2),
             "apiserver_cpu_s": round(served, 2),
@@ -128,8 +128,8 @@ def rest(audit: Audit, idle: float) -> Figures:
 def one_by_one(operator: Operator, count: int, size: int) -> float:
     """Return the seconds from the last creation's acceptance, of creations in turn, to all objects."""
     with fresh_plane(operator.crd) as plane, running(operator, plane) as started:
-        said, present = create(plane, started, count, size, 1)
-    return round(present - said["last"], 3)
+        creation_times, present = create(plane, started, count, size, 1)
+    return round(present - creation_times["last"], 3)
 
 
 def create(
@@ -140,18 +140,18 @@ def create(
     jobs = Arrivals(plane.admin, plane.api, count)
     with writer("create", plane, count=count, size=size, connections=connections) as creator:
         jobs.start()
-        said = creator.go()
-        jobs.wait(started, PATIENCE)
+        creation_times = creator.go()
+        jobs.wait(started, TIMEOUT)
         while not presence.complete(count):
             started.lives()
             time.sleep(0.02)
-        return said, time.monotonic()
+        return creation_times, time.monotonic()
 
 
 def measure(operator: Operator, count: int, size: int, idle: float) -> Figures:
     """Measure an operator with one workload."""
     figures = burst(operator, count, size, idle) | {"after_last_s": one_by_one(operator, count, size)}
-    tell(
+    show_progress(
         f"{count} of size {size}: {operator.name} {figures['creations_per_s']}/s, "
         f"{figures['after_last_s']} s after the last, {figures['cpu_s']} CPU-s, {figures['peak_mb']} MB, "
         f"{figures['writes']} writes each, {figures.get('idle_requests', '-')} requests idle"
@@ -178,7 +178,7 @@ def workload(operators: list[Operator], count: int, size: int, idle: float) -> d
     load = round(os.getloadavg()[0], 1)
     most = limit(count, size)
     found = {"limit": most | {"load_before": load}}
-    tell(
+    show_progress(
         f"{count} of size {size} (load {load}): limit {most['creations_per_s']}/s, "
         f"{most['requests_per_s']} requests/s, only the objects {most['only_objects_per_s']}/s"
     )

@@ -79,14 +79,14 @@ def small(args: argparse.Namespace) -> list[Table]:
     """The 25 jobs of paper B."""
     seeds = [int(args.set)] if args.set else list(apgas.SEEDS)
     found = []
-    for share in [args.share] if args.share is not None else [0.0, 100.0]:
-        sets = [apgas.workload(seed, share / 100) for seed in seeds]
+    for percent in [args.share] if args.share is not None else [0.0, 100.0]:
+        sets = [apgas.workload(seed, percent / 100) for seed in seeds]
         policies = {name: policy_named(word) for name, word in POLICIES.items()}
         policies |= {word: policy_named(word) for word in args.policy}
         results = {name: means(sets, policy) for name, policy in policies.items()}
-        blocked = [apgas.workload(seed, share / 100, blocking=True) for seed in seeds]
+        blocked = [apgas.workload(seed, percent / 100, blocking=True) for seed in seeds]
         results[AS_CODED] = means(blocked, Coded())
-        known = PUBLISHED.get(int(share), {}) if not args.set and share == int(share) else {}
+        known = PUBLISHED.get(int(percent), {}) if not args.set and percent == int(percent) else {}
         rows = [
             Row(
                 name,
@@ -96,15 +96,15 @@ def small(args: argparse.Namespace) -> list[Table]:
             )
             for name, result in results.items()
         ]
-        title = f"sncs24, {share:g} % malleable, means of {len(seeds)} sets"
+        title = f"sncs24, {percent:g} % malleable, means of {len(seeds)} sets"
         found.append(Table(title, METRICS, rows))
-        found.append(orders(f"{title}: orders of each malleable job", share, results))
+        found.append(orders(f"{title}: orders of each malleable job", percent, results))
     return found
 
 
-def orders(title: str, share: float, results: Mapping[str, Mapping[str, float]]) -> Table:
+def orders(title: str, percent: float, results: Mapping[str, Mapping[str, float]]) -> Table:
     """How often jobs were resized, and how long they ran (no gate)."""
-    jobs = int(apgas.JOBS * share / 100) or 1
+    jobs = int(apgas.JOBS * percent / 100) or 1
     rows = []
     for name in ("Malleable", AS_CODED, "common-pool (ours)"):
         result = results[name]
@@ -113,9 +113,9 @@ def orders(title: str, share: float, results: Mapping[str, Mapping[str, float]])
             "grows": result["grows"] / jobs,
             "run_time": result["run_time"],
         }
-        reference = dict(zip(("shrinks", "grows"), ORDERS.get(int(share), ()), strict=False))
-        if int(share) in RUN_TIMES:
-            reference["run_time"] = RUN_TIMES[int(share)]
+        reference = dict(zip(("shrinks", "grows"), ORDERS.get(int(percent), ()), strict=False))
+        if int(percent) in RUN_TIMES:
+            reference["run_time"] = RUN_TIMES[int(percent)]
         rows.append(Row(name, ours, reference if "ours" not in name else {}))
     return Table(title, ("shrinks", "grows", "run_time"), rows)
 
@@ -124,10 +124,10 @@ def large(args: argparse.Namespace) -> list[Table]:
     """The 30 days of the second workload."""
     seed = args.set or "S0"
     found = []
-    for share in [args.share] if args.share is not None else [0.0, 100.0]:
-        workload = elastisim.workload(seed, share / 100)
+    for percent in [args.share] if args.share is not None else [0.0, 100.0]:
+        workload = elastisim.workload(seed, percent / 100)
         policies: dict[str, Policy] = {"backfill": policy_named("backfill"), "easy": policy_named("easy")}
-        if share:
+        if percent:
             policies = {word: policy_named(word) for word in ("min-agreement", "common-pool")}
         else:
             policies["backfill, as coded"] = SkippingBackfill()
@@ -135,7 +135,7 @@ def large(args: argparse.Namespace) -> list[Table]:
         rows = []
         for name, policy in policies.items():
             result = means([workload], policy)
-            reference = SECOND.get((int(share), name), ()) if seed == "S0" else ()
+            reference = SECOND.get((int(percent), name), ()) if seed == "S0" else ()
             rows.append(
                 Row(
                     name,
@@ -145,7 +145,7 @@ def large(args: argparse.Namespace) -> list[Table]:
                 )
             )
         found.append(
-            Table(f"pecs23, set {seed}, {share:g} % malleable, {len(workload.jobs)} jobs", TOTAL, rows)
+            Table(f"pecs23, set {seed}, {percent:g} % malleable, {len(workload.jobs)} jobs", TOTAL, rows)
         )
     return found
 

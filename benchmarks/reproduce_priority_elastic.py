@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING
 import legacy_charm
 from papers import Row, Table, finish
 
-from queue_policies.simulator.circumstances import Circumstances
 from queue_policies.simulator.estimate import Estimates
 from queue_policies.simulator.loop import simulate
 from queue_policies.simulator.metrics import mean, measure
 from queue_policies.simulator.selection import policy_named
+from queue_policies.simulator.simulation_options import SimulationOptions
 from queue_policies.simulator.workloads import charm
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def ours(policy: str, gap: float, sets: int, error: float = 0.0, learned: bool =
             simulate(
                 charm.workload(drawn, gap),
                 policy_named(policy),
-                Circumstances(Estimates(error=error, seed=number, learned=learned), seed=number),
+                SimulationOptions(Estimates(error=error, seed=number, learned=learned), seed=number),
             )
         )
         for number, drawn in enumerate(charm.draws(sets))

@@ -42,20 +42,20 @@ def measure(brokers: int) -> dict[tuple[int, int], Stages]:
         for count, holder in enumerate(holders, 1):
             cluster.instance.jobs.cancel(holder)
             cluster.wait_for_event(job, "resource-update", count)
-        takers = []
+        starters = []
         for count, size in enumerate((4, 2), 3):
-            takers.append(cluster.rigid(size, "sleep", "inf"))
-            cluster.wait_for_event(takers[-1], "start")
+            starters.append(cluster.rigid(size, "sleep", "inf"))
+            cluster.wait_for_event(starters[-1], "start")
             cluster.wait_for_event(job, "resource-update", count)
-        log, said = cluster.log(job), moved(cluster.said(job))
-        starts = [cluster.wait_for_event(taker, "start").timestamp for taker in takers]
-        for each in (*takers, job):
+        log, moves = cluster.log(job), moved(cluster.output(job))
+        starts = [cluster.wait_for_event(starter, "start").timestamp for starter in starters]
+        for each in (*starters, job):
             cluster.instance.jobs.cancel(each)
             cluster.instance.jobs.wait(each)
-    if [(each.old, each.new) for each in said] != list(STEPS):
-        raise SystemExit(f"the job was resized otherwise: {said}")
+    if [(each.old, each.new) for each in moves] != list(STEPS):
+        raise SystemExit(f"the job was resized otherwise: {moves}")
     found = {}
-    for order, (step, word) in enumerate(zip(STEPS, said, strict=True), 1):
+    for order, (step, word) in enumerate(zip(STEPS, moves, strict=True), 1):
         found[step] = _stages(_of(log, order), [None, None, *starts][order - 1], word.seconds)
     return found
 

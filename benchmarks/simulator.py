@@ -142,8 +142,8 @@ def large(jobs: int) -> dict[str, float]:
 def second_workload() -> dict[str, float]:
     """Jobs a second on some 2,300 jobs and 128 nodes."""
     found: dict[str, float] = {}
-    for share, policy in ((0.0, "backfill"), (1.0, "min-agreement")):
-        workload = elastisim.workload("S0", share)
+    for fraction, policy in ((0.0, "backfill"), (1.0, "min-agreement")):
+        workload = elastisim.workload("S0", fraction)
         taken = []
         for _ in range(3):
             start = time.perf_counter()
@@ -181,16 +181,16 @@ def main() -> None:
             args.accasim, trace(Path(directory) / "trace.swf", args.jobs), args.jobs, args.runs
         )
     command = [sys.executable, __file__, "--only-large", "--large", str(args.large)]
-    told = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    outcome = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     report(
         "simulator",
         "jobs/s",
         {"jobs": args.jobs}
         | results
-        | {"second_workload": second_workload(), f"large_{args.large}": told, "parallel": parallel()},
+        | {"second_workload": second_workload(), f"large_{args.large}": outcome, "parallel": parallel()},
     )
     slow = [name for name, each in results.items() if "times" in each and each["times"]["median"] < TIMES]
-    if slow or told["seconds"] > LARGE_SECONDS or told["peak_mb"] > LARGE_MB:
+    if slow or outcome["seconds"] > LARGE_SECONDS or outcome["peak_mb"] > LARGE_MB:
         sys.exit(1)
 
 

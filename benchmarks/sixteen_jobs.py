@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from engines import picture, report
-from live_cluster import Cluster, live, sizes_said
+from live_cluster import Cluster, live, sizes_printed
 
 from queue_policies.simulator.cost import Cost, ResizeCost
 from queue_policies.simulator.loop import simulate
@@ -209,10 +209,10 @@ def actual(policy: str, jobs: Workload) -> RunOutcome:
 
 
 def _outcome(job: WorkloadJob, cluster: Cluster, number: int) -> JobOutcome:
-    log, said = cluster.log(number), sizes_said(cluster.said(number))
-    had = [said[0], *(event.context["size"] for event in _named(log, "resource-update"))]
-    if said != had:
-        raise SystemExit(f"job {job.id} says that it ran on {said} workers; by its eventlog it had {had}")
+    log, sizes = cluster.log(number), sizes_printed(cluster.output(number))
+    had = [sizes[0], *(event.context["size"] for event in _named(log, "resource-update"))]
+    if sizes != had:
+        raise SystemExit(f"job {job.id} says that it ran on {sizes} workers; by its eventlog it had {had}")
     at = {event.name: event.timestamp for event in log}
     changes = list(itertools.pairwise(had))
     return JobOutcome(
@@ -224,14 +224,14 @@ def _outcome(job: WorkloadJob, cluster: Cluster, number: int) -> JobOutcome:
         at["alloc"],
         at["finish"],
         "completed",
-        tuple(_held(log, had[0])),
+        tuple(_allocation_steps(log, had[0])),
         grows=sum(later > earlier for earlier, later in changes),
         shrinks=sum(later < earlier for earlier, later in changes),
         refusals=len(_named(log, "resize-refused")) + len(_named(log, "resize-expired")),
     )
 
 
-def _held(log: Iterable[Event], size: int) -> Iterator[tuple[float, int]]:
+def _allocation_steps(log: Iterable[Event], size: int) -> Iterator[tuple[float, int]]:
     """From when on how much was held; what a job grows into is held from the order on."""
     for event in log:
         if event.name == "alloc":

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from queue_policies.simulator.outcome import JobOutcome, RunOutcome
 
 INSTANT = 0.05  # seconds
-LOOKS = ({"color": "C0"}, {"color": "C1", "linestyle": "--"})
+STYLES = ({"color": "C0"}, {"color": "C1", "linestyle": "--"})
 
 
 def plot(pairs: Mapping[str, tuple[RunOutcome, RunOutcome]], path: Path) -> None:
@@ -28,10 +28,10 @@ def plot(pairs: Mapping[str, tuple[RunOutcome, RunOutcome]], path: Path) -> None
         len(pairs), 2, sharex=True, sharey=True, squeeze=False, figsize=(12, 2.6 * len(pairs))
     )
     for (name, pair), (left, right) in zip(pairs.items(), rows, strict=True):
-        for outcome, word, look in zip(pair, ("actual", "simulated"), LOOKS, strict=True):
-            share = measure(outcome).utilization
-            draw(left, in_use(outcome.jobs), f"{word}: {outcome.last_end:.1f} s, {share:.0%} used", look)
-            draw(right, in_use([each for each in outcome.jobs if each.id == job.id]), word, look)
+        for outcome, word, style in zip(pair, ("actual", "simulated"), STYLES, strict=True):
+            fraction = measure(outcome).utilization
+            draw(left, in_use(outcome.jobs), f"{word}: {outcome.last_end:.1f} s, {fraction:.0%} used", style)
+            draw(right, in_use([each for each in outcome.jobs if each.id == job.id]), word, style)
         left.set_ylabel(f"{name}\n{outcome.unit}")
     rows[0][0].set_title(f"{outcome.unit} in use, of {outcome.total}")
     rows[0][1].set_title(f"size of job {job.id} (grid {job.kind}, priority {job.priority})")
@@ -48,7 +48,7 @@ def plot(pairs: Mapping[str, tuple[RunOutcome, RunOutcome]], path: Path) -> None
 def large(outcomes: Sequence[RunOutcome]) -> JobOutcome:
     """Return the job that was really resized most often; of several, the one that held most."""
     jobs = [job for outcome in outcomes for job in outcome.jobs]
-    return max(jobs, key=lambda job: (job.grows + job.shrinks, job.held()))
+    return max(jobs, key=lambda job: (job.grows + job.shrinks, job.unit_seconds()))
 
 
 def in_use(jobs: Sequence[JobOutcome]) -> list[tuple[float, int]]:
@@ -69,6 +69,6 @@ def in_use(jobs: Sequence[JobOutcome]) -> list[tuple[float, int]]:
     return points
 
 
-def draw(axes: Any, points: Sequence[tuple[float, int]], label: str, look: Mapping[str, str]) -> None:
+def draw(axes: Any, points: Sequence[tuple[float, int]], label: str, style: Mapping[str, str]) -> None:
     """Draw what keeps its value until the next point."""
-    axes.step(*zip(*points, strict=True), where="post", label=label, linewidth=1.3, **look)
+    axes.step(*zip(*points, strict=True), where="post", label=label, linewidth=1.3, **style)

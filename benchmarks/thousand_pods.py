@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 NAME = "large"
 QUIET = 3.0
-SETTLING = 120.0
-PATIENCE = 300.0
-LOOK = 0.1  # seconds; more often, and looking would be work for the API server
+IDLE_TIMEOUT = 120.0
+TIMEOUT = 300.0
+POLL_INTERVAL = 0.1  # seconds; more often, and looking would be work for the API server
 
 
 def measure(operator: Operator, pods: int, nodes: int) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def measure(operator: Operator, pods: int, nodes: int) -> dict[str, Any]:
             plane.api.create(MINICLUSTERS.path(NAMESPACE), document(NAME, pods))
             seconds = follow(plane.api, started, pods)
             spent = started.cpu() - cpu
-            written = writes(audit.until_quiet(QUIET, SETTLING))
+            written = writes(audit.until_quiet(QUIET, IDLE_TIMEOUT))
             return seconds | {
                 "cpu_s": round(spent, 2),
                 "cpu_settled_s": round(started.cpu() - cpu, 2),
@@ -64,9 +64,9 @@ def follow(api: Api, started: Running, pods: int) -> dict[str, float]:
         for figure in [name for name, holds in awaited.items() if holds(api, pods)]:
             seconds[figure] = round(time.monotonic() - created, 2)
             del awaited[figure]
-        if time.monotonic() - created > PATIENCE:
-            raise SystemExit(f"{started.operator.name}: no {', '.join(awaited)} after {PATIENCE:g} s")
-        time.sleep(LOOK)
+        if time.monotonic() - created > TIMEOUT:
+            raise SystemExit(f"{started.operator.name}: no {', '.join(awaited)} after {TIMEOUT:g} s")
+        time.sleep(POLL_INTERVAL)
     return seconds
 
 

@@ -100,7 +100,7 @@ def prepare(made: Object, keys: FreshKeys) -> Writes:
     """Work out what is written for a MiniCluster."""
     name, namespace = made["metadata"]["name"], made["metadata"]["namespace"]
     cluster = spec.validate({**made, "metadata": {**made["metadata"], "uid": UID, "generation": 1}})
-    site = Site(namespace=namespace, image_volumes=True, door=True)
+    site = Site(namespace=namespace, image_volumes=True, lead_api=True)
     objects = render(cluster, site, keys, with_secrets=True)
     there = [ObservedObject(ObjectKey(each["kind"], each["metadata"]["name"]), UID) for each in objects]
     observed = Observed(objects=tuple(there), job=JobReport(parallelism=cluster.spec.size))

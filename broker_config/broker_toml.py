@@ -40,7 +40,7 @@ def render(settings: BrokerSettings) -> str:
     """
     if settings.broker_toml:
         check(settings.broker_toml)
-        return _with_door(settings)
+        return _with_lead_api(settings)
     return tomli_w.dumps(tables(settings))
 
 
@@ -74,14 +74,14 @@ def tables(settings: BrokerSettings) -> Table:
 
 def _modules(settings: BrokerSettings) -> Table:
     """The table `modules` of [minicluster]: a table a module that the lead loads, with its settings."""
-    if settings.door is None:
+    if settings.lead_api is None:
         return {}
     marks = settings.run_mode in (RunMode.PLAIN, RunMode.BATCH)
-    door = settings.door
-    table: Table = {"port": door.port, "directory": door.directory, "main-job": marks}
-    table["min-size"] = door.min_size
-    if door.metrics_tls:
-        table["metrics-tls"] = door.metrics_tls
+    lead_api = settings.lead_api
+    table: Table = {"port": lead_api.port, "directory": lead_api.directory, "main-job": marks}
+    table["min-size"] = lead_api.min_size
+    if lead_api.metrics_tls:
+        table["metrics-tls"] = lead_api.metrics_tls
         # Whose metrics the API server may ask for there.
         network = settings.network
         table |= {"namespace": network.namespace, "name": settings.name, "service": network.service}
@@ -90,11 +90,13 @@ def _modules(settings: BrokerSettings) -> Table:
     return {"modules": {"door": table}}
 
 
-def _with_door(settings: BrokerSettings) -> str:
+def _with_lead_api(settings: BrokerSettings) -> str:
     """A user's own broker.toml, the door's table behind it where TOML allows one there."""
     text = settings.broker_toml
     extended = (
-        f"{text.rstrip()}\n\n{tomli_w.dumps({'minicluster': _modules(settings)})}" if settings.door else text
+        f"{text.rstrip()}\n\n{tomli_w.dumps({'minicluster': _modules(settings)})}"
+        if settings.lead_api
+        else text
     )
     try:
         tomllib.loads(extended)

@@ -191,7 +191,7 @@ class ArchiveSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class DoorSettings:
+class LeadApiSettings:
     """The lead broker's HTTPS door: its port, and where its files are.
 
     `min_size` is the least size to which the MiniCluster may be scaled: the metrics ask for no less.
@@ -240,7 +240,7 @@ class BrokerSettings:
     curve_path: str = "/run/minicluster/curve.cert"
     config_dir: str = "/etc/minicluster"
     broker_toml: str = ""
-    door: DoorSettings | None = None  # none on a local machine
+    lead_api: LeadApiSettings | None = None  # none on a local machine
 
     @property
     def run_mode(self) -> RunMode:

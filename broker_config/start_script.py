@@ -54,7 +54,7 @@ def render(settings: BrokerSettings) -> str:
         remote_lead=settings.bursting.lead is not None,
         disable_socket=settings.disable_socket,
         complete_workers=settings.complete_workers,
-        door=settings.door is not None,
+        door=settings.lead_api is not None,
         scheduler=bool(settings.scheduler.in_flux) and not settings.broker_toml,
         interactive=mode is RunMode.INTERACTIVE,
         launcher=mode is RunMode.LAUNCHER,

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from metrics_api.numbers.records import Sample
     from minicluster.instance.links.shared import SharedLinks
 
-PATIENCE = 60.0
+TIMEOUT = 60.0
 """Seconds that reading the queue's history may take; 100,000 jobs take some 5 s."""
 CATCH_UP = 1.0
 """Seconds that taking in the news may take where they do not end."""
 
 
-class Onlooker:
+class QueueClient:
     """Follows an instance's jobs from its making until it is closed; belongs to one thread.
 
     Raises InstanceGone, and Refused where the instance does not answer as one does.
@@ -44,10 +44,10 @@ class Onlooker:
             raise
 
     def _catch_up(self) -> None:
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + TIMEOUT
         self._following.catch_up(lambda: time.monotonic() > until)
         if not self._following.ledger.ready:
-            raise WaitTimeout(f"its jobs were not all read within {PATIENCE:g} s")
+            raise WaitTimeout(f"its jobs were not all read within {TIMEOUT:g} s")
 
     def samples(self) -> Sequence[Sample]:
         """Return what holds now, all news taken in."""

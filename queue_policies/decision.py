@@ -111,7 +111,7 @@ class _Checker:
             return f"{verb} job {action.job}, which does not run"
         job = self._state.running[action.job]
         returned = job.size - action.size
-        wrong = _unheard(job) or self._out_of_range(job, action)
+        wrong = _not_accepting(job) or self._out_of_range(job, action)
         if action.job in self._resized:
             wrong = " after it resized it in the same answer"
         if action.job in self._preempted:
@@ -144,7 +144,7 @@ class _Checker:
         return None
 
 
-def _unheard(job: RunningJob) -> str | None:
+def _not_accepting(job: RunningJob) -> str | None:
     if job.elastic is None or not job.elastic.malleable:
         return ", which is not malleable"
     return None if job.heeds else ", which does not heed orders now"

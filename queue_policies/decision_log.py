@@ -82,7 +82,7 @@ def encode(policy: str, state: State, now: float, actions: Sequence[Action]) -> 
         "preemption": state.preemption,
         "changes": [[change.what.name, change.job] for change in state.changes],
         "queue": [_queued(job) for job in state.queue],
-        "running": [_running(job) | {"held": _held(job.id, sketch)} for job in state.running.by_order()],
+        "running": [_running(job) | {"held": _allocated(job.id, sketch)} for job in state.running.by_order()],
         "actions": [{"do": type(action).__name__, **asdict(action)} for action in actions],
     }
     return json.dumps(_finite(record), separators=(",", ":"))
@@ -124,7 +124,7 @@ def _finite(value: Any) -> Any:
     return [_finite(each) for each in value] if isinstance(value, list | tuple) else value
 
 
-def _held(job: int, sketch: Sketch) -> int:
+def _allocated(job: int, sketch: Sketch) -> int:
     """What the job would give back: more than its size while it grows, less where ranks are down."""
     free = sketch.free
     sketch.give(job)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class _Started:
+class _PlannedStart:
     job: QueuedJob
     size: int
     after: tuple[int, ...] = ()
@@ -31,7 +31,7 @@ class Draft:
         self._sketch = state.cluster.sketch()
         self._promised = 0  # free units that growing jobs and waiting starts will take
         self._returned: dict[int, int] = {}  # by shrinking jobs, and promised to none
-        self._started: dict[int, _Started] = {}
+        self._started: dict[int, _PlannedStart] = {}
         self._resized: dict[int, tuple[RunningJob, int]] = {}
         self._wake = math.inf
 
@@ -70,7 +70,7 @@ class Draft:
         request = place(self._sketch, job, size)
         if request is None:
             return False
-        self._started[job.id] = _Started(job, request.size)
+        self._started[job.id] = _PlannedStart(job, request.size)
         return True
 
     def _start_later(self, job: QueuedJob, size: int) -> bool:
@@ -88,7 +88,7 @@ class Draft:
                 del self._returned[donor]
             if not missing:
                 break
-        self._started[job.id] = _Started(job, size, tuple(donors))
+        self._started[job.id] = _PlannedStart(job, size, tuple(donors))
         return True
 
     def would_fit(self, job: QueuedJob, gone: Iterable[int]) -> bool:
@@ -140,7 +140,7 @@ def _shrinks(resized: Iterable[tuple[RunningJob, int]]) -> Iterator[Shrink]:
             yield Shrink(job.id, size)
 
 
-def _starts(started: Iterable[_Started]) -> Iterator[Start]:
+def _starts(started: Iterable[_PlannedStart]) -> Iterator[Start]:
     for each in started:
         yield Start(each.job.id, each.size if each.job.elastic else None, each.after)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class _Seen:
+class _Observation:
     """Of one program at one size: the shares of work made, and the seconds that they took."""
 
     share: float = 0.0
@@ -33,14 +33,14 @@ class Learner:
     """What was seen of each program; `serial` is the share that a guess takes not to run in parallel."""
 
     serial: float = 0.05
-    _seen: dict[Hashable, dict[int, _Seen]] = field(default_factory=lambda: defaultdict(dict))
+    _seen: dict[Hashable, dict[int, _Observation]] = field(default_factory=lambda: defaultdict(dict))
     _fitted: dict[Hashable, tuple[float, float]] = field(default_factory=dict)
 
     def observe(self, program: Hashable, size: int, share: float, seconds: float) -> None:
         """A run of the program made this share of its work in these seconds, at this size."""
         if share <= 0 or seconds <= 0:
             return
-        seen = self._seen[program].setdefault(size, _Seen())
+        seen = self._seen[program].setdefault(size, _Observation())
         seen.share += share
         seen.seconds += seconds
         self._fitted.pop(program, None)
@@ -55,7 +55,7 @@ class Learner:
             self._fitted[program] = self._fit(self._seen[program])
         return self._fitted.get(program)
 
-    def _fit(self, seen: dict[int, _Seen]) -> tuple[float, float]:
+    def _fit(self, seen: dict[int, _Observation]) -> tuple[float, float]:
         points = [(1 / size, each.seconds / each.share, each.share) for size, each in seen.items()]
         if len(points) == 1:
             (inverse, seconds, _) = points[0]

@@ -23,9 +23,9 @@ class Movable:
     def __init__(self, state: State, draft: Draft, now: float, gap: float) -> None:
         self._draft = draft
         self._gap = gap
-        heeding = [job for job in state.running.by_order() if malleable(job)]
-        self.open = [job for job in heeding if now >= job.acted + gap]
-        self.blocked = [job for job in heeding if now < job.acted + gap]
+        accepting = [job for job in state.running.by_order() if malleable(job)]
+        self.open = [job for job in accepting if now >= job.acted + gap]
+        self.blocked = [job for job in accepting if now < job.acted + gap]
         self.saving = False
 
     def surplus(self, job: RunningJob) -> int:

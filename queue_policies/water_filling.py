@@ -59,16 +59,16 @@ class WaterFilling:
 
 
 class _Vessel(NamedTuple):
-    """A job that can hold more or less: of its work the `share` is left."""
+    """A job that can hold more or less: of its work the `fraction` is left."""
 
     job: RunningJob | QueuedJob
     time: RunTime
-    share: float
+    fraction: float
     weight: float
 
     def gain(self, size: int, more: int, cost: float = 0.0) -> float:
         """The weighted seconds that each of so many more units saves; `cost` is how long a resize takes."""
-        saved = self.share * (self.time.seconds(size) - self.time.seconds(size + more)) - cost
+        saved = self.fraction * (self.time.seconds(size) - self.time.seconds(size + more)) - cost
         return self.weight * saved / more
 
 
@@ -87,8 +87,8 @@ class _Turn:
 
     def _vessel(self, job: RunningJob | QueuedJob, limit: float) -> _Vessel:
         time = run_time(job, limit, self._policy.serial)
-        share = left(job, time, self._now) if isinstance(job, RunningJob) else 1.0
-        return _Vessel(job, time, share, self._weight(job, share * time.seconds(job.request.size)))
+        fraction = left(job, time, self._now) if isinstance(job, RunningJob) else 1.0
+        return _Vessel(job, time, fraction, self._weight(job, fraction * time.seconds(job.request.size)))
 
     def _weight(self, job: RunningJob | QueuedJob, seconds: float) -> float:
         """What a second of a job is worth that has so many to run."""
@@ -195,7 +195,7 @@ class _Turn:
             (-gain if order is None else order, job.id, n)
             for n in steps(min(most, free))
             if (gain := vessel.gain(size, n)) > 0
-            and vessel.share * (before - vessel.time.seconds(size + n)) >= pays
+            and vessel.fraction * (before - vessel.time.seconds(size + n)) >= pays
         )
         return min(gains, default=None)
 

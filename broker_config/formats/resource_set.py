@@ -144,10 +144,10 @@ def _nodes(execution: Mapping[str, Any], properties: Mapping[str, Sequence[int]]
     hosts = _hosts(execution) or [""] * len(found)
     if len(hosts) != len(found):
         raise ResourceSetError(f"R names {len(hosts)} hosts in nodelist for {len(found)} ranks in R_lite")
-    held = _by_rank(properties)
+    by_rank = _by_rank(properties)
     nothing: frozenset[str] = frozenset()
     return tuple(
-        Node(rank, host, cores, gpus, held.get(rank, nothing))
+        Node(rank, host, cores, gpus, by_rank.get(rank, nothing))
         for (rank, cores, gpus), host in zip(found, hosts)  # noqa: B905 - not in Python 3.8
     )
 
@@ -229,10 +229,10 @@ def alike(
     """Return an R of alike nodes, one a host, with the core ids 0 … cores-1. Raises ResourceSetError."""
     core_bits, gpu_bits = (1 << cores) - 1, (1 << gpus) - 1
     given = {name: tuple(ranks) for name, ranks in (properties or {}).items()}
-    held = _by_rank(given)
+    by_rank = _by_rank(given)
     nothing: frozenset[str] = frozenset()
     nodes = (
-        Node(rank, host, core_bits, gpu_bits, held.get(rank, nothing)) for rank, host in enumerate(hosts)
+        Node(rank, host, core_bits, gpu_bits, by_rank.get(rank, nothing)) for rank, host in enumerate(hosts)
     )
     made = ResourceSet(tuple(nodes), given)
     check(made)
@@ -292,8 +292,8 @@ def encode(
     for node in given:
         for name in sorted(node.properties):
             properties.setdefault(name, []).append(node.rank)
-    held = {name: tuple(ranks) for name, ranks in properties.items()}
-    return to_dict(ResourceSet(given, held, nslots, starttime, expiration))
+    encoded = {name: tuple(ranks) for name, ranks in properties.items()}
+    return to_dict(ResourceSet(given, encoded, nslots, starttime, expiration))
 
 
 def reranked(document: R) -> R:

@@ -75,7 +75,7 @@ class _Adapter:
         self._refused = asyncio.Event()  # a lead did not take the keys
         self._registering = asyncio.Event()  # something about the APIServices is to be looked at
         self._trusting = asyncio.Event()  # the front proxy is, or may be, another one
-        self._leads = Leads(settings.door_port, self._refused.set, observe=self._measurements.asked)
+        self._leads = Leads(settings.lead_api_port, self._refused.set, observe=self._measurements.asked)
         self._proxy = Single(self._trusting.set)
         self._services = {name: Single(self._registering.set) for name in registration.NAMES}
         self._watches: dict[str, Watch] = {}
@@ -159,7 +159,7 @@ class _Adapter:
 
     async def _keep_keys(self) -> None:
         """Have the keys for doors that the operator has."""
-        told = ""
+        reported = ""
         while True:
             try:
                 namespace = self._settings.place.namespace
@@ -168,12 +168,12 @@ class _Adapter:
             except (*PASSING, LeadKeysError) as error:
                 is_missing = isinstance(error, ApiError) and error.status == 404
                 what = self._no_keys() if is_missing else f"the keys in Secret {namespace}/{SECRET}: {error}"
-                if what != told:
+                if what != reported:
                     log.warning("%s", what)
-                told = what
+                reported = what
                 await asyncio.sleep(PAUSE)
                 continue
-            told = ""
+            reported = ""
             await asyncio.sleep(PAUSE)  # not more often, however often leads refuse them
             await retries.pause(self._refused, CHECK)
             self._refused.clear()
@@ -185,7 +185,7 @@ class _Adapter:
             await each.listed.wait()
         place, identity = self._settings.place, self._settings.identity
         kept = Registration(self._client, place, await self._owner(), identity)
-        self._measurements.foreign = lambda: len(kept.foreign)
+        self._measurements.conflicting = lambda: len(kept.conflicting)
         while True:
             await self._registering.wait()
             self._registering.clear()

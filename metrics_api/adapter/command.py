@@ -56,7 +56,7 @@ def metrics_adapter(  # noqa: PLR0913, PLR0917 - an option each
     from metrics_api.adapter.settings import AdapterSettings  # noqa: PLC0415
     from minicluster.kube_client.access import Access  # noqa: PLC0415
     from minicluster.kube_client.service_process import identity  # noqa: PLC0415
-    from minicluster.plan.constants import DOOR_PORT  # noqa: PLC0415
+    from minicluster.plan.constants import LEAD_API_PORT  # noqa: PLC0415
 
     settings = AdapterSettings(
         access=Access(kubeconfig, context),
@@ -67,7 +67,7 @@ def metrics_adapter(  # noqa: PLR0913, PLR0917 - an option each
         log_format=log_format,
         log_level=log_level,
         identity=identity(),
-        door_port=door_port or DOOR_PORT,
+        lead_api_port=door_port or LEAD_API_PORT,
     )
     raise typer.Exit(adapter.run(settings))
 

@@ -9,7 +9,7 @@ import asyncio
 from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol
 
-from metrics_api.adapter.samples import shares
+from metrics_api.adapter.samples import split_evenly
 from metrics_api.answers import bodies, samples
 from metrics_api.answers.bodies import Body, DescribedObject, ExternalValue, Value
 from metrics_api.answers.errors import NotFoundError, UnavailableError
@@ -49,7 +49,7 @@ class LeadAnswer(Protocol):
         ...
 
 
-class Asking(Protocol):
+class LeadSource(Protocol):
     """Where leads are asked."""
 
     async def ask(self, name: Name, lead: Lead) -> LeadAnswer:
@@ -60,7 +60,7 @@ class Asking(Protocol):
 class Evaluation:
     """Answers queries. `adds` says of each metric that is served whether its values add up."""
 
-    def __init__(self, objects: Objects, leads: Asking, adds: Mapping[str, bool] = ADDS) -> None:
+    def __init__(self, objects: Objects, leads: LeadSource, adds: Mapping[str, bool] = ADDS) -> None:
         self._objects = objects
         self._leads = leads
         self._adds = adds
@@ -95,14 +95,14 @@ class Evaluation:
         else:
             chosen = [self._cluster(Name(query.namespace, query.name))]
         _some(chosen, f"no MiniCluster in {query.namespace} matches, or none that does has a queue")
-        told = await self._ask(chosen)
+        answers = await self._ask(chosen)
         return [
             Value(
                 DescribedObject(MINICLUSTERS.version, MINICLUSTERS.kind, each.name.name, each.name.namespace),
                 self._total(each.name, one.reading, query.metric, query.metric_labels),
                 one.time,
             )
-            for each, one in zip(chosen, told, strict=True)
+            for each, one in zip(chosen, answers, strict=True)
         ]
 
     async def _services(self, query: ObjectQuery) -> Sequence[Value]:
@@ -118,14 +118,14 @@ class Evaluation:
             chosen = [each for each in (known.get(Name(query.namespace, query.name)),) if each]
         what = "" if query.name == EVERY else f" {query.name[:80]!r}"
         _some(chosen, f"there is no Service{what} of a MiniCluster in {query.namespace}")
-        told = await self._ask([self._cluster(each.cluster) for each in chosen])
+        answers = await self._ask([self._cluster(each.cluster) for each in chosen])
         return [
             Value(
                 DescribedObject(SERVICES.version, SERVICES.kind, each.name.name, each.name.namespace),
                 self._total(each.cluster, one.reading, query.metric, query.metric_labels),
                 one.time,
             )
-            for each, one in zip(chosen, told, strict=True)
+            for each, one in zip(chosen, answers, strict=True)
         ]
 
     async def _pods(self, query: ObjectQuery) -> Sequence[Value]:
@@ -142,30 +142,30 @@ class Evaluation:
         chosen = [each for each in chosen if each.counts and each.cluster in self._objects.clusters]
         _some(chosen, f"no pod of a MiniCluster in {query.namespace} matches")
         clusters = [self._cluster(name) for name in sorted({each.cluster for each in chosen})]
-        told = dict(zip((each.name for each in clusters), await self._ask(clusters), strict=True))
-        return [self._share(query, pod, told[pod.cluster]) for pod in chosen]
+        answers = dict(zip((each.name for each in clusters), await self._ask(clusters), strict=True))
+        return [self._pod_value(query, pod, answers[pod.cluster]) for pod in chosen]
 
-    def _share(self, query: ObjectQuery, pod: Pod, told: LeadAnswer) -> Value:
-        whole = self._total(pod.cluster, told.reading, query.metric, query.metric_labels)
+    def _pod_value(self, query: ObjectQuery, pod: Pod, answer: LeadAnswer) -> Value:
+        whole = self._total(pod.cluster, answer.reading, query.metric, query.metric_labels)
         if self._adds[query.metric]:
             brokers = [each.name for each in self._objects.brokers(pod.cluster)]
-            parts = shares(whole, max(len(brokers), 1))
+            parts = split_evenly(whole, max(len(brokers), 1))
             whole = parts[brokers.index(pod.name) if pod.name in brokers else 0]
         return Value(
-            DescribedObject(PODS.version, PODS.kind, pod.name.name, pod.name.namespace), whole, told.time
+            DescribedObject(PODS.version, PODS.kind, pod.name.name, pod.name.namespace), whole, answer.time
         )
 
     async def _namespace(self, query: NamespaceQuery) -> Value:
         chosen = self._active(query.namespace)
         _some(chosen, f"there is no MiniCluster with a queue in namespace {query.namespace}")
-        told = await self._ask(chosen)
+        answers = await self._ask(chosen)
         values = [
             self._total(each.name, one.reading, query.metric, query.metric_labels)
-            for each, one in zip(chosen, told, strict=True)
+            for each, one in zip(chosen, answers, strict=True)
         ]
         whole = sum(values) if self._adds[query.metric] else max(values)
         return Value(
-            DescribedObject("v1", "Namespace", query.namespace), whole, min(one.time for one in told)
+            DescribedObject("v1", "Namespace", query.namespace), whole, min(one.time for one in answers)
         )
 
     async def _external(self, query: ExternalQuery) -> Sequence[ExternalValue]:
@@ -173,10 +173,10 @@ class Evaluation:
         chosen = [
             each for each in self._active(query.namespace) if whose.matches({CLUSTER_LABEL: each.name.name})
         ]
-        told = await self._ask(chosen)
+        answers = await self._ask(chosen)
         found = [
             ExternalValue(labels, sample.thousandths, one.time)
-            for each, one in zip(chosen, told, strict=True)
+            for each, one in zip(chosen, answers, strict=True)
             for sample in one.reading.samples
             if sample.name == query.metric
             for labels in [{**sample.labels, CLUSTER_LABEL: each.name.name}]
@@ -201,9 +201,9 @@ class Evaluation:
 
     async def _ask(self, clusters: Iterable[ObservedCluster]) -> Sequence[LeadAnswer]:
         """Ask the leads, all at once; the first that cannot be asked makes it an error."""
-        return await asyncio.gather(*[self._told(each) for each in clusters])
+        return await asyncio.gather(*[self._answer(each) for each in clusters])
 
-    async def _told(self, cluster: ObservedCluster) -> LeadAnswer:
+    async def _answer(self, cluster: ObservedCluster) -> LeadAnswer:
         lead = self._objects.lead(cluster.name)
         if lead is None:
             stage = f" (it is {cluster.phase})" if cluster.phase else ""

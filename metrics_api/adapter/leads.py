@@ -53,7 +53,7 @@ class CachedAnswer:
     until: float
 
 
-class _Kept(NamedTuple):
+class _KeptConnection(NamedTuple):
     connection: LeadConnection
     stack: AsyncExitStack
     since: float
@@ -83,8 +83,8 @@ class Leads:
         self._refused = refused
         self._now = now
         self._observe = observe
-        self._kept: dict[Lead, _Kept] = {}
-        self._told: dict[Lead, CachedAnswer] = {}
+        self._kept: dict[Lead, _KeptConnection] = {}
+        self._answers: dict[Lead, CachedAnswer] = {}
         self._asking: dict[Lead, asyncio.Task[CachedAnswer]] = {}
         self._dialling = asyncio.Semaphore(AT_A_TIME)
 
@@ -101,9 +101,9 @@ class Leads:
 
     async def ask(self, name: Name, lead: Lead) -> CachedAnswer:
         """Return what a lead tells. Raises UnavailableError."""
-        told = self._told.get(lead)
-        if told is not None and _clock() < told.until:
-            return told
+        answer = self._answers.get(lead)
+        if answer is not None and _clock() < answer.until:
+            return answer
         asking = self._asking.get(lead)
         if asking is None:
             asking = asyncio.create_task(self._ask(name, lead))
@@ -118,8 +118,8 @@ class Leads:
             now = _clock()
             for lead in [lead for lead, each in self._kept.items() if now - each.since >= IDLE]:
                 await self._kept.pop(lead).stack.aclose()
-            for lead in [lead for lead, each in self._told.items() if now >= each.until]:
-                del self._told[lead]
+            for lead in [lead for lead, each in self._answers.items() if now >= each.until]:
+                del self._answers[lead]
 
     async def close(self) -> None:
         """Hang up everywhere."""
@@ -127,7 +127,7 @@ class Leads:
         for each in asking:
             each.cancel()
         await asyncio.gather(*asking, return_exceptions=True)
-        self._told.clear()
+        self._answers.clear()
         while self._kept:
             _, kept = self._kept.popitem()
             await kept.stack.aclose()
@@ -135,7 +135,7 @@ class Leads:
     def _asked(self, lead: Lead, done: asyncio.Task[CachedAnswer]) -> None:
         del self._asking[lead]
         if not done.cancelled() and done.exception() is None:
-            self._told[lead] = done.result()
+            self._answers[lead] = done.result()
 
     async def _ask(self, name: Name, lead: Lead) -> CachedAnswer:
         if self._keys is None or self._trust is None:
@@ -158,13 +158,13 @@ class Leads:
                 return await self._over(lead, kept, keys.token)
         return await self._over(lead, await self._dial(lead, keys.trust), keys.token)
 
-    async def _dial(self, lead: Lead, trust: ssl.SSLContext) -> _Kept:
+    async def _dial(self, lead: Lead, trust: ssl.SSLContext) -> _KeptConnection:
         stack = AsyncExitStack()
         async with self._dialling:
             connection = await stack.enter_async_context(connected(Address.of(lead, self._port), trust))
-        return _Kept(connection, stack, _clock())
+        return _KeptConnection(connection, stack, _clock())
 
-    async def _over(self, lead: Lead, kept: _Kept, token: str) -> Reading:
+    async def _over(self, lead: Lead, kept: _KeptConnection, token: str) -> Reading:
         """Ask by a connection, and keep it if that went well. Raises LeadError."""
         keep = False
         try:
@@ -201,10 +201,10 @@ def _parsed(connection: LeadConnection, body: bytes) -> Reading:
 def _words(status: int, body: bytes) -> str:
     """Return what a door says that has no numbers."""
     try:
-        said = json.loads(body).get("error", "")
+        error = json.loads(body).get("error", "")
     except (ValueError, RecursionError, AttributeError):
-        said = ""
-    shown = "".join(letter for letter in str(said)[:200] if letter.isprintable())
+        error = ""
+    shown = "".join(letter for letter in str(error)[:200] if letter.isprintable())
     return f"answers {status}" + (f": {shown}" if shown else "")
 
 

@@ -25,8 +25,8 @@ DURATION = "minicluster_adapter_request_duration_seconds"
 LEAD_REQUESTS = "minicluster_adapter_lead_requests_total"
 LEAD_DURATION = "minicluster_adapter_lead_request_duration_seconds"
 CLUSTERS = "minicluster_adapter_clusters"
-FOREIGN = "minicluster_adapter_foreign_apis"
-NAMES = (REQUESTS, DURATION, LEAD_REQUESTS, LEAD_DURATION, CLUSTERS, FOREIGN, API_REQUESTS)
+CONFLICTING = "minicluster_adapter_foreign_apis"
+NAMES = (REQUESTS, DURATION, LEAD_REQUESTS, LEAD_DURATION, CLUSTERS, CONFLICTING, API_REQUESTS)
 
 GROUPS = (*dict.fromkeys(api.group for api in APIS), "other")
 """What requests are for: a group of the API, or anything else (discovery of all)."""
@@ -39,12 +39,12 @@ BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.
 class Measurements:
     """The metrics of one adapter, in a registry of their own.
 
-    `clusters` and `foreign` tell how many MiniClusters are known, and how many of the APIs are others'.
+    `clusters` and `conflicting` tell how many MiniClusters are known, and how many of the APIs are others'.
     """
 
     def __init__(self, clusters: Callable[[], int] = lambda: 0) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]  # a series more each, for nobody
-        self.foreign: Callable[[], int] = lambda: 0
+        self.conflicting: Callable[[], int] = lambda: 0
         self.registry = CollectorRegistry()
         self._clusters = clusters
         self._requests = self._counter(REQUESTS, "Requests of the API server, by answer", "group", "code")
@@ -83,7 +83,7 @@ class Measurements:
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Yield what is true at this moment; the registry calls it."""
         yield GaugeMetricFamily(CLUSTERS, "MiniClusters that are known", self._clusters())
-        yield GaugeMetricFamily(FOREIGN, "Metrics APIs that another server holds", self.foreign())
+        yield GaugeMetricFamily(CONFLICTING, "Metrics APIs that another server holds", self.conflicting())
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
         return Counter(name, text, labels, registry=self.registry)

@@ -103,8 +103,8 @@ class Objects:
         namespace: str = "",
     ) -> Iterable[Name]:
         """Take in a whole list of a kind (in a namespace): what is not in it is gone."""
-        held = self._of_kind(kind)
-        for name in [name for name in held if namespace in {"", name.namespace}]:
+        known = self._of_kind(kind)
+        for name in [name for name in known if namespace in {"", name.namespace}]:
             self._drop(kind, name)
         for item in items:
             self.see(kind, item)

@@ -126,7 +126,7 @@ def is_right(item: Object, right: Object) -> bool:
 
 
 class Registration:
-    """Keeps the APIServices as they must be. `foreign` says of those that are others' whose they are.
+    """Keeps the APIServices as they must be. `conflicting` says of those that are others' whose they are.
 
     An Event about such a one says so as well, from the process `identity`.
     """
@@ -142,7 +142,7 @@ class Registration:
         self._place = place
         self._owner = owner
         self._reporter = EventSource(REPORTER, identity, "Register")
-        self.foreign: dict[str, str] = {}
+        self.conflicting: dict[str, str] = {}
 
     async def keep(self, service: str, item: Object | None, bundle: str) -> None:
         """Write an APIService where that is needed; `item` is as it is, None: there is none.
@@ -152,7 +152,7 @@ class Registration:
         right = wanted(NAMES[service], self._place, bundle, self._owner)
         other = holder(item, self._place) if item is not None else ""
         if self._report(service, other) and item is not None:
-            await self._tell(service, item, other)
+            await self._report_conflict(service, item, other)
         if other or (item is not None and is_right(item, right)):
             return
         if item is not None:
@@ -168,23 +168,23 @@ class Registration:
 
     def _report(self, service: str, other: str) -> bool:
         """Report whose an APIService is; return whether it has come to be somebody else's."""
-        if self.foreign.get(service, "") == other:
+        if self.conflicting.get(service, "") == other:
             return False
         if other:
-            self.foreign[service] = other
+            self.conflicting[service] = other
             log.warning("APIService %s", _left_alone(service, other))
         else:
-            del self.foreign[service]
+            del self.conflicting[service]
             log.info("APIService %s is nobody else's any more", service)
         return bool(other)
 
-    async def _tell(self, service: str, item: Object, other: str) -> None:
+    async def _report_conflict(self, service: str, item: Object, other: str) -> None:
         """Tell by an Event what was reported: where it cannot be written, the log has it."""
         about = {"apiVersion": API_SERVICES.version, "kind": API_SERVICES.kind, "metadata": item["metadata"]}
         why = LEFT_ALONE, _left_alone(service, other)
-        told = event_recorder.event_about(about, "Warning", why, self._reporter, datetime.now(UTC))
+        event = event_recorder.event_about(about, "Warning", why, self._reporter, datetime.now(UTC))
         try:
-            await self._api.create(told)
+            await self._api.create(event)
         except (ApiError, ApiUnreachableError) as error:
             log.warning("no Event tells of APIService %s: %s", service, error)
 

@@ -41,12 +41,12 @@ class Reading:
 def parse(text: bytes) -> Reading:
     """Return what a lead answers (GET /v1/queue). Raises ReadingError."""
     try:
-        said = json.loads(text)
+        document = json.loads(text)
     except (ValueError, RecursionError):
         raise ReadingError("answers something that is no JSON") from None
-    if not isinstance(said, dict):
+    if not isinstance(document, dict):
         raise ReadingError("answers something that is no object")
-    age, samples = said.get("age"), said.get("samples")
+    age, samples = document.get("age"), document.get("samples")
     if not _is_number(age) or not -1 <= age < math.inf:
         raise ReadingError("does not say how old its numbers are")
     if age > STALE_SECONDS:
@@ -56,16 +56,16 @@ def parse(text: bytes) -> Reading:
     return Reading(max(float(age), 0.0), tuple(_sample(each) for each in samples))
 
 
-def shares(whole: int, parts: int) -> Sequence[int]:
+def split_evenly(whole: int, parts: int) -> Sequence[int]:
     """Return a value in equal parts, as far as thousandths allow; together they are exactly the whole."""
     each, rest = divmod(whole, parts)
     return [each + (number < rest) for number in range(parts)]
 
 
-def _sample(said: Any) -> MetricValue:
-    if not isinstance(said, dict):
+def _sample(document: Any) -> MetricValue:
+    if not isinstance(document, dict):
         raise ReadingError("has a number that is no object")
-    name, labels, value = said.get("name"), said.get("labels"), said.get("value")
+    name, labels, value = document.get("name"), document.get("labels"), document.get("value")
     if not isinstance(name, str) or not isinstance(labels, dict):
         raise ReadingError("has a number without a name, or without labels")
     if not all(isinstance(text, str) and len(text) <= LONGEST_LABEL for text in labels.values()):

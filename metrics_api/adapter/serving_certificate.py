@@ -65,7 +65,7 @@ class ServingCertificate:
         """
         while not stop.is_set():
             try:
-                await self._look()
+                await self._check()
             except PASSING as error:
                 if isinstance(error, ApiError) and not error.is_passing:
                     raise AdapterSettingsError(self._denied(error)) from error
@@ -80,11 +80,11 @@ class ServingCertificate:
         while True:
             await asyncio.sleep(min(CHECK, self._lives.serving.total_seconds() / 10))
             try:
-                await self._look()
+                await self._check()
             except PASSING as error:
                 log.warning("the adapter's authority: %s; it is asked for again", error)
 
-    async def _look(self) -> None:
+    async def _check(self) -> None:
         """Take over the authority that there is; a new one signs only when it is known for a while."""
         now = datetime.now(UTC)
         found = await authority_store.authority(self._client, self._place.namespace, now, self._lives)

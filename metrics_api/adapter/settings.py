@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from metrics_api.adapter.certificates import LIVES, Lives
-from minicluster.plan.constants import DOOR_PORT
+from minicluster.plan.constants import LEAD_API_PORT
 
 if TYPE_CHECKING:
     from metrics_api.adapter.registration import ServiceReference
@@ -32,5 +32,5 @@ class AdapterSettings:
     log_format: LogFormat
     log_level: LogLevel
     identity: str
-    door_port: int = DOOR_PORT
+    lead_api_port: int = LEAD_API_PORT
     lives: Lives = LIVES

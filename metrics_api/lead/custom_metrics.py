@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from metrics_api.lead.sampled import Sampled
-    from minicluster.lead_server.routes import Proxied
+    from minicluster.lead_server.routes import AggregatedRequest
 
 GROUP = "flux-framework.org"
 VERSION, KIND = f"{GROUP}/v1alpha2", "MiniCluster"
@@ -54,7 +54,7 @@ class CustomMetrics:
         self._read = read
         self._clock = clock
 
-    def __call__(self, request: Proxied) -> Text:
+    def __call__(self, request: AggregatedRequest) -> Text:
         """Return the answer, or the error as a Status."""
         try:
             body, code = self._answer(request), 200
@@ -62,7 +62,7 @@ class CustomMetrics:
             body, code = bodies.status(error), error.code
         return Text(bodies.encoded(body), bodies.content_type(body), code)
 
-    def _answer(self, request: Proxied) -> bodies.Body:
+    def _answer(self, request: AggregatedRequest) -> bodies.Body:
         if request.method != "GET":
             raise MethodError(f"{request.method}: metrics are only read")
         query = bodies.negotiated(queries.parse(request.path, request.query, CUSTOM), request.accept)

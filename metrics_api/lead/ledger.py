@@ -199,16 +199,16 @@ class Ledger:
         if likeness is None:
             self.doubts += 1
             return
-        holding = allocation_of(resources)
-        least, most = _range(likeness.request, len(holding))
-        self._running[jobid] = AllocatedJob(likeness.queue, likeness.group, holding, least, most)
+        allocation = allocation_of(resources)
+        least, most = _range(likeness.request, len(allocation))
+        self._running[jobid] = AllocatedJob(likeness.queue, likeness.group, allocation, least, most)
 
     def _resize(self, jobid: int, resources: Any) -> None:
         """A malleable job has others now; of real Flux, which tells so of an expiration, it has the same."""
         job = self._running.get(jobid)
         self.doubts += job is None
         if job is not None and resources is not None:
-            self._running[jobid] = replace(job, holding=allocation_of(resources))
+            self._running[jobid] = replace(job, allocation=allocation_of(resources))
 
     def _forget(self, jobid: int) -> None:
         self._pending.take_out(jobid)

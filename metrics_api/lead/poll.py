@@ -24,7 +24,7 @@ TIMEOUT = 4.0
 """Seconds that the broker has for an answer: then the sample is too old."""
 
 
-class Seen(NamedTuple):
+class QueuePoll(NamedTuple):
     """What one look gave."""
 
     nodes: tuple[NodeState, ...]
@@ -32,7 +32,7 @@ class Seen(NamedTuple):
     stopped: frozenset[str]
 
 
-class Looker:
+class QueuePoller:
     """Keeps what it has read of R, which seldom changes."""
 
     def __init__(self, link: BrokerLink) -> None:
@@ -40,9 +40,9 @@ class Looker:
         self._r: JSON = {}
         self._whole: tuple[NodeState, ...] = ()
 
-    def look(self) -> Seen:
+    def poll(self) -> QueuePoll:
         """Ask. Raises Refused, InstanceGone."""
-        return Seen(self._nodes(), self._counts(), self._stopped())
+        return QueuePoll(self._nodes(), self._counts(), self._stopped())
 
     def _ask(self, topic: str, payload: JSON | None = None) -> JSON:
         return self._link.rpc(topic, payload or {}, TIMEOUT)
@@ -75,8 +75,8 @@ class Looker:
         return Counts(answer["job_states"], named)
 
     def _stopped(self) -> frozenset[str]:
-        told = queues.statuses(self._ask)
-        stopped = (name for name, answer in told.items() if not answer["start"])
+        statuses = queues.statuses(self._ask)
+        stopped = (name for name, answer in statuses.items() if not answer["start"])
         return frozenset(name or names.ANONYMOUS_QUEUE for name in stopped)
 
 

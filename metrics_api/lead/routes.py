@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from metrics_api.lead.sampled import Sampled
-    from minicluster.lead_server.routes import ExtensionContext, Passed, Routes
+    from minicluster.lead_server.routes import AggregatedHandler, ExtensionContext, Routes
 
 PACKED = (
     "metrics_api/__init__.py",
@@ -48,11 +48,11 @@ class QueueRoutes:
         self,
         sampler: Sampler,
         clock: Callable[[], float] = time.monotonic,
-        proxied: Mapping[str, Passed] | None = None,
+        proxied: Mapping[str, AggregatedHandler] | None = None,
     ) -> None:
         self._sampler = sampler
         self._clock = clock
-        self.proxied: Mapping[str, Passed] = proxied or {}
+        self.proxied: Mapping[str, AggregatedHandler] = proxied or {}
         self.routes: Routes = {
             QUEUE: {"GET": lambda query, _body: self._queue(query)},
             METRICS: {"GET": lambda _query, _body: Text(self._sampler.read().text(), CONTENT_TYPE)},

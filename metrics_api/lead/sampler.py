@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from broker_config.formats import broker_state, job_states
 from metrics_api.lead.groups import group_of
 from metrics_api.lead.ledger import EVENTS, Ledger
-from metrics_api.lead.poll import Looker
+from metrics_api.lead.poll import QueuePoller
 from metrics_api.lead.sampled import Sampled
 from metrics_api.numbers.records import Snapshot
 from metrics_api.numbers.samples import samples
@@ -24,7 +24,7 @@ from minicluster.broker_link.link_loop import LinkLoop
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from metrics_api.lead.poll import Seen
+    from metrics_api.lead.poll import QueuePoll
     from minicluster.broker_link.link import JSON, BrokerLink, LeadLink
 
 PERIOD = 1.0
@@ -35,7 +35,7 @@ LIMIT = 5.0
 """Seconds after which a sample is too old."""
 INTEREST = 60.0
 """Seconds for which samples are made after somebody has read one: the autoscaler asks every 15 s."""
-PATIENCE = 2.0
+READ_TIMEOUT = 2.0
 """Seconds that a reader waits for a sample."""
 SPACING = 0.2
 """Seconds between two samples while somebody watches for changes, at least."""
@@ -87,7 +87,9 @@ class Sampler(threading.Thread):
         if newest is None or newest.age(self._clock()) > 2 * PERIOD:
             self._loop.wake()
             with self._condition:
-                self._condition.wait_for(lambda: self._loop.closed or self._newest is not newest, PATIENCE)
+                self._condition.wait_for(
+                    lambda: self._loop.closed or self._newest is not newest, READ_TIMEOUT
+                )
         return self._fresh()
 
     def _fresh(self) -> Sampled:
@@ -192,7 +194,7 @@ class JournalReader:
     def __init__(self, link: BrokerLink, ledger: Ledger) -> None:
         self.ledger = ledger
         self._link = link
-        self._looker = Looker(link)
+        self._poller = QueuePoller(link)
         self._ended: Refused | None = None
         self._drift = self._normal = (0, 0)
         self._drifting = 0
@@ -235,7 +237,7 @@ class JournalReader:
     def sample(self, minimum: int, clock: Callable[[], float]) -> Sampled:
         """Make a sample. Raises Refused, also where the ledger turns out to be wrong."""
         now, moment = time.time(), clock()  # before: what is asked first is the oldest of it
-        seen = self._looker.look()
+        seen = self._poller.poll()
         self._check()
         self._compare(seen)
         snapshot = Snapshot(
@@ -248,7 +250,7 @@ class JournalReader:
         )
         return Sampled(now, moment, samples(snapshot, now))
 
-    def _compare(self, seen: Seen) -> None:
+    def _compare(self, seen: QueuePoll) -> None:
         """Hold the ledger against the instance's own counts, which may be a moment behind or ahead.
 
         A difference that has been there since the history was read is none that reading it again would end.

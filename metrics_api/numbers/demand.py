@@ -86,7 +86,7 @@ class NodeUsage:
         self._layout = layout(snapshot.nodes[: snapshot.maximum])
         used: dict[int, list[int]] = {}
         for job in snapshot.running:
-            for rank, cores, gpus in job.holding:
+            for rank, cores, gpus in job.allocation:
                 sums = used.setdefault(rank, [0, 0])
                 sums[0] += cores
                 sums[1] += gpus

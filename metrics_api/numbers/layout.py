@@ -30,13 +30,13 @@ class Layout:
     """Of `nodes` those that are not drained for good, `wholes` by rank; the others are `lost`."""
 
     def __init__(self, nodes: tuple[NodeState, ...]) -> None:
-        lasting = [node for node in nodes if not node.drained or node.leaving]
-        self.wholes = {node.rank: Capacity(node.cores, node.gpus) for node in lasting}
+        remaining = [node for node in nodes if not node.drained or node.leaving]
+        self.wholes = {node.rank: Capacity(node.cores, node.gpus) for node in remaining}
         self.everywhere = frozenset(self.wholes)
-        self.up = frozenset(node.rank for node in lasting if node.up)
+        self.up = frozenset(node.rank for node in remaining if node.up)
         self.lost = frozenset(node.rank for node in nodes) - self.everywhere
         self._nodes = nodes
-        self._kinds, self._all_kinds = _kinds(lasting), _kinds(nodes)
+        self._kinds, self._all_kinds = _kinds(remaining), _kinds(nodes)
         self._matching: dict[Constraint, frozenset[int]] = {}
         self._joined: dict[frozenset[frozenset[int]], frozenset[int]] = {}
         self._shapes: dict[SlotRequest, JobShape | None] = {}
@@ -61,23 +61,23 @@ class Layout:
     def _shape(self, request: SlotRequest, kinds: Kinds) -> JobShape | None:
         slot = Capacity(max(request.cores, 1), request.gpus)
         item = Capacity(slot.cores * request.slots, slot.gpus * request.slots) if request.nodes else slot
-        held = {
+        fitting = {
             ranks: fits
             for room, every in kinds.items()
             if (fits := room.holds(item)) and (ranks := self._chosen(every, request.constraint))
         }
         if request.nodes or request.exclusive:
             number = apart = request.nodes or request.slots
-            capacity = sum(map(len, held))
+            capacity = sum(map(len, fitting))
         else:
             number, apart = request.slots, 1
-            capacity = sum(len(ranks) * fits for ranks, fits in held.items())
-        if not held or capacity < number:
+            capacity = sum(len(ranks) * fits for ranks, fits in fitting.items())
+        if not fitting or capacity < number:
             return None
-        ranks = self._union(held)
+        ranks = self._union(fitting)
         if request.exclusive:
             return JobShape(WHOLE, number, apart, ranks, 1)
-        return JobShape(item, number, apart, ranks, min(held.values()))
+        return JobShape(item, number, apart, ranks, min(fitting.values()))
 
     def _chosen(self, ranks: frozenset[int], constraint: Constraint | None) -> frozenset[int]:
         if constraint is None:
@@ -88,9 +88,9 @@ class Layout:
             self._matching[constraint] = found
         return ranks & self._matching[constraint]
 
-    def _union(self, held: Mapping[frozenset[int], int]) -> frozenset[int]:
+    def _union(self, fitting: Mapping[frozenset[int], int]) -> frozenset[int]:
         """Return all the ranks: the same object for the same ranks."""
-        sets = frozenset(held)
+        sets = frozenset(fitting)
         if sets not in self._joined:
             _make_room(self._joined)
             found: frozenset[int] = frozenset().union(*sets)

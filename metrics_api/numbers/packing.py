@@ -60,7 +60,7 @@ class Ground:
         """Return on how many nodes in use such an item fits."""
         return sum(number for (gap, _), number in self._gaps.items() if gap.holds(item))
 
-    def held(self, item: Capacity) -> int:
+    def room_for(self, item: Capacity) -> int:
         """Return how many such items go into the gaps."""
         return sum(gap.holds(item) * number for (gap, _), number in self._gaps.items())
 
@@ -102,7 +102,7 @@ class Pile:
 
     def more(self, ground: Ground) -> int:
         """Return how many nodes all this needs besides those in use."""
-        wanted = [-((ground.held(item) - number) // per) for (item, per), number in self._alike.items()]
+        wanted = [-((ground.room_for(item) - number) // per) for (item, per), number in self._alike.items()]
         wanted += [apart - ground.fitting(item) for item, apart in self._apart.items()]
         unit = 1  # of which all parts are multiples
         for _, per_node in self._alike:

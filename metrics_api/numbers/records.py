@@ -88,14 +88,14 @@ class AllocatedJob:
 
     queue: str
     group: str
-    holding: tuple[tuple[int, int, int], ...]
+    allocation: tuple[tuple[int, int, int], ...]
     least: int = 0
     most: int = 0
 
     @property
     def size(self) -> int:
         """Return on how many nodes it is."""
-        return len({rank for rank, _, _ in self.holding})
+        return len({rank for rank, _, _ in self.allocation})
 
 
 @dataclass(frozen=True)

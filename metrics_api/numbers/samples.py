@@ -45,7 +45,7 @@ def _demand(snapshot: Snapshot) -> Iterator[Sample]:
 def _nodes(snapshot: Snapshot) -> Iterator[Sample]:
     used: Counter[int] = Counter()
     for job in snapshot.running:
-        for rank, cores, _ in job.holding:
+        for rank, cores, _ in job.allocation:
             used[rank] += cores
     up = [node for node in snapshot.nodes if node.up]
     open_to_jobs = [node for node in up if not node.drained]
@@ -151,7 +151,7 @@ def _group(
 ) -> Iterator[Sample]:
     label = {names.GROUP: group}
     wait, work = _wait_and_work(pending, now)
-    nodes = {rank for job in running for rank, _, _ in job.holding}
+    nodes = {rank for job in running for rank, _, _ in job.allocation}
     yield Sample(names.GROUP_NODES_ALLOCATED, len(nodes), label)
     yield Sample(names.GROUP_JOBS_PENDING, sum(each.count for each in pending), label)
     yield Sample(names.GROUP_JOBS_RUNNING, len(running), label)

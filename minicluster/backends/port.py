@@ -76,8 +76,8 @@ class Backend(Protocol):
         """Return the clusters that there are, by name."""
         refuse(self, "list")
 
-    def status(self, name: str, look: Callable[[Instance, int], T]) -> tuple[StatusReport, T | None]:
-        """Return how a cluster is, and what `look` returns of its instance and least size.
+    def status(self, name: str, view: Callable[[Instance, int], T]) -> tuple[StatusReport, T | None]:
+        """Return how a cluster is, and what `view` returns of its instance and least size.
 
         None: its instance cannot be looked at now.
         """

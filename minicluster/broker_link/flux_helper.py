@@ -33,7 +33,7 @@ import flux.job
 
 from minicluster.broker_link.line_stream import StreamCall
 
-HELD_ITEMS = 4096
+MAX_BUFFERED = 4096
 """A watched eventlog with more items than this waiting for its reader is let go, and watched anew later."""
 
 
@@ -106,7 +106,7 @@ class FluxStream:
             return
         self._taken += 1
         self._call.item(json.loads(text or "{}"))
-        if self._rewatchable and self._call.held >= HELD_ITEMS:
+        if self._rewatchable and self._call.buffered >= MAX_BUFFERED:
             self._let_go = True
             self._cancel_rpc()
 
@@ -118,7 +118,7 @@ class FluxStream:
             self._call.stop(error.errno or errno.EIO, error.strerror or "")
 
     def _watch_again(self) -> None:
-        if self._rpc is None and not self._call.held and not self._call.ended:
+        if self._rpc is None and not self._call.buffered and not self._call.ended:
             self._watch()
 
     def credit(self, more: int) -> None:

@@ -158,7 +158,7 @@ class FluxLink:
             return f"minicluster/{self.rpc('minicluster-sched.stats-get', {}, 10.0)['policy']}"
         return _FIRST_COME.get(loaded, loaded)
 
-    def turned_away(self) -> Sequence[str]:
+    def rejected_peers(self) -> Sequence[str]:
         """Return whom the lead turned away lately, as its log has it, which is followed from now on.
 
         A broker with another certificate is not among them: Flux's lead does not notice that it knocks.

@@ -25,14 +25,14 @@ class StreamCall:
         self._number = request["id"]
         self._answer = answer
         self._credit = int(request.get("credit", 1))
-        self._held: deque[Any] = deque()
+        self._buffer: deque[Any] = deque()
         self._end: JSON | None = None
         self.ended = False
 
     @property
-    def held(self) -> int:
+    def buffered(self) -> int:
         """How many items wait for room."""
-        return len(self._held)
+        return len(self._buffer)
 
     @property
     def has_room(self) -> bool:
@@ -46,7 +46,7 @@ class StreamCall:
 
     def item(self, payload: Any) -> None:
         """Take an item in."""
-        self._held.append(payload)
+        self._buffer.append(payload)
         self._send()
 
     def stop(self, errnum: int, text: str = "") -> None:
@@ -61,15 +61,15 @@ class StreamCall:
 
     def cancel(self) -> None:
         """End the stream; its reader hears ENODATA at once."""
-        self._held.clear()
+        self._buffer.clear()
         self.stop(errno.ENODATA)
 
     def _send(self) -> None:
         if self.ended:
             return
-        while self._held and self._credit > 0:
+        while self._buffer and self._credit > 0:
             self._credit -= 1
-            self._answer({"id": self._number, "payload": self._held.popleft()})
-        if self._end is not None and not self._held:
+            self._answer({"id": self._number, "payload": self._buffer.popleft()})
+        if self._end is not None and not self._buffer:
             self.ended = True
             self._answer({"id": self._number, **self._end})

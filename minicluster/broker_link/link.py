@@ -73,5 +73,5 @@ class LeadLink(BrokerLink, Protocol):
     def queue_policy(self) -> str:
         """Return which policy is really loaded."""
 
-    def turned_away(self) -> Sequence[str]:
+    def rejected_peers(self) -> Sequence[str]:
         """Return whom the lead turned away lately and why, newest first."""

@@ -93,7 +93,7 @@ def render(
     keys = plan.FreshKeys(curve.generate()) if with_secrets else None
     site = backend.site()
     if with_secrets:  # without an operator there is nobody who could ask by the lead's door
-        site = replace(site, door=False)
+        site = replace(site, lead_api=False)
     objects = plan.render(cluster, site, keys, with_secrets=with_secrets)
     if not with_secrets:
         objects = [_inapplicable(each) if each["kind"] == "Secret" else each for each in objects]

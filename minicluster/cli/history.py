@@ -110,7 +110,7 @@ def _job(number: int, past: Past, first: float, total: int) -> WorkloadJob:
         return rigid
     least = min(past.elastic.least, past.cores)
     most = min(max(past.elastic.most, past.cores), total)
-    parallel = swf.parallel_share(past.cores)
+    parallel = swf.parallel_fraction(past.cores)
     model = Amdahl(run / (1 - parallel + parallel / past.cores), parallel)
     stretch = model.seconds(least) / run if run else 1.0
     return rigid._replace(min=least, max=most, time=model, limit=limit * max(stretch, 1.0), malleable=True)

@@ -55,7 +55,7 @@ def _end_with(program: Callable[[], None]) -> None:
             sys.exit(128 + signal.SIGHUP)  # we wrote to it before the signal came
         if not any(each.__module__.startswith(OURS) for each in type(error).__mro__):
             raise
-        sys.exit(_told(error))
+        sys.exit(_report_error(error))
     finally:
         _flush()
 
@@ -85,7 +85,7 @@ def _is_closed(number: int) -> bool:
     return False
 
 
-def _told(error: Exception) -> int:
+def _report_error(error: Exception) -> int:
     """Print an error of ours, and return the exit code for it."""
     with contextlib.suppress(OSError):  # a terminal that was closed
         for line in str(error).splitlines():

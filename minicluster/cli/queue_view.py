@@ -80,7 +80,7 @@ def watching(instance: Instance, minimum: int = 1) -> Iterator[SampleReader]:
         yield watcher
 
 
-def look(instance: Instance, watcher: SampleReader) -> QueueView:
+def view(instance: Instance, watcher: SampleReader) -> QueueView:
     """Return how the queue is now."""
     numbers: dict[str, float] = {}
     states: dict[str, int] = {}
@@ -100,7 +100,7 @@ def look(instance: Instance, watcher: SampleReader) -> QueueView:
 def once(instance: Instance, minimum: int = 1) -> QueueView:
     """Return how the queue of an instance is."""
     with watching(instance, minimum) as watcher:
-        return look(instance, watcher)
+        return view(instance, watcher)
 
 
 def why(job: Job, resources: Resources, queues: Sequence[QueueStatus]) -> str:
@@ -116,8 +116,8 @@ def why(job: Job, resources: Resources, queues: Sequence[QueueStatus]) -> str:
     greatest = resources.all.nodes
     if job.nnodes > greatest:
         return f"asks for {job.nnodes} nodes, there will never be more than {greatest}"
-    told = job.annotations.get("sched")
-    reason = told.get("reason_pending") if isinstance(told, dict) else None
+    annotation = job.annotations.get("sched")
+    reason = annotation.get("reason_pending") if isinstance(annotation, dict) else None
     free, up = resources.free.cores, resources.up
     nodes = "1 node" if up.nodes == 1 else f"{up.nodes} nodes"
     return str(reason or f"waits for resources: {free} of {up.cores} cores on {nodes} are free")

@@ -67,8 +67,8 @@ def simulate(  # noqa: PLR0913, PLR0917 - an option each
     """
     _check_asked(workload, source, seeds)
     from queue_policies.simulator import experiment
-    from queue_policies.simulator.circumstances import Preemption
     from queue_policies.simulator.failure import Failures
+    from queue_policies.simulator.simulation_options import Preemption
 
     plan = experiment.Experiment(
         workload,
@@ -84,8 +84,8 @@ def simulate(  # noqa: PLR0913, PLR0917 - an option each
         workload=_history(ctx, source, size) if source else None,
     )
     _check_policies(plan.policies)
-    with _progress(len(plan.seeds) * len(plan.policies)) as tell:
-        runs = experiment.run(plan, jobs, tell)
+    with _progress(len(plan.seeds) * len(plan.policies)) as progress:
+        runs = experiment.run(plan, jobs, progress)
     _write(runs, csv, parquet, report)
     _show(runs, output)
 

@@ -45,7 +45,7 @@ def status(ctx: typer.Context, name: ClusterName, output: Output = "table") -> N
 
     report, queue = chosen(ctx).status(name, queue_view.once)
     if output == "json":
-        show([_told(report, queue)], (), output)
+        show([_as_json(report, queue)], (), output)
         return
     show_fields(_fields(report, queue) | dict(report.people))
     first = [each for each in report.tables if not each.title]
@@ -60,7 +60,7 @@ def status(ctx: typer.Context, name: ClusterName, output: Output = "table") -> N
             show(_rows(table), table.columns, output)
 
 
-def _told(report: StatusReport, queue: QueueView | None) -> dict[str, Any]:
+def _as_json(report: StatusReport, queue: QueueView | None) -> dict[str, Any]:
     """Return a status for programs."""
     return {
         **_fields(report, queue),

@@ -36,7 +36,7 @@ class How:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Screen:
     """What is seen at one moment: of the cluster, and of its queue."""
 
     cluster: ClusterSample
@@ -49,7 +49,7 @@ class Look:
         return {**self.cluster.row, **self.cluster.people, **self.queue.row, "jobs": jobs or "none"}
 
     @property
-    def told(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """Return all of it for programs."""
         jobs, waiting = dict(self.queue.states), list(self.queue.waiting)
         known = {**self.cluster.row, **self.cluster.programs, **self.queue.row}
@@ -92,19 +92,19 @@ def _watch(instance: Instance, watched: Watched, how: How) -> None:
                 return
 
 
-def _follow(instance: Instance, watched: Watched, how: How, display: Callable[[Look], None]) -> None:
+def _follow(instance: Instance, watched: Watched, how: How, display: Callable[[Screen], None]) -> None:
     from minicluster.cli import queue_view
 
     with queue_view.watching(instance, watched.sample().least) as watcher:
         while not watched.over.is_set():
             sample = watched.sample()
-            display(Look(sample, queue_view.look(instance, watcher)))
+            display(Screen(sample, queue_view.view(instance, watcher)))
             if how.once or watched.over.wait(how.interval):
                 return
 
 
 @contextlib.contextmanager
-def _display(how: How) -> Iterator[Callable[[Look], None]]:
+def _display(how: How) -> Iterator[Callable[[Screen], None]]:
     """Return what shows a look: as JSON, as text, or in place of the one before."""
     if how.output == "json":
         yield _print_once_json if how.once else _print_json
@@ -114,25 +114,25 @@ def _display(how: How) -> Iterator[Callable[[Look], None]]:
         from rich.live import Live
 
         with Live(auto_refresh=False, transient=False) as live:
-            yield lambda look: live.update(_drawn(look), refresh=True)
+            yield lambda screen: live.update(_drawn(screen), refresh=True)
 
 
-def _print_json(look: Look) -> None:
-    typer.echo(json.dumps(look.told, ensure_ascii=False))
+def _print_json(screen: Screen) -> None:
+    typer.echo(json.dumps(screen.as_json, ensure_ascii=False))
 
 
-def _print_once_json(look: Look) -> None:
-    show([look.told], (), "json")
+def _print_once_json(screen: Screen) -> None:
+    show([screen.as_json], (), "json")
 
 
-def _print(look: Look) -> None:
+def _print(screen: Screen) -> None:
     from minicluster.cli import queue_view
 
-    show_fields(look.shown)
-    queue_view.show_waiting(look.queue)
+    show_fields(screen.shown)
+    queue_view.show_waiting(screen.queue)
 
 
-def _drawn(look: Look) -> RenderableType:
+def _drawn(screen: Screen) -> RenderableType:
     from rich import box
     from rich.console import Group
     from rich.table import Table
@@ -141,12 +141,12 @@ def _drawn(look: Look) -> RenderableType:
     from minicluster.cli import queue_view
 
     grid = Table.grid(padding=(0, 2))
-    for key, value in look.shown.items():
+    for key, value in screen.shown.items():
         grid.add_row(Text(key.replace("_", " "), style="dim"), Text(cell(value)))
     jobs = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in queue_view.WAITING_COLUMNS:
         jobs.add_column(column.upper(), overflow="fold")
-    for each in look.queue.waiting:
+    for each in screen.queue.waiting:
         jobs.add_row(*(Text(cell(each[column])) for column in queue_view.WAITING_COLUMNS))
-    moment = Text(time.strftime("%H:%M:%S", time.localtime(look.queue.taken)), style="dim")
-    return Group(moment, grid, *([jobs] if look.queue.waiting else []))
+    moment = Text(time.strftime("%H:%M:%S", time.localtime(screen.queue.taken)), style="dim")
+    return Group(moment, grid, *([jobs] if screen.queue.waiting else []))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from minicluster.document import positions
-from minicluster.document import problems as findings
+from minicluster.document import problems as problem_texts
 from minicluster.document.bound_rules import RULES
 from minicluster.document.cluster import API_VERSION, GROUP, KIND, MiniCluster
 from minicluster.document.errors import DocumentError, Problem
@@ -189,9 +189,9 @@ def _header_problem(document: Located, source: str) -> Problem | None:
         if value.get(field) == wanted:
             continue
         place = document.place((field,))
-        found = findings.described(value.get(field)) if field in value else "missing"
-        said = f"found {found}" if field in value else found
-        message = f"{said}; needed is {field}: {wanted}"
+        found = problem_texts.described(value.get(field)) if field in value else "missing"
+        found_instead = f"found {found}" if field in value else found
+        message = f"{found_instead}; needed is {field}: {wanted}"
         return Problem(field, message, place.line, place.column, found, wanted, source=source)
     return None
 
@@ -209,11 +209,11 @@ def _located(path: Path, message: str, document: Located, source: str) -> Proble
 
 def _all_problems(document: Located, error: ValidationError, source: str) -> list[Problem]:
     """Return what pydantic refused, and the rules that are broken by the rest of the document."""
-    found = [(one, findings.problem(one, document, source)) for one in error.errors(include_url=False)]
+    found = [(one, problem_texts.problem(one, document, source)) for one in error.errors(include_url=False)]
     errors = [one for one, problem in found if problem]
     problems = [problem for _, problem in found if problem]
     doubtful = {str(step) for one in errors for step in one["loc"]}
-    doubtful |= {findings.meant(one) for one in errors}
+    doubtful |= {problem_texts.meant(one) for one in errors}
     try:
         rest = MiniCluster.model_validate(_without(document.value, errors), by_alias=True, by_name=False)
     except ValidationError:
@@ -228,7 +228,7 @@ def _without(document: Any, errors: list[ErrorDetails]) -> Any:
     """Return the document without its refused fields (entries of lists stay, or the rest would move)."""
     rest = copy.deepcopy(document)
     for error in errors:
-        *above, last = findings.path_of(error)
+        *above, last = problem_texts.path_of(error)
         holder = rest
         for step in above:
             holder = holder[step] if _has(holder, step) else None

@@ -52,13 +52,13 @@ def volume_settings_belong(cluster: MiniCluster) -> Iterator[Broken]:
     """A setting of another kind of volume would be ignored."""
     for place, volume in _volumes(cluster):
         empty_dir = is_empty_dir(volume)
-        strangers = (
+        misplaced = (
             ("items", bool(volume.items) and not (volume.config_map_name or volume.secret_name)),
             ("emptyDirMedium", bool(volume.empty_dir_medium) and not empty_dir),
             ("emptyDirSizeLimit", volume.empty_dir_size_limit is not None and not empty_dir),
             ("csiDriverAttributes", bool(volume.csi_driver_attributes) and not volume.csi_driver),
         )
-        for name, strange in strangers:
+        for name, strange in misplaced:
             if strange:
                 yield (*place, name), messages.VOLUME_EXTRA
 

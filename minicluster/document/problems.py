@@ -114,8 +114,8 @@ def described(value: Any, path: Path = ()) -> str:
     if isinstance(value, int | float):
         return f"the number {_short(str(value))}"
     if isinstance(value, str):
-        unsaid = SECRET_FIELDS.intersection(path) or len(value) > 10 * MAX_QUOTED
-        return f"a text of {len(value)} characters" if unsaid else f"the text {_quoted(value)}"
+        withheld = SECRET_FIELDS.intersection(path) or len(value) > 10 * MAX_QUOTED
+        return f"a text of {len(value)} characters" if withheld else f"the text {_quoted(value)}"
     return "a list" if isinstance(value, list | tuple) else "a mapping"
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     # Gets each response: a payload, or the refusal that ends the request (ENODATA: end of stream).
-    Taker = Callable[["JSON | None", RpcError | None], None]
+    AnswerCallback = Callable[["JSON | None", RpcError | None], None]
 
 __all__ = ["JSON", "BrokerClient", "RpcError"]
 JSON = dict[str, Any]
@@ -34,7 +34,7 @@ class BrokerClient:
 
     def __init__(self, uri: str | None = None) -> None:
         self._socket = _connected(uri or os.environ.get("FLUX_URI") or _DEFAULT_URI)
-        self._takers: dict[int, Taker] = {}
+        self._callbacks: dict[int, AnswerCallback] = {}
         self._streams: set[int] = set()
         self._number = 0
         self._unread = bytearray()
@@ -51,21 +51,23 @@ class BrokerClient:
 
     def close(self) -> None:
         """Hang up; what is under way ends."""
-        self._takers.clear()
+        self._callbacks.clear()
         self._socket.close()
 
     @property
     def outstanding(self) -> int:
         """Requests without an end so far."""
-        return len(self._takers)
+        return len(self._callbacks)
 
-    def call(self, topic: str, payload: JSON | None, taker: Taker, *, streaming: bool = False) -> int:
+    def call(
+        self, topic: str, payload: JSON | None, callback: AnswerCallback, *, streaming: bool = False
+    ) -> int:
         """Send a request and return its number.
 
-        `taker` gets the answer, or every response of a stream, while `dispatch`, `rpc` or `stream` runs.
+        `callback` gets the answer, or every response of a stream, while `dispatch`, `rpc` or `stream` runs.
         """
         self._number += 1
-        self._takers[self._number] = taker
+        self._callbacks[self._number] = callback
         if streaming:
             self._streams.add(self._number)
         self._send({"id": self._number, "topic": topic, "payload": payload or {}})
@@ -73,7 +75,7 @@ class BrokerClient:
 
     def cancel(self, number: int) -> None:
         """Give up request `number`; its taker is not called any more."""
-        if self._takers.pop(number, None) is not None:
+        if self._callbacks.pop(number, None) is not None:
             self._streams.discard(number)
             self._send({"id": number, "cancel": True})
 
@@ -139,16 +141,16 @@ class BrokerClient:
 
     def _hand_out(self, message: JSON) -> None:
         number, refused = message["id"], "errnum" in message
-        taker = self._takers.get(number)
-        if taker is None:
+        callback = self._callbacks.get(number)
+        if callback is None:
             return  # cancelled meanwhile
         if refused or number not in self._streams:
-            del self._takers[number]
+            del self._callbacks[number]
             self._streams.discard(number)
         if refused:
-            taker(None, RpcError(message["errnum"], message.get("errstr", "")))
+            callback(None, RpcError(message["errnum"], message.get("errstr", "")))
         else:
-            taker(message["payload"], None)
+            callback(message["payload"], None)
 
     def _send(self, message: JSON) -> None:
         body = json.dumps(message, separators=(",", ":")).encode()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from minicluster.broker_link.errors import InstanceGone
 from minicluster.instance.links.embedded import EmbeddedLink
 from minicluster.lead_server.errors import FilesUnusable
-from minicluster.lead_server.lead_server import WITHOUT, Door, say, say_broken
+from minicluster.lead_server.lead_server import WITHOUT, LeadServer, log_broken_link, log_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,14 +26,14 @@ def main(uri: str, settings: Mapping[str, Any]) -> int:
         if isinstance(error, InstanceGone):
             ended.set()
         else:
-            say_broken(error)
+            log_broken_link(error)
 
     try:
-        door = Door(settings, lambda: EmbeddedLink(uri), say, broke)
+        server = LeadServer(settings, lambda: EmbeddedLink(uri), log_line, broke)
     except FilesUnusable as error:
-        say(f"{WITHOUT}: {error}")
+        log_line(f"{WITHOUT}: {error}")
         return 0
-    door.open()
+    server.open()
     ended.wait()
-    door.close()
+    server.close()
     return 0

@@ -10,7 +10,7 @@ from broker_config.formats.jobid import f58
 from minicluster.flux_scheduler.alarm import Alarm
 from minicluster.flux_scheduler.companion_jobspec import Companion, companion
 from minicluster.malleable import events
-from minicluster.malleable.errors import NotHeeding
+from minicluster.malleable.errors import NotAccepting
 from queue_policies.nodes.slots import allocation_of, slots_of
 from queue_policies.orders.program import LEAVE, ProgramOrders
 from queue_policies.orders.records import GrowOrder, ShrinkOrder
@@ -48,7 +48,7 @@ class BaseJob:
         job: int,
         credentials: Credentials,
         session: Session,
-        held: Sequence[Slot],
+        reserved: Sequence[Slot],
         around: CompanionContext,
     ) -> None:
         self.job = job
@@ -56,7 +56,7 @@ class BaseJob:
         self.session = session
         self.closed = False
         """Whether the job has ended."""
-        self._orders = ProgramOrders(session, held=held)
+        self._orders = ProgramOrders(session, reserved=reserved)
         self._companions: dict[int, int] = {}  # jobs by task, as soon as they are known
         self._around = around
         self._flux = around.flux
@@ -64,7 +64,7 @@ class BaseJob:
         self._alarm = Alarm(around.flux, self._tick)
 
     @property
-    def unheard(self) -> bool:
+    def never_ordered(self) -> bool:
         """Return whether the program was never told of what is held for it."""
         return not self._orders.number and self.session.order is None
 
@@ -74,17 +74,17 @@ class BaseJob:
             self._send(lambda now: self.session.shrink(order.workers, now))
         else:
             request = cast("RequestedResources", self._around.scheduling.running[self.job].request)
-            self._orders.held = slots_of(order.more, request)
+            self._orders.reserved = slots_of(order.more, request)
             self._grow()
 
     def _grow(self) -> None:
-        hosts = [self._around.host_of(place) for place in self._orders.held]
+        hosts = [self._around.host_of(place) for place in self._orders.reserved]
         self._send(lambda now: self.session.grow(hosts, now))
 
     def _send(self, send: Callable[[float], Step]) -> None:
         try:
             step = send(self._flux.clock())
-        except (NotHeeding, ValueError) as error:
+        except (NotAccepting, ValueError) as error:
             self._flux.call_later(0.0, partial(self.came_to_nothing, f"refused: {error}"))
             return
         self._orders.number = self.session.order.id if self.session.order is not None else 0
@@ -116,15 +116,15 @@ class BaseJob:
         """Carry out what the program said, or what became of an order."""
         if isinstance(event, events.GrowAccepted):
             self._orders.start(event.workers, self._around.host_of)
-            self._flux.look_up(self.job, partial(self._submit, event.order))
+            self._flux.fetch_jobspec(self.job, partial(self._submit, event.order))
         elif isinstance(event, events.WorkersReleased):
             jobs = [self._companions[task] for task in event.workers if task in self._companions]
             self._flux.call_later(LEAVE, partial(self._around.cancel, jobs, "its job has shrunk"))
         elif isinstance(event, events.JobResized):
             lost = self._orders.resized(event.lost)
-            now, heeds = self._flux.clock(), self._orders.heeds
-            self._resizing.resized(self.job, event.size, lost, now, heeds=heeds)
-            self._flux.tell(self.job, self._note("done"))
+            now, accepts = self._flux.clock(), self._orders.accepts_resize
+            self._resizing.resized(self.job, event.size, lost, now, heeds=accepts)
+            self._flux.annotate(self.job, self._note("done"))
         elif isinstance(event, events.ResizeRefused):
             self.came_to_nothing(f"refused: {event.reason}")
         elif isinstance(event, events.ResizeExpired):
@@ -134,10 +134,14 @@ class BaseJob:
             self._wind_up()
         elif isinstance(event, events.ProgressReported):
             self._resizing.progressed(self.job, event.share, self._flux.clock())
-        elif isinstance(event, events.ProgramRegistered) and self._orders.held and not self._orders.number:
+        elif (
+            isinstance(event, events.ProgramRegistered) and self._orders.reserved and not self._orders.number
+        ):
             self._grow()
-        elif self.session.order is None and not self._orders.held:  # ProgramRegistered, ProgramDeregistered
-            self._resizing.heeds(self.job, self._orders.heeds)
+        elif (
+            self.session.order is None and not self._orders.reserved
+        ):  # ProgramRegistered, ProgramDeregistered
+            self._resizing.set_accepting(self.job, self._orders.accepts_resize)
         self._alarm.set(self._orders.due)
 
     def _tick(self) -> None:
@@ -145,8 +149,8 @@ class BaseJob:
             return
         now = self._flux.clock()
         if self._orders.rested(now) and self.session.order is None:
-            self._resizing.heeds(self.job, self._orders.heeds)
-            self._flux.decide_soon()
+            self._resizing.set_accepting(self.job, self._orders.accepts_resize)
+            self._flux.schedule_decision()
         self._around.take(self.session.tick(now))
         self._alarm.set(self._orders.due)
 
@@ -186,9 +190,9 @@ class BaseJob:
         now = self._flux.clock()
         unused = allocation_of(self._orders.drop(now))
         self._resizing.refused(self.job, self.session.size, unused, now)
-        self._flux.tell(self.job, self._note(what))
+        self._flux.annotate(self.job, self._note(what))
         self._alarm.set(self._orders.due)
-        self._flux.decide_soon()
+        self._flux.schedule_decision()
 
     def _note(self, what: str) -> dict[str, Any]:
         """Return what is told of the job: how many workers it has, and what became of an order."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
     from broker_config.formats.jobspec import RequestedResources
-    from broker_config.formats.resource_set import Allocation as Holding
+    from broker_config.formats.resource_set import Allocation
     from minicluster.flux_scheduler.companion_jobspec import Companion
     from minicluster.flux_scheduler.flux_port import Flux
     from minicluster.flux_scheduler.scheduling import Scheduling
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from queue_policies.nodes.records import Slot
     from queue_policies.orders.records import GrowOrder, ShrinkOrder
 
-FAREWELL = 0.5
+CANCEL_DELAY = 0.5
 """Seconds that workers have to end by themselves once their base job has ended."""
 
 
@@ -52,14 +52,14 @@ class Companions:
             flux, scheduling, lambda slot: hosts(slot.rank), self._take, self._cancel
         )
 
-    def begin(self, job: int, holding: Holding, more: Sequence[Slot]) -> Credentials:
+    def begin(self, job: int, allocation: Allocation, more: Sequence[Slot]) -> Credentials:
         """Let a malleable job in that starts with these resources; return what its tasks are given.
 
         When its program registers, it is ordered to grow into the places held besides. Raises OSError.
         """
         record = self._scheduling.running[job]
         request = cast("RequestedResources", record.request)
-        places = slots_of(holding, request)
+        places = slots_of(allocation, request)
         workers = {task: self._around.host_of(place) for task, place in enumerate(places)}
         size = len(workers)
         most = record.elastic.max // (request.size // request.workers) if record.elastic else size
@@ -69,15 +69,15 @@ class Companions:
         self._bases[job] = self._names[session.job] = base
         self._exchange.add(session)
         if more:
-            self._flux.call_later(self._limits.join, partial(self._give_up_unheard, base))
+            self._flux.call_later(self._limits.join, partial(self._give_up_unordered, base))
         return credentials
 
-    def _give_up_unheard(self, base: BaseJob) -> None:
+    def _give_up_unordered(self, base: BaseJob) -> None:
         """Nothing is held any longer for a program that does not register."""
-        if base.unheard:
+        if base.never_ordered:
             base.came_to_nothing(f"expired: the program did not register in {self._limits.join:g} s")
 
-    def claim(self, job: int, whose: Companion) -> tuple[Holding, Credentials] | str:
+    def claim(self, job: int, whose: Companion) -> tuple[Allocation, Credentials] | str:
         """Return the place of a companion that asks for it and what its task gets, or why it has none."""
         base = self._names.get(whose.of)
         if base is None:
@@ -112,9 +112,9 @@ class Companions:
         self._take(self._exchange.remove(base.session.job))
         living = base.living()
         for job, place in living.items():
-            self._scheduling.holdings.part(base.job, job, allocation_of([place]))
+            self._scheduling.allocations.part(base.job, job, allocation_of([place]))
         if living:
-            self._flux.call_later(FAREWELL, partial(self._cancel, living, "its base job has ended"))
+            self._flux.call_later(CANCEL_DELAY, partial(self._cancel, living, "its base job has ended"))
 
     def adopt(self, companions: dict[int, str], running: Collection[int]) -> None:
         """Take over companions that ran before this module was loaded, with the F58 ids of their base jobs.
@@ -158,4 +158,4 @@ class Companions:
             base = self._names.get(event.job)
             if base is not None:
                 base.happened(event)
-                self._flux.decide_soon()
+                self._flux.schedule_decision()

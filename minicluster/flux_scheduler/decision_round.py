@@ -29,14 +29,14 @@ class DecisionRound:
         requests: OpenRequests,
         malleable: MalleableSide,
         defects: DefectLog,
-        decide_soon: Callable[[], None],
+        schedule_decision: Callable[[], None],
     ) -> None:
         self._scheduling = scheduling
         self._resources = resources
         self._requests = requests
         self._malleable = malleable
         self._defects = defects
-        self._decide_soon = decide_soon
+        self._schedule_decision = schedule_decision
         self._waker = handle.timer_watcher_create(0.0, self._on_wake)
 
     def run(self) -> None:
@@ -44,18 +44,18 @@ class DecisionRound:
         try:
             self._decide()
         except Exception as error:  # noqa: BLE001 - one that fails would end the instance
-            self._defects.tell(f"a decision failed: {type(error).__name__}: {error}")
+            self._defects.report(f"a decision failed: {type(error).__name__}: {error}")
 
     def _decide(self) -> None:
         scheduling = self._scheduling()
-        decided = scheduling.decide(now := time.time())
-        self._malleable.order(decided.orders)
-        for started in decided.starts:
+        decision = scheduling.decide(now := time.time())
+        self._malleable.order(decision.orders)
+        for started in decision.starts:
             self._answer(started, now)
-        if decided.wake is not None:
-            self._waker.reset(after=max(0.0, decided.wake - now))
-        self._defects.tell(scheduling.defect)
-        self._requests.annotate_soon()
+        if decision.wake is not None:
+            self._waker.reset(after=max(0.0, decision.wake - now))
+        self._defects.report(scheduling.defect)
+        self._requests.schedule_annotation()
 
     def _answer(self, started: StartedJob, now: float) -> None:
         """Give a job what it got."""
@@ -64,15 +64,15 @@ class DecisionRound:
         try:
             end = now + job.limit if job.limit < math.inf else pool.expiration
             resources = pool.ranks.encode(
-                started.holding, starttime=now, expiration=end, nslots=started.slots
+                started.allocation, starttime=now, expiration=end, nslots=started.slots
             )
             if job.elastic is not None and job.elastic.malleable:
                 resources = self._malleable.begin(started, resources)
-            request.success(resources, {"sched": {"resource_summary": summary(started.holding)}})
+            request.success(resources, {"sched": {"resource_summary": summary(started.allocation)}})
         except Exception as error:  # noqa: BLE001 - the others must have their answers
-            self._scheduling().holdings.free(job.id)
+            self._scheduling().allocations.free(job.id)
             request.deny(f"cannot make R: {type(error).__name__}: {error}")
 
     def _on_wake(self, *_: object) -> None:
         self._scheduling().woken()
-        self._decide_soon()
+        self._schedule_decision()

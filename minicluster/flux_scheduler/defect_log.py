@@ -14,13 +14,13 @@ class DefectLog:
     def __init__(self, error: Callable[[str], None]) -> None:
         self.count = 0
         self._error = error
-        self._told = ""
+        self._last_kind = ""
 
-    def tell(self, defect: str) -> None:
+    def report(self, defect: str) -> None:
         """Note the outcome of a decision; an empty text is a good one."""
         kind = defect.partition("; at ")[0]
         if defect:
             self.count += 1
-        if defect and kind != self._told:
+        if defect and kind != self._last_kind:
             self._error(f"{defect}; jobs wait, and the policy is asked again when something changes")
-        self._told = kind
+        self._last_kind = kind

@@ -28,14 +28,14 @@ class FluxJobs:
         self,
         handle: Any,
         guarded: Callable[[Callable[[], None]], None],
-        decide_soon: Callable[[], None],
+        schedule_decision: Callable[[], None],
         log: Callable[[str], None],
     ) -> None:
         self._handle = handle
         self._guarded = guarded
         self._log = log
         self._timers: set[Any] = set()
-        self.decide_soon = decide_soon
+        self.schedule_decision = schedule_decision
 
     def clock(self) -> float:
         """The time."""
@@ -53,7 +53,7 @@ class FluxJobs:
         self._timers.add(timer)
         timer.start()
 
-    def look_up(self, job: int, then: Callable[[dict[str, Any] | None], None]) -> None:
+    def fetch_jobspec(self, job: int, then: Callable[[dict[str, Any] | None], None]) -> None:
         """Ask for a job's whole jobspec, its environment included."""
 
         def answered(future: Any) -> None:
@@ -85,7 +85,7 @@ class FluxJobs:
         """End a job, if it has not ended."""
         cancel_async(self._handle, job, reason).then(self._done)
 
-    def tell(self, job: int, note: dict[str, Any]) -> None:
+    def annotate(self, job: int, note: dict[str, Any]) -> None:
         """Write it to a job's annotations (`user`) and eventlog (`memo`)."""
         self._handle.rpc("job-manager.memo", {"id": job, "volatile": False, "memo": note}).then(self._done)
 

@@ -22,7 +22,7 @@ from minicluster.flux_scheduler.companion_jobspec import companion_of
 from minicluster.flux_scheduler.decision_round import DecisionRound
 from minicluster.flux_scheduler.defect_log import DefectLog
 from minicluster.flux_scheduler.errors import WrongArgument
-from minicluster.flux_scheduler.holdings import running
+from minicluster.flux_scheduler.job_allocations import running
 from minicluster.flux_scheduler.malleable_side import MalleableSide, owner_of
 from minicluster.flux_scheduler.open_requests import OpenRequests
 from minicluster.flux_scheduler.resource_pool import RanksPool
@@ -62,7 +62,7 @@ class PolicyScheduler(FluxScheduler):  # type: ignore[misc] # the base is untype
         )
         self._defects = DefectLog(self.log.error)
         # The base class only asks how long it is.
-        self._queue = OpenRequests(handle, lambda: self.scheduling, self._defects.tell)
+        self._queue = OpenRequests(handle, lambda: self.scheduling, self._defects.report)
         self._round = DecisionRound(
             handle,
             lambda: self.scheduling,
@@ -79,7 +79,7 @@ class PolicyScheduler(FluxScheduler):  # type: ignore[misc] # the base is untype
         """What waits, runs and is free; there from the first word of the resource module on."""
         if self._scheduling is None:
             self._scheduling = Scheduling(self._policy, self.resources.ranks, self._owner)
-            self.resources.allocated = self._scheduling.holdings.allocated
+            self.resources.allocated = self._scheduling.allocations.allocated
         return self._scheduling
 
     def _request_schedule(self) -> None:
@@ -91,11 +91,11 @@ class PolicyScheduler(FluxScheduler):  # type: ignore[misc] # the base is untype
 
     def resource_update(self) -> None:
         """Ranks went up, down or away."""
-        self.scheduling.holdings.follow_ranks()
+        self.scheduling.allocations.follow_ranks()
 
     def hello(self, jobid: int, priority: int, userid: int, t_submit: float, R: Any) -> None:  # noqa: N803 - its name there
         """A job that runs already. Raises NoRoom where its ranks are gone: it is ended then."""
-        self.scheduling.holdings.resume(*running(jobid, priority, userid, t_submit, R.to_dict()))
+        self.scheduling.allocations.resume(*running(jobid, priority, userid, t_submit, R.to_dict()))
         self._malleable.hello(jobid)
 
     def alloc(
@@ -124,7 +124,7 @@ class PolicyScheduler(FluxScheduler):  # type: ignore[misc] # the base is untype
         if final and self._malleable.ended(jobid):
             return
         ranks = None if final else list(ranks_of(R.to_dict()))
-        self.scheduling.holdings.free(jobid, ranks)
+        self.scheduling.allocations.free(jobid, ranks)
 
     def cancel(self, jobid: int) -> None:
         """A job must not start any more."""
@@ -141,7 +141,7 @@ class PolicyScheduler(FluxScheduler):  # type: ignore[misc] # the base is untype
 
     def expiration(self, msg: Any, jobid: int, expiration: float) -> None:
         """A running job will be ended at another time."""
-        self.scheduling.holdings.limit(jobid, expiration or math.inf)
+        self.scheduling.allocations.limit(jobid, expiration or math.inf)
         self.handle.respond(msg, None)
 
     def feasibility_check(self, msg: Any, jobspec: Any) -> None:

@@ -19,7 +19,7 @@ class Flux(Protocol):
     def call_later(self, seconds: float, call: Callable[[], None]) -> None:
         """Call back."""
 
-    def look_up(self, job: int, then: Callable[[dict[str, Any] | None], None]) -> None:
+    def fetch_jobspec(self, job: int, then: Callable[[dict[str, Any] | None], None]) -> None:
         """Ask for a job's whole jobspec; None where there is none."""
 
     def submit(self, jobspec: dict[str, Any], then: Callable[[int | str], None]) -> None:
@@ -28,7 +28,7 @@ class Flux(Protocol):
     def cancel(self, job: int, reason: str) -> None:
         """End a job, if it has not ended."""
 
-    def tell(self, job: int, note: dict[str, Any]) -> None:
+    def annotate(self, job: int, note: dict[str, Any]) -> None:
         """Write it to a job's annotations and eventlog."""
 
     def send(self, connection: Connection, data: bytes) -> None:
@@ -40,5 +40,5 @@ class Flux(Protocol):
     def address(self) -> str:
         """Where programs reach the controller, host:port. Raises OSError."""
 
-    def decide_soon(self) -> None:
+    def schedule_decision(self) -> None:
         """Something changed that the policy should see."""

@@ -31,8 +31,8 @@ def owner_of(handle: Any) -> int | None:
     Programs hear where the scheduler listens only with the job shell's plug-in, see malleable.lua.
     """
     shells = handle.attr_get("conf.shell_initrc") or ""
-    told = (Path(shells).parent / "lua.d" / SHELL_PLUGIN).exists()
-    return os.getuid() if told else None
+    has_plugin = (Path(shells).parent / "lua.d" / SHELL_PLUGIN).exists()
+    return os.getuid() if has_plugin else None
 
 
 class MalleableSide:
@@ -44,13 +44,13 @@ class MalleableSide:
         log: Any,
         scheduling: Callable[[], Scheduling],
         limit: float,
-        decide_soon: Callable[[], None],
+        schedule_decision: Callable[[], None],
     ) -> None:
         self._handle = handle
         self._log = log
         self._scheduling = scheduling
         self._limit = limit
-        self._jobs = FluxJobs(handle, self._guarded, decide_soon, log.debug)
+        self._jobs = FluxJobs(handle, self._guarded, schedule_decision, log.debug)
         self._companions: Companions | None = None
         self._before: set[int] = set()  # jobs that ran before, of which it is asked what they are
 
@@ -67,7 +67,7 @@ class MalleableSide:
 
     @property
     def _ranks(self) -> Ranks:
-        return self._scheduling().holdings.ranks
+        return self._scheduling().allocations.ranks
 
     def _guarded(self, call: Callable[[], None]) -> None:
         """Call what a malleable job is about; the module survives it."""
@@ -79,9 +79,9 @@ class MalleableSide:
     def hello(self, jobid: int) -> None:
         """Ask of a job that ran before whether it is a companion."""
         self._before.add(jobid)
-        self._jobs.look_up(jobid, partial(self._looked_up, jobid))
+        self._jobs.fetch_jobspec(jobid, partial(self._on_jobspec, jobid))
 
-    def _looked_up(self, jobid: int, jobspec: dict[str, Any] | None) -> None:
+    def _on_jobspec(self, jobid: int, jobspec: dict[str, Any] | None) -> None:
         if jobid in self._before:
             self._before.discard(jobid)
             whose = None if jobspec is None else companion_of(jobspec)
@@ -101,9 +101,9 @@ class MalleableSide:
         if isinstance(claimed, str):
             request.deny(claimed)
             return
-        holding, credentials = claimed
-        resources = self._ranks.encode(holding, starttime=time.time(), expiration=0.0, nslots=1)
-        shown = {"resource_summary": summary(holding), "companion_of": whose.of}
+        allocation, credentials = claimed
+        resources = self._ranks.encode(allocation, starttime=time.time(), expiration=0.0, nslots=1)
+        shown = {"resource_summary": summary(allocation), "companion_of": whose.of}
         request.success(with_credentials(resources, credentials), {"sched": shown})
 
     def order(self, orders: Iterable[GrowOrder | ShrinkOrder]) -> None:
@@ -113,7 +113,7 @@ class MalleableSide:
 
     def begin(self, started: StartedJob, resources: Any) -> Any:
         """Return R with what the tasks of a malleable job are given."""
-        credentials = self._loaded().begin(started.job.id, started.holding, started.more)
+        credentials = self._loaded().begin(started.job.id, started.allocation, started.more)
         return with_credentials(resources, credentials)
 
     def ended(self, jobid: int) -> bool:

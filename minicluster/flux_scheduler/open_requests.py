@@ -21,7 +21,7 @@ class OpenRequest:
     """A request that is open, and what was told about it."""
 
     request: Any
-    said: dict[str, Any] | None = None
+    annotation: dict[str, Any] | None = None
 
 
 class OpenRequests:
@@ -51,7 +51,7 @@ class OpenRequests:
         """Take out the request of this job, which is to be answered."""
         return self._pending.pop(job).request
 
-    def annotate_soon(self) -> None:
+    def schedule_annotation(self) -> None:
         """Tell why jobs wait, if any does."""
         if self._pending and not self._annotating:
             self._annotating = True
@@ -65,10 +65,10 @@ class OpenRequests:
             self._failed(f"cannot annotate jobs: {type(error).__name__}: {error}")
 
     def _annotate(self) -> None:
-        words = replies.told(self._scheduling())
-        for jobid in (words.keys() | self._annotated) & self._pending.keys():
-            pending, said = self._pending[jobid], words.get(jobid, replies.NOTHING)
-            if said != pending.said:
-                pending.said = said
-                pending.request.annotate({"sched": said})
-        self._annotated = set(words)
+        annotations = replies.annotations_of(self._scheduling())
+        for jobid in (annotations.keys() | self._annotated) & self._pending.keys():
+            pending, annotation = self._pending[jobid], annotations.get(jobid, replies.NOTHING)
+            if annotation != pending.annotation:
+                pending.annotation = annotation
+                pending.request.annotate({"sched": annotation})
+        self._annotated = set(annotations)

@@ -10,8 +10,7 @@ from broker_config.formats.resource_set import Node, encode, nodes_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from broker_config.formats.resource_set import Allocation as Holding
-    from broker_config.formats.resource_set import R
+    from broker_config.formats.resource_set import Allocation, R
 
 _NOBODY = "nobody"
 """The host of a rank that has nothing."""
@@ -34,12 +33,14 @@ class Ranks:
             self.nodes.pop(rank, None)
             self.up.discard(rank)
 
-    def encode(self, shares: Holding | None = None, **execution: Any) -> R:
+    def encode(self, allocation: Allocation | None = None, **execution: Any) -> R:
         """An R of everything, or of these shares as far as their ranks are here."""
-        given = self.whole() if shares is None else {r: s for r, s in shares.items() if r in self.nodes}
+        given = (
+            self.whole() if allocation is None else {r: s for r, s in allocation.items() if r in self.nodes}
+        )
         return encode(self.nodes, given, **execution)
 
-    def whole(self, ranks: Iterable[int] | None = None) -> Holding:
+    def whole(self, ranks: Iterable[int] | None = None) -> Allocation:
         """All that these ranks have; None: all ranks."""
         return {
             r: (self.nodes[r].cores, self.nodes[r].gpus) for r in (self.nodes if ranks is None else ranks)

@@ -24,7 +24,7 @@ NOTHING: dict[str, Any] = {"t_estimate": None, "reason_pending": None}
 """Takes back what was told."""
 
 
-def told(scheduling: Scheduling) -> dict[int, dict[str, Any]]:
+def annotations_of(scheduling: Scheduling) -> dict[int, dict[str, Any]]:
     """Why the first jobs wait, and when those are expected to start of which that is known."""
     reasons, starts = Reasons(scheduling), _starts(scheduling)
     first = {job.id: job for job in islice(scheduling.queue, ANNOTATED)}
@@ -46,12 +46,12 @@ def _starts(scheduling: Scheduling) -> dict[int, float]:
 
 def soonest(scheduling: Scheduling, job: QueuedJob) -> float | None:
     """When there is room for the job if what runs has all of its time; None where that is not known."""
-    sketch = scheduling.pool.sketch()
+    trial = scheduling.pool.sketch()
     for other in scheduling.running.by_end():
         if other.end == math.inf:
             return None
-        sketch.give(other.id)
-        if sketch.free >= job.request.size and sketch.fits(job.request):
+        trial.give(other.id)
+        if trial.free >= job.request.size and trial.fits(job.request):
             return other.end
     return None
 

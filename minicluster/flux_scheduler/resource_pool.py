@@ -11,8 +11,7 @@ from minicluster.flux_scheduler.ranks import Ranks
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from broker_config.formats.resource_set import Allocation as Holding
-    from broker_config.formats.resource_set import R
+    from broker_config.formats.resource_set import Allocation, R
 
 
 class _Kind:
@@ -30,7 +29,7 @@ class RanksPool(ResourcePool):  # type: ignore[misc] # the base is untyped
         self.version = 1
         self.log = log
         self.ranks = Ranks(resources)
-        self.allocated: Callable[[], Holding] = dict
+        self.allocated: Callable[[], Allocation] = dict
         self._expiration = float(resources["execution"].get("expiration", 0.0))
 
     @property

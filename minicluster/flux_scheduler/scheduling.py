@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from broker_config.formats.jobid import f58
 from broker_config.formats.jobspec import RequestedResources, parse
 from minicluster.flux_scheduler.errors import NoRoom
-from minicluster.flux_scheduler.holdings import Holdings
+from minicluster.flux_scheduler.job_allocations import JobAllocations
 from queue_policies.decision import decide
 from queue_policies.errors import PolicyDefect
 from queue_policies.nodes.feasibility import counted_cores, infeasible
@@ -30,7 +30,7 @@ from queue_policies.records import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from broker_config.formats.resource_set import Allocation as Holding
+    from broker_config.formats.resource_set import Allocation
     from minicluster.flux_scheduler.ranks import Ranks
     from queue_policies.nodes.pool import Pool
     from queue_policies.nodes.records import Slot
@@ -46,7 +46,7 @@ class StartedJob:
     """
 
     job: QueuedJob
-    holding: Holding
+    allocation: Allocation
     slots: int
     more: tuple[Slot, ...] = ()
 
@@ -74,20 +74,20 @@ class Scheduling:
         self.expected: dict[int, float] = {}  # when a job is expected to start, as far as the policy reserved
         self.defect = ""  # what is wrong with the policy, since its last decision
         self._changes: list[Change] = []
-        self.holdings = Holdings(ranks, self.queue, self._changes.append)
-        self.running = self.holdings.running
-        self.resizing = self.holdings.resizing
+        self.allocations = JobAllocations(ranks, self.queue, self._changes.append)
+        self.running = self.allocations.running
+        self.resizing = self.allocations.resizing
         self._actions = Actions(self.queue, self.running, self.resizing)
 
     @property
     def pool(self) -> Pool:
         """Return what is free; another one after ranks have left."""
-        return self.holdings.pool
+        return self.allocations.pool
 
     @property
     def malleable(self) -> bool:
         """Return whether there is a job that can be resized."""
-        return bool(self.holdings.malleable)
+        return bool(self.allocations.malleable)
 
     def infeasible(self, jobspec: Any) -> str | None:
         """Why such a job can never run here, or None. Raises JobspecError where the jobspec is wrong."""
@@ -104,11 +104,11 @@ class Scheduling:
             return QueuedJob(job, priority, parsed.resources, submitted, limit, user)
         request = parsed.resources._replace(cores=counted_cores(self.pool, parsed.resources))
         unit = request.size // parsed.elastic.least
-        told = parsed.elastic.malleable and user == self._owner
+        is_malleable = parsed.elastic.malleable and user == self._owner
         most = parsed.elastic.most
-        if told:
+        if is_malleable:
             most = min(most, max(self.pool.total // unit, parsed.elastic.least))
-        sizes = Elastic(request.size, most * unit, told)
+        sizes = Elastic(request.size, most * unit, is_malleable)
         return QueuedJob(job, priority, request, submitted, limit, user, sizes)
 
     def arrive(self, job: QueuedJob) -> None:
@@ -145,26 +145,26 @@ class Scheduling:
         """Ask the policy. What is wrong with it comes to `defect`: jobs wait until the next change."""
         changes = tuple(self._changes)
         self._changes.clear()
-        decided = DecisionResult([self._started(begun) for begun in self.resizing.ready(now)])
-        for started in decided.starts:
+        decision = DecisionResult([self._started(begun) for begun in self.resizing.ready(now)])
+        for started in decision.starts:
             self.expected.pop(started.job.id, None)
         if not changes or not (len(self.queue) or self.malleable):
-            return decided
+            return decision
         try:
             state = State(self.queue, self.running, self.pool, changes)
-            self._carry_out(decide(self.policy, state, now), now, decided)
+            self._apply(decide(self.policy, state, now), now, decision)
             self.defect = ""
         except (PolicyDefect, NoRoom) as error:
             self.defect = str(error)
             # It has not looked at what changed: at the next change it has to look at everything.
             self._changes.append(Change(Happened.CLUSTER))
-        return decided
+        return decision
 
     def _started(self, begun: Begun) -> StartedJob:
         job, request = begun.queued, cast("RequestedResources", begun.request)
         if job.elastic is None or not job.elastic.malleable:
             return StartedJob(job, begun.allocation, request.slots_in_all)
-        self.holdings.malleable.add(job.id)
+        self.allocations.malleable.add(job.id)
         least = cast("RequestedResources", job.request)
         places = slots_of(begun.allocation, request)
         more = tuple(places[least.workers :])
@@ -172,23 +172,23 @@ class Scheduling:
             self.resizing.begin(job.id)
         return StartedJob(job, allocation_of(places[: least.workers]), least.slots_in_all, more)
 
-    def _carry_out(self, actions: Sequence[Action], now: float, decided: DecisionResult) -> None:
+    def _apply(self, actions: Sequence[Action], now: float, decision: DecisionResult) -> None:
         for action in actions:
             if isinstance(action, WakeAt):
-                decided.wake = action.time if decided.wake is None else min(decided.wake, action.time)
+                decision.wake = action.time if decision.wake is None else min(decision.wake, action.time)
             elif isinstance(action, Reserve):
-                decided.reserved |= {action.job: action.at} if action.job in self.queue else {}
+                decision.reserved |= {action.job: action.at} if action.job in self.queue else {}
             else:
-                self._take(self._actions.carry_out(action, now), decided)
-        for started in decided.starts:
+                self._take(self._actions.apply(action, now), decision)
+        for started in decision.starts:
             self.expected.pop(started.job.id, None)
-        self.expected.update(decided.reserved)
+        self.expected.update(decision.reserved)
 
-    def _take(self, deed: Begun | GrowOrder | ShrinkOrder | Misfit | None, decided: DecisionResult) -> None:
+    def _take(self, deed: Begun | GrowOrder | ShrinkOrder | Misfit | None, decision: DecisionResult) -> None:
         if isinstance(deed, Begun):
-            decided.starts.append(self._started(deed))
+            decision.starts.append(self._started(deed))
         elif isinstance(deed, Misfit):
             what = f"starts job {f58(deed.job)} at {deed.size} cores, for which there is no room"
             raise NoRoom(f"queue policy {self.policy.name} {what}")
         elif deed is not None:
-            decided.orders.append(deed)
+            decision.orders.append(deed)

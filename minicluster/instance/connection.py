@@ -61,10 +61,16 @@ def real_flux(path: str | None = None) -> str:
 def is_flux_core(command: str) -> bool:
     """Tell whether `command` is flux-core's: only that one has a libflux-core of its own to name."""
     try:
-        said = subprocess.run([command, "version"], capture_output=True, text=True, timeout=10, check=False)
+        completed = subprocess.run(
+            [command, "version"], capture_output=True, text=True, timeout=10, check=False
+        )
     except (OSError, subprocess.TimeoutExpired):
         return False
-    return said.returncode == 0 and "libflux-core" in said.stdout and "embedded" not in said.stdout
+    return (
+        completed.returncode == 0
+        and "libflux-core" in completed.stdout
+        and "embedded" not in completed.stdout
+    )
 
 
 def engine_of(uri: str) -> Literal["flux", "embedded"]:

@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 JSON = dict[str, Any]
 
 
-def jobspec(request: JobRequest, *, surroundings: bool = True) -> JSON:
+def jobspec(request: JobRequest, *, inherit: bool = True) -> JSON:
     """Return the jobspec. Raises SubmitRefused where the wishes contradict each other.
 
-    Environment and working directory that are not wished for are this process's; without `surroundings` they
+    Environment and working directory that are not wished for are this process's; without `inherit` they
     are left out, for whoever submits the job to fill in their own.
     """
     _check(request)
     per_node = request.tasks % request.nodes if request.nodes else 0
     count = {"total": request.tasks} if per_node else {"per_slot": 1}
-    system = _system(request, surroundings=surroundings)
+    system = _system(request, inherit=inherit)
     return jobspecs.build(request.command, _resources(request), count, system, request.attributes)
 
 
@@ -49,11 +49,11 @@ def _resources(request: JobRequest) -> JSON:
     return jobspecs.node(request.nodes, slot, exclusive=request.exclusive) if request.nodes else slot
 
 
-def _system(request: JobRequest, *, surroundings: bool) -> JSON:
+def _system(request: JobRequest, *, inherit: bool) -> JSON:
     system: JSON = {"duration": request.duration}
-    if request.environment is not None or surroundings:
+    if request.environment is not None or inherit:
         system["environment"] = dict(os.environ if request.environment is None else request.environment)
-    if request.cwd is not None or surroundings:
+    if request.cwd is not None or inherit:
         system["cwd"] = str(Path.cwd()) if request.cwd is None else request.cwd
     if request.name:
         system["job"] = {"name": request.name}

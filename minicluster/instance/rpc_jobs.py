@@ -34,7 +34,7 @@ class RpcJobs:
 
     def submit(self, request: JobRequest) -> int:
         """Submit a job."""
-        spec = jobspecs.jobspec(request, surroundings=self._links.shares_surroundings)
+        spec = jobspecs.jobspec(request, inherit=self._links.inherits_environment)
         return self.resubmit(spec, urgency=request.urgency, waitable=request.waitable)
 
     def resubmit(self, jobspec: JSON, *, urgency: int = 16, waitable: bool = False) -> int:

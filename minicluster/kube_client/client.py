@@ -200,13 +200,13 @@ def _selectors(selection: Selection) -> dict[str, str]:
     return {name: text for name, text in given.items() if text}
 
 
-def _event(said: Object) -> WatchEvent:
+def _event(line: Object) -> WatchEvent:
     """Return a line of a watch; the server ends one that it cannot go on with by an ERROR."""
-    if said["type"] == "ERROR":
-        status = said["object"]
+    if line["type"] == "ERROR":
+        status = line["object"]
         code = int(status.get("code") or HTTPStatus.GONE)
         raise ApiError(code, status.get("reason", ""), status.get("message", ""))
-    return WatchEvent(said["type"], said["object"])
+    return WatchEvent(line["type"], line["object"])
 
 
 async def _lines(stream: aiohttp.StreamReader) -> AsyncIterator[bytes]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 REQUEST_SECONDS = 30.0
 # TLS connections take some turns of the loop to close, and an event loop that ends does not wait for that.
-LAST_TURNS = 0.01
+CLOSE_DELAY = 0.01
 
 JSON = "application/json"
 UNAUTHORIZED = 401
@@ -59,7 +59,7 @@ class ServerConnection:
             if session is not None:
                 await session.close()
         self._session = self._former = None
-        await asyncio.sleep(LAST_TURNS)
+        await asyncio.sleep(CLOSE_DELAY)
 
     @property
     def http(self) -> aiohttp.ClientSession:
@@ -159,30 +159,30 @@ class ServerConnection:
 def refusal(answer: aiohttp.ClientResponse, text: bytes) -> ApiError:
     """Return what an answer of 400 and above says."""
     try:
-        said = json.loads(text)
+        body = json.loads(text)
     except ValueError:
-        said = {}
-    if not isinstance(said, dict):
-        said = {}
-    message = said.get("message") or text.decode(errors="replace").strip()[:500] or answer.reason or ""
-    details = said.get("details") or {}
+        body = {}
+    if not isinstance(body, dict):
+        body = {}
+    message = body.get("message") or text.decode(errors="replace").strip()[:500] or answer.reason or ""
+    details = body.get("details") or {}
     causes = tuple(_cause(each) for each in details.get("causes") or ())
-    status, reason = answer.status, str(said.get("reason") or "")
+    status, reason = answer.status, str(body.get("reason") or "")
     if status == HTTPStatus.UNPROCESSABLE_ENTITY and any(cause.field == "metadata.uid" for cause in causes):
         # The uid was a precondition, and the object is another one: "Invalid" is how the server says it.
         status, reason = HTTPStatus.CONFLICT, "Conflict"
     kind = str(details.get("kind") or "")
-    return ApiError(status, reason, message, _retry_after(answer, said), kind=kind, causes=causes)
+    return ApiError(status, reason, message, _retry_after(answer, body), kind=kind, causes=causes)
 
 
-def _cause(said: Object) -> Cause:
-    return Cause(said.get("field") or "", said.get("message") or "", said.get("reason") or "")
+def _cause(body: Object) -> Cause:
+    return Cause(body.get("field") or "", body.get("message") or "", body.get("reason") or "")
 
 
-def _retry_after(answer: aiohttp.ClientResponse, said: Object) -> float:
-    told = answer.headers.get("Retry-After") or (said.get("details") or {}).get("retryAfterSeconds") or 0
+def _retry_after(answer: aiohttp.ClientResponse, body: Object) -> float:
+    delay = answer.headers.get("Retry-After") or (body.get("details") or {}).get("retryAfterSeconds") or 0
     try:
-        return max(float(told), 0.0)
+        return max(float(delay), 0.0)
     except ValueError:
         return 0.0
 

@@ -4,7 +4,7 @@ KubernetesError
 ├── AccessError           no way in: no kubeconfig, no such context, no service account
 ├── ApiUnreachableError   no answer: connection refused or lost, time over
 ├── ApiError              an answer that is a refusal; carries the status code and the server's own words
-└── PersonError           what a person asked for was not done; says why, and what would be right
+└── UserError           what a person asked for was not done; says why, and what would be right
     ├── RequestError      it does not fit the document, or no such thing can be (exit code 2)
     ├── MissingError      there is no such MiniCluster, pod or namespace, or no CRD
     ├── AccessDeniedError the person has not the right, or is not known
@@ -77,45 +77,45 @@ class ApiError(KubernetesError):
         return self.status in {408, 409, 429} or self.status >= 500
 
 
-class PersonError(KubernetesError):
+class UserError(KubernetesError):
     """What a person asked for was not done."""
 
 
-class RequestError(PersonError):
+class RequestError(UserError):
     """What was asked for does not fit the document, or no such thing can be."""
 
     exit_code = 2
 
 
-class MissingError(PersonError):
+class MissingError(UserError):
     """There is no such MiniCluster, pod or namespace, or no CRD."""
 
 
-class AccessDeniedError(PersonError):
+class AccessDeniedError(UserError):
     """The person has not the right, or is not known."""
 
 
-class RefusalError(PersonError):
+class RefusalError(UserError):
     """The API server refused it."""
 
 
-class NotRunningError(PersonError):
+class NotRunningError(UserError):
     """The MiniCluster has no broker that could be asked; says which state it is in, and what to do."""
 
 
-class LostError(PersonError):
+class LostError(UserError):
     """The connection to the lead broke off, and with it only our part: the exit code is none of a job's."""
 
     exit_code = 125
 
 
-class TimeOverError(PersonError):
+class TimeOverError(UserError):
     """The time given with --timeout passed first."""
 
     exit_code = 124
 
 
-class FailedError(PersonError):
+class FailedError(UserError):
     """The MiniCluster failed, or cannot be carried out."""
 
     def __init__(self, message: str, exit_code: int = 1) -> None:

@@ -49,10 +49,10 @@ class EventSource:
     action: str
 
 
-def event(item: Object, told: KubernetesEvent, instance: str, now: datetime) -> Object:
+def event(item: Object, details: KubernetesEvent, instance: str, now: datetime) -> Object:
     """Return an Event (events.k8s.io/v1) about a MiniCluster."""
     about = {"apiVersion": API_VERSION, "kind": KIND, "metadata": item["metadata"]}
-    return event_about(about, told.type, (str(told.reason), told.message), _operator(instance), now)
+    return event_about(about, details.type, (str(details.reason), details.message), _operator(instance), now)
 
 
 def event_about(

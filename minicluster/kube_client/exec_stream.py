@@ -27,7 +27,7 @@ STDIN, STDOUT, STDERR, STATUS, RESIZE, CLOSE = 0, 1, 2, 3, 4, 255
 CHUNK = 1 << 15
 """Most bytes in a message that is sent."""
 PING_SECONDS = 15.0
-FAREWELL_SECONDS = 1.0
+CLOSE_SECONDS = 1.0
 DEAD_MILLISECONDS = 45_000
 """After so long without a sign of life from the other machine a connection is dead."""
 
@@ -76,8 +76,8 @@ class ExecStream:
         raise self._lost(str(error) if error else "the API server hung up")
 
     def _lost(self, why: str) -> LostError:
-        said = f" ({why})" if why else ""
-        return LostError(f"the connection to pod {self._pod} was lost{said}; what was begun there goes on")
+        cause = f" ({why})" if why else ""
+        return LostError(f"the connection to pod {self._pod} was lost{cause}; what was begun there goes on")
 
 
 @contextlib.asynccontextmanager
@@ -98,7 +98,7 @@ async def kept_alive(connection: aiohttp.ClientWebSocketResponse) -> AsyncIterat
 async def _gone(raw: TransportSocket | None) -> None:
     """Have a connection closed for good: its session has forgotten it, and TLS waits for an answer."""
     with contextlib.suppress(TimeoutError, OSError):
-        async with asyncio.timeout(FAREWELL_SECONDS):
+        async with asyncio.timeout(CLOSE_SECONDS):
             if raw is not None:
                 raw.shutdown(sockets.SHUT_RDWR)
             while raw is not None and raw.fileno() >= 0:

@@ -11,7 +11,7 @@ import yarl
 
 from minicluster.kube_client.connection import REQUEST_SECONDS, refusal
 from minicluster.kube_client.errors import ApiError, ApiUnreachableError, KubernetesError
-from minicluster.kube_client.exec_stream import FAREWELL_SECONDS, PROTOCOL, ExecStream, kept_alive
+from minicluster.kube_client.exec_stream import CLOSE_SECONDS, PROTOCOL, ExecStream, kept_alive
 from minicluster.kube_client.resources import PODS
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class PodStreams:
                 url,
                 protocols=[PROTOCOL],
                 max_msg_size=0,
-                timeout=aiohttp.ClientWSTimeout(ws_close=FAREWELL_SECONDS),
+                timeout=aiohttp.ClientWSTimeout(ws_close=CLOSE_SECONDS),
             )
         except aiohttp.WSServerHandshakeError as error:
             harmless = self._exec_url(place, {**query, "command": ["true"]})
@@ -97,18 +97,18 @@ class PodStreams:
         if status in EXPLAINED:
             try:
                 async with self._connection.http.get(url) as answer:
-                    said = refusal(answer, await answer.read())
+                    refused = refusal(answer, await answer.read())
             except (aiohttp.ClientError, TimeoutError, OSError) as error:
                 raise ApiUnreachableError(f"no answer from {self._connection.server}: {error}") from error
-            if said.status >= 400 and NO_UPGRADE not in said.message.lower():
-                return _completed(said)
+            if refused.status >= 400 and NO_UPGRADE not in refused.message.lower():
+                return _completed(refused)
         what = f"{self._connection.server} does not take a WebSocket (answer {status})"
         return ApiUnreachableError(f"{what}: try again, or is there a proxy between?")
 
 
 def _completed(error: ApiError) -> ApiError:
     """Return a refusal with its reason: where only `create` is missing, Kubernetes gives none."""
-    said = error.message.rstrip()
-    if error.status != FORBIDDEN or not said.endswith("forbidden:"):
+    message = error.message.rstrip()
+    if error.status != FORBIDDEN or not message.endswith("forbidden:"):
         return error
-    return ApiError(error.status, error.reason, f'{said} you cannot create resource "pods/exec"')
+    return ApiError(error.status, error.reason, f'{message} you cannot create resource "pods/exec"')

@@ -58,7 +58,7 @@ _BARE = (CONFIG_MAPS, SERVICES, NETWORK_POLICIES, DISRUPTION_BUDGETS, AUTOSCALER
 FIRST_PAUSE = 0.2
 LAST_PAUSE = 30.0
 # A stream that lasted so long was a good one: what ends it is no reason to wait longer than the last time.
-LASTING = 1.0
+STEADY_SECONDS = 1.0
 
 log = logging.getLogger(__name__)
 
@@ -128,7 +128,7 @@ class Watch:
     def take(self, listing: Listing) -> None:
         """Take in a whole list."""
         namespace = self._selection.namespace
-        self._tell(self._cache.replace_all(self.kind, listing.items, int(listing.version), namespace))
+        self._notify(self._cache.replace_all(self.kind, listing.items, int(listing.version), namespace))
 
     async def _follow(self) -> None:
         """Follow the changes until the stream ends.
@@ -140,23 +140,23 @@ class Watch:
         begin = clock()
         try:
             async for event in self._api.watch(self._selection, self._version):
-                self._hear(event)
+                self._apply(event)
         finally:
-            lasted = clock() - begin >= LASTING
+            lasted = clock() - begin >= STEADY_SECONDS
             if lasted:
                 self._pause = 0.0
         if not lasted:
             raise ApiUnreachableError(f"the watch of {self._selection.resource.plural} ended at once")
 
-    def _hear(self, event: WatchEvent) -> None:
+    def _apply(self, event: WatchEvent) -> None:
         """Take in a change."""
         self._version = event.item["metadata"]["resourceVersion"]
         if event.type == "DELETED":
-            self._tell(self._cache.forget(self.kind, event.item))
+            self._notify(self._cache.forget(self.kind, event.item))
         elif event.type != "BOOKMARK":
-            self._tell(self._cache.see(self.kind, event.item))
+            self._notify(self._cache.see(self.kind, event.item))
 
-    def _tell(self, names: Iterable[Name]) -> None:
+    def _notify(self, names: Iterable[Name]) -> None:
         for name in names:
             self._changed(name)
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import h11
 
 from minicluster.lead_client.errors import LeadError, LeadPortClosedError
-from minicluster.plan import door_name
+from minicluster.plan import lead_dns_name
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
@@ -30,7 +30,7 @@ CONNECT_TIMEOUT = 3.0
 """Seconds until there is a connection, and until its handshake is done."""
 ANSWER_TIMEOUT = 5.0
 """Seconds until the head of an answer is there, and until a whole body is."""
-SILENCE_TIMEOUT = 45.0
+REPORT_TIMEOUT = 45.0
 """Seconds after which a silent stream counts as dead: a lead sends a line at least every 15 s."""
 MAX_HEAD_BYTES = 16 * 1024
 MAX_LINE_BYTES = 64 * 1024
@@ -56,7 +56,7 @@ class Address(NamedTuple):
     @classmethod
     def of(cls, lead: Lead, port: int) -> Address:
         """Return where a lead broker's API is at a port."""
-        return cls(lead.address, port, door_name(lead.uid))
+        return cls(lead.address, port, lead_dns_name(lead.uid))
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
@@ -122,7 +122,7 @@ class LeadConnection:
         pending = bytearray()
         body, received, cost = self._body(), self._received, 0
         while True:
-            async with self._deadline(SILENCE_TIMEOUT, "has been silent"):
+            async with self._deadline(REPORT_TIMEOUT, "has been silent"):
                 piece = await anext(body, b"")
             if not piece:
                 return

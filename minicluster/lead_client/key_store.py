@@ -133,15 +133,15 @@ _ANEW = (
 def _write(path: Path, text: str) -> None:
     """Write a new file, whole from its first moment; one that somebody else has just written stands."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
             file.write(text)
-        os.link(draft, path)
+        os.link(temporary, path)
     except FileExistsError:
         return
     finally:
-        draft.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 def _secret(namespace: str, made: LeadAuthority) -> Object:

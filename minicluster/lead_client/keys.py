@@ -22,7 +22,7 @@ from cryptography.x509.oid import NameOID
 from minicluster.kube_client import certificates
 from minicluster.lead_client.errors import LeadKeysError
 from minicluster.lead_client.metrics_keys import MetricsKeys
-from minicluster.plan import DoorKeys, door_name
+from minicluster.plan import LeadKeys, lead_dns_name
 
 if TYPE_CHECKING:
     import ssl
@@ -89,17 +89,17 @@ class LeadAuthority:
             TOKEN_KEY_FILE: self._token_key.hex(),
         }
 
-    def issue(self, uid: str, hosts: Iterable[str] = ()) -> DoorKeys:
+    def issue(self, uid: str, hosts: Iterable[str] = ()) -> LeadKeys:
         """Return fresh keys for the door of the MiniCluster with this UID, whose lead has these DNS names."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "minicluster-door")])
         begin, end = self._certificate.not_valid_before_utc, self._certificate.not_valid_after_utc
         builder = _certificate(subject, key, begin, end, self._key)
-        certificate = certificates.for_server(builder, [door_name(uid), *hosts]).sign(
+        certificate = certificates.for_server(builder, [lead_dns_name(uid), *hosts]).sign(
             self._key, hashes.SHA256()
         )
         tokens = self.token(uid), self.metrics().token(uid)
-        return DoorKeys(certificate.public_bytes(_PEM).decode(), certificates.private_text(key), *tokens)
+        return LeadKeys(certificate.public_bytes(_PEM).decode(), certificates.private_text(key), *tokens)
 
     def token(self, uid: str) -> str:
         """Return the token that the door of this MiniCluster asks for."""

@@ -34,41 +34,41 @@ def parse(line: bytes, pods: int) -> BrokerReport:
     which says what makes no sense.
     """
     try:
-        said = json.loads(line)
+        body = json.loads(line)
     except (ValueError, RecursionError):
         raise _senseless("no JSON") from None
-    if not isinstance(said, dict):
+    if not isinstance(body, dict):
         raise _senseless("no object")
-    hosts = said.get("size")
+    hosts = body.get("size")
     if not isinstance(hosts, int) or isinstance(hosts, bool) or not 1 <= hosts <= MAX_HOSTS:
         raise _senseless("size is no number of hosts")
-    running = said.get("running")
+    running = body.get("running")
     if not isinstance(running, bool):
         raise _senseless("running is neither true nor false")
     return BrokerReport(
-        online=_encoded(_ranges(said.get("online", ""), "online", hosts), pods),
-        drained=_encoded(_ranges(said.get("drained", ""), "drained", hosts), pods),
-        shrunk=_encoded(_shrunk(said.get("drains", {}), hosts), pods),
-        busy=_encoded(_ranges(said.get("busy", ""), "busy", hosts), pods),
+        online=_encoded(_ranges(body.get("online", ""), "online", hosts), pods),
+        drained=_encoded(_ranges(body.get("drained", ""), "drained", hosts), pods),
+        shrunk=_encoded(_shrunk(body.get("drains", {}), hosts), pods),
+        busy=_encoded(_ranges(body.get("busy", ""), "busy", hosts), pods),
         running=running,
-        jobid=_word(said, "jobid"),
-        queue_policy=_word(said, "queue_policy"),
-        troubles=_texts(said, "troubles"),
-        halted=_texts(said, "halted"),
-        saving=_saving(said.get("saving")),
-        kept=tuple(_named(each) for each in _texts(said, "kept")),
+        jobid=_word(body, "jobid"),
+        queue_policy=_word(body, "queue_policy"),
+        troubles=_texts(body, "troubles"),
+        halted=_texts(body, "halted"),
+        saving=_saving(body.get("saving")),
+        kept=tuple(_named(each) for each in _texts(body, "kept")),
     )
 
 
 def restarted(text: str, order: LeadCommand) -> RestartReport:
     """Return the answer to an order to start jobs again elsewhere. Raises LeadError."""
     try:
-        said = json.loads(text)
+        body = json.loads(text)
     except (ValueError, RecursionError):
         raise _senseless("no JSON") from None
-    if not isinstance(said, dict):
+    if not isinstance(body, dict):
         raise _senseless("no object")
-    return RestartReport(order, restarts(said.get("restarted")), losses(said.get("lost")))
+    return RestartReport(order, restarts(body.get("restarted")), losses(body.get("lost")))
 
 
 def _ranges(text: Any, name: str, hosts: int) -> list[tuple[int, int]]:
@@ -115,8 +115,8 @@ def _shrunk(drains: Any, hosts: int) -> list[tuple[int, int]]:
     return [each for ranks in ours for each in _ranges(ranks, "drains", hosts)]
 
 
-def _word(said: Object, name: str) -> str:
-    found = said.get(name, "")
+def _word(body: Object, name: str) -> str:
+    found = body.get(name, "")
     if not isinstance(found, str):
         raise _senseless(f"{name} is no text")
     return shown(found)
@@ -134,7 +134,7 @@ def _saving(found: Any) -> SaveProgress | None:
         return None
     return SaveProgress(
         phase=known,
-        told=_word(found, "since"),
+        reported_at=_word(found, "since"),
         waiting_for=count if isinstance(count, int) and count > 0 else 0,
         error=_word(found, "error"),
     )
@@ -146,8 +146,8 @@ def _named(text: str) -> str:
     return f"{job_id(job)}{colon}{why}"
 
 
-def _texts(said: Object, name: str) -> tuple[str, ...]:
-    found = said.get(name, [])
+def _texts(body: Object, name: str) -> tuple[str, ...]:
+    found = body.get(name, [])
     if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
         raise _senseless(f"{name} are no list of texts")
     return tuple(shown(each) for each in found[:MAX_TEXTS])

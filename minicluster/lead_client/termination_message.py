@@ -28,25 +28,25 @@ _JOB_ID = re.compile("f[1-9A-HJ-NP-Za-km-z]{1,12}")
 
 def dump(ended: Object) -> Dump | None:
     """Return what was saved, as a container's `terminated` state tells; None where that tells of none."""
-    said, at = _said(ended), ended.get("finishedAt")
-    if not at or not isinstance(said.get("saved"), str):
+    message, at = _message(ended), ended.get("finishedAt")
+    if not at or not isinstance(message.get("saved"), str):
         return None
-    restarted, lost = restarts(said.get("restarted")), losses(said.get("lost"))
+    restarted, lost = restarts(message.get("restarted")), losses(message.get("lost"))
     return Dump(
         time=datetime.fromisoformat(at),
-        path=shown(said["saved"]),
-        bytes=_count(said.get("bytes"), MAX_BYTES),
-        jobs=_count(said.get("jobs"), MAX_INT32),
+        path=shown(message["saved"]),
+        bytes=_count(message.get("bytes"), MAX_BYTES),
+        jobs=_count(message.get("jobs"), MAX_INT32),
         restarted=restarted,
         lost=lost,
-        restarted_total=max(_count(said.get("restarted_total"), MAX_INT32), len(restarted)),
-        lost_total=max(_count(said.get("lost_total"), MAX_INT32), len(lost)),
+        restarted_total=max(_count(message.get("restarted_total"), MAX_INT32), len(restarted)),
+        lost_total=max(_count(message.get("lost_total"), MAX_INT32), len(lost)),
     )
 
 
 def refusal(ended: Object) -> str:
     """Return why a broker could not start, such as an archive that it cannot read; empty where it could."""
-    found = _said(ended).get("error")
+    found = _message(ended).get("error")
     return shown(found) if isinstance(found, str) else ""
 
 
@@ -74,15 +74,15 @@ def _pairs(found: Any) -> list[list[str]]:
     return [each for each in found[:MOST] if _is_pair(each)] if isinstance(found, list) else []
 
 
-def _said(ended: Object) -> Object:
+def _message(ended: Object) -> Object:
     text = (ended.get("message") or "").strip()
     if not text.startswith("{"):
         return {}
     try:
-        said = json.loads(text)
+        message = json.loads(text)
     except (ValueError, RecursionError):
         return {}
-    return said if isinstance(said, dict) else {}
+    return message if isinstance(message, dict) else {}
 
 
 def _is_pair(found: Any) -> bool:

@@ -51,12 +51,12 @@ class Aggregation:
     @classmethod
     def of(cls, files: Mapping[str, str]) -> Aggregation:
         """Return what is in the files, by name. Raises FilesUnusable."""
-        told = {**DEFAULTS, **{name: text.strip() for name, text in files.items()}}
-        host = told.get(HOST, "")
+        values = {**DEFAULTS, **{name: text.strip() for name, text in files.items()}}
+        host = values.get(HOST, "")
         if not _HOST.fullmatch(host):
             raise FilesUnusable(f"{HOST}: the name of the APIService's Service is right: NAME.NAMESPACE.svc")
-        users, groups = front_proxy.texts(told, USERS), front_proxy.texts(told, GROUPS)
-        return cls(host, FrontProxy.of(told), users, groups)
+        users, groups = front_proxy.texts(values, USERS), front_proxy.texts(values, GROUPS)
+        return cls(host, FrontProxy.of(values), users, groups)
 
     def may_read(self, who: Identity) -> bool:
         """Tell whether somebody is among those who may read."""

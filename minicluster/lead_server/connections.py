@@ -13,21 +13,21 @@ import time
 
 MOST = 64
 """Connections at a time: a thread each, of which a waiting one costs some 60 kB."""
-STRANGER_TIME = 10.0
+UNPROVEN_TIME = 10.0
 """Seconds in which a client has to shake hands and send its first request."""
 LINGER = 0.5
 """Seconds for what a client still sends that was turned away."""
 
 
 class Connection:
-    """One client; `stranger_since` is None once it showed the token.
+    """One client; `unproven_since` is None once it showed the token.
 
     With `unread` not all that it sent was read.
     """
 
     def __init__(self, sock: socket.socket) -> None:
         self.socket = sock
-        self.stranger_since: float | None = time.monotonic()
+        self.unproven_since: float | None = time.monotonic()
         self.unread = False
 
     def hang_up(self) -> None:
@@ -66,8 +66,8 @@ class Connections:
         """Return the new connection, for which there is always room."""
         with self._lock:
             if len(self._open) >= self._most:
-                strangers = (each for each in self._open if each.stranger_since is not None)
-                oldest = next(strangers, self._open[0])
+                unproven = (each for each in self._open if each.unproven_since is not None)
+                oldest = next(unproven, self._open[0])
                 self._open.remove(oldest)
                 oldest.hang_up()
             connection = Connection(sock)
@@ -89,10 +89,10 @@ class Connections:
 
     def expire(self) -> None:
         """Send away strangers who take too long."""
-        limit = time.monotonic() - STRANGER_TIME
+        limit = time.monotonic() - UNPROVEN_TIME
         with self._lock:
             for each in self._open:
-                if each.stranger_since is not None and each.stranger_since < limit:
+                if each.unproven_since is not None and each.unproven_since < limit:
                     each.hang_up()
 
     def hang_up_all(self) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import Any
 
-    from minicluster.lead_server.routes import Extension, ExtensionContext, Passed, Routes
+    from minicluster.lead_server.routes import AggregatedHandler, Extension, ExtensionContext, Routes
 
 GROUP = "minicluster.door_routes"
 LIST = "extensions.txt"
@@ -45,7 +45,7 @@ def joined(own: Routes, found: Iterable[Extension]) -> tuple[Routes, Mapping[str
     return {**table, **own}, {path: who for path, who in audiences.items() if path not in own}
 
 
-def proxied(found: Iterable[Extension]) -> Mapping[str, Passed]:
+def proxied(found: Iterable[Extension]) -> Mapping[str, AggregatedHandler]:
     """Return what extensions answer of what the API server passes on."""
     return {word: passed for each in found for word, passed in getattr(each, "proxied", {}).items()}
 

@@ -48,7 +48,7 @@ class ServerCredentials:
         self._log = log
         self._lock = threading.Lock()
         self._seen = self._signature()
-        self._looked = time.monotonic()
+        self._read_at = time.monotonic()
         self._load()
 
     def _load(self) -> None:
@@ -94,9 +94,9 @@ class ServerCredentials:
     def refresh(self) -> None:
         """Read the files anew where they have changed; while they are no good, the old ones stay in use."""
         with self._lock:
-            if time.monotonic() - self._looked < PAUSE:
+            if time.monotonic() - self._read_at < PAUSE:
                 return
-            self._looked = time.monotonic()
+            self._read_at = time.monotonic()
             seen = self._signature()
             if seen == self._seen:
                 return

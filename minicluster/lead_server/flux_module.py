@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from minicluster.broker_link.flux_link import FluxLink
 from minicluster.lead_server.errors import FilesUnusable
-from minicluster.lead_server.lead_server import WITHOUT, Door, say, say_broken
+from minicluster.lead_server.lead_server import WITHOUT, LeadServer, log_broken_link, log_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 def main(uri: str, settings: Mapping[str, Any]) -> int:
     """Serve until stdin, a pipe, ends with the module; 0 is for good, also where there can be no door."""
     try:
-        door = Door(settings, lambda: FluxLink(uri), say, say_broken)
+        server = LeadServer(settings, lambda: FluxLink(uri), log_line, log_broken_link)
     except FilesUnusable as error:
-        say(f"{WITHOUT}: {error}")
+        log_line(f"{WITHOUT}: {error}")
         return 0
-    door.open()
+    server.open()
     sys.stdin.buffer.read()
-    door.close()
+    server.close()
     return 0

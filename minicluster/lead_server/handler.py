@@ -12,7 +12,7 @@ from minicluster.broker_link.link import Accepted
 from minicluster.lead_server import proofs
 from minicluster.lead_server.errors import BadRequest, Unproven
 from minicluster.lead_server.http_input import LONGEST_HEAD, HeadReader, read_body
-from minicluster.lead_server.routes import Audience, Pieces, Proxied, Text
+from minicluster.lead_server.routes import AggregatedRequest, Audience, Pieces, Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from minicluster.lead_server.aggregation import Aggregation
     from minicluster.lead_server.connections import Connection
     from minicluster.lead_server.files import ServerCredentials
-    from minicluster.lead_server.routes import Answer, Passed, Routes
+    from minicluster.lead_server.routes import AggregatedHandler, Answer, Routes
 
 
 class RouteTable(NamedTuple):
@@ -32,7 +32,7 @@ class RouteTable(NamedTuple):
     routes: Routes
     audiences: Mapping[str, str]
     """Paths that are for others than the operator, too: see Audience."""
-    proxied: Mapping[str, Passed]
+    proxied: Mapping[str, AggregatedHandler]
     """By the first word of a path: what the API server's front proxy alone may ask for."""
 
 
@@ -94,7 +94,7 @@ class Handler(BaseHTTPRequestHandler):
         whole, metrics = proofs.tokens(self.headers, self._credentials)
         metrics = metrics or proofs.is_certified(self._connection.socket)
         if whole or metrics:
-            self._connection.stranger_since = None
+            self._connection.unproven_since = None
         elif audience != Audience.ALL:
             self._reject(401)
             return
@@ -103,7 +103,7 @@ class Handler(BaseHTTPRequestHandler):
             return
         self._serve()
 
-    def _pass_on(self, passed: Passed, believed: Aggregation) -> None:
+    def _pass_on(self, passed: AggregatedHandler, believed: Aggregation) -> None:
         """Have a request answered that the API server passes on, if it still is believed to be that."""
         self._credentials.refresh()
         if believed != self._credentials.aggregation:
@@ -114,7 +114,7 @@ class Handler(BaseHTTPRequestHandler):
         except Unproven:
             self._reject(401)
             return
-        self._connection.stranger_since = None
+        self._connection.unproven_since = None
         try:
             read_body(self.headers, self.rfile, self._connection)
         except BadRequest as error:
@@ -122,7 +122,7 @@ class Handler(BaseHTTPRequestHandler):
             return
         url, accept = urlsplit(self.path), self.headers.get("Accept", "")
         query = dict(parse_qsl(url.query))
-        request = Proxied(self.command, url.path, query, accept, who, believed.may_read(who))
+        request = AggregatedRequest(self.command, url.path, query, accept, who, believed.may_read(who))
         answer = passed(request)
         self._write(answer.code, answer.body.encode(), answer.kind)
 

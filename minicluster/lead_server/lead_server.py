@@ -15,8 +15,8 @@ from minicluster.lead_server.operator_routes import routes
 from minicluster.lead_server.routes import ExtensionContext
 from minicluster.lead_server.server import Server
 from minicluster.lead_server.status_poller import Follower
-from minicluster.lead_server.status_snapshot import Board
-from minicluster.save_restore.state_files import Notes
+from minicluster.lead_server.status_snapshot import StatusSnapshot
+from minicluster.save_restore.state_files import StateFiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -28,21 +28,21 @@ WITHOUT = "the instance runs without the lead's door"
 PORT = 8443
 DIRECTORY = "/etc/minicluster-curve"
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
-_LAST_WORDS = 0.5
+_DRAIN_SECONDS = 0.5
 
 
-def say(text: str) -> None:
+def log_line(text: str) -> None:
     """Write a line to the broker's stderr, where anybody reads that."""
     with contextlib.suppress(OSError):
         print(f"minicluster-door: {text}", file=sys.stderr, flush=True)
 
 
-def say_broken(error: Exception) -> None:
+def log_broken_link(error: Exception) -> None:
     """Write why a link to the broker broke."""
-    say(f"cannot follow the broker: {type(error).__name__}: {reason(error)}")
+    log_line(f"cannot follow the broker: {type(error).__name__}: {reason(error)}")
 
 
-class Door:
+class LeadServer:
     """Made from the settings in `[minicluster.modules.door]`; `broke` hears why a link broke.
 
     Raises FilesUnusable at once: then there is no door.
@@ -62,11 +62,11 @@ class Door:
         self._connect = connect
         self._ending = threading.Event()
         self._server: Server | None = None
-        self._board = Board(self._wake)
+        self._snapshot = StatusSnapshot(self._wake)
         main_job = bool(settings.get("main-job", False))
         self._archive = str(settings.get("archive", ""))
-        self._notes = Notes(os.environ.get("MINICLUSTER_RUN", "/run/minicluster"))
-        self._follower = Follower(self._board, connect, broke, self._notes, main_job=main_job)
+        self._state_files = StateFiles(os.environ.get("MINICLUSTER_RUN", "/run/minicluster"))
+        self._follower = Follower(self._snapshot, connect, broke, self._state_files, main_job=main_job)
         self._extensions = list(extensions.load(ExtensionContext(settings, connect, broke), log))
         self._thread = threading.Thread(target=self._serve, name="door-server", daemon=True)
 
@@ -88,7 +88,7 @@ class Door:
 
     def _listen(self) -> Server | None:
         """Bind; a port that is taken may become free."""
-        own = routes(self._board, self._connect, self._notes, self._archive)
+        own = routes(self._snapshot, self._connect, self._state_files, self._archive)
         table, audiences = extensions.joined(own, self._extensions)
         passed = extensions.proxied(self._extensions)
         pause = FIRST_PAUSE
@@ -104,14 +104,14 @@ class Door:
     def close(self) -> None:
         """End every watch, then the server and the follower."""
         self._ending.set()
-        self._board.close()
+        self._snapshot.close()
         for each in self._extensions:
             each.close()
         self._follower.close()
         server = self._server
         if server is not None:
             server.stop()
-            server.connections.wait(_LAST_WORDS)
+            server.connections.wait(_DRAIN_SECONDS)
             server.connections.hang_up_all()
             server.server_close()
-        self._follower.join(_LAST_WORDS)
+        self._follower.join(_DRAIN_SECONDS)

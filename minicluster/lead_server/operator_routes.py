@@ -14,22 +14,24 @@ if TYPE_CHECKING:
 
     from minicluster.broker_link.link import JSON, BrokerLink
     from minicluster.lead_server.routes import Answer, Routes
-    from minicluster.lead_server.status_snapshot import Board
-    from minicluster.save_restore.state_files import Notes
+    from minicluster.lead_server.status_snapshot import StatusSnapshot
+    from minicluster.save_restore.state_files import StateFiles
 
 TIMEOUT = 4.0
 """Seconds that the broker has for carrying an order out: the client waits for 5."""
 
 
-def routes(board: Board, connect: Callable[[], BrokerLink], notes: Notes, archive: str) -> Routes:
+def routes(
+    snapshot: StatusSnapshot, connect: Callable[[], BrokerLink], state_files: StateFiles, archive: str
+) -> Routes:
     """Return them; `connect` gives a link of this thread's own.
 
-    `notes` lead to the start script, `archive` is where it saves to (empty: nowhere).
+    `state_files` lead to the start script, `archive` is where it saves to (empty: nowhere).
     """
-    saving = SavingOrders(board, connect, notes, archive)
-    orders = Orders(board, connect, saving.stay)
+    saving = SavingOrders(snapshot, connect, state_files, archive)
+    orders = Orders(snapshot, connect, saving.stay)
     return {
-        "/v1/status": {"GET": lambda query, _body: _status(board, query)},
+        "/v1/status": {"GET": lambda query, _body: _status(snapshot, query)},
         "/v1/drain": {"POST": lambda _query, body: orders.drain(body)},
         "/v1/undrain": {"POST": lambda _query, body: orders.undrain(body)},
         "/v1/restart": {"POST": lambda _query, body: saving.restart(body)},
@@ -38,13 +40,13 @@ def routes(board: Board, connect: Callable[[], BrokerLink], notes: Notes, archiv
     }
 
 
-def _status(board: Board, query: Mapping[str, str]) -> Answer:
+def _status(snapshot: StatusSnapshot, query: Mapping[str, str]) -> Answer:
     watch = query.get("watch", "false")
     if watch not in ("true", "false"):
         raise BadRequest(f"watch={watch[:40]}: true or false is right")
     if watch == "true":
-        return board.watch()
-    status = board.read()
+        return snapshot.watch()
+    status = snapshot.read()
     if status is None:
         raise InstanceGone("the broker has not answered yet")
     return status
@@ -53,8 +55,10 @@ def _status(board: Board, query: Mapping[str, str]) -> Answer:
 class Orders:
     """What changes the instance."""
 
-    def __init__(self, board: Board, connect: Callable[[], BrokerLink], stay: Callable[[str], None]) -> None:
-        self._board = board
+    def __init__(
+        self, snapshot: StatusSnapshot, connect: Callable[[], BrokerLink], stay: Callable[[str], None]
+    ) -> None:
+        self._snapshot = snapshot
         self._connect = connect
         self._stay = stay  # hears which ranks get jobs again
 
@@ -82,4 +86,4 @@ class Orders:
             raise
         finally:
             link.close()
-            self._board.look()  # also after a failure: what took too long may be done yet
+            self._snapshot.request_sample()  # also after a failure: what took too long may be done yet

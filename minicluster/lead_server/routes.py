@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MASTERS",
+    "AggregatedRequest",
     "Audience",
     "BadRequest",
     "Extension",
@@ -31,7 +32,6 @@ __all__ = [
     "FrontProxy",
     "Identity",
     "Pieces",
-    "Proxied",
     "Text",
     "Unproven",
 ]
@@ -60,7 +60,7 @@ class Audience:
     ALL = "all"
 
 
-class Proxied(NamedTuple):
+class AggregatedRequest(NamedTuple):
     """A request that the API server's front proxy has passed on."""
 
     method: str
@@ -78,7 +78,7 @@ if TYPE_CHECKING:
     Operation = Callable[[Mapping[str, str], JSON], Answer]
     # path → HTTP method → operation
     Routes = Mapping[str, Mapping[str, Operation]]
-    Passed = Callable[[Proxied], Text]
+    AggregatedHandler = Callable[[AggregatedRequest], Text]
 
 
 class ExtensionContext(NamedTuple):
@@ -95,8 +95,8 @@ class ExtensionContext(NamedTuple):
 class Extension(Protocol):
     """Routes of another package, and what keeps them going.
 
-    It may have `proxied` as well, a mapping to `Passed`: operations for what the API server passes on, by the
-    first word of a path.
+    It may have `proxied` as well, a mapping to `AggregatedHandler`: operations for what the API server passes
+    on, by the first word of a path.
     """
 
     routes: Routes

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from minicluster.broker_link.link import JSON, BrokerLink
-    from minicluster.lead_server.status_snapshot import Board
-    from minicluster.save_restore.state_files import Notes
+    from minicluster.lead_server.status_snapshot import StatusSnapshot
+    from minicluster.save_restore.state_files import StateFiles
 
 LONGEST = 86400.0
 LATEST = 1e11
 """Seconds since 1970 that may be meant: no year of five digits."""
 DIGITS = 9
-PATIENCE = 1.5
+LOCK_TIMEOUT = 1.5
 """Seconds that an answer waits for the ends of restarted jobs: its client waits for 5."""
 REASON = "its broker leaves"
 GONE = "its broker was lost"
@@ -44,10 +44,16 @@ STILL_PLACED = 0.5
 class SavingOrders:
     """What the start script does, and what is done here."""
 
-    def __init__(self, board: Board, connect: Callable[[], BrokerLink], notes: Notes, archive: str) -> None:
-        self._board = board
+    def __init__(
+        self,
+        snapshot: StatusSnapshot,
+        connect: Callable[[], BrokerLink],
+        state_files: StateFiles,
+        archive: str,
+    ) -> None:
+        self._snapshot = snapshot
         self._connect = connect
-        self._notes = notes
+        self._state_files = state_files
         self._archive = archive
 
     def save(self, body: JSON) -> Accepted:
@@ -58,19 +64,19 @@ class SavingOrders:
         if not self._archive:
             raise BadRequest("archive.path is not set: there is no place to save to")
         try:
-            if self._notes.order(timeout):
+            if self._state_files.order(timeout):
                 self._signal()
         except OSError as error:
             raise Refused(error.errno or errno.EIO, f"cannot pass the order on: {error.strerror}") from error
         finally:
-            self._board.look()
+            self._snapshot.request_sample()
         return Accepted()
 
     def _signal(self) -> None:
         try:
-            os.kill(self._notes.start_script(), signal.SIGUSR1)
+            os.kill(self._state_files.start_script(), signal.SIGUSR1)
         except ProcessLookupError:
-            self._notes.withdraw()
+            self._state_files.withdraw()
             raise InstanceGone("the start script, which would save, is gone") from None
 
     def restart(self, body: JSON) -> JSON:
@@ -96,21 +102,21 @@ class SavingOrders:
         """Give the jobs to whoever moves some of them; nobody else does meanwhile."""
         link = self._connect()
         try:
-            with self._notes.alone(PATIENCE):
-                yield LinkJobs(link, PATIENCE)
+            with self._state_files.alone(LOCK_TIMEOUT):
+                yield LinkJobs(link, LOCK_TIMEOUT)
         except NotAnswering as error:
             raise Refused(errno.EBUSY, str(error)) from error
         finally:
             link.close()
-            self._board.look()
+            self._snapshot.request_sample()
 
     def _with_earlier(self, restarted: list[list[str]], ranks: str) -> list[list[str]]:
         """Name what was restarted before as well: whoever ordered that may not have heard the answer."""
-        earlier = self._notes.restarted()
+        earlier = self._state_files.restarted()
         known = {each["old"] for each in earlier}
         new = [{"ranks": ranks, "old": old, "new": copy} for old, copy in restarted if old not in known]
         if new:
-            self._notes.remember(earlier + new)
+            self._state_files.remember(earlier + new)
         wanted = set(idset.decode(ranks))
         return [
             [each["old"], each["new"]] for each in earlier + new if wanted & set(idset.decode(each["ranks"]))
@@ -119,10 +125,10 @@ class SavingOrders:
     def stay(self, ranks: str) -> None:
         """Jobs again for these ranks: what was restarted because of them is history."""
         staying = set(idset.decode(ranks))
-        known = self._notes.restarted()
+        known = self._state_files.restarted()
         left = [each for each in known if not staying & set(idset.decode(each["ranks"]))]
         if left != known:
-            self._notes.remember(left)
+            self._state_files.remember(left)
 
 
 def _restart(jobs: LinkJobs, ranks: set[int], reason: str) -> RestartOutcome:

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from minicluster.lead_server.files import ServerCredentials
-    from minicluster.lead_server.routes import Passed, Routes
+    from minicluster.lead_server.routes import AggregatedHandler, Routes
 
-SILENCE = 20.0
+SOCKET_TIMEOUT = 20.0
 """Seconds that a client may take for one read or write."""
 
 
@@ -40,7 +40,7 @@ class Server(socketserver.TCPServer):
         routes: Routes,
         log: Callable[[str], None],
         audiences: Mapping[str, str] | None = None,
-        proxied: Mapping[str, Passed] | None = None,
+        proxied: Mapping[str, AggregatedHandler] | None = None,
     ) -> None:
         self._credentials = credentials
         self._log = log
@@ -79,7 +79,7 @@ class Server(socketserver.TCPServer):
     def _serve(self, connection: Connection, client_address: Any) -> None:
         try:
             sock = connection.socket
-            sock.settimeout(SILENCE)
+            sock.settimeout(SOCKET_TIMEOUT)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._credentials.refresh()
             connection.socket = self._credentials.context.wrap_socket(

@@ -54,8 +54,8 @@ def _common(left: str, right: str) -> str:
 
 def ranks_of(answer: JSON, part: str) -> str:
     """Return the ranks of the scheduler's `allocated` or `down` resources (R as in RFC 20)."""
-    held = answer.get(part)
-    return idset.encode(resource_set.ranks_of(held)) if held else ""
+    resources = answer.get(part)
+    return idset.encode(resource_set.ranks_of(resources)) if resources else ""
 
 
 def is_main(jobspec: Any) -> bool:
@@ -64,12 +64,12 @@ def is_main(jobspec: Any) -> bool:
     return isinstance(ours, dict) and ours.get("main") is True
 
 
-def troubles(turned_away: Iterable[str], health: JSON, hosts: Sequence[str]) -> list[str]:
+def troubles(rejected_peers: Iterable[str], health: JSON, hosts: Sequence[str]) -> list[str]:
     """Return why brokers are not there, as far as the lead knows (overlay.health too), the newest first."""
     absent = sorted(
         (child for child in health.get("children", ()) if child.get("error")),
         key=lambda child: float(child["duration"]),
     )
     lost = (f"{hosts[child['rank']]}: {child['status']}: {child['error']}" for child in absent)
-    found = dict.fromkeys((*turned_away, *lost))
+    found = dict.fromkeys((*rejected_peers, *lost))
     return [trouble[:LONGEST_TROUBLE] for trouble in found][:MOST_TROUBLES]

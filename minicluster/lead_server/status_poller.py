@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from minicluster.broker_link.link import JSON, BrokerLink, LeadLink
-    from minicluster.lead_server.status_snapshot import Board
-    from minicluster.save_restore.state_files import Notes
+    from minicluster.lead_server.status_snapshot import StatusSnapshot
+    from minicluster.save_restore.state_files import StateFiles
 
 POLL = 1.0
 """Seconds between two looks while somebody watches."""
@@ -41,24 +41,24 @@ class Follower(threading.Thread):
 
     def __init__(
         self,
-        board: Board,
+        snapshot: StatusSnapshot,
         connect: Callable[[], LeadLink],
         broke: Callable[[Exception], None],
-        notes: Notes,
+        state_files: StateFiles,
         *,
         main_job: bool,
     ) -> None:
         super().__init__(name="door-follower", daemon=True)
-        self._board = board
+        self._snapshot = snapshot
         self._loop = LinkLoop(connect, broke)
-        self._notes = notes
+        self._state_files = state_files
         self._main_job = main_job
         self._online = ""
         self._running = False
         self._over = False  # the instance is about to end
         self._policy = ""
         self._policy_known = False
-        self._turned_away: Sequence[str] = ()
+        self._rejected_peers: Sequence[str] = ()
         self._main = 0  # the main job's id
         self._journal = 0  # the request that looks for it
         self._history_over = False
@@ -75,7 +75,7 @@ class Follower(threading.Thread):
 
     def run(self) -> None:
         """Follow until `close`; a link that breaks is made anew, and there is no status meanwhile."""
-        self._loop.run(self._follow, lambda _: self._board.clear())
+        self._loop.run(self._follow, lambda _: self._snapshot.clear())
 
     def _follow(self, link: LeadLink) -> None:
         self._forget()
@@ -86,20 +86,20 @@ class Follower(threading.Thread):
         while not self._loop.closed:
             began = time.monotonic()
             self._loop.wanted.clear()
-            self._board.begin()
+            self._snapshot.begin()
             try:
-                self._board.publish({**static, **self._look(link)})
+                self._snapshot.publish({**static, **self._sample(link)})
             except Refused as error:
                 if error.errnum != errno.ETIMEDOUT:
                     raise  # else the broker is busy: what it said last stays
             pause = EAGER_POLL if self._eager else POLL
-            self._wait(link, began, pause if self._board.watched else _IDLE)
+            self._wait(link, began, pause if self._snapshot.watched else _IDLE)
 
     def _forget(self) -> None:
         """A new link: nothing is known of what is behind it."""
         self._online, self._running, self._over = "", False, False
         self._policy, self._policy_known = "", False
-        self._turned_away = ()
+        self._rejected_peers = ()
         self._main, self._journal, self._history_over = 0, 0, False
 
     def _wait(self, link: BrokerLink, began: float, pause: float) -> None:
@@ -113,7 +113,7 @@ class Follower(threading.Thread):
                 return
             link.dispatch(left)
 
-    def _look(self, link: LeadLink) -> JSON:
+    def _sample(self, link: LeadLink) -> JSON:
         self._seek_main(link)
         self._ask_further(link)
         drains = status.drains(_asked(link, "resource.status"))
@@ -131,10 +131,10 @@ class Follower(threading.Thread):
             "running": self._running,
             "jobid": f58plain(self._main) if self._main else "",
             "queue_policy": self._policy,
-            "troubles": status.troubles(self._turned_away, _asked(link, "overlay.health"), self._hosts),
+            "troubles": status.troubles(self._rejected_peers, _asked(link, "overlay.health"), self._hosts),
             "halted": self._halted(link),
-            "saving": self._notes.saving(),
-            "kept": self._notes.kept(),
+            "saving": self._state_files.saving(),
+            "kept": self._state_files.kept(),
         }
         return {**seen, "online": self._online}  # it may have been pushed meanwhile
 
@@ -150,7 +150,7 @@ class Follower(threading.Thread):
                 self._policy = link.queue_policy()
                 self._policy_known = bool(self._policy)  # real Flux loads its scheduler after the door
         with suppress(Refused):
-            self._turned_away = link.turned_away()
+            self._rejected_peers = link.rejected_peers()
 
     def _seek_main(self, link: BrokerLink) -> None:
         """Listen for jobs from the instance's first work on until the main job is found."""

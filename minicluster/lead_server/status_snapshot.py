@@ -17,11 +17,11 @@ SPACING = 0.1
 """Seconds between two objects of a watch, at least."""
 KEEPALIVE = 15.0
 """Seconds after which a watch repeats an object that did not change."""
-PATIENCE = 2.0
+READ_TIMEOUT = 2.0
 """Seconds that one reader waits for a status that is newer than its request: its client waits for 5."""
 
 
-class Board:
+class StatusSnapshot:
     """The status, with its version; `wanted` is called when somebody asks for a newer one."""
 
     def __init__(self, wanted: Callable[[], None]) -> None:
@@ -61,7 +61,7 @@ class Board:
             self._version += 1
             self._condition.notify_all()
 
-    def look(self) -> None:
+    def request_sample(self) -> None:
         """Have the instance looked at: something was changed, and what looks so far gave is over."""
         with self._condition:
             self._ordered = self._begun
@@ -83,7 +83,7 @@ class Board:
             seen = self._begun
         self._wanted()
         with self._condition:
-            self._condition.wait_for(lambda: self._closed or self._ended > seen, PATIENCE)
+            self._condition.wait_for(lambda: self._closed or self._ended > seen, READ_TIMEOUT)
             return self._status if self._current else None
 
     @property

@@ -77,13 +77,13 @@ class LocalBackend(Backend):
         found = tuple(_summary(state) for _, state in state_file.live_clusters())
         return ClusterListing(found, COLUMNS)
 
-    def status(self, name: str, look: Callable[[Instance, int], T]) -> tuple[StatusReport, T | None]:
+    def status(self, name: str, view: Callable[[Instance, int], T]) -> tuple[StatusReport, T | None]:
         """Return how a cluster is."""
         from minicluster.local import connection, state_file
 
         _, state = state_file.need(name)
         with connection.of(name) as instance:
-            return _report(state, instance), look(instance, state.min_size)
+            return _report(state, instance), view(instance, state.min_size)
 
     def watch(self, name: str, work: Callable[[Instance, Watched], T]) -> T:
         """Do work that looks at a cluster again and again."""

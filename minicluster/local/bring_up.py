@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from minicluster.local.control import Message
     from minicluster.local.scaling import Brokers
 
-PATIENCE = 10.0
+PROGRESS_TIMEOUT = 10.0
 """Seconds after which the brokers that are missing are named."""
 
 
@@ -25,18 +25,18 @@ async def bring_up(
     """Start so many brokers, and wait until they are online. Raises BringUpFailed."""
     cluster.start(range(size))
     ready = asyncio.ensure_future(brokers.online(range(size)))
-    last, patience = -1, time.monotonic() + PATIENCE
+    last, deadline = -1, time.monotonic() + PROGRESS_TIMEOUT
     while not ready.done():
         if cluster.lead.ended:
             ready.cancel()
-            words = "".join(f"\n  {line}" for line in cluster.last_words(0))
+            words = "".join(f"\n  {line}" for line in cluster.log_tail(0))
             raise BringUpFailed(f"the cluster did not come up: the lead broker ended{words}")
         joined = cluster.joined(size)
         if joined != last:
             last = joined
             report({"joined": joined, "size": size})
-        if time.monotonic() > patience:
-            patience += PATIENCE
+        if time.monotonic() > deadline:
+            deadline += PROGRESS_TIMEOUT
             report({"notice": _who_is_missing(cluster, size)})
         await asyncio.sleep(0.02)
     ready.result()
@@ -46,5 +46,5 @@ def _who_is_missing(cluster: LocalCluster, size: int) -> str:
     missing = [rank for rank in range(size) if not cluster.directory.socket(rank).exists()]
     if not missing:
         return "still waiting for the lead to see all brokers"
-    words = cluster.last_words(missing[0]) or ["it has said nothing"]
+    words = cluster.log_tail(missing[0]) or ["it has said nothing"]
     return f"still waiting for {len(missing)} brokers; rank {missing[0]} says: {words[-1]}"

@@ -102,7 +102,7 @@ class LocalCluster:
         """Wait for a program beside the brokers, and return its exit code."""
         return await self._kubelet.child_ended(process)
 
-    def last_words(self, rank: int) -> list[str]:
+    def log_tail(self, rank: int) -> list[str]:
         """Return the last lines that a broker wrote."""
         return last_lines(self.directory.log(f"{self._blueprint.name}-{rank}"))
 

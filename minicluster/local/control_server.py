@@ -17,13 +17,16 @@ if TYPE_CHECKING:
     from minicluster.local.control import Message
     from minicluster.local.scaling import Notice
 
-    Obey = Callable[[Message, Notice], Awaitable[Message]]
+    AnswerOrder = Callable[[Message, Notice], Awaitable[Message]]
 
 
 @asynccontextmanager
-async def serving(path: Path, obey: Obey) -> AsyncIterator[None]:
-    """Listen on a socket; `obey` carries an order out, with notice of how it goes, and returns the answer."""
-    server = await asyncio.start_unix_server(partial(_serve, obey), path=path, limit=LONGEST_ORDER)
+async def serving(path: Path, answer_order: AnswerOrder) -> AsyncIterator[None]:
+    """Listen on a socket.
+
+    `answer_order` carries an order out, with notice of how it goes, and returns the answer.
+    """
+    server = await asyncio.start_unix_server(partial(_serve, answer_order), path=path, limit=LONGEST_ORDER)
     path.chmod(0o600)
     try:
         yield
@@ -31,14 +34,16 @@ async def serving(path: Path, obey: Obey) -> AsyncIterator[None]:
         server.close()
 
 
-async def _serve(obey: Obey, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _serve(
+    answer_order: AnswerOrder, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> None:
     def send(message: Message) -> None:
         writer.write(json.dumps(message).encode() + b"\n")
 
     try:
         if peer_is_owner(writer.get_extra_info("socket")):
             order = json.loads(await reader.readline() or b"{}")
-            send(await obey(order, lambda text: send({"notice": text})))
+            send(await answer_order(order, lambda text: send({"notice": text})))
             await writer.drain()
     except (ConnectionError, ValueError):
         return  # whoever asked has gone, or spoke no JSON

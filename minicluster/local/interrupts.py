@@ -18,13 +18,14 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 class Interrupts:
     """While open, a signal raises Interrupted, or cancels the task that was named.
 
-    After `calm()` a signal only sets `hurry`: what is being cleaned up is cleaned up, but without grace.
+    After `begin_cleanup()` a signal only sets `forced`: what is being cleaned up is cleaned up, but without
+    grace.
     """
 
     def __init__(self) -> None:
         self.signum = 0
-        self.hurry = asyncio.Event()
-        self._calm = False
+        self.forced = asyncio.Event()
+        self._cleaning_up = False
         self._task: asyncio.Task[Any] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._before: dict[signal.Signals, Any] = {}
@@ -53,24 +54,24 @@ class Interrupts:
         """From now on Ctrl-C is for the program that has the terminal."""
         signal.signal(signal.SIGINT, lambda _number, _frame: None)
 
-    def calm(self) -> None:
+    def begin_cleanup(self) -> None:
         """From now on a signal only asks for haste."""
-        self._calm = True
+        self._cleaning_up = True
 
     def _on_signal(self, signum: int, _: FrameType | None) -> None:
-        if self._calm or self.signum:  # a second one must not cancel the clean-up that the first began
+        if self._cleaning_up or self.signum:  # a second one must not cancel the clean-up that the first began
             if self._loop is not None and not self._loop.is_closed():
-                self._loop.call_soon_threadsafe(self.hurry.set)
+                self._loop.call_soon_threadsafe(self.forced.set)
             return
         self.signum = signum
         if self._loop is None or self._task is None:
-            self._calm = True  # the clean-up that this starts is not to be disturbed
+            self._cleaning_up = True  # the clean-up that this starts is not to be disturbed
             raise Interrupted(signum)
         self._loop.call_soon_threadsafe(self._cancel, self._task)
 
     def _cancel(self, task: asyncio.Task[Any]) -> None:
         """Cancel the task, unless it has come to its clean-up since the signal."""
-        if self._calm:
-            self.hurry.set()
+        if self._cleaning_up:
+            self.forced.set()
         else:
             task.cancel()

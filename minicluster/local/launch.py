@@ -58,7 +58,7 @@ def up(
         try:
             _await(process, reporter)
         except Interrupted:
-            interrupts.calm()
+            interrupts.begin_cleanup()
             process.send_signal(signal.SIGTERM)
             process.wait(END)
             raise

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from minicluster.local.volumes import VolumeMap
 
 Object = dict[str, Any]
-FOREIGN = ("FLUX_", "MINICLUSTER_", "PMI_", "PMIX_", "JOB_COMPLETION_")
+EXCLUDED_PREFIXES = ("FLUX_", "MINICLUSTER_", "PMI_", "PMIX_", "JOB_COMPLETION_")
 """Variables of a surrounding instance, which would mislead the brokers of this one."""
 
 
@@ -107,7 +107,7 @@ def _environment(member: Object, blueprint: Blueprint, ours: Mapping[str, str]) 
 
 
 def _inherited(blueprint: Blueprint) -> dict[str, str]:
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(FOREIGN)}
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(EXCLUDED_PREFIXES)}
     first = [str(blueprint.directory.programs)] if blueprint.embedded else []
     path = [*first, kept.get("PATH", os.defpath), str(own_programs())]
     return {**kept, "PATH": os.pathsep.join(path)}

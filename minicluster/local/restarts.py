@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from minicluster.instance.port import Instance
 
-PATIENCE = 30.0
+TIMEOUT = 30.0
 """Seconds that cancelled jobs have; Flux kills what ignores SIGTERM after five."""
 
 
@@ -27,15 +27,15 @@ class JobRestart:
 
 
 def restart(
-    instance: Instance, jobids: Iterable[int], reason: str, told: Callable[[JobRestart], None]
+    instance: Instance, jobids: Iterable[int], reason: str, report: Callable[[JobRestart], None]
 ) -> None:
     """Restart running jobs, and move what depends on them. Ends when the old ones ended.
 
     Raises SubmitRefused where a job could not be copied; the others are restarted all the same.
     """
     with instance.links.borrowed() as link:
-        outcome = restarts.restart(LinkJobs(link, PATIENCE), jobids, reason)
+        outcome = restarts.restart(LinkJobs(link, TIMEOUT), jobids, reason)
     for old, new in outcome.restarted:
-        told(JobRestart(old, new))
+        report(JobRestart(old, new))
     if outcome.lost:
         raise SubmitRefused("; ".join(f"{jobid}: {why}" for jobid, why in outcome.lost))

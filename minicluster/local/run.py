@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
 GRACE = 5.0
 """Seconds between SIGTERM and SIGKILL at the end; Flux itself gives a cancelled job 5 s."""
-FAREWELL = 5.0
+FOLLOWERS_TIMEOUT = 5.0
 """Seconds for followers to end by themselves once the lead has ended the instance."""
-PATIENCE = 10.0
+PROGRESS_TIMEOUT = 10.0
 """Seconds of bring-up after which the brokers that are missing are named."""
 
 
@@ -73,7 +73,7 @@ def _directory(request: RunRequest, interrupts: Interrupts) -> Iterator[ClusterD
     try:
         yield directory
     finally:
-        interrupts.calm()
+        interrupts.begin_cleanup()
         state_directory.remove(directory)
 
 
@@ -133,7 +133,7 @@ class _Run:
         except asyncio.CancelledError:
             raise Interrupted(self._interrupts.signum) from None
         finally:
-            self._interrupts.calm()
+            self._interrupts.begin_cleanup()
             ended = time.monotonic() - cluster.lead.since_command()
             await self._tear_down(cluster)
         return exit_code, Times(self._ready - self._started, ended - self._ready, time.monotonic() - ended)
@@ -166,21 +166,21 @@ class _Run:
 
     async def _progress(self, cluster: LocalCluster) -> None:
         last = -1
-        patience = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + PROGRESS_TIMEOUT
         while True:
             joined = cluster.joined(self._size)
             if joined != last:
                 self._reporter.bring_up(joined, self._size)
                 last = joined
-            if joined < self._size and time.monotonic() > patience:
-                patience += PATIENCE
+            if joined < self._size and time.monotonic() > deadline:
+                deadline += PROGRESS_TIMEOUT
                 self._name_missing(cluster)
             await asyncio.sleep(POLL)
 
     def _name_missing(self, cluster: LocalCluster) -> None:
         for rank in range(self._size):
             if not cluster.directory.socket(rank).exists():
-                words = cluster.last_words(rank) or ["it has said nothing"]
+                words = cluster.log_tail(rank) or ["it has said nothing"]
                 self._reporter.notice(f"still waiting for the broker of rank {rank}: {words[-1]}")
 
     async def _all_online(self, cluster: LocalCluster) -> None:
@@ -212,30 +212,30 @@ class _Run:
         self._errors.flush()
         if outcome.exit_code is not None:
             return outcome.exit_code
-        words = "".join(f"\n  {line}" for line in cluster.last_words(0))
+        words = "".join(f"\n  {line}" for line in cluster.log_tail(0))
         if not (cluster.directory.run(0) / MAIN_STARTED).exists() and not self._request.shell:
             raise BringUpFailed(f"the cluster did not come up: {outcome.reason}{words}")
         raise LeadLost(f"the cluster was lost: {outcome.reason}{words}")
 
     async def _tear_down(self, cluster: LocalCluster) -> None:
         try:
-            if not self._interrupts.hurry.is_set():
-                await self._end_kindly(cluster)
+            if not self._interrupts.forced.is_set():
+                await self._end_unless_forced(cluster)
         finally:
             self._errors.flush()
             cluster.kill()
 
-    async def _end_kindly(self, cluster: LocalCluster) -> None:
-        kind = asyncio.ensure_future(self._kindly(cluster))
-        hurry = asyncio.ensure_future(self._interrupts.hurry.wait())
-        await asyncio.wait({kind, hurry}, return_when=asyncio.FIRST_COMPLETED)
-        for task in (kind, hurry):
+    async def _end_unless_forced(self, cluster: LocalCluster) -> None:
+        graceful = asyncio.ensure_future(self._end_gracefully(cluster))
+        forced = asyncio.ensure_future(self._interrupts.forced.wait())
+        await asyncio.wait({graceful, forced}, return_when=asyncio.FIRST_COMPLETED)
+        for task in (graceful, forced):
             task.cancel()
-        await asyncio.gather(kind, hurry, return_exceptions=True)
+        await asyncio.gather(graceful, forced, return_exceptions=True)
 
-    async def _kindly(self, cluster: LocalCluster) -> None:
+    async def _end_gracefully(self, cluster: LocalCluster) -> None:
         if cluster.lead.instance_ended:
-            await cluster.followers_gone(FAREWELL)
+            await cluster.followers_gone(FOLLOWERS_TIMEOUT)
         await cluster.stop(GRACE)
 
 

@@ -96,13 +96,13 @@ async def grow(brokers: Brokers, cluster: LocalCluster, ranks: range, notice: No
 async def finish_or_restart(brokers: Brokers, ranks: set[int], timeout: float, notice: Notice) -> None:
     """Wait for the jobs on these ranks; those still there after `timeout` seconds are restarted."""
     end = time.monotonic() + timeout
-    told = -1
+    reported = -1
     while jobs := await brokers.call(lambda instance: jobs_on(instance, ranks)):
         if time.monotonic() > end:
             break
-        if len(jobs) != told:
-            told = len(jobs)
-            notice(f"waiting for {told} running job{'s' if told > 1 else ''}")
+        if len(jobs) != reported:
+            reported = len(jobs)
+            notice(f"waiting for {reported} running job{'s' if reported > 1 else ''}")
         await asyncio.sleep(POLL)
     from broker_config.formats.jobid import f58
 

@@ -70,8 +70,8 @@ def endpoints(hosts: tuple[str, ...], port: int | None) -> tuple[BrokerEndpoint,
     """Return where each broker listens: from `port` on, or at free ports. Raises PortTaken."""
     from broker_config.settings import BrokerEndpoint
 
-    with contextlib.ExitStack() as held:
-        numbers = [_bound(held, port + rank if port else 0) for rank in range(len(hosts))]
+    with contextlib.ExitStack() as sockets:
+        numbers = [_bound(sockets, port + rank if port else 0) for rank in range(len(hosts))]
     uris = [f"tcp://{ADDRESS}:{number}" for number in numbers]
     return tuple(BrokerEndpoint(host, uri, uri) for host, uri in zip(hosts, uris, strict=True))
 
@@ -81,9 +81,9 @@ def _port(cluster: MiniCluster) -> int | None:
     return network.port if "port" in network.model_fields_set else None
 
 
-def _bound(held: contextlib.ExitStack, port: int) -> int:
+def _bound(sockets: contextlib.ExitStack, port: int) -> int:
     """Bind a port, held until all are chosen, so that no two are the same."""
-    listener = held.enter_context(socket.socket())
+    listener = sockets.enter_context(socket.socket())
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((ADDRESS, port))

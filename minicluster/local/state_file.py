@@ -22,9 +22,9 @@ HATCHING = 30.0
 
 def write(cluster: ClusterDirectory, state: ClusterState) -> None:
     """Write the state; a reader sees the old or the new one, never a part."""
-    draft = cluster.state.with_suffix(".new")
-    draft.write_text(json.dumps(dataclasses.asdict(state)))
-    draft.replace(cluster.state)
+    temporary = cluster.state.with_suffix(".new")
+    temporary.write_text(json.dumps(dataclasses.asdict(state)))
+    temporary.replace(cluster.state)
 
 
 def read(cluster: ClusterDirectory) -> ClusterState | None:

@@ -60,7 +60,7 @@ class Supervisor:
         for signum in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             loop.add_signal_handler(signum, self._over.set)
         try:
-            async with control_server.serving(self._directory.control, self._obey), self._limited():
+            async with control_server.serving(self._directory.control, self._answer_order), self._limited():
                 await self._until_over(bring_up(self._cluster, self._brokers, self._state.size, self._report))
                 if not self._over.is_set():
                     self._set(phase=LocalPhase.RUNNING)
@@ -100,7 +100,7 @@ class Supervisor:
         with contextlib.suppress(asyncio.CancelledError):
             await task
 
-    async def _obey(self, order: Message, notice: Notice) -> Message:
+    async def _answer_order(self, order: Message, notice: Notice) -> Message:
         """Carry an order out, one at a time, and return the answer."""
         if order.get("order") == "scale" and not order.pop("wait", True):
             return self._begin_scaling(order)
@@ -137,7 +137,7 @@ class Supervisor:
             self._check_size(int(order["size"]))
         except UsageProblem as error:
             return {"error": str(error), "exit_code": error.exit_code}
-        task = asyncio.ensure_future(self._obey(order, self._log))
+        task = asyncio.ensure_future(self._answer_order(order, self._log))
         self._begun.add(task)
         task.add_done_callback(self._begun.discard)
         return {"done": {"size": int(order["size"]), "before": self._state.size}}

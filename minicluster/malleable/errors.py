@@ -3,7 +3,7 @@
 MalleableError
 ├── CredentialsError   the file that MINICLUSTER_MALLEABLE names is not there or not what it should be
 ├── ProtocolError      a line that is not of the protocol, or not now; the text is for the other side
-├── NotHeeding         an order for a job whose program takes none now
+├── NotAccepting         an order for a job whose program takes none now
 ├── Refusal            raised by a program's hook: the order is refused, with this reason
 ├── Rejected           the instance does not take a program or a worker; the text is its reason
 └── TeamError          the tasks of a program cannot reach each other, or one of them is gone
@@ -24,7 +24,7 @@ class ProtocolError(MalleableError):
     """A line is not what the protocol allows; the message can be sent to whoever wrote it."""
 
 
-class NotHeeding(MalleableError):  # noqa: N818 - named for the state it reports
+class NotAccepting(MalleableError):  # noqa: N818 - named for the state it reports
     """The job's program is not registered, deregistered, or amid an order."""
 
 

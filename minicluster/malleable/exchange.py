@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from minicluster.malleable.session import Session
 
 WRONG_LINES = 3
-STRANGERS = 256
+MAX_UNPROVEN = 256
 """Connections that have not proved anything yet; one more, and the oldest is closed."""
 
 
@@ -64,9 +64,9 @@ class Exchange:
         """Greet who has connected."""
         caller = self._callers[connection] = _Caller(self._nonce())
         hello = messages.encode(messages.Hello(VERSION, caller.nonce))
-        strangers = [key for key, each in self._callers.items() if each.session is None]
+        unproven = [key for key, each in self._callers.items() if each.session is None]
         step = Step(sends=((connection, hello),))
-        return step + (self._hang_up(strangers[0]) if len(strangers) > STRANGERS else NOTHING)
+        return step + (self._hang_up(unproven[0]) if len(unproven) > MAX_UNPROVEN else NOTHING)
 
     def received(self, connection: Connection, data: bytes, now: float) -> Step:
         """Take what was read, however it was cut."""

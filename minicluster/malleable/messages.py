@@ -262,7 +262,7 @@ def _is_whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 53
 
 
-def _is_share(value: object) -> bool:
+def _is_fraction(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1  # not NaN
 
 
@@ -282,7 +282,7 @@ def _is_list(item: Callable[[object], bool]) -> Callable[[object], bool]:
 _KINDS: dict[str, tuple[str, Callable[[object], bool]]] = {
     "int": ("a whole number", _is_whole),
     "str": ("a text", _is_text),
-    "float": ("a number from 0 to 1", _is_share),
+    "float": ("a number from 0 to 1", _is_fraction),
     "tuple[int, ...]": ("a list of whole numbers", _is_list(_is_whole)),
     "tuple[str, ...]": ("a list of texts", _is_list(_is_text)),
     "tuple[Member, ...]": ("a list of workers", _is_list(_is_member)),

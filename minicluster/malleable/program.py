@@ -49,7 +49,7 @@ class Program:
         self, hooks: Hooks, environment: Mapping[str, str] | None = None, timeout: float = 60.0
     ) -> None:
         self.least = self.most = 0
-        self._told = (-_PAUSE, -1.0)
+        self._reported = (-_PAUSE, -1.0)
         self._polling = threading.Lock()
         credentials = files.from_environment(os.environ if environment is None else environment)
         self._link = ProgramLink(credentials, timeout)
@@ -81,8 +81,8 @@ class Program:
         """
         with self._polling:
             before = set(self.workers)
-            heard, failure = self._link.heard(timeout)
-            for message in heard:
+            received, failure = self._link.receive(timeout)
+            for message in received:
                 self._orders.take(message)
             if failure is not None:
                 self._lost(failure)
@@ -94,8 +94,8 @@ class Program:
         Call it as often as you like: it is passed on a few times a second.
         """
         now, share = time.monotonic(), min(1.0, max(0.0, share))
-        if share != self._told[1] and (now - self._told[0] >= _PAUSE or share == 1.0):
-            self._told = (now, share)
+        if share != self._reported[1] and (now - self._reported[0] >= _PAUSE or share == 1.0):
+            self._reported = (now, share)
             self._link.send(messages.Progress(share))
 
     def deregister(self) -> None:

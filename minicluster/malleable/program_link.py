@@ -78,26 +78,26 @@ class ProgramLink:
         except OSError as error:
             _log.debug("%s was not sent: %s", message.type, error)  # reading finds that it is lost
 
-    def heard(self, timeout: float) -> tuple[list[ToProgram], Exception | None]:
+    def receive(self, timeout: float) -> tuple[list[ToProgram], Exception | None]:
         """Return all that counts of what has come, and why the connection is lost, if it is.
 
         Waits up to `timeout` seconds for a first message. An order that is over already is not begun: it
         would be done in vain.
         """
-        heard: list[ToProgram] = []
+        received: list[ToProgram] = []
         link = self._link
         try:
             while link is not None:
-                message = link.receive(0.0 if heard else timeout)
+                message = link.receive(0.0 if received else timeout)
                 if message is None:
                     break
-                heard.append(message)
+                received.append(message)
         except (OSError, Rejected) as error:
             lost = error if self._link is link else None  # else it was closed here
-            return [message for message in heard if isinstance(message, messages.Released)], lost
-        over = {message.order for message in heard if isinstance(message, messages.Expired)}
+            return [message for message in received if isinstance(message, messages.Released)], lost
+        over = {message.order for message in received if isinstance(message, messages.Expired)}
         return [
             message
-            for message in heard
+            for message in received
             if isinstance(message, messages.Expired) or getattr(message, "order", 0) not in over
         ], None

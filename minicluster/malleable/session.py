@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from minicluster.malleable import events, messages
 from minicluster.malleable.credentials import proves
-from minicluster.malleable.errors import NotHeeding, ProtocolError
+from minicluster.malleable.errors import NotAccepting, ProtocolError
 from minicluster.malleable.events import NOTHING, Step
 from minicluster.malleable.speaker import Speaker
 
@@ -87,12 +87,12 @@ class Ordering:
     @property
     def may_begin(self) -> bool:
         """Whether the program takes an order now."""
-        return self._speaker.heeds and self.under_way is None
+        return self._speaker.accepts_resize and self.under_way is None
 
     def begin(self, hosts: tuple[str, ...], count: int, now: float) -> ResizeRequest:
-        """Return a new order. Raises NotHeeding."""
+        """Return a new order. Raises NotAccepting."""
         if not self.may_begin:
-            raise NotHeeding(f"the program of {self._speaker.job} takes no order now")
+            raise NotAccepting(f"the program of {self._speaker.job} takes no order now")
         self.given += 1
         self.under_way = ResizeRequest(self.given, hosts, count, deadline=now + self._limits.answer)
         return self.under_way
@@ -117,8 +117,8 @@ class Ordering:
             return NOTHING
         order.stage, order.deadline = Stage.TAKING_ON, now + self._limits.work
         workers = tuple(order.joined[task] for task in sorted(order.joined))
-        told = self._speaker.tell(messages.Joined(order.id, workers))
-        return told + _learned(events.WorkersJoined(self._speaker.job, order.id))
+        step = self._speaker.send(messages.Joined(order.id, workers))
+        return step + _learned(events.WorkersJoined(self._speaker.job, order.id))
 
     def tick(self, now: float) -> Step:
         """End the order under way if its time is over."""
@@ -200,8 +200,8 @@ class Ordering:
         for task in order.lost:
             del self.workers[task]
         self.under_way = None
-        told = self._speaker.tell(messages.Released(order.id))
-        return told + _learned(
+        step = self._speaker.send(messages.Released(order.id))
+        return step + _learned(
             events.JobResized(self._speaker.job, order.id, len(self.workers), {}, order.lost)
         )
 
@@ -215,8 +215,8 @@ class Ordering:
         order, self.under_way = self.under_way, None
         if order is None:
             return NOTHING
-        told = self._speaker.tell(messages.Expired(order.id, reason))
-        return told + _learned(
+        step = self._speaker.send(messages.Expired(order.id, reason))
+        return step + _learned(
             events.ResizeExpired(self._speaker.job, order.id, reason, tuple(order.workers))
         )
 
@@ -259,7 +259,7 @@ class Session:
         return len(self.workers)
 
     @property
-    def heeds(self) -> bool:
+    def accepts_resize(self) -> bool:
         """Whether the program takes an order now."""
         return self._orders.may_begin
 
@@ -271,22 +271,22 @@ class Session:
     # What the instance does.
 
     def grow(self, hosts: Sequence[str], now: float) -> Step:
-        """Offer one worker on each of these hosts. Raises NotHeeding, ValueError."""
+        """Offer one worker on each of these hosts. Raises NotAccepting, ValueError."""
         if not 0 < len(hosts) <= self.most - self.size:
             raise ValueError(
                 f"{self.job} has {self.size} of at most {self.most} workers: not {len(hosts)} more"
             )
         order = self._orders.begin(tuple(hosts), len(hosts), now)
-        return self.speaker.tell(messages.Grow(order.id, order.hosts, self.size + order.count))
+        return self.speaker.send(messages.Grow(order.id, order.hosts, self.size + order.count))
 
     def shrink(self, count: int, now: float) -> Step:
-        """Ask for so many workers. Raises NotHeeding, ValueError."""
+        """Ask for so many workers. Raises NotAccepting, ValueError."""
         if not 0 < count <= self.size - self.least:
             raise ValueError(
                 f"{self.job} has {self.size} of at least {self.least} workers: not {count} fewer"
             )
         order = self._orders.begin((), count, now)
-        return self.speaker.tell(messages.Shrink(order.id, count, self.size - count))
+        return self.speaker.send(messages.Shrink(order.id, count, self.size - count))
 
     def ended(self, task: int, now: float) -> Step:
         """Take note that a task of the job has ended, for whatever reason."""
@@ -315,7 +315,7 @@ class Session:
             step = Step(closes=(half_open,)) + self.closed(half_open)
         self.speaker.begin(connection)
         members = tuple(messages.Member(task, host) for task, host in self.workers.items())
-        answer = self.speaker.tell(messages.Registered(self.size, self.least, self.most, members))
+        answer = self.speaker.send(messages.Registered(self.size, self.least, self.most, members))
         return step + answer + _learned(events.ProgramRegistered(self.job))
 
     def join(self, connection: Connection, nonce: str, message: messages.Join, now: float) -> Step:
@@ -346,7 +346,7 @@ class Session:
             raise ProtocolError(f"{message.type}: there was no order {message.order}")
         order = self.order
         if order is None or order.id != message.order:
-            return self.speaker.tell(messages.Expired(message.order, "this order is over"))
+            return self.speaker.send(messages.Expired(message.order, "this order is over"))
         return self._orders.answer(order, message, now)
 
     def closed(self, connection: Connection) -> Step:

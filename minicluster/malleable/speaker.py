@@ -27,7 +27,7 @@ class Speaker:
         self._rigid = False
 
     @property
-    def heeds(self) -> bool:
+    def accepts_resize(self) -> bool:
         """Whether it takes orders."""
         return self.connection is not None and not self._rigid
 
@@ -52,7 +52,7 @@ class Speaker:
         self._rigid = for_good
         return Step(events=(events.ProgramDeregistered(self.job, reason),))
 
-    def tell(self, message: ToProgram) -> Step:
+    def send(self, message: ToProgram) -> Step:
         """Return that a message is sent to it, if it is there."""
         if self.connection is None:
             return NOTHING

@@ -90,7 +90,7 @@ class Team:
             self.addresses.pop(number, None)
             connection = self._out.pop(number, None)
             if connection is not None:
-                _say_farewell(connection, self.number)  # the thread that watches it closes it
+                _send_bye(connection, self.number)  # the thread that watches it closes it
 
     def send(self, to: int, kind: str, body: Any = b"", **fields: Any) -> None:
         """Send to a task; `body` is anything that holds contiguous bytes. Raises TeamError."""
@@ -121,7 +121,7 @@ class Team:
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)  # wakes the thread, which closes it
         for connection in tuple(self._in):
-            _say_farewell(connection, self.number)
+            _send_bye(connection, self.number)
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RD)
 
@@ -150,14 +150,14 @@ class Team:
         return self._out[to]
 
     def _watch(self, connection: socket.socket, to: int) -> None:
-        said = False
+        has_left = False
         with contextlib.suppress(OSError, TeamError):
-            said = frames.receive(connection, handshake.LIMIT).kind == _BYE
+            has_left = frames.receive(connection, handshake.LIMIT).kind == _BYE
         with self._sending, connection:
             is_known = self._out.get(to) is connection
             if is_known:
                 del self._out[to]
-        if is_known and not said:
+        if is_known and not has_left:
             self._inbox.put(Frame(to, GONE))
 
     # Incoming: a thread for the listener, and one for each task that sends.
@@ -201,7 +201,7 @@ def _start(target: Callable[..., None], name: str, *arguments: object) -> None:
     threading.Thread(target=target, args=arguments, name=f"team-{name}", daemon=True).start()
 
 
-def _say_farewell(connection: socket.socket, number: int) -> None:
+def _send_bye(connection: socket.socket, number: int) -> None:
     with contextlib.suppress(OSError):
         frames.send(connection, Frame(number, _BYE))
         connection.shutdown(socket.SHUT_WR)

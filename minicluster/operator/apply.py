@@ -64,12 +64,12 @@ class Applier:
             except ApiError as error:
                 raise ApplyRefusedError(place.key, error) from error
 
-    def stand(self, name: Name, uid: str, sketches: Iterable[Object]) -> bool:
+    def stand(self, name: Name, uid: str, stubs: Iterable[Object]) -> bool:
         """Whether all these objects are there, untouched, as this operator has applied them."""
-        for each in sketches:
+        for each in stubs:
             place = ObjectReference(each["kind"], name.namespace, each["metadata"]["name"])
             found = self._cache.dependents.get(place)
-            if found is None or found.owner_uid != uid or place not in self._cache.dependents.held:
+            if found is None or found.owner_uid != uid or place not in self._cache.dependents.owned_fields:
                 return False
             if not self._is_settled(place, found, each):
                 return False
@@ -107,11 +107,11 @@ class Applier:
             return True  # nothing can be done about it; once it is gone it is made anew
         if found.applied != wanted["metadata"]["annotations"][observation.ANNOTATION_DIGEST]:
             return False
-        if place in self._cache.dependents.held:
-            return self._cache.dependents.held[place] == found.held
+        if place in self._cache.dependents.owned_fields:
+            return self._cache.dependents.owned_fields[place] == found.owned_fields
         if found.shared or found.shape != observation.shape(wanted):
             return False  # somebody wrote to it, perhaps while no operator looked: apply it once more
-        self._cache.dependents.held.put(place, found.held)
+        self._cache.dependents.owned_fields.put(place, found.owned_fields)
         return True
 
     async def _create_secret(self, item: Object) -> None:

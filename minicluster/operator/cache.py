@@ -111,7 +111,7 @@ class Cache:
         self._keep(place, found)
         if item["kind"] == JOBS.kind:
             self.dependents.jobs.put(place, applied_job(item, report))
-        self.dependents.held.put(place, found.held)
+        self.dependents.owned_fields.put(place, found.owned_fields)
         return True
 
     def forget(self, kind: str, item: Object) -> set[Name]:

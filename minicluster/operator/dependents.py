@@ -22,15 +22,16 @@ if TYPE_CHECKING:
 class Dependents(Index["ObjectReference", Dependent]):
     """The objects by place.
 
-    `jobs` is what Jobs say, `held` which fields of an object the operator held after it last applied it.
+    `jobs` is what Jobs say, `owned_fields` which fields of an object the operator held after it last applied
+    it.
     """
 
-    __slots__ = ("_by_instance", "held", "jobs")
+    __slots__ = ("_by_instance", "jobs", "owned_fields")
 
     def __init__(self) -> None:
         super().__init__()
         self.jobs: Index[ObjectReference, JobReport] = Index()
-        self.held: Index[ObjectReference, str] = Index()
+        self.owned_fields: Index[ObjectReference, str] = Index()
         self._by_instance: defaultdict[Name, set[ObjectReference]] = defaultdict(set)
 
     def add(self, place: ObjectReference, found: Dependent) -> None:
@@ -40,7 +41,7 @@ class Dependents(Index["ObjectReference", Dependent]):
 
     def drop(self, place: ObjectReference, name: Name) -> None:
         """Take in that an object is gone, or another MiniCluster's now."""
-        for index in (self, self.jobs, self.held):
+        for index in (self, self.jobs, self.owned_fields):
             index.discard(place)
         if name in self._by_instance:
             self._by_instance[name].discard(place)

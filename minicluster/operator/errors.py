@@ -11,7 +11,7 @@ from __future__ import annotations
 from minicluster.kube_client.errors import KubernetesError
 
 
-class FollowingError(KubernetesError):
+class WatchLostError(KubernetesError):
     """MiniClusters cannot be followed any more, such as when their CRD was deleted."""
 
 

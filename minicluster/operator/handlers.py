@@ -59,8 +59,8 @@ def registry(access: Access, controller: Controller) -> kopf.OperatorRegistry:
 
     @kopf.on.event(group, version, MINICLUSTERS.plural, registry=handlers)
     async def pass_on(event: kopf.RawEvent, **_: Any) -> None:
-        heard = controller.gone if event["type"] == "DELETED" else controller.seen
-        heard(dict(event["object"]))
+        handle = controller.gone if event["type"] == "DELETED" else controller.seen
+        handle(dict(event["object"]))
 
     return handlers
 

@@ -42,9 +42,9 @@ MIN_RETRY_INTERVAL = 0.2
 MAX_RETRY_INTERVAL = 10.0
 EAGER = 2.0
 """Seconds for which a new lead's door is tried after short pauses: most have opened theirs by then."""
-LASTING = 5.0
+STEADY_SECONDS = 5.0
 """Seconds of a stream after which the next one is tried for as eagerly as the first."""
-SILENCE_LIMIT = 3.0
+REPORT_TIMEOUT = 3.0
 """Seconds that a door may be silent for before that is told: it starts, or starts again."""
 STARTING_LIMIT = 15.0
 """The same for a door that was never open, where nobody listens yet: on a busy node a start is slow."""
@@ -137,7 +137,7 @@ class LeadWatch:
         since, pause, before = now(), MIN_RETRY_INTERVAL, ""
         silent_since, was_open = since, False
         while True:
-            begin, lines, limit = now(), 0, SILENCE_LIMIT
+            begin, lines, limit = now(), 0, REPORT_TIMEOUT
             try:
                 async for report in self._reports(name, lead):
                     lines += 1
@@ -147,7 +147,7 @@ class LeadWatch:
             except LeadError as error:
                 trouble = str(error)
                 is_starting = isinstance(error, LeadPortClosedError) and not was_open
-                limit = STARTING_LIMIT if is_starting else SILENCE_LIMIT
+                limit = STARTING_LIMIT if is_starting else REPORT_TIMEOUT
             except Exception:  # noqa: BLE001  # one lead must not stop the others
                 trouble = "a defect of the operator: its log says more"
                 self._log(name).exception("a defect of the operator: its lead cannot be listened to")
@@ -157,7 +157,7 @@ class LeadWatch:
             if now() - silent_since >= limit and (trouble == before or not is_unreachable):
                 self._report(name, Unreachable(trouble))
             before = trouble
-            pause = MIN_RETRY_INTERVAL if lines and now() - begin >= LASTING else pause
+            pause = MIN_RETRY_INTERVAL if lines and now() - begin >= STEADY_SECONDS else pause
             self._log(name).debug("%s; tried again in %.1f s", trouble, pause)
             await asyncio.sleep(pause * random.uniform(0.8, 1.2))  # noqa: S311  # no secret
             pause = pause if now() - since < EAGER else min(2 * pause, MAX_RETRY_INTERVAL)
@@ -166,10 +166,10 @@ class LeadWatch:
         """Yield what a lead reports, until it ends that. Raises LeadError."""
         async with AsyncExitStack() as stack:
             async with self._slots.use(name, "stream"):
-                door = await stack.enter_async_context(connected(self._address(lead), self._trust))
-                head = await door.request("GET", STATUS, self._authority.token(lead.uid))
-            await _admitted(door, head)
-            async for line in door.lines():
+                connection = await stack.enter_async_context(connected(self._address(lead), self._trust))
+                head = await connection.request("GET", STATUS, self._authority.token(lead.uid))
+            await _admitted(connection, head)
+            async for line in connection.lines():
                 yield lead_report.parse(line, self._pods(name))
 
     async def _send(self, name: Name, lead: Lead, orders: tuple[LeadCommand, ...]) -> None:
@@ -179,9 +179,9 @@ class LeadWatch:
             try:
                 async with (
                     self._slots.use(name, "command"),
-                    connected(self._address(lead), self._trust) as door,
+                    connected(self._address(lead), self._trust) as connection,
                 ):
-                    answer = await self._post(door, lead, order)
+                    answer = await self._post(connection, lead, order)
                 if order.action in MOVING:
                     self._cache.answers.add(name, order.action, lead_report.restarted(answer, order))
             except LeadError as error:
@@ -237,7 +237,7 @@ def _dated(report: BrokerReport, before: BrokerReport | None, now: datetime) -> 
     if saving is None:
         return report
     known = before.saving if before else None
-    is_known = known is not None and (known.phase, known.told) == (saving.phase, saving.told)
+    is_known = known is not None and (known.phase, known.reported_at) == (saving.phase, saving.reported_at)
     return replace(report, saving=replace(saving, since=known.since if known and is_known else now))
 
 
@@ -246,8 +246,8 @@ async def _admitted(connection: LeadConnection, head: ResponseHead) -> None:
     if head.status == HTTPStatus.UNAUTHORIZED:
         raise connection.error("does not accept this operator's token")
     if head.status not in {HTTPStatus.OK, HTTPStatus.ACCEPTED}:
-        said = shown((await connection.text()).strip())
-        raise connection.error(f"answers {head.status}" + (f": {said}" if said else ""))
+        body = shown((await connection.text()).strip())
+        raise connection.error(f"answers {head.status}" + (f": {body}" if body else ""))
 
 
 def now() -> float:

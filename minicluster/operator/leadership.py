@@ -123,7 +123,7 @@ class Leadership:
             raise LeadershipLostError(
                 f"{self.identity} does not hold the Lease {self.place}: nothing is written"
             )
-        raise LeadershipLostError(f"{self.identity} {self._silence()}: nothing is written any more")
+        raise LeadershipLostError(f"{self.identity} {self._why_lost()}: nothing is written any more")
 
     async def acquire(self) -> None:
         """Return as soon as this operator leads; whatever goes wrong is logged and tried again."""
@@ -140,7 +140,7 @@ class Leadership:
                 await self._timing.sleep(min(self._timing.pause(self._terms), left))
                 left = self._until - self._timing.clock()
             if left <= 0:
-                self._lose(self._silence())
+                self._lose(self._why_lost())
             if not await self._attempt(min(left, self._terms.attempt)) and self.holder not in (
                 "",
                 self.identity,
@@ -200,7 +200,7 @@ class Leadership:
     async def _write(self, item: Object) -> None:
         """Write this operator into the Lease. Its deadline counts from before the request was sent."""
         now = self._timing.clock()
-        wanted = lease.held(item, self.identity, self._terms, self._timing.today())
+        wanted = lease.renewed(item, self.identity, self._terms, self._timing.today())
         await self._lease.write(wanted)
         self._until = now + self._terms.renew
 
@@ -228,7 +228,7 @@ class Leadership:
                 return True
         return False
 
-    def _silence(self) -> str:
+    def _why_lost(self) -> str:
         why = f" ({self.trouble})" if self.trouble else ""
         return f"could not renew the Lease {self.place} for {self._terms.renew:g} s{why}"
 

@@ -92,7 +92,7 @@ def new(namespace: str, name: str) -> Object:
     return {"apiVersion": LEASES.version, "kind": LEASES.kind, "metadata": metadata, "spec": {}}
 
 
-def held(item: Object, identity: str, terms: Terms, now: datetime) -> Object:
+def renewed(item: Object, identity: str, terms: Terms, now: datetime) -> Object:
     """Return the Lease renewed by its holder, or taken by another."""
     spec = item.get("spec") or {}
     changes: Object = {"renewTime": micro_time(now), "leaseDurationSeconds": math.ceil(terms.lease)}

@@ -22,7 +22,7 @@ ANNOTATION_DIGEST = "minicluster.flux-framework.org/applied"
 """On every object that the operator applies: a digest of what was applied."""
 
 # Of an object's metadata what says which it is: nobody holds that.
-_UNHELD = {"name", "namespace", "uid"}
+_UNOWNED = {"name", "namespace", "uid"}
 # Maps that count as one field, in the kinds that are applied.
 _ATOMIC = {
     "selector",
@@ -37,9 +37,9 @@ _ATOMIC = {
 class Dependent:
     """An object that exists, and what is needed to see whether it is as the operator applied it.
 
-    `applied` is the digest that it carries, `held` a digest of which fields are still held by the operator
-    (whoever changes a field takes it over), `shared` whether somebody else holds fields as well. `shape` is
-    a coarser digest of those fields, which the object to be applied has as well (`shape()`).
+    `applied` is the digest that it carries, `owned_fields` a digest of which fields are still held by the
+    operator (whoever changes a field takes it over), `shared` whether somebody else holds fields as well.
+    `shape` is a coarser digest of those fields, which the object to be applied has as well (`shape()`).
     """
 
     key: ObjectKey
@@ -49,7 +49,7 @@ class Dependent:
     owner_uid: str
     owner: str
     applied: str
-    held: str
+    owned_fields: str
     shape: str
     shared: bool
     going: bool
@@ -65,7 +65,7 @@ def dependent(kind: str, item: Object) -> Dependent:
     owner = controller(metadata)
     entries = [each for each in metadata.get("managedFields") or () if not each.get("subresource")]
     ours = [each for each in entries if _is_ours(each)]
-    held = _text([each.get("fieldsV1") for each in ours])
+    owned = _text([each.get("fieldsV1") for each in ours])
     owner_uid = owner.get("uid", "")
     return Dependent(
         key=ObjectKey(kind, metadata["name"]),
@@ -75,8 +75,8 @@ def dependent(kind: str, item: Object) -> Dependent:
         owner_uid=owner_uid,
         owner=f"{owner['kind']} {owner['name']}" if owner else "",
         applied=(metadata.get("annotations") or {}).get(ANNOTATION_DIGEST, ""),
-        held=_short(held),
-        shape=_held_shape(held.replace(owner_uid, "") if owner_uid else held),
+        owned_fields=_short(owned),
+        shape=_owned_shape(owned.replace(owner_uid, "") if owner_uid else owned),
         shared=len(ours) < len(entries),
         going="deletionTimestamp" in metadata,
     )
@@ -94,7 +94,7 @@ class Stamp(NamedTuple):
     name: str
     digest: str
 
-    def sketch(self) -> Object:
+    def digest_stub(self) -> Object:
         """Return an object with nothing but that."""
         annotations = {ANNOTATION_DIGEST: self.digest}
         return {"kind": self.kind, "metadata": {"name": self.name, "annotations": annotations}}
@@ -115,7 +115,7 @@ def stamped(item: Object) -> Object:
 
 def shape(item: Object) -> str:
     """Return the digest of the fields of an object that is to be applied, lists counting as one field."""
-    about = {key: value for key, value in item["metadata"].items() if key not in _UNHELD}
+    about = {key: value for key, value in item["metadata"].items() if key not in _UNOWNED}
     plain = {key: value for key, value in item.items() if key not in {"apiVersion", "kind"}}
     return digest(sorted(_fields({**plain, "metadata": about})))
 
@@ -142,7 +142,7 @@ def _fields(content: Any, name: str = "", path: str = "") -> Iterator[str]:
 
 
 @lru_cache(maxsize=256)
-def _held_shape(text: str) -> str:
+def _owned_shape(text: str) -> str:
     """Return the shape of what managedFields say; without the owner's uid many objects say the same."""
     trees: list[Object] = json.loads(text)
     return digest(sorted({path for tree in trees for path in _entry_fields(tree or {})}))
@@ -170,5 +170,7 @@ def _is_ours(entry: Mapping[str, Any]) -> bool:
     return entry.get("manager") == APPLY_MANAGER
 
 
-def _job_condition(said: Object) -> JobCondition:
-    return JobCondition(said["type"], said["status"], said.get("reason") or "", said.get("message") or "")
+def _job_condition(condition: Object) -> JobCondition:
+    return JobCondition(
+        condition["type"], condition["status"], condition.get("reason") or "", condition.get("message") or ""
+    )

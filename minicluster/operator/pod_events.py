@@ -35,7 +35,7 @@ IDENTIFIER = re.compile(r"\b[0-9a-f]{32,}\b")
 log = logging.getLogger(__name__)
 
 
-class _Asking(NamedTuple):
+class _Poll(NamedTuple):
     pod: PendingPod
     task: asyncio.Task[None]
 
@@ -51,7 +51,7 @@ class PodEvents:
         self._cache = cache
         self._changed = changed
         self._slots = asyncio.Semaphore(MAX_REQUESTS)
-        self._asking: dict[Name, _Asking] = {}
+        self._asking: dict[Name, _Poll] = {}
         self._closed = False
 
     def follow(self, name: Name) -> None:
@@ -63,7 +63,7 @@ class PodEvents:
             self._report(name, None)
             known = None
         if known is None and pod is not None:
-            self._asking[name] = _Asking(pod, asyncio.create_task(self._ask(name, pod)))
+            self._asking[name] = _Poll(pod, asyncio.create_task(self._ask(name, pod)))
 
     async def close(self) -> None:
         """Stop asking, for good."""
@@ -105,5 +105,5 @@ def _latest(pod: PendingPod, events: Iterable[Object]) -> PodWarning | None:
 
 def _when(event: Object) -> str:
     series = event.get("series") or {}
-    told = series.get("lastObservedTime") or event.get("lastTimestamp") or event.get("eventTime")
-    return str(told or event["metadata"].get("creationTimestamp") or "")
+    last_seen = series.get("lastObservedTime") or event.get("lastTimestamp") or event.get("eventTime")
+    return str(last_seen or event["metadata"].get("creationTimestamp") or "")

@@ -20,7 +20,7 @@ from minicluster.operator import crd_check, handlers, health
 from minicluster.operator.cache import Cache
 from minicluster.operator.controller import Controller
 from minicluster.operator.debounce import Debounce
-from minicluster.operator.errors import FollowingError
+from minicluster.operator.errors import WatchLostError
 from minicluster.operator.lead_watch import LeadWatch
 from minicluster.operator.leadership import Leadership
 from minicluster.operator.metrics import OperatorMetrics
@@ -73,13 +73,13 @@ def installed_lease(access: Access) -> tuple[str, str] | None:
     Whoever starts another one beside it means to help, not to fight over the same objects.
     """
 
-    async def look() -> bool:
+    async def check() -> bool:
         async with ApiClient(access) as client:
             found = await client.read(LEASES, INSTALLED, LEASE)
         return bool((found.get("spec") or {}).get("holderIdentity"))
 
     try:
-        return (INSTALLED, LEASE) if asyncio.run(look()) else None
+        return (INSTALLED, LEASE) if asyncio.run(check()) else None
     except KubernetesError:
         return None
 
@@ -102,7 +102,7 @@ class _Operator:
 
     async def serve(self) -> None:
         """Stand by, lead, and stop."""
-        self._heed_signals()
+        self._watch_signals()
         async with (
             self._client() as ungated,
             health.serving(self._settings.listen, self._metrics, self._live, self._ready),
@@ -128,7 +128,7 @@ class _Operator:
         identity = self._settings.identity
         return ApiClient(self._settings.access, gate, observe=self._metrics.requested, identity=identity)
 
-    def _heed_signals(self) -> None:
+    def _watch_signals(self) -> None:
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, self._stop.set)
 
@@ -148,7 +148,7 @@ class _Operator:
         Whoever leads next must not meet writes of this one: those under way are waited for. And that first,
         for kopf, when it ends, cancels every task that began after it.
         """
-        self._begin(*also, self._stop.wait(), self._look_after(client))
+        self._begin(*also, self._stop.wait(), self._manage(client))
         await self._ended.wait()
         ended = [each for each in self._begun if each.done()]
         await client.finish(LAST_WRITES)
@@ -156,7 +156,7 @@ class _Operator:
         for each in ended:
             each.result()  # raises what made it end
 
-    async def _look_after(self, client: ApiClient) -> None:
+    async def _manage(self, client: ApiClient) -> None:
         """Watch, and once it is known what exists, reconcile whatever kopf tells."""
         leads, pod_events, controller = await self._parts(client)
         self._watches = [
@@ -185,10 +185,10 @@ class _Operator:
             controller.changed(name)
 
         def fresh_keys(cluster: MiniCluster) -> FreshKeys:
-            door = authority.issue(cluster.metadata.uid, lead_hosts(cluster))
-            return FreshKeys(curve.generate(), door)
+            lead_keys = authority.issue(cluster.metadata.uid, lead_hosts(cluster))
+            return FreshKeys(curve.generate(), lead_keys)
 
-        leads = LeadWatch(self._cache, authority, changed, place.door_port)
+        leads = LeadWatch(self._cache, authority, changed, place.lead_api_port)
         pod_events = PodEvents(client, self._cache, changed)
         options = ReconcilerOptions(place, self._settings.identity, fresh_keys)
         reconciler = Reconciler(client, self._cache, options, self._metrics, leads)
@@ -220,12 +220,12 @@ class _Operator:
                 ready_flag=self._kopf_ready,
             )
         except Exception as error:
-            raise FollowingError(f"MiniClusters cannot be followed any more: {error}") from error
+            raise WatchLostError(f"MiniClusters cannot be followed any more: {error}") from error
 
     async def _listen(self) -> None:
         """Heed signals again once kopf has begun: it takes them for itself, and stops in its own time."""
         await self._kopf_ready.wait()
-        self._heed_signals()
+        self._watch_signals()
         await self._stop.wait()
 
     def _live(self) -> str:

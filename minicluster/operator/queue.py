@@ -132,11 +132,11 @@ class WorkQueue:
         if spaced is None:
             return urgent
         latest = spaced.due + self._overdue
-        held = spaced._replace(due=max(spaced.due, min(self._last_urgent + QUIET, latest)))
+        delayed = spaced._replace(due=max(spaced.due, min(self._last_urgent + QUIET, latest)))
         if urgent is None:
-            return held
+            return delayed
         now = self._clock()
-        return held if held.due < urgent.due and (urgent.due > now or latest <= now) else urgent
+        return delayed if delayed.due < urgent.due and (urgent.due > now or latest <= now) else urgent
 
     def _head(self, heap: list[_Entry]) -> _Entry | None:
         """Return the earliest entry that still holds; drop what is outdated."""

@@ -78,7 +78,7 @@ class BuildInputs(NamedTuple):
     generation: int
     suspended: bool
     pods: int
-    held: bool
+    job_suspended: bool
 
 
 class Built(NamedTuple):
@@ -183,7 +183,7 @@ class Reconciler:
             job=self._cache.dependents.job_of(name) if ours else None,
             pods=self._cache.pods.reports(name, job.uid) if job and ours else (),
             brokers=lead.report if isinstance(lead, LeadReport) else None,
-            silence=lead.reason if isinstance(lead, Unreachable) else "",
+            unreachable_reason=lead.reason if isinstance(lead, Unreachable) else "",
             refusals=refusals,
             dump=self._cache.pods.dump(name, job.uid) if job and ours else None,
             restarted=answers.get("restart"),
@@ -200,18 +200,18 @@ class Reconciler:
             return planning.plan(cluster, observed, site, keys, now, build=self._build)
 
     def _build(
-        self, cluster: MiniCluster, site: Site, *, suspended: bool, pods: int, held: bool
+        self, cluster: MiniCluster, site: Site, *, suspended: bool, pods: int, job_suspended: bool
     ) -> tuple[Object, ...]:
         """Build the objects to apply, with their digests; where all stand as applied, sketches of them do."""
         about = cluster.metadata
         name = Name(about.namespace, about.name)
-        inputs = BuildInputs(about.uid, about.generation, suspended, pods, held)
+        inputs = BuildInputs(about.uid, about.generation, suspended, pods, job_suspended)
         known = self._built.get(name)
         if known is not None and known.inputs == inputs:
-            sketches = tuple(each.sketch() for each in known.stamps)
-            if self._applier.stand(name, about.uid, sketches):
-                return sketches
-        built = planning.build(cluster, site, suspended=suspended, pods=pods, held=held)
+            stubs = tuple(each.digest_stub() for each in known.stamps)
+            if self._applier.stand(name, about.uid, stubs):
+                return stubs
+        built = planning.build(cluster, site, suspended=suspended, pods=pods, job_suspended=job_suspended)
         objects = tuple(observation.stamped(each) for each in built)
         self._built[name] = Built(inputs, tuple(observation.stamp(each) for each in objects))
         return objects

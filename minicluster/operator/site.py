@@ -29,5 +29,5 @@ async def site(client: Readable, namespace: str = "default", *, operator_namespa
         image_volumes=version >= IMAGE_VOLUMES_SINCE,
         scaling_tolerance=version >= SCALING_TOLERANCE_SINCE,
         operator_namespace=operator_namespace,
-        door=True,
+        lead_api=True,
     )

@@ -6,7 +6,7 @@ server: the operator and the local run fill an `Observed` and carry a `Plan` out
 
 from minicluster.plan.decision import plan, refuse
 from minicluster.plan.errors import KeysNeededError, PlanError
-from minicluster.plan.objects.keys import DoorKeys, FreshKeys, door_name
+from minicluster.plan.objects.keys import FreshKeys, LeadKeys, lead_dns_name
 from minicluster.plan.objects.names import lead_hosts
 from minicluster.plan.objects.objects import build, secret_key, unwanted
 from minicluster.plan.objects.rendering import render, to_yaml
@@ -34,7 +34,6 @@ __all__ = [
     "ApplyRefusal",
     "BrokerReport",
     "Disruption",
-    "DoorKeys",
     "Dump",
     "FreshKeys",
     "JobCondition",
@@ -42,6 +41,7 @@ __all__ = [
     "KeysNeededError",
     "KubernetesEvent",
     "LeadCommand",
+    "LeadKeys",
     "ObjectKey",
     "Observed",
     "ObservedObject",
@@ -53,7 +53,7 @@ __all__ = [
     "Site",
     "broker_settings",
     "build",
-    "door_name",
+    "lead_dns_name",
     "lead_hosts",
     "plan",
     "refuse",

@@ -43,9 +43,9 @@ MUNGE_DIR = "/etc/munge"
 METRICS_TLS_DIR = "/etc/minicluster-metrics-tls"
 CURVE_FILE = "curve.cert"
 # Beside the certificate, where the lead broker has a door.
-DOOR_CERTIFICATE = "door.crt"
-DOOR_KEY = "door.key"
-DOOR_TOKEN = "door.token"  # noqa: S105  # the name of a file
+LEAD_CERTIFICATE = "door.crt"
+LEAD_KEY = "door.key"
+LEAD_TOKEN = "door.token"  # noqa: S105  # the name of a file
 METRICS_TOKEN = "metrics.token"  # noqa: S105  # the name of a file
 START_SCRIPT = "start.sh"
 
@@ -58,7 +58,7 @@ FINALIZER = "flux-framework.org/save"
 SAVE_SECONDS = 120
 """Seconds that a save may take besides waiting for jobs: writing the dump, ending the broker."""
 
-DOOR_PORT = 8443
+LEAD_API_PORT = 8443
 """HTTPS port of the lead broker's door: status for the operator, metrics for the adapter."""
 
 READ_BY_OWNER = 0o400

@@ -26,9 +26,12 @@ class Build(Protocol):
     """What builds a MiniCluster's objects, all but the Secret: `objects.build`, or one that remembers."""
 
     def __call__(
-        self, cluster: MiniCluster, site: Site, *, suspended: bool, pods: int, held: bool
+        self, cluster: MiniCluster, site: Site, *, suspended: bool, pods: int, job_suspended: bool
     ) -> tuple[Object, ...]:
-        """Return the objects, in the order in which they are made; the Job with so many `pods`, or `held`."""
+        """Return the objects, in the order in which they are made.
+
+        The Job with so many `pods`, or `job_suspended`.
+        """
         ...
 
 
@@ -56,9 +59,9 @@ def plan(
         save = saving.decide(cluster, observed, site, now)
         shrink = shrinking.stay if save.pending else shrinking.decide
         resize = shrink(cluster, observed, site, now)
-        held = cluster.spec.suspend and not save.pending
+        job_suspended = cluster.spec.suspend and not save.pending
         suspended = job.is_suspended(cluster, observed.job)
-        built = build(cluster, site, suspended=suspended, pods=resize.pods, held=held)
+        built = build(cluster, site, suspended=suspended, pods=resize.pods, job_suspended=job_suspended)
         secret, scaler = objects.secret_key(cluster), autoscaler.key(cluster)
         # Brokers do without an autoscaler: one that is in its place, or refused, keeps nothing else back.
         wanted = [each for each in map(objects.key_of, built) if each != scaler]
@@ -118,7 +121,7 @@ def _secret(cluster: MiniCluster, site: Site, keys: FreshKeys | None) -> Object:
 
 def _may_apply(state: ReconcileState) -> bool:
     """Whether objects are applied: not over somebody else's, not once it has ended, not beyond the hosts."""
-    return state.outcome is Completion.NONE and not state.foreign and not conditions.size_problem(state)
+    return state.outcome is Completion.NONE and not state.conflicting and not conditions.size_problem(state)
 
 
 def _superfluous(state: ReconcileState) -> tuple[ObjectKey, ...]:

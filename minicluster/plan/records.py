@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from minicluster.flux_zips import INSTALLED, FluxFiles
-from minicluster.plan.constants import CONFIG_DIR, CURVE_DIR, CURVE_FILE, DOOR_PORT, RUN_DIR
+from minicluster.plan.constants import CONFIG_DIR, CURVE_DIR, CURVE_FILE, LEAD_API_PORT, RUN_DIR
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -25,7 +25,7 @@ class Site:
     `endpoints` (a machine without DNS) stand in
     place of the Service's names; `image_volumes` says whether the cluster mounts images as volumes (on by
     default from Kubernetes 1.35), `scaling_tolerance` whether its autoscalers may be told how exact to be (on
-    by default from 1.35); with `door` an operator is there that asks the lead broker by its door, and
+    by default from 1.35); with `lead_api` an operator is there that asks the lead broker by its door, and
     with `operator_namespace` only the one in that namespace may.
     With `label_output` each line of the main command's output carries its task's rank.
     Brokers find their settings in `config_dir`, the certificate in `curve_dir`, and keep their own copy of it
@@ -38,8 +38,8 @@ class Site:
     image_volumes: bool = False
     scaling_tolerance: bool = False
     operator_namespace: str = ""
-    door: bool = False
-    door_port: int = DOOR_PORT
+    lead_api: bool = False
+    lead_api_port: int = LEAD_API_PORT
     config_dir: str = CONFIG_DIR
     curve_dir: str = CURVE_DIR
     label_output: bool = False
@@ -148,11 +148,12 @@ class PodReport:
 class SaveProgress:
     """How far the lead is with a save that it was told to make.
 
-    `told` is the lead's own time of the phase, by which two failures differ; `since` is when that was heard.
+    `reported_at` is the lead's own time of the phase, by which two failures differ; `since` is when that was
+    heard.
     """
 
     phase: Literal["waiting", "writing", "failed"]
-    told: str = ""
+    reported_at: str = ""
     waiting_for: int = 0
     error: str = ""
     since: datetime | None = None
@@ -223,18 +224,18 @@ class RestartReport:
 class Observed:
     """What exists now. The Secret counts as observed once its creation was accepted or it existed.
 
-    `brokers` is None as long as the lead has not been heard; `silence` then says why, once that has lasted.
-    `refusals` are those of the last attempt to carry the plan out. `dump` is the newest that a lead has left,
-    `restarted` the lead's answer to the last order to restart jobs, `recovered` that to the last one to
-    recover some. `disrupted` are the followers whose pods were taken away, until others have joined in their
-    places; `since`: from when on it is observed.
+    `brokers` is None as long as the lead has not been heard; `unreachable_reason` then says why, once that
+    has lasted. `refusals` are those of the last attempt to carry the plan out. `dump` is the newest that a
+    lead has left, `restarted` the lead's answer to the last order to restart jobs, `recovered` that to the
+    last one to recover some. `disrupted` are the followers whose pods were taken away, until others have
+    joined in their places; `since`: from when on it is observed.
     """
 
     objects: tuple[ObservedObject, ...] = ()
     job: JobReport | None = None
     pods: tuple[PodReport, ...] = ()
     brokers: BrokerReport | None = None
-    silence: str = ""
+    unreachable_reason: str = ""
     refusals: tuple[ApplyRefusal, ...] = ()
     dump: Dump | None = None
     restarted: RestartReport | None = None
@@ -274,7 +275,7 @@ class Resize:
     """Since when ranks are waited for; None where none are."""
     until: datetime | None = None
     """Until when they are waited for at the latest."""
-    held: tuple[int, ...] = ()
+    draining: tuple[int, ...] = ()
     """Ranks that have to stay for now."""
     busy: tuple[int, ...] | None = ()
     """Ranks of those to leave that have jobs; None: not known."""

@@ -69,7 +69,7 @@ class KubernetesBackend(Backend):
             wanted = [documents.placed(each, self.given["namespace"], _namespace(self)) for each in chosen]
         wait = self.given["wait"]
         how = {"force": self.given["force"], "wait": wait is not False, "to_the_end": wait is True}
-        settled = _carry_out(self, lambda asked: submission.up(asked, wanted, **how))
+        settled = _run(self, lambda asked: submission.up(asked, wanted, **how))
         if wait is not False:
             return [BroughtUp(each.name, each.phase, f" in namespace {each.namespace}") for each in settled]
         return [
@@ -83,28 +83,28 @@ class KubernetesBackend(Backend):
         from minicluster.remote import clusters, reports
 
         everywhere = self.given["all_namespaces"]
-        found = _carry_out(self, lambda asked: clusters.listing(asked, every_namespace=everywhere))
+        found = _run(self, lambda asked: clusters.listing(asked, every_namespace=everywhere))
         return reports.listing(found, "" if everywhere else _namespace(self))
 
-    def status(self, name: str, look: Callable[[Instance, int], T]) -> tuple[StatusReport, T | None]:
+    def status(self, name: str, view: Callable[[Instance, int], T]) -> tuple[StatusReport, T | None]:
         """Return how a MiniCluster is, and what its queue says where that may be asked."""
         from minicluster.remote import clusters, reports
 
-        found = _carry_out(self, lambda asked: clusters.report(asked, name))
-        return reports.status(found), _looked(self, found.summary, look)
+        found = _run(self, lambda asked: clusters.report(asked, name))
+        return reports.status(found), _queue_view(self, found.summary, view)
 
     def watch(self, name: str, work: Callable[[Instance, Watched], T]) -> T:
         """Look at a MiniCluster, over one connection to its lead and one to the API server."""
-        from minicluster.remote import watching
+        from minicluster.remote import queue_watch
 
-        return _carry_out(self, lambda asked: watching.watch(asked, name, work))
+        return _run(self, lambda asked: queue_watch.watch(asked, name, work))
 
     def scale(self, name: str, size: int) -> ScaleResult:
         """Set a MiniCluster's size, and wait until its pods are there or gone."""
         from minicluster.remote import clusters
 
         wait = self.given["wait"]
-        done = _carry_out(self, lambda asked: clusters.scale(asked, name, size, wait=wait))
+        done = _run(self, lambda asked: clusters.scale(asked, name, size, wait=wait))
         return ScaleResult(done.before, done.after, wait or done.before == done.after)
 
     def suspend(self, name: str, *, suspended: bool) -> SuspendResult:
@@ -113,7 +113,7 @@ class KubernetesBackend(Backend):
 
         wait = self.given["wait"]
         turn = suspension.suspend if suspended else suspension.resume
-        return SuspendResult(_carry_out(self, lambda asked: turn(asked, name, wait=wait)), wait)
+        return SuspendResult(_run(self, lambda asked: turn(asked, name, wait=wait)), wait)
 
     def down(self, name: str, dump: str) -> DownResult:
         """Delete a MiniCluster; with `dump` only once it was saved there."""
@@ -126,34 +126,34 @@ class KubernetesBackend(Backend):
             await teardown.delete(asked, name, wait=wait)
             return saved
 
-        saved = _carry_out(self, end)
+        saved = _run(self, end)
         return DownResult(wait, reports.saved(saved) if dump else "")
 
     def logs(self, name: str, write: Write, rank: int | None, *, follow: bool) -> None:
         """Write what the pods wrote."""
         from minicluster.remote import pod_logs
 
-        _carry_out(self, lambda asked: pod_logs.copy(asked, name, write, rank=rank, follow=follow))
+        _run(self, lambda asked: pod_logs.copy(asked, name, write, rank=rank, follow=follow))
 
     def attach(self, name: str, write: Write, work: Callable[[Instance, Following], int] | None) -> int:
         """Follow a job, or the document's own command, to the next starts of its lead as well."""
         from minicluster.remote import attach
 
         if work is None:
-            return _carry_out(self, lambda asked: attach.main_command(asked, name, write))
-        return _carry_out(self, lambda asked: attach.job(asked, name, write, work))
+            return _run(self, lambda asked: attach.main_command(asked, name, write))
+        return _run(self, lambda asked: attach.job(asked, name, write, work))
 
     def shell(self, name: str, command: Sequence[str]) -> int:
         """Run a command, or a shell, in the lead's container."""
         from minicluster.remote import terminal
 
-        return _carry_out(self, lambda asked: terminal.shell(asked, name, command))
+        return _run(self, lambda asked: terminal.shell(asked, name, command))
 
     def ask(self, name: str, work: Callable[[Instance], T]) -> T:
         """Do the work with a MiniCluster's instance."""
         from minicluster.remote import instances
 
-        return _carry_out(self, lambda asked: instances.ask(asked, name, work))
+        return _run(self, lambda asked: instances.ask(asked, name, work))
 
     def trial(self, texts: Sequence[DocumentText], known: Sequence[Problem]) -> Sequence[Problem]:
         """Return what the API server would refuse; nothing is kept there."""
@@ -170,13 +170,13 @@ class KubernetesBackend(Backend):
         async def ask(asked: NamespaceSession) -> list[Problem]:
             return [problem for each in wanted for problem in await submission.trial(asked, each)]
 
-        return submission.news(_carry_out(self, ask), known)
+        return submission.news(_run(self, ask), known)
 
     def site(self) -> Site:
         """Return what the Kubernetes cluster offers."""
         from minicluster.operator.site import site
 
-        return _carry_out(self, lambda asked: site(asked.client, asked.namespace))
+        return _run(self, lambda asked: site(asked.client, asked.namespace))
 
 
 def _target(backend: KubernetesBackend) -> Target:
@@ -192,15 +192,15 @@ def _namespace(backend: KubernetesBackend) -> str:
         return backend.given["namespace"] or _target(backend).access.namespace()
 
 
-def _carry_out(backend: KubernetesBackend, errand: Callable[[NamespaceSession], Awaitable[T]]) -> T:
+def _run(backend: KubernetesBackend, operation: Callable[[NamespaceSession], Awaitable[T]]) -> T:
     from minicluster.remote import session
 
-    told, timeout = backend.reporter.notice, backend.given.get("timeout")
+    notice, timeout = backend.reporter.notice, backend.given.get("timeout")
     with _translated():
-        return session.carry_out(_target(backend), errand, notice=told, timeout=timeout)
+        return session.run(_target(backend), operation, notice=notice, timeout=timeout)
 
 
-def _looked(backend: KubernetesBackend, found: Summary, look: Callable[[Instance, int], T]) -> T | None:
+def _queue_view(backend: KubernetesBackend, found: Summary, view: Callable[[Instance, int], T]) -> T | None:
     """Return what is seen of an instance, where there is one that may be asked; else say why not."""
     from minicluster.instance.errors import InstanceError
     from minicluster.kube_client.errors import KubernetesError
@@ -209,9 +209,9 @@ def _looked(backend: KubernetesBackend, found: Summary, look: Callable[[Instance
     if found.phase not in {"Running", "Resizing"}:
         return None
     try:
-        return session.carry_out(
+        return session.run(
             _target(backend),
-            lambda asked: instances.ask(asked, found.name, lambda lead: look(lead, found.min_size)),
+            lambda asked: instances.ask(asked, found.name, lambda lead: view(lead, found.min_size)),
             timeout=QUEUE_SECONDS,
         )
     except (KubernetesError, InstanceError) as error:
@@ -238,12 +238,12 @@ def _in_our_tree(error: KubernetesError) -> errors.BackendError:
         RequestError: errors.WrongRequest,
         TimeOverError: errors.OutOfTime,
     }
-    told = kinds.get(type(error), errors.BackendError)(str(error))
-    told.exit_code = error.exit_code
-    return told
+    converted = kinds.get(type(error), errors.BackendError)(str(error))
+    converted.exit_code = error.exit_code
+    return converted
 
 
-_TURNS = frozenset({"scale", "suspend", "resume", "down"})
+_CHANGES = frozenset({"scale", "suspend", "resume", "down"})
 KIND = BackendKind(
     KubernetesBackend,
     (
@@ -280,7 +280,7 @@ KIND = BackendKind(
             "Kubernetes: wait until it is done, telling each stage.",
             bool,
             default=True,
-            commands=_TURNS,
+            commands=_CHANGES,
         ),
         BackendOption(
             ("--timeout",),
@@ -289,7 +289,7 @@ KIND = BackendKind(
             default=None,
             metavar="SECONDS",
             least=0.001,
-            commands=_TURNS | {"up"},
+            commands=_CHANGES | {"up"},
         ),
     ),
 )

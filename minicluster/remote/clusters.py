@@ -64,7 +64,11 @@ async def report(session: NamespaceSession, name: str) -> Report:
     item = await session.cluster(name)
     chosen = f"regarding.kind={KIND},regarding.name={name},regarding.uid={item['metadata']['uid']}"
     found = await _readable(session, Selection(EVENTS, session.namespace, fields=chosen), "Events")
-    events = None if found is None else sorted(map(summary.told, found), key=lambda each: each.last or 0.0)
+    events = (
+        None
+        if found is None
+        else sorted(map(summary.summarize_event, found), key=lambda each: each.last or 0.0)
+    )
     latest = None if events is None else tuple(events[-LATEST_EVENTS:])
     return Report(summary.of(item), latest, await scalers(session, name))
 
@@ -128,9 +132,9 @@ async def scale(session: NamespaceSession, name: str, size: int, *, wait: bool =
     except ApiError as error:
         if error.status != 422:
             raise
-        said = "; ".join(each.message.removeprefix("Invalid value: ") for each in error.causes)
+        causes = "; ".join(each.message.removeprefix("Invalid value: ") for each in error.causes)
         limit = f" ({before.max_size})" if before.max_size else ""
-        raise RefusalError(f"cluster {name}: cannot have {size} brokers: {said}{limit}") from error
+        raise RefusalError(f"cluster {name}: cannot have {size} brokers: {causes}{limit}") from error
 
     def is_settled(now: Summary) -> bool:
         resizing = now.condition(ConditionType.RESIZING)
@@ -153,14 +157,14 @@ async def until_settled(
 
     Each `stage` before that is told. Raises MissingError if it is deleted.
     """
-    told = ""
+    reported = ""
 
-    async def tell_unattended() -> None:
+    async def report_unattended() -> None:
         await asyncio.sleep(UNATTENDED)
-        if not told:
+        if not reported:
             session.notice(f"{name}: {NO_OPERATOR}")
 
-    async with beside(tell_unattended()), contextlib.aclosing(follow.states(session, name)) as states:
+    async with beside(report_unattended()), contextlib.aclosing(follow.states(session, name)) as states:
         async for item in states:
             if item is None:
                 break
@@ -168,9 +172,9 @@ async def until_settled(
             if not now.is_seen:
                 continue
             is_over = is_settled(now)
-            if stage(now) != told:
-                told = stage(now)
-                session.notice(f"{name}: {told}")
+            if stage(now) != reported:
+                reported = stage(now)
+                session.notice(f"{name}: {reported}")
             if is_over:
                 return now
     raise MissingError(f"cluster {name}: was deleted meanwhile")

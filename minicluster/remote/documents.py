@@ -183,8 +183,8 @@ def _changed(wanted: Wanted, option: str, **fields: Any) -> Wanted:
     try:
         validate(item)
     except DocumentError as error:
-        said = "; ".join(each.message for each in error.problems)
-        raise RequestError(f"{option}: MiniCluster {wanted.name} does not allow it: {said}") from error
+        problems = "; ".join(each.message for each in error.problems)
+        raise RequestError(f"{option}: MiniCluster {wanted.name} does not allow it: {problems}") from error
     return replace(wanted, item=item)
 
 

@@ -9,7 +9,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 from minicluster.instance.links.lines import GRACE
-from minicluster.kube_client.errors import PersonError
+from minicluster.kube_client.errors import UserError
 from minicluster.kube_client.exec_stream import STDERR
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from minicluster.kube_client.exec_stream import ExecStream
 
-LAST_WORDS = 2000
+STDERR_TAIL = 2000
 
 
 class ExecChannel:
@@ -30,7 +30,7 @@ class ExecChannel:
         self._errors = b""
         self._over = threading.Event()
         self._task: asyncio.Task[None] | None = None
-        self.lost: PersonError | None = None
+        self.lost: UserError | None = None
 
     @contextlib.asynccontextmanager
     async def carried(self) -> AsyncIterator[None]:
@@ -47,12 +47,12 @@ class ExecChannel:
         try:
             async for channel, data in self._stream.output():
                 if channel == STDERR:
-                    self._errors = (self._errors + data)[-LAST_WORDS:]
+                    self._errors = (self._errors + data)[-STDERR_TAIL:]
                     continue
                 *lines, rest = (rest + data).split(b"\n")
                 for line in lines:
                     self._lines.put(line)
-        except PersonError as error:
+        except UserError as error:
             self.lost = error
         finally:
             self._over.set()
@@ -64,7 +64,7 @@ class ExecChannel:
             raise BrokenPipeError
         try:
             asyncio.run_coroutine_threadsafe(self._stream.send(data), self._loop).result()
-        except PersonError as error:
+        except UserError as error:
             raise ConnectionError(str(error)) from error
 
     def lines(self) -> Generator[bytes]:
@@ -72,7 +72,7 @@ class ExecChannel:
         while (line := self._lines.get()) is not None:
             yield line
 
-    def last_words(self) -> str:
+    def how_ended(self) -> str:
         """Say how the command ended, with the end of what it wrote to standard error."""
         self._over.wait(GRACE)
         if self.lost is not None:

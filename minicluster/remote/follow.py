@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from minicluster.plan.objects.fields import Object
     from minicluster.remote.session import NamespaceSession
 
-PATIENCE = 30.0
+TIMEOUT = 30.0
 """Seconds for which a server may be away before that is an error."""
 PAUSE = 0.5
 
@@ -48,7 +48,7 @@ async def states(session: NamespaceSession, name: str) -> AsyncGenerator[Object 
 
 async def _listed(session: NamespaceSession, selection: Selection) -> Listing:
     """List, also through a restart of the server."""
-    end = asyncio.get_running_loop().time() + PATIENCE
+    end = asyncio.get_running_loop().time() + TIMEOUT
     while True:
         try:
             return await session.client.list(selection)

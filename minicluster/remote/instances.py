@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from minicluster.instance.errors import InstanceGone
 from minicluster.instance.links.lines import LinesEndpoint
 from minicluster.instance.rpc_instance import RpcInstance
-from minicluster.kube_client.errors import ApiError, ApiUnreachableError, NotRunningError, PersonError
+from minicluster.kube_client.errors import ApiError, ApiUnreachableError, NotRunningError, UserError
 from minicluster.remote import lead
 from minicluster.remote.exec_channel import ExecChannel
 
@@ -38,14 +38,12 @@ async def ask(session: NamespaceSession, name: str, work: Callable[[Instance], T
     raise await _why(session, name, channel.lost, gone)
 
 
-async def _why(
-    session: NamespaceSession, name: str, lost: PersonError | None, gone: InstanceGone
-) -> Exception:
+async def _why(session: NamespaceSession, name: str, lost: UserError | None, gone: InstanceGone) -> Exception:
     """Return the error of an instance that went away: its MiniCluster's state, else the connection's end."""
     broke_off = lost if lost is not None and str(lost) in str(gone) else None
     try:
         await lead.place(session, name)
-    except PersonError as state:
+    except UserError as state:
         return state
     except (ApiError, ApiUnreachableError):
         return broke_off or gone
@@ -54,5 +52,5 @@ async def _why(
 
 
 def _done(name: str, channel: ExecChannel, work: Callable[[Instance], T]) -> T:
-    with RpcInstance(LinesEndpoint(f"cluster {name}", channel, shares_surroundings=False)) as instance:
+    with RpcInstance(LinesEndpoint(f"cluster {name}", channel, inherits_environment=False)) as instance:
         return work(instance)

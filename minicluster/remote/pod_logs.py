@@ -58,7 +58,7 @@ async def copy(
 
 async def _copy(session: NamespaceSession, source: LogSource, write: Write, *, follow: bool) -> bool:
     """Copy one log; where it cannot be read, say why and return False."""
-    told = ""
+    reported = ""
     while True:
         try:
             await _need_node(session, source)
@@ -66,9 +66,9 @@ async def _copy(session: NamespaceSession, source: LogSource, write: Write, *, f
                 write(f"{source.label}: ".encode() + line if source.label else line)
         except ApiError as error:
             waits = follow and error.status == 400
-            if error.message != told:
-                told = error.message
-                session.notice(f"{source.pod}: {told}")
+            if error.message != reported:
+                reported = error.message
+                session.notice(f"{source.pod}: {reported}")
             if not waits:
                 return False
             await asyncio.sleep(NOT_YET)

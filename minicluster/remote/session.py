@@ -12,10 +12,10 @@ from minicluster.kube_client.errors import (
     AccessDeniedError,
     ApiError,
     MissingError,
-    PersonError,
     RefusalError,
     RequestError,
     TimeOverError,
+    UserError,
 )
 from minicluster.kube_client.resources import MINICLUSTERS, Resource
 from minicluster.kube_client.user_client import UserClient
@@ -76,22 +76,22 @@ class NamespaceSession:
                 raise _no_namespace(self.namespace) from error
 
 
-def carry_out(
+def run(
     target: Target,
-    errand: Callable[[NamespaceSession], Awaitable[T]],
+    operation: Callable[[NamespaceSession], Awaitable[T]],
     *,
     notice: Notice = lambda _: None,
     timeout: float | None = None,
 ) -> T:
     """Connect, do the errand, and return its result.
 
-    Raises AccessError, ApiUnreachableError, PersonError; TimeOverError after `timeout` seconds.
+    Raises AccessError, ApiUnreachableError, UserError; TimeOverError after `timeout` seconds.
     """
     namespace = checked(target.namespace or target.access.namespace(), "namespace")
 
     async def connected() -> T:
         async with asyncio.timeout(timeout), UserClient(target.access) as client:
-            return await errand(NamespaceSession(client, namespace, notice))
+            return await operation(NamespaceSession(client, namespace, notice))
 
     try:
         return asyncio.run(connected())
@@ -112,7 +112,7 @@ def checked(name: str, what: str) -> str:
     return name
 
 
-def explained(error: ApiError, namespace: str) -> PersonError:
+def explained(error: ApiError, namespace: str) -> UserError:
     """Return a refusal as a person needs it: the server's words, and what would be right."""
     if error.status == 404:
         return _nothing_there(error, namespace)
@@ -135,7 +135,7 @@ def explained(error: ApiError, namespace: str) -> PersonError:
     return RefusalError(f"the API server refused it: {error.message or error}")
 
 
-def _nothing_there(error: ApiError, namespace: str) -> PersonError:
+def _nothing_there(error: ApiError, namespace: str) -> UserError:
     if not error.kind:
         return MissingError(NO_CRD)
     if error.kind == NAMESPACES.plural:

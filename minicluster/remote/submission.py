@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from minicluster.document import is_interactive, validate
-from minicluster.kube_client.errors import ApiError, FailedError, PersonError, RefusalError
+from minicluster.kube_client.errors import ApiError, FailedError, RefusalError, UserError
 from minicluster.kube_client.resources import RESOURCES
 from minicluster.remote import clusters, documents
 from minicluster.remote.session import explained
@@ -78,11 +78,11 @@ async def trial(session: NamespaceSession, wanted: Wanted) -> list[Problem]:
     return []
 
 
-def news(told: Iterable[Problem], known: Sequence[Problem]) -> list[Problem]:
+def news(problems: Iterable[Problem], known: Sequence[Problem]) -> list[Problem]:
     """Return which of the API server's problems are not known: of the same field, or in the same words."""
     return [
         each
-        for each in told
+        for each in problems
         if not any(each.path == other.path or each.message in other.message for other in known)
     ]
 
@@ -99,7 +99,7 @@ async def _submit(session: NamespaceSession, wanted: Wanted, *, force: bool, dry
 
 
 async def _refusal(session: NamespaceSession, wanted: Wanted, error: ApiError) -> list[str]:
-    """Return the lines that say why an object was not taken. Raises PersonError where none would be."""
+    """Return the lines that say why an object was not taken. Raises UserError where none would be."""
     conflicting = any(cause.reason == documents.CONFLICT for cause in error.causes)
     if conflicting:
         resource = RESOURCES[wanted.kind]
@@ -116,10 +116,8 @@ async def _refusal(session: NamespaceSession, wanted: Wanted, error: ApiError) -
 
 def _all(results: Sequence[Summary | BaseException]) -> list[Summary]:
     """Return what has settled; where something has not, raise that with all messages."""
-    failures = [each for each in results if isinstance(each, PersonError)]
-    others = [
-        each for each in results if isinstance(each, BaseException) and not isinstance(each, PersonError)
-    ]
+    failures = [each for each in results if isinstance(each, UserError)]
+    others = [each for each in results if isinstance(each, BaseException) and not isinstance(each, UserError)]
     if others:
         raise others[0]
     if failures:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 ENDING = "Ending"
 """The phase of a MiniCluster that is being deleted, as of one on this machine."""
 
-_TELLING: dict[str, ConditionType] = {
+_CONDITION_OF_PHASE: dict[str, ConditionType] = {
     Phase.INVALID: ConditionType.VALID,
     Phase.STARTING: ConditionType.RUNNING,
     Phase.RUNNING: ConditionType.RUNNING,
@@ -103,18 +103,24 @@ class Summary:
     @property
     def is_suspended_by_document(self) -> bool:
         """Whether it waits until somebody changes the document (and not for its turn in a queue)."""
-        told = self.condition(ConditionType.SUSPENDED)
-        return self.phase == Phase.SUSPENDED and told is not None and told.reason == Reason.SUSPENDED
+        condition = self.condition(ConditionType.SUSPENDED)
+        return (
+            self.phase == Phase.SUSPENDED and condition is not None and condition.reason == Reason.SUSPENDED
+        )
 
     @property
     def stage(self) -> str:
         """What happens now, in one line: the phase, and what its condition says."""
-        told = self.condition(self._telling())
-        return f"{self.phase}: {told.message}" if told is not None and told.message else self.phase
+        condition = self.condition(self._phase_condition())
+        return (
+            f"{self.phase}: {condition.message}"
+            if condition is not None and condition.message
+            else self.phase
+        )
 
-    def _telling(self) -> ConditionType:
-        if self.phase in _TELLING:
-            return _TELLING[self.phase]
+    def _phase_condition(self) -> ConditionType:
+        if self.phase in _CONDITION_OF_PHASE:
+            return _CONDITION_OF_PHASE[self.phase]
         made = self.condition(ConditionType.RESOURCES_CREATED)
         if made is not None and made.status == "True":
             return ConditionType.PODS_SCHEDULED
@@ -154,7 +160,7 @@ def scaler(item: Object) -> Scaler:
     )
 
 
-def told(event: Object) -> EventSummary:
+def summarize_event(event: Object) -> EventSummary:
     """Return what an Event (events.k8s.io/v1) says; those of older clients have other fields."""
     series = event.get("series") or {}
     last = (
@@ -174,11 +180,11 @@ def seconds(text: str | None) -> float | None:
     return datetime.fromisoformat(text).timestamp() if text else None
 
 
-def _condition(said: Object) -> ConditionSummary:
+def _condition(condition: Object) -> ConditionSummary:
     return ConditionSummary(
-        type=said["type"],
-        status=said["status"],
-        reason=said.get("reason", ""),
-        message=said.get("message", ""),
-        since=seconds(said.get("lastTransitionTime")),
+        type=condition["type"],
+        status=condition["status"],
+        reason=condition.get("reason", ""),
+        message=condition.get("message", ""),
+        since=seconds(condition.get("lastTransitionTime")),
     )

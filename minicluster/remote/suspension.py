@@ -25,9 +25,9 @@ async def suspend(session: NamespaceSession, name: str, *, wait: bool = True) ->
     found = await _asked(session, name, suspended=True)
 
     def is_settled(now: Summary) -> bool:
-        told = now.condition(ConditionType.SUSPENDED)
-        if told is not None and told.reason == Reason.SAVE_FAILED:
-            raise FailedError(f"cluster {name}: {told.message}")
+        condition = now.condition(ConditionType.SUSPENDED)
+        if condition is not None and condition.reason == Reason.SAVE_FAILED:
+            raise FailedError(f"cluster {name}: {condition.message}")
         return now.is_suspended_by_document or now.phase in _ENDED
 
     return (await clusters.until_settled(session, name, is_settled)).phase if wait else found.phase

@@ -35,7 +35,7 @@ PAUSE = 0.5
 ANY = "-"
 """In place of a file: wherever the document says."""
 
-_TELLING = frozenset({Reason.SAVING, Reason.SAVE_FAILED, Reason.SAVED, Reason.NOT_SAVED})
+_SAVE_REASONS = frozenset({Reason.SAVING, Reason.SAVE_FAILED, Reason.SAVED, Reason.NOT_SAVED})
 
 
 class Saved(NamedTuple):
@@ -84,7 +84,7 @@ async def delete(session: NamespaceSession, name: str, *, wait: bool = True) -> 
         await session.client.delete(MINICLUSTERS, session.namespace, name, uid, propagation="Foreground")
     if not wait:
         return
-    async with clusters.beside(_tell_remains(session, name)):
+    async with clusters.beside(_report_remaining(session, name)):
         await _gone(session, name, uid)
         while is_saved and await _pods(session, name):
             await asyncio.sleep(PAUSE)
@@ -112,40 +112,40 @@ async def _suspended(session: NamespaceSession, name: str) -> None:
 
     def is_over(now: Summary) -> bool:
         nonlocal problem
-        told = now.condition(ConditionType.SUSPENDED)
-        if told is not None and told.reason in {Reason.SAVE_FAILED, Reason.NOT_SAVED}:
-            problem = told.message
-        elif told is not None and told.reason == Reason.SAVED:
+        condition = now.condition(ConditionType.SUSPENDED)
+        if condition is not None and condition.reason in {Reason.SAVE_FAILED, Reason.NOT_SAVED}:
+            problem = condition.message
+        elif condition is not None and condition.reason == Reason.SAVED:
             problem = ""
-        failed = told is not None and told.reason == Reason.SAVE_FAILED
-        return failed or (told is not None and told.status == "True")
+        failed = condition is not None and condition.reason == Reason.SAVE_FAILED
+        return failed or (condition is not None and condition.status == "True")
 
     now = await clusters.until_settled(session, name, is_over, _stage)
     if not problem:
         return
-    told = now.condition(ConditionType.SUSPENDED)
-    if told is not None and told.status == "True":
+    condition = now.condition(ConditionType.SUSPENDED)
+    if condition is not None and condition.status == "True":
         raise FailedError(f"cluster {name}: {problem}; it is suspended, and not deleted")
     await session.client.patch(MINICLUSTERS, session.namespace, name, {"spec": {"suspend": False}})
     raise FailedError(f"cluster {name}: {problem.partition('; it is tried again')[0]}; it goes on")
 
 
 def _stage(now: Summary) -> str:
-    told = now.condition(ConditionType.SUSPENDED)
-    return told.message if told is not None and told.reason in _TELLING else now.stage
+    condition = now.condition(ConditionType.SUSPENDED)
+    return condition.message if condition is not None and condition.reason in _SAVE_REASONS else now.stage
 
 
 async def _gone(session: NamespaceSession, name: str, uid: str) -> None:
     """Wait until a MiniCluster is gone; say meanwhile how it is saved."""
-    told = ""
+    reported = ""
     async with contextlib.aclosing(follow.states(session, name)) as states:
         async for item in states:
             if item is None or item["metadata"]["uid"] != uid:
                 return
             found = summary.of(item).condition(ConditionType.SUSPENDED)
-            if found is not None and found.reason in _TELLING and found.message != told:
-                told = found.message
-                session.notice(f"{name}: {told}")
+            if found is not None and found.reason in _SAVE_REASONS and found.message != reported:
+                reported = found.message
+                session.notice(f"{name}: {reported}")
 
 
 async def _pods(session: NamespaceSession, name: str) -> Sequence[Object]:
@@ -156,7 +156,7 @@ async def _pods(session: NamespaceSession, name: str) -> Sequence[Object]:
     return ()
 
 
-async def _tell_remains(session: NamespaceSession, name: str) -> None:
+async def _report_remaining(session: NamespaceSession, name: str) -> None:
     """Say from time to time what a deletion waits for."""
     while True:
         await asyncio.sleep(REMINDER)

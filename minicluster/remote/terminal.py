@@ -92,7 +92,7 @@ async def _resized(stream: ExecStream) -> AsyncIterator[None]:
     changed = asyncio.Event()
     changed.set()
 
-    async def tell() -> None:
+    async def send_sizes() -> None:
         while await changed.wait():
             changed.clear()
             with contextlib.suppress(OSError):
@@ -100,7 +100,7 @@ async def _resized(stream: ExecStream) -> AsyncIterator[None]:
 
     loop.add_signal_handler(signal.SIGWINCH, changed.set)
     try:
-        async with _beside(tell()):
+        async with _beside(send_sizes()):
             yield
     finally:
         loop.remove_signal_handler(signal.SIGWINCH)

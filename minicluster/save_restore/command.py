@@ -22,7 +22,7 @@ from minicluster.broker_link.errors import InstanceError, reason
 from minicluster.save_restore import dumps, hold
 from minicluster.save_restore.errors import DumpUnusable, SavingError
 from minicluster.save_restore.quiesce import settle
-from minicluster.save_restore.state_files import FAILED, Notes
+from minicluster.save_restore.state_files import FAILED, StateFiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,7 +35,7 @@ LONGEST = 3900
 _NO_JOB = "the main command is no job (flux.launcher): it was ended, and begins anew after the restore"
 
 
-def say(text: str) -> None:
+def report(text: str) -> None:
     """Write a line as the start script does."""
     print(f"minicluster[{os.environ.get('JOB_COMPLETION_INDEX', '0')}]: {text}", file=sys.stderr, flush=True)
 
@@ -50,33 +50,33 @@ class EngineAdapter(NamedTuple):
 
 def main(arguments: Sequence[str], engine: EngineAdapter) -> int:
     """Carry one command out."""
-    notes = Notes(os.environ["MINICLUSTER_RUN"])
+    state_files = StateFiles(os.environ["MINICLUSTER_RUN"])
     command, rest = arguments[0], arguments[1:]
     try:
-        _COMMANDS[command](notes, rest, engine)
+        _COMMANDS[command](state_files, rest, engine)
     except (SavingError, InstanceError, OSError) as error:
-        say(reason(error))
-        if command in ("settle", "keep") and notes.ordered_timeout() is not None:
-            notes.progress(FAILED, error=reason(error))
+        report(reason(error))
+        if command in ("settle", "keep") and state_files.ordered_timeout() is not None:
+            state_files.progress(FAILED, error=reason(error))
         return 1
     return 0
 
 
-def _settle(notes: Notes, rest: Sequence[str], engine: EngineAdapter) -> None:
-    timeout = notes.ordered_timeout()
+def _settle(state_files: StateFiles, rest: Sequence[str], engine: EngineAdapter) -> None:
+    timeout = state_files.ordered_timeout()
     if timeout is not None:
         dumps.writable(Path(rest[1]))  # an order can be refused before anything is stopped
     link = engine.connect()
     try:
-        settle(link, notes, float(rest[0]) if timeout is None else timeout, say)
+        settle(link, state_files, float(rest[0]) if timeout is None else timeout, report)
     finally:
         link.close()
 
 
-def _keep(notes: Notes, rest: Sequence[str], _engine: EngineAdapter) -> None:
-    draft, archive = Path(rest[0]), Path(rest[1])
-    size = dumps.keep(draft, archive)
-    print(message(str(archive), size, notes.settled(), launcher="launcher" in rest[2:]))
+def _keep(state_files: StateFiles, rest: Sequence[str], _engine: EngineAdapter) -> None:
+    temporary, archive = Path(rest[0]), Path(rest[1])
+    size = dumps.keep(temporary, archive)
+    print(message(str(archive), size, state_files.settled(), launcher="launcher" in rest[2:]))
 
 
 def message(archive: str, size: int, settled: JSON, *, launcher: bool) -> str:
@@ -84,7 +84,7 @@ def message(archive: str, size: int, settled: JSON, *, launcher: bool) -> str:
     restarted, lost = list(settled.get("restarted", ())), list(settled.get("lost", ()))
     if launcher:
         lost.insert(0, ["", _NO_JOB])
-    told: JSON = {
+    body: JSON = {
         "saved": archive,
         "bytes": size,
         "jobs": settled.get("jobs", 0),
@@ -93,18 +93,18 @@ def message(archive: str, size: int, settled: JSON, *, launcher: bool) -> str:
         "restarted_total": len(restarted),
         "lost_total": len(lost),
     }
-    while len(text := json.dumps(told)) > LONGEST and (restarted or lost):
+    while len(text := json.dumps(body)) > LONGEST and (restarted or lost):
         max(restarted, lost, key=lambda each: len(json.dumps(each))).pop()
     return text
 
 
-def _fail(notes: Notes, rest: Sequence[str], _engine: EngineAdapter) -> None:
-    known = notes.saving() or {}
+def _fail(state_files: StateFiles, rest: Sequence[str], _engine: EngineAdapter) -> None:
+    known = state_files.saving() or {}
     if known.get("phase") != FAILED:
-        notes.progress(FAILED, error=rest[0])
+        state_files.progress(FAILED, error=rest[0])
 
 
-def _check(_notes: Notes, rest: Sequence[str], engine: EngineAdapter) -> None:
+def _check(_state_files: StateFiles, rest: Sequence[str], engine: EngineAdapter) -> None:
     dump = Path(rest[0])
     try:
         dumps.check_for(dump, engine.name)
@@ -115,10 +115,10 @@ def _check(_notes: Notes, rest: Sequence[str], engine: EngineAdapter) -> None:
         raise
 
 
-def _resume(notes: Notes, _rest: Sequence[str], engine: EngineAdapter) -> None:
+def _resume(state_files: StateFiles, _rest: Sequence[str], engine: EngineAdapter) -> None:
     link = engine.connect()
     try:
-        hold.resume(link, notes, say)
+        hold.resume(link, state_files, report)
     finally:
         link.close()
 

@@ -49,32 +49,32 @@ def writable(archive: Path) -> None:
             probe.unlink()
 
 
-def keep(draft: Path, archive: Path) -> int:
+def keep(temporary: Path, archive: Path) -> int:
     """Give a whole dump its name, durably and readable by its owner alone; return its bytes.
 
     Raises DumpUnusable: the older one is kept.
     """
     try:
-        _check_begun(draft)
-        check(draft)
+        _check_begun(temporary)
+        check(temporary)
     except DumpUnusable as error:
         raise DumpUnusable(f"nothing was saved to {archive}: {error}{_room_left(archive.parent)}") from error
     with contextlib.suppress(OSError):  # on some file systems the mount alone decides who reads
-        draft.chmod(0o600)
+        temporary.chmod(0o600)
     try:
-        _sync(draft)
-        size = draft.stat().st_size
-        draft.replace(archive)
+        _sync(temporary)
+        size = temporary.stat().st_size
+        temporary.replace(archive)
         _sync(archive.parent)
     except OSError as error:
         raise _not_written(archive, error) from error
     return size
 
 
-def _check_begun(draft: Path) -> None:
+def _check_begun(temporary: Path) -> None:
     """Raise DumpUnusable where the file that was made for Flux is as empty as it was."""
-    if draft.is_file() and not draft.stat().st_size:
-        raise DumpUnusable(f"{draft}: the dump was not written")
+    if temporary.is_file() and not temporary.stat().st_size:
+        raise DumpUnusable(f"{temporary}: the dump was not written")
 
 
 def _room_left(directory: Path) -> str:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from minicluster.broker_link.link import BrokerLink
-    from minicluster.save_restore.state_files import JSON, Notes
+    from minicluster.save_restore.state_files import JSON, StateFiles
 
 MEMO = "minicluster_kept"
 """Memo of a job that is held because it does not fit: the urgency that it had."""
@@ -31,10 +31,10 @@ _UNKNOWN = (errno.ENOSYS, errno.ETIMEDOUT, errno.EPROTO)  # nobody there to ask
 _HELD = 0
 
 
-def resume(link: BrokerLink, notes: Notes, say: Callable[[str], None]) -> None:
+def resume(link: BrokerLink, state_files: StateFiles, report: Callable[[str], None]) -> None:
     """End restarts that were cut off, hold what does not fit, release what fits again."""
     jobs = LinkJobs(link, 0.0)
-    restarts.tidy(jobs)
+    restarts.reconcile(jobs)
     kept: list[str] = []
     known: dict[str, str | None] = {}
     for job in jobs.listed(JobState.PENDING):
@@ -47,15 +47,15 @@ def resume(link: BrokerLink, notes: Notes, say: Callable[[str], None]) -> None:
         before = _kept_urgency(jobs, jobid) if urgency == _HELD else None
         if reason is not None:
             kept.append(f"{f58plain(jobid)}: {reason}")
-            say(f"job {f58plain(jobid)} does not fit into this cluster ({reason}): it is kept, and held")
+            report(f"job {f58plain(jobid)} does not fit into this cluster ({reason}): it is kept, and held")
             if link.engine == "flux" and urgency != _HELD:
                 _memo(link, jobid, urgency)
                 _urge(link, jobid, _HELD)
         elif before is not None:
-            say(f"job {f58plain(jobid)} fits into this cluster again: it is held no more")
+            report(f"job {f58plain(jobid)} fits into this cluster again: it is held no more")
             _urge(link, jobid, before)
             _memo(link, jobid, None)
-    notes.keep(kept[:MOST])
+    state_files.keep(kept[:MOST])
 
 
 def _misfit(link: BrokerLink, jobspec: JSON) -> str | None:

@@ -28,14 +28,14 @@ _OVER = (errno.ENOENT, errno.EINVAL)  # what Flux says of a job that is inactive
 
 
 class LinkJobs:
-    """See `restarts.MovableJobs` and `losses.History`.
+    """See `restarts.RestartableJobs` and `losses.History`.
 
-    Jobs that were cancelled are waited for no longer than `patience` seconds.
+    Jobs that were cancelled are waited for no longer than `timeout` seconds.
     """
 
-    def __init__(self, link: BrokerLink, patience: float) -> None:
+    def __init__(self, link: BrokerLink, timeout: float) -> None:
         self._link = link
-        self._patience = patience
+        self._timeout = timeout
 
     def listed(self, states: int, since: float = 0.0) -> list[JSON]:
         """Return the jobs in these states, as job-list has them; inactive ones that ended after `since`."""
@@ -100,7 +100,7 @@ class LinkJobs:
 
     def await_ends(self, jobids: Iterable[int]) -> None:
         """Wait until these jobs are inactive."""
-        end = time.monotonic() + self._patience
+        end = time.monotonic() + self._timeout
         for jobid in jobids:
             while self._listed(jobid).get("result") is None and time.monotonic() < end:
                 time.sleep(_POLL)

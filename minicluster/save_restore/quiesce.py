@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from minicluster.broker_link.link import BrokerLink, LeadLink
-    from minicluster.save_restore.state_files import Notes
+    from minicluster.save_restore.state_files import StateFiles
 
 POLL = 0.1
 """Seconds between two looks at what still runs."""
-PATIENCE = 30.0
+ANSWER_TIMEOUT = 30.0
 """Seconds that cancelled jobs have; Flux kills what ignores SIGTERM after five."""
 LOCKED = 60.0
 IDLE = 1.0
@@ -29,17 +29,17 @@ ROUNDS = 3
 REASON = "the MiniCluster is saved"
 
 
-def settle(link: LeadLink, notes: Notes, timeout: float, say: Callable[[str], None]) -> None:
+def settle(link: LeadLink, state_files: StateFiles, timeout: float, report: Callable[[str], None]) -> None:
     """Stop the queues, wait, restart what runs after `timeout` seconds, and note what became of it.
 
     Raises Refused or InstanceGone where the instance does not do it.
     """
-    notes.progress(WAITING)
+    state_files.progress(WAITING)
     link.rpc("job-manager.queue-start", {"start": False, "all": True, "reason": REASON}, TIMEOUT)
-    jobs = LinkJobs(link, PATIENCE)
+    jobs = LinkJobs(link, ANSWER_TIMEOUT)
     link.sync()
-    pending = _wait(link, notes, timeout)
-    with notes.alone(LOCKED):
+    pending = _wait(link, state_files, timeout)
+    with state_files.alone(LOCKED):
         restarted: list[tuple[int, int]] = []
         lost: dict[int, str] = {}
         # What got its resources just before the queues stopped may be listed late.
@@ -49,20 +49,22 @@ def settle(link: LeadLink, notes: Notes, timeout: float, say: Callable[[str], No
             late = [int(job["id"]) for job in jobs.listed(JobState.RUNNING) if int(job["id"]) not in lost]
             more = restarts.restart(jobs, late, REASON)
             link.sync()
-            _tell(more, say)
+            _report(more, report)
             restarted += more.restarted
             lost.update(more.lost)
             pending = jobs.idle(IDLE)
         outcome = RestartOutcome(restarted, list(lost.items()))
-        notes.settle({"jobs": pending or len(jobs.listed(JobState.PENDING)), **described(outcome)})
-    notes.progress(WRITING)
+        state_files.settle({"jobs": pending or len(jobs.listed(JobState.PENDING)), **described(outcome)})
+    state_files.progress(WRITING)
 
 
-def _tell(outcome: RestartOutcome, say: Callable[[str], None]) -> None:
+def _report(outcome: RestartOutcome, report: Callable[[str], None]) -> None:
     for old, new in outcome.restarted:
-        say(f"job {f58plain(old)} did not finish: it is started again after the restore, as {f58plain(new)}")
+        report(
+            f"job {f58plain(old)} did not finish: it is started again after the restore, as {f58plain(new)}"
+        )
     for old, why in outcome.lost:
-        say(f"job {f58plain(old)} did not finish, and is lost: {why}")
+        report(f"job {f58plain(old)} did not finish, and is lost: {why}")
 
 
 def described(outcome: RestartOutcome) -> dict[str, list[list[str]]]:
@@ -73,10 +75,10 @@ def described(outcome: RestartOutcome) -> dict[str, list[list[str]]]:
     }
 
 
-def _wait(link: BrokerLink, notes: Notes, timeout: float) -> int | None:
+def _wait(link: BrokerLink, state_files: StateFiles, timeout: float) -> int | None:
     """Return how many jobs wait once none runs; None where some still run after `timeout` seconds."""
     end = time.monotonic() + timeout
-    jobs = LinkJobs(link, PATIENCE)
+    jobs = LinkJobs(link, ANSWER_TIMEOUT)
     while True:
         counts = link.rpc("job-list.job-stats", {}, TIMEOUT)["job_states"]
         running = int(counts["run"]) + int(counts["cleanup"])
@@ -85,5 +87,5 @@ def _wait(link: BrokerLink, notes: Notes, timeout: float) -> int | None:
             pending = jobs.idle(IDLE)  # the job manager knows of jobs that are not listed yet
             if pending is not None or left <= 0:
                 return pending
-        notes.progress(WAITING, running)
+        state_files.progress(WAITING, running)
         time.sleep(max(0.0, min(POLL, left)))

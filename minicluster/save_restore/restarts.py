@@ -4,7 +4,7 @@ Flux has no requeue, and a cancelled job takes its dependents with it. Therefore
 which depends on the old job's *failure*; jobs that depend on the old one are copied to depend on the new one;
 then the old ones are cancelled, and so the copies may start. Whoever dies in between leaves nothing that runs
 twice: a copy whose original completes after all is ended by Flux itself, which may never start it; and what
-was waiting is put right by `tidy`.
+was waiting is put right by `reconcile`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Waiting(NamedTuple):
     urgency: int
 
 
-class MovableJobs(Protocol):
+class RestartableJobs(Protocol):
     """What a restart needs of an instance."""
 
     def urgency(self, jobid: int) -> int | None:
@@ -72,20 +72,20 @@ class RestartOutcome(NamedTuple):
     lost: list[tuple[int, str]]
 
 
-def restart(jobs: MovableJobs, jobids: Iterable[int], reason: str) -> RestartOutcome:
+def restart(jobs: RestartableJobs, jobids: Iterable[int], reason: str) -> RestartOutcome:
     """Restart running jobs, and move what depends on them; jobs that have a copy already get no other."""
     return _Restart(jobs, reason).run(jobids)
 
 
-def tidy(jobs: MovableJobs) -> None:
+def reconcile(jobs: RestartableJobs) -> None:
     """Put right what a restart left that did not come to its end: of a job and its copy one may run."""
-    _Restart(jobs, "").tidy()
+    _Restart(jobs, "").reconcile()
 
 
 class _Restart:
     """One restart of several jobs."""
 
-    def __init__(self, jobs: MovableJobs, reason: str) -> None:
+    def __init__(self, jobs: RestartableJobs, reason: str) -> None:
         self._jobs = jobs
         self._reason = reason
         self._specs: dict[int, Mapping[str, Any]] = {}
@@ -102,7 +102,7 @@ class _Restart:
         self._undo([each for each in running if self._jobs.finished(each)], dependents, moved)
         return RestartOutcome(list(moved.items()), self._lost)
 
-    def tidy(self) -> None:
+    def reconcile(self) -> None:
         """End what was moved and still waits."""
         moved = {old: new for old, new in self._known_copies().items() if self._jobs.pends(old)}
         dependents = [*moved, *self._moved_dependents(moved)]

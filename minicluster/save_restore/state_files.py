@@ -44,28 +44,28 @@ class _Files:
 
     def create(self, name: str, value: JSON) -> bool:
         """Write a new file; False where there is one already."""
-        draft = self._draft(name, value)
+        temporary = self._temporary(name, value)
         try:
-            os.link(draft, self._directory / name)
+            os.link(temporary, self._directory / name)
         except FileExistsError:
             return False
         finally:
-            draft.unlink()
+            temporary.unlink()
         return True
 
     def put(self, name: str, value: JSON) -> None:
         """Write a file, in the place of the one that is there."""
         # Without room for a note the instance goes on: it is only told of.
         with contextlib.suppress(OSError):
-            self._draft(name, value).replace(self._directory / name)
+            self._temporary(name, value).replace(self._directory / name)
 
-    def _draft(self, name: str, value: JSON) -> Path:
+    def _temporary(self, name: str, value: JSON) -> Path:
         path = self._directory / f".{name}.{os.getpid()}.{threading.get_ident()}"
         path.write_text(json.dumps(value), encoding="utf-8")
         return path
 
 
-class Notes:
+class StateFiles:
     """The files in `directory`."""
 
     def __init__(self, directory: str) -> None:

@@ -39,7 +39,7 @@ def scale(pod: PodContext, size: int) -> None:
     finally:
         connection.close()
     if status >= 400:
-        raise _refusal(pod, size, status, _said(text))
+        raise _refusal(pod, size, status, _error_body(text))
 
 
 def _trusting(pod: PodContext) -> ssl.SSLContext:
@@ -49,16 +49,16 @@ def _trusting(pod: PodContext) -> ssl.SSLContext:
         raise NotInsideError(f"the API server's authority {pod.authority} cannot be read: {error}") from error
 
 
-def _said(text: bytes) -> dict[str, Any]:
+def _error_body(text: bytes) -> dict[str, Any]:
     try:
-        said = json.loads(text)
+        body = json.loads(text)
     except ValueError:
-        said = None
-    return said if isinstance(said, dict) else {"message": text[:200].decode(errors="replace")}
+        body = None
+    return body if isinstance(body, dict) else {"message": text[:200].decode(errors="replace")}
 
 
-def _refusal(pod: PodContext, size: int, status: int, said: dict[str, Any]) -> WithinError:
-    message = str(said.get("message") or "")
+def _refusal(pod: PodContext, size: int, status: int, body: dict[str, Any]) -> WithinError:
+    message = str(body.get("message") or "")
     if status == 403:
         return DeniedError(f"{message or 'forbidden'}. {_how(pod, message)}")
     if status == 401:
@@ -69,7 +69,7 @@ def _refusal(pod: PodContext, size: int, status: int, said: dict[str, Any]) -> W
         return NotInsideError(f"MiniCluster {pod.name} in namespace {pod.namespace} is not there: {message}")
     if status == 429 or status >= 500:
         return UnreachableError(f"the API server cannot do it now ({status}): {message}")
-    causes = (said.get("details") or {}).get("causes") or ()
+    causes = (body.get("details") or {}).get("causes") or ()
     why = "; ".join(str(each.get("message", "")).replace("Invalid value: ", "", 1) for each in causes)
     return RefusedError(f"MiniCluster {pod.name} cannot have {size} brokers: {why or message}")
 

@@ -34,9 +34,9 @@ def whole_nodes_wanted(request: NodeRequest) -> tuple[int, int]:
     return (request.nodes, request.slots) if request.nodes else (request.slots, 1)
 
 
-def slots_on(share: RankResources, request: NodeRequest) -> int:
+def slots_on(resources: RankResources, request: NodeRequest) -> int:
     """Return how many of the request's slots these cores and GPUs are enough for."""
-    cores, gpus = share
+    cores, gpus = resources
     slots = cores.bit_count() // request.cores
     return min(slots, gpus.bit_count() // request.gpus) if request.gpus else slots
 
@@ -59,9 +59,9 @@ def _whole_nodes(
 def _nodes(request: NodeRequest, ranks: Iterable[int], free: Free) -> Allocation | None:
     found: Allocation = {}
     for rank in ranks:
-        share = free(rank)
-        if slots_on(share, request) >= request.slots:
-            found[rank] = _cut(share, request, request.slots)
+        resources = free(rank)
+        if slots_on(resources, request) >= request.slots:
+            found[rank] = _cut(resources, request, request.slots)
             if len(found) == request.nodes:
                 return found
     return None
@@ -71,19 +71,19 @@ def _slots(request: NodeRequest, ranks: Iterable[int], free: Free) -> Allocation
     found: Allocation = {}
     missing = request.slots
     for rank in ranks:
-        share = free(rank)
-        slots = min(slots_on(share, request), missing)
+        resources = free(rank)
+        slots = min(slots_on(resources, request), missing)
         if slots:
-            found[rank] = _cut(share, request, slots)
+            found[rank] = _cut(resources, request, slots)
             missing -= slots
             if not missing:
                 return found
     return None
 
 
-def _cut(share: RankResources, request: NodeRequest, slots: int) -> RankResources:
+def _cut(resources: RankResources, request: NodeRequest, slots: int) -> RankResources:
     """Return the lowest cores and GPUs for some slots."""
-    return _lowest(share[0], slots * request.cores), _lowest(share[1], slots * request.gpus)
+    return _lowest(resources[0], slots * request.cores), _lowest(resources[1], slots * request.gpus)
 
 
 def _lowest(bits: int, count: int) -> int:

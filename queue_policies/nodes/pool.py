@@ -45,9 +45,9 @@ class Pool:
         """Free cores on usable ranks."""
         self.total = sum(node.cores.bit_count() for node in nodes)
         """All cores."""
-        self.shares: list[RankResources] = [(node.cores, node.gpus) for node in nodes]
+        self.rank_resources: list[RankResources] = [(node.cores, node.gpus) for node in nodes]
         """What is free on each rank, usable or not."""
-        self._held: dict[int, Allocation] = {}
+        self._allocations: dict[int, Allocation] = {}
 
     def sketch(self) -> Sketch:
         """Return a trial that begins with the present state."""
@@ -59,7 +59,7 @@ class Pool:
             if present is not None:
                 (members.add if present else members.discard)(rank)
         self.usable = frozenset(self.up - self.drained)
-        self.free = sum(self.shares[each][0].bit_count() for each in self.usable)
+        self.free = sum(self.rank_resources[each][0].bit_count() for each in self.usable)
 
     def fits(self, request: Request) -> bool:
         """Return whether `request` can be placed now."""
@@ -75,7 +75,7 @@ class Pool:
             return None
         usable = self.usable
         ranks = (r for r in self.constraints.ranks(asked.constraint) if r in usable and r not in beside)
-        return low_ranks.place(asked, ranks, self.shares.__getitem__, self.nodes)
+        return low_ranks.place(asked, ranks, self.rank_resources.__getitem__, self.nodes)
 
     def alloc(self, job: int, request: Request) -> Allocation | None:
         """Give the job its resources, or return None where they are not free now."""
@@ -89,8 +89,8 @@ class Pool:
 
         A request for nodes gets nodes of which the job has nothing yet.
         """
-        held = self.holding(job) if request.nodes or request.exclusive else ()
-        more = self.place(request, held)
+        allocation = self.allocation(job) if request.nodes or request.exclusive else ()
+        more = self.place(request, allocation)
         if more is not None:
             self.add(job, more)
         return more
@@ -98,48 +98,50 @@ class Pool:
     def hold(self, job: int, allocation: Allocation) -> None:
         """The job has exactly these resources, which are free."""
         self._change(allocation, taken=True)
-        self._held[job] = allocation
+        self._allocations[job] = allocation
 
     def add(self, job: int, more: Allocation) -> None:
         """The job has these, which are free, besides what it has."""
         self._change(more, taken=True)
-        held = dict(self.holding(job))
+        allocation = dict(self.allocation(job))
         for rank, (cores, gpus) in more.items():
-            had = held.get(rank, NOTHING)
-            held[rank] = (had[0] | cores, had[1] | gpus)
-        self._held[job] = held
+            had = allocation.get(rank, NOTHING)
+            allocation[rank] = (had[0] | cores, had[1] | gpus)
+        self._allocations[job] = allocation
 
     def reduce(self, job: int, part: Allocation) -> None:
         """Take back a part of what the job has."""
         self._change(part, taken=False)
-        held = dict(self.holding(job))
+        allocation = dict(self.allocation(job))
         for rank, (cores, gpus) in part.items():
-            held[rank] = (held[rank][0] & ~cores, held[rank][1] & ~gpus)
-            if held[rank] == NOTHING:
-                del held[rank]
-        self._held[job] = held
+            allocation[rank] = (allocation[rank][0] & ~cores, allocation[rank][1] & ~gpus)
+            if allocation[rank] == NOTHING:
+                del allocation[rank]
+        self._allocations[job] = allocation
 
     def release(self, job: int) -> None:
         """Take back all that the job has."""
-        self._change(self._held.pop(job, {}), taken=False)
+        self._change(self._allocations.pop(job, {}), taken=False)
 
-    def holding(self, job: int) -> Allocation:
+    def allocation(self, job: int) -> Allocation:
         """Return what the job has."""
-        return self._held.get(job, {})
+        return self._allocations.get(job, {})
 
     def allocated(self) -> Allocation:
         """Return what all jobs together have."""
         return {
             node.rank: (node.cores & ~cores, node.gpus & ~gpus)
-            for node, (cores, gpus) in zip(self.nodes, self.shares, strict=True)
+            for node, (cores, gpus) in zip(self.nodes, self.rank_resources, strict=True)
             if (cores, gpus) != (node.cores, node.gpus)
         }
 
     def _change(self, allocation: Allocation, *, taken: bool) -> None:
-        shares, usable = self.shares, self.usable
+        rank_resources, usable = self.rank_resources, self.usable
         for rank, (cores, gpus) in allocation.items():
-            free = shares[rank]
-            shares[rank] = (free[0] & ~cores, free[1] & ~gpus) if taken else (free[0] | cores, free[1] | gpus)
+            free = rank_resources[rank]
+            rank_resources[rank] = (
+                (free[0] & ~cores, free[1] & ~gpus) if taken else (free[0] | cores, free[1] | gpus)
+            )
             if rank in usable:
                 self.free += -cores.bit_count() if taken else cores.bit_count()
 
@@ -168,11 +170,11 @@ class AllocationTrial:
         pool = self._pool
         usable = pool.usable
         ranks = (rank for rank in pool.constraints.ranks(asked.constraint) if rank in usable)
-        return low_ranks.place(asked, ranks, self._share, pool.nodes)
+        return low_ranks.place(asked, ranks, self._resources_on, pool.nodes)
 
-    def _share(self, rank: int) -> RankResources:
+    def _resources_on(self, rank: int) -> RankResources:
         changed = self._changed.get(rank)
-        return self._pool.shares[rank] if changed is None else changed
+        return self._pool.rank_resources[rank] if changed is None else changed
 
     def take(self, job: int, request: Request) -> bool:
         """Place the request for the job and return True, or change nothing and return False."""
@@ -184,7 +186,7 @@ class AllocationTrial:
 
     def _hold(self, job: int, allocation: Allocation) -> None:
         for rank, (cores, gpus) in allocation.items():
-            free = self._share(rank)
+            free = self._resources_on(rank)
             self._changed[rank] = (free[0] & ~cores, free[1] & ~gpus)
             if rank in self._pool.usable:
                 self.free -= cores.bit_count()
@@ -197,8 +199,8 @@ class AllocationTrial:
     def give(self, job: int) -> None:
         """Return what a job holds, whether it runs in reality or was placed here."""
         placed = self._placed.pop(job, None)
-        for rank, (cores, gpus) in (self._pool.holding(job) if placed is None else placed).items():
-            free = self._share(rank)
+        for rank, (cores, gpus) in (self._pool.allocation(job) if placed is None else placed).items():
+            free = self._resources_on(rank)
             self._changed[rank] = (free[0] | cores, free[1] | gpus)
             if rank in self._pool.usable:
                 self.free += cores.bit_count()

@@ -85,4 +85,4 @@ class Slot:
     """What one worker of a job holds on its rank."""
 
     rank: int
-    share: RankResources
+    resources: RankResources

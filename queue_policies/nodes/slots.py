@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 def slots_of(allocation: Allocation, request: NodeRequest) -> list[Slot]:
     """Return what each worker gets, ranks ascending: all of its node, or a slot's cores and GPUs."""
     found = []
-    for rank, share in sorted(allocation.items()):
+    for rank, resources in sorted(allocation.items()):
         if request.nodes or request.exclusive:
-            found.append(Slot(rank, share))
+            found.append(Slot(rank, resources))
         else:
-            found += [Slot(rank, part) for part in _parts(share, request)]
+            found += [Slot(rank, part) for part in _parts(resources, request)]
     return found
 
 
@@ -28,12 +28,12 @@ def allocation_of(slots: Iterable[Slot]) -> Allocation:
     found: Allocation = {}
     for slot in slots:
         cores, gpus = found.get(slot.rank, NOTHING)
-        found[slot.rank] = (cores | slot.share[0], gpus | slot.share[1])
+        found[slot.rank] = (cores | slot.resources[0], gpus | slot.resources[1])
     return found
 
 
-def _parts(share: RankResources, request: NodeRequest) -> list[RankResources]:
-    cores, gpus = list(ids(share[0])), list(ids(share[1]))
+def _parts(resources: RankResources, request: NodeRequest) -> list[RankResources]:
+    cores, gpus = list(ids(resources[0])), list(ids(resources[1]))
     return [
         (
             _bits(cores[number * request.cores : (number + 1) * request.cores]),

@@ -23,7 +23,7 @@ class Actions:
         self._running = running
         self._resizing = resizing
 
-    def carry_out(self, action: Action, now: float) -> Begun | GrowOrder | ShrinkOrder | Misfit | None:
+    def apply(self, action: Action, now: float) -> Begun | GrowOrder | ShrinkOrder | Misfit | None:
         """Carry out an action; return what follows for a job now, if anything does."""
         if isinstance(action, Start):
             return self._start(action, now)

@@ -51,7 +51,7 @@ class Room(Protocol[Freed_contra, Given_co]):
     def give(self, promised: Mapping[int, int], freed: Freed_contra) -> None:
         """Give starters the units that they were promised, out of what was freed."""
 
-    def settle(self, starter: Starter) -> Given_co | None:
+    def begin_after_shrinks(self, starter: Starter) -> Given_co | None:
         """Return what a starter gets that has all that was promised; None: that does not suit it."""
 
     def release(self, job: int) -> None:
@@ -134,11 +134,11 @@ class OrderBook(Generic[Freed, Given]):
         starters = [self._starters[job] for job in order.promised]
         for starter in starters:
             starter.donors.discard(donor)
-        return [self._settle(starter) for starter in starters if not starter.donors]
+        return [self._begin_after_shrinks(starter) for starter in starters if not starter.donors]
 
-    def _settle(self, starter: Starter) -> tuple[QueuedJob, Given | None]:
+    def _begin_after_shrinks(self, starter: Starter) -> tuple[QueuedJob, Given | None]:
         del self._starters[starter.queued.id]
-        given = self.room.settle(starter)
+        given = self.room.begin_after_shrinks(starter)
         if given is None:
             self._running.pop(starter.queued.id)
             self._queue.add(starter.queued)

@@ -35,10 +35,10 @@ class NodeRoom:
             got = 0
             while got < units and left:
                 slot = left.pop(0)
-                got += slot.share[0].bit_count()
+                got += slot.resources[0].bit_count()
                 self.pool.add(job, allocation_of([slot]))
 
-    def settle(self, starter: Starter) -> Begun | None:
+    def begin_after_shrinks(self, starter: Starter) -> Begun | None:
         """Place the job at its size, or where the slots do not suit that, at a smaller one."""
         queued, request = starter.queued, cast("NodeRequest", starter.request)
         self.pool.release(queued.id)
@@ -51,8 +51,8 @@ class NodeRoom:
 
     def reduce(self, job: int, part: Allocation) -> None:
         """Take back a part of what the job holds, as far as its ranks are here."""
-        held = self.pool.holding(job)
-        self.pool.reduce(job, {rank: share for rank, share in part.items() if rank in held})
+        allocation = self.pool.allocation(job)
+        self.pool.reduce(job, {rank: resources for rank, resources in part.items() if rank in allocation})
 
     def release(self, job: int) -> None:
         """Take back all that the job holds."""

@@ -22,7 +22,7 @@ class ProgramSession(Protocol):
     """What is known of the program itself."""
 
     @property
-    def heeds(self) -> bool:
+    def accepts_resize(self) -> bool:
         """Return whether it can be told of an order."""
 
     @property
@@ -34,12 +34,12 @@ class ProgramOrders:
     """The orders to one program. Workers are known by their tasks' numbers."""
 
     def __init__(
-        self, session: ProgramSession, members: Sequence[Slot] = (), held: Sequence[Slot] = ()
+        self, session: ProgramSession, members: Sequence[Slot] = (), reserved: Sequence[Slot] = ()
     ) -> None:
         self.places: dict[int, Slot] = dict(enumerate(members))
         """Of the members, and of the workers that were started for an order."""
         self.alive: set[int] = set(self.places)
-        self.held: list[Slot] = list(held)
+        self.reserved: list[Slot] = list(reserved)
         """For the workers of an order to grow."""
         self.starting: set[int] = set()
         """The workers that were started for it."""
@@ -50,10 +50,10 @@ class ProgramOrders:
         self._rest_ends: float | None = None
 
     @property
-    def heeds(self) -> bool:
+    def accepts_resize(self) -> bool:
         """Return whether the program takes an order now."""
         rests = self._rest_ends is not None
-        return self._session.heeds and not (self.held or self._expired or rests)
+        return self._session.accepts_resize and not (self.reserved or self._expired or rests)
 
     @property
     def over(self) -> bool:
@@ -75,7 +75,7 @@ class ProgramOrders:
 
     def start(self, workers: Mapping[int, str], host_of: Callable[[Slot], str]) -> dict[int, Slot]:
         """Give each worker of an order that was accepted a slot on its host."""
-        left = list(self.held)
+        left = list(self.reserved)
         places = {}
         for task, host in workers.items():
             places[task] = next(slot for slot in left if host_of(slot) == host)
@@ -86,7 +86,7 @@ class ProgramOrders:
 
     def resized(self, lost: Iterable[int]) -> list[Slot]:
         """Note that an order is done; return the slots that the program gave up."""
-        self.held, self.starting = [], set()
+        self.reserved, self.starting = [], set()
         return [self.places.pop(task) for task in lost]
 
     def expire(self, reason: str) -> None:
@@ -103,7 +103,7 @@ class ProgramOrders:
 
     def drop(self, now: float) -> list[Slot]:
         """End an order that came to nothing; return what was held for it. The program rests."""
-        unused, self.held = self.held, []
+        unused, self.reserved = self.reserved, []
         for task in self.starting:
             del self.places[task]
         self.starting = set()

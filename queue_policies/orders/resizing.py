@@ -88,16 +88,16 @@ class Resizing:
             self._running[queued.id] = record(queued, request, now)
         return ready
 
-    def heeds(self, job: int, heeds: bool) -> None:
+    def set_accepting(self, job: int, heeds: bool) -> None:
         """Note that the job began or ceased to heed orders."""
         if job in self._running and self._running[job].heeds != heeds:
             self._running[job] = self._running[job]._replace(heeds=heeds)
             self._changed(Change(Happened.REGISTERED, job))
 
-    def progressed(self, job: int, share: float, now: float) -> None:
+    def progressed(self, job: int, fraction: float, now: float) -> None:
         """Note which share of its work the job has done."""
         if job in self._running:
-            self._running[job] = self._running[job]._replace(remaining=1 - share, measured=now)
+            self._running[job] = self._running[job]._replace(remaining=1 - fraction, measured=now)
 
     def resized(self, job: int, workers: int, lost: Sequence[Slot], now: float, *, heeds: bool) -> None:
         """Close an order that is done: the job has so many workers, and gave up these slots."""

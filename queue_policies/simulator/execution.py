@@ -16,10 +16,10 @@ from queue_policies.simulator.run_times import RunTimes
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from queue_policies.simulator.circumstances import Circumstances
     from queue_policies.simulator.job import WorkloadJob
     from queue_policies.simulator.job_run import JobRun
     from queue_policies.simulator.outcome import JobOutcome
+    from queue_policies.simulator.simulation_options import SimulationOptions
     from queue_policies.simulator.workload import Workload
 
 
@@ -30,17 +30,17 @@ class SimulatedExecution:
     what became of those that ended.
     """
 
-    def __init__(self, workload: Workload, calendar: Calendar, circumstances: Circumstances) -> None:
+    def __init__(self, workload: Workload, calendar: Calendar, options: SimulationOptions) -> None:
         self.queue = IndexedQueue()
         self.outcomes: dict[int, JobOutcome] = {}
-        self._times = RunTimes(circumstances.estimates)
+        self._times = RunTimes(options.estimates)
         self.machine = Machine(workload, calendar, self._times)
-        self.orders = ResizeOrders(self.machine, self.queue, calendar, workload.cost, circumstances)
+        self.orders = ResizeOrders(self.machine, self.queue, calendar, workload.cost, options)
         self._runs = self.machine.runs
         self._units = self.machine.units
         self._cost = workload.cost
-        self._preemption = circumstances.preemption
-        failures, seed = circumstances.failures, circumstances.seed
+        self._preemption = options.preemption
+        failures, seed = options.failures, options.seed
         self._failing = FailingUnits(failures, seed, self.machine, calendar) if failures else None
         self._handlers: dict[Kind, Callable[[JobRun, float], Change | None]] = {
             Kind.ENDS: self._end,

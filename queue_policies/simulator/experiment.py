@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from multiprocessing import get_context
 from typing import TYPE_CHECKING
 
-from queue_policies.simulator.circumstances import Circumstances, Preemption
 from queue_policies.simulator.errors import SimulationError
 from queue_policies.simulator.estimate import Estimates
 from queue_policies.simulator.loop import simulate
 from queue_policies.simulator.metrics import RunMetrics, mean, measure
 from queue_policies.simulator.selection import policy_named
+from queue_policies.simulator.simulation_options import Preemption, SimulationOptions
 from queue_policies.simulator.workloads import catalogue
 
 if TYPE_CHECKING:
@@ -48,10 +48,10 @@ class Experiment:
         """The workload of a seed."""
         return self.workload or catalogue.load(self.word, seed, self.total)
 
-    def circumstances(self, seed: int) -> Circumstances:
+    def options(self, seed: int) -> SimulationOptions:
         """What policies know, and what goes wrong, with this seed."""
         estimates = Estimates(self.known, self.error, seed, self.learned)
-        return Circumstances(estimates, self.refusals, self.failures, seed, self.preemption)
+        return SimulationOptions(estimates, self.refusals, self.failures, seed, self.preemption)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,17 +75,17 @@ def run(
         policy_named(word)
     tasks = [(word, seed) for word in plan.policies for seed in plan.seeds]
     plan.made(plan.seeds[0])
-    tell = done or (lambda _done, _all: None)
+    progress = done or (lambda _done, _all: None)
     workers = min(processes or os.cpu_count() or 1, len(tasks))
     if workers == 1:
-        return list(_here(plan, tasks, tell))
+        return list(_here(plan, tasks, progress))
     with ProcessPoolExecutor(workers, mp_context=get_context("forkserver")) as pool:
         waiting = {pool.submit(_one, plan, *task): task for task in tasks}
         finished: dict[tuple[str, int], SimulationRun] = {}
         try:
             for future in as_completed(waiting):
                 finished[waiting[future]] = future.result()
-                tell(len(finished), len(tasks))
+                progress(len(finished), len(tasks))
         except BrokenProcessPool as error:
             raise SimulationError(
                 "a simulating process was killed, perhaps for its memory; use fewer --jobs"
@@ -102,13 +102,13 @@ def means(runs: Sequence[SimulationRun]) -> dict[str, dict[str, float]]:
 
 
 def _here(
-    plan: Experiment, tasks: Sequence[tuple[str, int]], tell: Callable[[int, int], None]
+    plan: Experiment, tasks: Sequence[tuple[str, int]], progress: Callable[[int, int], None]
 ) -> Iterator[SimulationRun]:
     for number, task in enumerate(tasks, 1):
         yield _one(plan, *task)
-        tell(number, len(tasks))
+        progress(number, len(tasks))
 
 
 def _one(plan: Experiment, word: str, seed: int) -> SimulationRun:
-    outcome = simulate(plan.made(seed), policy_named(word), plan.circumstances(seed))
+    outcome = simulate(plan.made(seed), policy_named(word), plan.options(seed))
     return SimulationRun(word, seed, outcome, measure(outcome))

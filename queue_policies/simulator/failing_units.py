@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from queue_policies.simulator.calendar import Calendar, Kind
 from queue_policies.simulator.errors import SimulationError
-from queue_policies.simulator.failure import Failures, Fate
+from queue_policies.simulator.failure import FailureModel, Failures
 
 if TYPE_CHECKING:
     from queue_policies.simulator.job_run import JobRun
@@ -21,19 +21,19 @@ class FailingUnits:
 
     def __init__(self, failures: Failures, seed: int, machine: Machine, calendar: Calendar) -> None:
         self._failures = failures
-        self._fate = Fate(failures, seed)
+        self._failure_model = FailureModel(failures, seed)
         self._machine = machine
         self._calendar = calendar
-        calendar.add(self._fate.next_after(0.0, machine.cluster.total), Kind.FAILS)
+        calendar.add(self._failure_model.next_after(0.0, machine.cluster.total), Kind.FAILS)
 
     def fail(self, now: float) -> tuple[bool, JobRun | None]:
         """Return whether a unit was there to fail, and the job that was on it, which has lost its work."""
         cluster, runs = self._machine.cluster, self._machine.runs
-        self._calendar.add(self._fate.next_after(now, cluster.total), Kind.FAILS)
+        self._calendar.add(self._failure_model.next_after(now, cluster.total), Kind.FAILS)
         alive = [(job, cluster.held[job]) for job, run in runs.items() if run.ended is None]
         if cluster.free + len(alive) < 1:
             return False, None
-        job = self._fate.hit(cluster.free, alive)
+        job = self._failure_model.hit(cluster.free, alive)
         cluster.resize(cluster.total - 1)
         self._calendar.add(now + self._failures.repair, Kind.REPAIRED)
         if job is None:

@@ -38,7 +38,7 @@ class Failures:
                 )
 
 
-class Fate:
+class FailureModel:
     """Draws when something fails, and what."""
 
     def __init__(self, failures: Failures, seed: int) -> None:
@@ -49,9 +49,9 @@ class Fate:
         """When the next of so many units fails."""
         return now + self._random.expovariate(max(units, 1) / self._failures.mtbf)
 
-    def hit(self, free: int, held: Iterable[tuple[int, int]]) -> int | None:
+    def hit(self, free: int, allocated: Iterable[tuple[int, int]]) -> int | None:
         """Who loses a unit: one of the jobs, given with what they hold, or nobody."""
-        rows = list(held)
+        rows = list(allocated)
         place = self._random.randrange(max(1, free + sum(units for _, units in rows)))
         place -= max(0, free)
         for job, units in rows:

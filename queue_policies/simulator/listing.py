@@ -40,8 +40,9 @@ def job_rows(runs: Sequence[SimulationRun]) -> Iterator[tuple[Any, ...]]:
         for job in run.outcome.jobs:
             yield (
                 workload, policy, seed, job.id, job.kind, job.user, job.priority, job.submitted, job.started,
-                job.ended, job.end, job.wait, job.turnaround, job.sizes[0][1], job.sizes[-2][1], job.held(),
-                job.grows, job.shrinks, job.refusals, job.restarts, job.preemptions, job.idle,
+                job.ended, job.end, job.wait, job.turnaround, job.sizes[0][1], job.sizes[-2][1],
+                job.unit_seconds(), job.grows, job.shrinks, job.refusals, job.restarts, job.preemptions,
+                job.idle,
             )  # fmt: skip
 
 

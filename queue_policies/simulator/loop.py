@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from queue_policies.decision import decide, stuck
 from queue_policies.records import Change, Grow, Happened, Preempt, Shrink, Start, State, WakeAt
 from queue_policies.simulator.calendar import Calendar
-from queue_policies.simulator.circumstances import Circumstances
 from queue_policies.simulator.execution import SimulatedExecution
 from queue_policies.simulator.outcome import RunOutcome
+from queue_policies.simulator.simulation_options import SimulationOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ IDLE_DECISIONS = (
 def simulate(
     workload: Workload,
     policy: Policy,
-    circumstances: Circumstances | None = None,
+    options: SimulationOptions | None = None,
     watcher: Callable[[State, float, Sequence[Action]], None] | None = None,
 ) -> RunOutcome:
     """Run all jobs of a workload under a policy.
@@ -39,7 +39,7 @@ def simulate(
     collects = gc.isenabled()
     gc.disable()  # nothing here makes cycles, and looking for them takes a tenth of the time
     try:
-        return _Simulation(workload, policy, circumstances or Circumstances(), watcher).run()
+        return _Simulation(workload, policy, options or SimulationOptions(), watcher).run()
     finally:
         if collects:
             gc.enable()
@@ -50,15 +50,15 @@ class _Simulation:
         self,
         workload: Workload,
         policy: Policy,
-        circumstances: Circumstances,
+        options: SimulationOptions,
         watcher: Callable[[State, float, Sequence[Action]], None] | None,
     ) -> None:
         self._workload = workload
         self._policy = policy
         self._watcher = watcher
-        self._seed = circumstances.seed
+        self._seed = options.seed
         self._calendar = Calendar()
-        self._execution = SimulatedExecution(workload, self._calendar, circumstances)
+        self._execution = SimulatedExecution(workload, self._calendar, options)
         self._jobs = workload.jobs
         self._arrived = 0
         self._arrival = self._arrives()  # the next one

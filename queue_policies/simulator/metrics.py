@@ -59,7 +59,7 @@ def measure(outcome: RunOutcome) -> RunMetrics:
     weight = sum(job.priority for job in jobs)
     return RunMetrics(
         makespan=makespan,
-        utilization=sum(job.held() for job in jobs) / (outcome.total * makespan) if makespan else 0.0,
+        utilization=sum(job.unit_seconds() for job in jobs) / (outcome.total * makespan) if makespan else 0.0,
         wait=_mean(waits),
         wait_median=percentile(waits, 0.5),
         wait_p95=percentile(waits, 0.95),
@@ -91,9 +91,9 @@ def mean(many: Iterable[RunMetrics]) -> dict[str, float]:
     return {name: _mean(column) for name, column in zip(NAMES, zip(*rows, strict=True), strict=True)}
 
 
-def percentile(ordered: Sequence[float], share: float) -> float:
+def percentile(ordered: Sequence[float], fraction: float) -> float:
     """The value below which the share of ascending values lies, between two of them by a straight line."""
-    place = share * (len(ordered) - 1)
+    place = fraction * (len(ordered) - 1)
     low = int(place)
     high = min(low + 1, len(ordered) - 1)
     return ordered[low] + (ordered[high] - ordered[low]) * (place - low)

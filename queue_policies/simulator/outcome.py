@@ -50,7 +50,7 @@ class JobOutcome(NamedTuple):
             if size and end > begin:
                 yield begin, end, size
 
-    def held(self) -> float:
+    def unit_seconds(self) -> float:
         """Units times seconds."""
         if len(self.sizes) == 2:  # most jobs, and there may be many
             (begin, size), (end, _) = self.sizes

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
     from queue_policies.queue import IndexedQueue
     from queue_policies.records import RunningJob
-    from queue_policies.simulator.circumstances import Circumstances
     from queue_policies.simulator.cost import Cost
     from queue_policies.simulator.machine import Machine
+    from queue_policies.simulator.simulation_options import SimulationOptions
 
 
 class ResizeOrders:
@@ -30,14 +30,14 @@ class ResizeOrders:
         queue: IndexedQueue,
         calendar: Calendar,
         cost: Cost,
-        circumstances: Circumstances,
+        options: SimulationOptions,
     ) -> None:
         self.shrinking = 0
         self._machine = machine
         self._calendar = calendar
         self._cost = cost
-        self._refusals = circumstances.refusals
-        self._random = random.Random(circumstances.seed)  # noqa: S311 - a simulation's
+        self._refusals = options.refusals
+        self._random = random.Random(options.seed)  # noqa: S311 - a simulation's
         self._book: OrderBook[int, int] = OrderBook(queue, machine.running, UnitRoom(machine.cluster))
 
     @property

@@ -26,7 +26,7 @@ class UnitRoom:
         for job, units in promised.items():
             self._cluster.hold(job, self._cluster.held[job] + units)
 
-    def settle(self, starter: Starter) -> int:
+    def begin_after_shrinks(self, starter: Starter) -> int:
         """Return the size at which the job starts: it has all of it."""
         return starter.request.size
 

@@ -83,7 +83,7 @@ class MemoryBackend(Backend):
         found = tuple(_summary(_rack(self)[name]) for name in sorted(_rack(self)))
         return ClusterListing(found, ("name", "phase", "size", "max_size", "rack_units", "age"))
 
-    def status(self, name: str, look: Callable[[Instance, int], T]) -> tuple[StatusReport, T | None]:
+    def status(self, name: str, view: Callable[[Instance, int], T]) -> tuple[StatusReport, T | None]:
         """Return how a cluster is; a suspended one has no queue."""
         found = _need(self, name)
         table = StatusTable("notes", ({"note": "nothing is amiss"},), ("note",), title="notes:")
@@ -91,7 +91,7 @@ class MemoryBackend(Backend):
         report = StatusReport(_summary(found), order, tables=(table,))
         if found.phase != "Running":
             return report, None
-        return report, look(cast("Instance", found.instance), 1)
+        return report, view(cast("Instance", found.instance), 1)
 
     def watch(self, name: str, work: Callable[[Instance, Watched], T]) -> T:
         """Do the work."""

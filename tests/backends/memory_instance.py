@@ -33,21 +33,21 @@ class MemoryJobs:
     def submit(self, request: JobRequest) -> int:
         """Run a job, unless it is held."""
         number = 1000 + len(self.found)
-        held = request.urgency == 0
+        at_rest = request.urgency == 0
         code = 1 if request.command[0] == "false" else 0
         self.requests[number] = request
         self.found[number] = Job(
             number,
-            JobState.SCHED if held else JobState.INACTIVE,
-            None if held else JobResult.FAILED if code else JobResult.COMPLETED,
+            JobState.SCHED if at_rest else JobState.INACTIVE,
+            None if at_rest else JobResult.FAILED if code else JobResult.COMPLETED,
             name=request.command[0],
             ntasks=request.tasks,
             ncores=request.tasks,
             urgency=request.urgency,
             t_submit=100.0,
-            t_run=0.0 if held else 101.0,
-            t_inactive=0.0 if held else 105.0,
-            waitstatus=None if held else code << 8,
+            t_run=0.0 if at_rest else 101.0,
+            t_inactive=0.0 if at_rest else 105.0,
+            waitstatus=None if at_rest else code << 8,
         )
         return number
 
@@ -73,8 +73,8 @@ class MemoryJobs:
     @contextlib.contextmanager
     def output(self, jobid: int, *, follow: bool = False) -> Iterator[list[OutputChunk]]:
         """Return a job's command as its output."""
-        said = " ".join(self.requests[jobid].command) + "\n"
-        yield [OutputChunk(jobid, 0, 0, "stdout", said.encode())]
+        text = " ".join(self.requests[jobid].command) + "\n"
+        yield [OutputChunk(jobid, 0, 0, "stdout", text.encode())]
 
 
 @dataclass

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 @contextlib.contextmanager
 def _watching(instance: Any, _minimum: int = 1) -> Iterator[Any]:
     """Stands for what follows an instance's jobs: the instance in memory has no such stream."""
-    held = sum(job.result is None for job in instance.found.values())
+    active = sum(job.result is None for job in instance.found.values())
     samples = [
-        SimpleNamespace(name="flux_jobs_pending", labels={}, value=float(held)),
+        SimpleNamespace(name="flux_jobs_pending", labels={}, value=float(active)),
         SimpleNamespace(name="flux_nodes_demanded", labels={}, value=float(instance.size)),
     ]
     yield SimpleNamespace(samples=lambda: samples)
@@ -73,39 +73,39 @@ def call(monkeypatch: pytest.MonkeyPatch, capfdbinary: Any, tmp_path: Path) -> I
     places.registry.cache_clear()
 
 
-def _said(told: tuple[int, str, str]) -> tuple[int, list[str]]:
-    code, out, err = told
+def _lines_of(outcome: tuple[int, str, str]) -> tuple[int, list[str]]:
+    code, out, err = outcome
     return code, [" ".join(line.split()) for line in (out + err).splitlines()]
 
 
 def test_list_shows_its_columns(call: Call) -> None:
-    code, lines = _said(call("list"))
+    code, lines = _lines_of(call("list"))
     assert (code, lines[0]) == (0, "NAME PHASE SIZE MAX SIZE RACK UNITS AGE")
     assert lines[1].startswith("mc Running 2 4 1 ")
 
 
 def test_status_shows_fields_queue_and_tables(call: Call) -> None:
     call("submit", "mc", "--urgency", "0", "true")
-    code, lines = _said(call("status", "mc"))
+    code, lines = _lines_of(call("status", "mc"))
     assert (code, lines[0], lines[-1]) == (0, "name: mc", "nothing is amiss")
     assert {"nodes demanded: 2", "jobs pending: 1", "waiting:", "notes:"} <= set(lines)
-    (told,) = json.loads(call("status", "mc", "-o", "json")[1])
-    assert (told["notes"], len(told["waiting"])) == ([{"note": "nothing is amiss"}], 1)
-    assert told["waiting"][0]["why"] == "held: its urgency is 0"
+    (shown,) = json.loads(call("status", "mc", "-o", "json")[1])
+    assert (shown["notes"], len(shown["waiting"])) == ([{"note": "nothing is amiss"}], 1)
+    assert shown["waiting"][0]["why"] == "held: its urgency is 0"
 
 
-def test_status_of_what_cannot_be_looked_at(call: Call) -> None:
+def test_status_of_what_cannot_be_asked(call: Call) -> None:
     call("suspend", "mc")
-    (told,) = json.loads(call("status", "mc", "-o", "json")[1])
-    assert (told["phase"], told["waiting"], "nodes_demanded" in told) == ("Suspended", None, False)
+    (shown,) = json.loads(call("status", "mc", "-o", "json")[1])
+    assert (shown["phase"], shown["waiting"], "nodes_demanded" in shown) == ("Suspended", None, False)
 
 
-def test_top_looks_once(call: Call) -> None:
-    (told,) = json.loads(call("top", "mc", "--once", "-o", "json")[1])
-    assert (told["name"], told["size"], told["nodes_demanded"]) == ("mc", 2, 2)
+def test_top_prints_once(call: Call) -> None:
+    (shown,) = json.loads(call("top", "mc", "--once", "-o", "json")[1])
+    assert (shown["name"], shown["size"], shown["nodes_demanded"]) == ("mc", 2, 2)
 
 
-TOLD = [
+COMMANDS = [
     pytest.param("scale mc 3", 0, "cluster mc: 2 → 3 brokers", id="scale"),
     pytest.param("scale mc 2", 0, "cluster mc: has 2 brokers already", id="scale-to-the-same"),
     pytest.param(
@@ -127,14 +127,14 @@ TOLD = [
 ]
 
 
-@pytest.mark.parametrize(("words", "code", "last"), TOLD)
+@pytest.mark.parametrize(("words", "code", "last"), COMMANDS)
 def test_a_command_asks_the_back_end(call: Call, words: str, code: int, last: str) -> None:
-    ended, lines = _said(call(*words.split()))
+    ended, lines = _lines_of(call(*words.split()))
     assert (ended, lines[-1].endswith(last)) == (code, True), lines
 
 
 def test_a_job_is_submitted_listed_followed(call: Call) -> None:
-    code, job = _said(call("submit", "mc", "false", "-x"))
+    code, job = _lines_of(call("submit", "mc", "false", "-x"))
     assert (code, len(job)) == (0, 1)
     (row,) = json.loads(call("jobs", "mc", "--all", "-o", "json")[1])
     assert (row["id"], row["state"], row["exit_code"]) == (job[0], "FAILED", 1)
@@ -147,7 +147,7 @@ def test_a_job_is_submitted_listed_followed(call: Call) -> None:
     )
 
 
-def test_a_held_job_is_cancelled(call: Call) -> None:
+def test_a_job_of_urgency_0_is_cancelled(call: Call) -> None:
     job = call("submit", "mc", "--urgency", "0", "true")[1].strip()
     assert call("cancel", "mc", job) == (0, "", "")
     unknown = call("cancel", "mc", job)
@@ -169,9 +169,9 @@ def test_simulate_reads_what_has_run(call: Call) -> None:
 
 def test_options_of_other_back_ends_are_refused(call: Call) -> None:
     for words, owner in ((("up", "mc.yaml", "--engine", "flux"), "local"), (("list", "-A"), "kubernetes")):
-        code, lines = _said(call(*words))
-        said = " ".join(lines).replace("│", "")
-        assert (code, f"has a meaning only with --on {owner}" in said) == (2, True), said
+        code, lines = _lines_of(call(*words))
+        text = " ".join(lines).replace("│", "")
+        assert (code, f"has a meaning only with --on {owner}" in text) == (2, True), text
 
 
 def test_no_command_asks_where_a_cluster_lives() -> None:

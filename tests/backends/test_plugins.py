@@ -78,18 +78,18 @@ def test_one_that_loads_adds_its_options_and_serves(call: Call, site: Path) -> N
     done = call("list", "--on", "memory", "--rack", "second")
     assert (done.returncode, done.stdout, done.stderr) == (0, "no cluster is up\n", WARNING)
     refused = call("list", "--rack", "second")
-    said = " ".join(refused.stderr.replace("│", "").split())
-    assert (refused.returncode, "Invalid value for --rack: has a meaning only with --on memory" in said) == (
+    text = " ".join(refused.stderr.replace("│", "").split())
+    assert (refused.returncode, "Invalid value for --rack: has a meaning only with --on memory" in text) == (
         2,
         True,
-    ), said
+    ), text
 
 
 def test_an_unknown_place_is_refused(call: Call) -> None:
     done = call("list", "--on", "mars")
     assert done.returncode == 2
-    said = " ".join(done.stderr.replace("│", "").split())
-    assert "'mars' is not one of 'local', 'kubernetes', 'cloud'" in said
+    text = " ".join(done.stderr.replace("│", "").split())
+    assert "'mars' is not one of 'local', 'kubernetes', 'cloud'" in text
 
 
 @pytest.fixture

@@ -196,10 +196,10 @@ class Pod:
             errors="surrogateescape",
         )
 
-    def start(self, settings: BrokerSettings, rank: int | str = 0, **more: str) -> Ended:
+    def start(self, settings: BrokerSettings, rank: int | str = 0, **more: str) -> ScriptResult:
         process = self.popen(settings, rank, **more)
         out, err = process.communicate(timeout=60)
-        return Ended(process.returncode, out, err)
+        return ScriptResult(process.returncode, out, err)
 
     def calls(self) -> list[list[str]]:
         """How flux was called, in order, each call's words."""
@@ -240,7 +240,7 @@ def wait_for() -> Callable[[Callable[[], object]], None]:
 
 
 @dataclass(frozen=True)
-class Ended:
+class ScriptResult:
     code: int
     out: str
     err: str

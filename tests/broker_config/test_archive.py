@@ -16,7 +16,7 @@ import pytest
 
 from broker_config.settings import ArchiveSettings, Command, RunMode
 from broker_config.settings import BrokerSettings as Settings
-from minicluster.save_restore.state_files import Notes
+from minicluster.save_restore.state_files import StateFiles
 
 PLAIN = Settings("mc", size=2, command=Command("true"))
 MAIN = '{"user": {"minicluster": {"main": true}}}'
@@ -155,7 +155,7 @@ class TestArchive:
         assert f"-Scontent.restore={archive}" in pod.call("broker")
         assert not (state / "content.sqlite").exists()
 
-    def test_restore_that_fails_is_told(self, pod, archive):
+    def test_restore_that_fails_is_reported(self, pod, archive):
         """And nothing of it is taken for the instance's state, or saved."""
         self.restorable(archive)
         result = pod.start(self.archived(archive), STUB_PLAN="1", STUB_QUEUE="1")
@@ -164,7 +164,7 @@ class TestArchive:
         assert error.startswith(f"cannot restore from {archive}: the broker ended with 1")
         assert ["saving", "keep"] not in [words[1:3] for words in pod.calls()]
 
-    def test_lead_that_is_told_to_go_while_it_restores_saves_nothing(self, pod, archive, wait_for):
+    def test_lead_that_is_terminated_while_it_restores_saves_nothing(self, pod, archive, wait_for):
         """What is restored in part would be saved in part."""
         self.restorable(archive)
         process = pod.popen(self.archived(archive), STUB_PLAN="wait", STUB_QUEUE="1", STUB_SETTLE="fail")
@@ -286,10 +286,10 @@ class TestOrder:
 
     def order(self, pod, process):
         assert int((pod.run_directory / "pid").read_text()) == process.pid
-        Notes(str(pod.run_directory)).order(3)
+        StateFiles(str(pod.run_directory)).order(3)
         process.send_signal(signal.SIGUSR1)
 
-    def test_ends_with_75_and_tells_what_was_saved(self, pod, archive, ordered):
+    def test_ends_with_75_and_reports_what_was_saved(self, pod, archive, ordered):
         """The dump is in the archive's place by then."""
         process = ordered()
         process.communicate(timeout=60)
@@ -319,10 +319,10 @@ class TestOrder:
         process = ordered("wait dump")
         wait_for(lambda: (pod.directory / "calls.waiting").read_text() == "xx")
         assert (archive.read_bytes(), process.poll()) == (OLD, None)
-        notes = Notes(str(pod.run_directory))
-        assert notes.saving()["phase"] == "failed"
-        assert "the dump was not written" in notes.saving()["error"]
-        assert notes.ordered_timeout() is None
+        state_files = StateFiles(str(pod.run_directory))
+        assert state_files.saving()["phase"] == "failed"
+        assert "the dump was not written" in state_files.saving()["error"]
+        assert state_files.ordered_timeout() is None
         wait_for(lambda: ["queue", "start"] in [words[1:3] for words in pod.calls()])
         self.order(pod, process)
         process.communicate(timeout=60)
@@ -345,7 +345,7 @@ class TestOrder:
         assert (process.poll(), ["broker", "SIGTERM"] in pod.calls()) == (None, False)
         verbs = [words[1:3] for words in pod.calls()]
         assert verbs.index(["saving", "fail"]) < len(verbs) - 1 - verbs[::-1].index(["queue", "start"])
-        assert Notes(str(pod.run_directory)).saving()["phase"] == "failed"
+        assert StateFiles(str(pod.run_directory)).saving()["phase"] == "failed"
         process.terminate()
         process.communicate(timeout=60)
         assert process.returncode == 143

@@ -14,8 +14,8 @@ from broker_config.errors import SettingsError
 from broker_config.settings import BrokerSettings, Command, HookScripts, RunMode, ServiceSettings, Submit
 
 raw = st.binary(max_size=10).filter(lambda word: b"\0" not in word).map(os.fsdecode)
-pieces = st.sampled_from([*"ab \t\n'\"\\$(){}`;&|<>#=!*~", "$(", "${", "if ", "x=1", "$(("])
-lines = st.lists(pieces, max_size=8).map("".join)
+parts = st.sampled_from([*"ab \t\n'\"\\$(){}`;&|<>#=!*~", "$(", "${", "if ", "x=1", "$(("])
+lines = st.lists(parts, max_size=8).map("".join)
 arguments = st.lists(raw | st.text("-'\"$\\`\n é*~#;&|", max_size=8), max_size=6)
 AWKWARD = [
     "",

@@ -17,7 +17,7 @@ from broker_config.settings import (
     BurstCluster,
     BurstingSettings,
     Command,
-    DoorSettings,
+    LeadApiSettings,
     LeadBrokerSettings,
     NetworkSettings,
     RunMode,
@@ -190,7 +190,7 @@ def test_any_scheduler_setting_survives(settings):
     assert document["minicluster"].get("scheduler-settings", {}) == settings
 
 
-def test_setting_that_toml_cannot_say():
+def test_setting_that_toml_cannot_express():
     """It is named."""
     with pytest.raises(SettingsError, match=r"flux.scheduler.settings.x: None cannot be written in TOML"):
         rendered(scheduler=SchedulerSettings(settings={"x": None}))
@@ -233,10 +233,10 @@ def test_users_own_text_that_no_broker_could_start_from(text, message):
         broker_toml.check(text)
 
 
-DOOR = DoorSettings(9443, "/etc/keys")
+LEAD_API = LeadApiSettings(9443, "/etc/keys")
 
 
-def test_no_door_no_module():
+def test_no_lead_api_no_module():
     """A local machine's lead loads nothing besides."""
     assert "modules" not in rendered()["minicluster"]
 
@@ -250,9 +250,9 @@ def test_no_door_no_module():
         pytest.param({}, False, id="interactive"),
     ],
 )
-def test_door(more, main_job):
+def test_lead_module(more, main_job):
     """Where it listens, where its files are, and whether a main job is to be looked for."""
-    modules = rendered(door=DOOR, **more)["minicluster"]["modules"]
+    modules = rendered(lead_api=LEAD_API, **more)["minicluster"]["modules"]
     assert modules == {"door": {"port": 9443, "directory": "/etc/keys", "main-job": main_job, "min-size": 1}}
 
 
@@ -267,9 +267,9 @@ USERS = '[bootstrap]\nhosts = [{host="mc-0"}]\n'
         pytest.param(f"{USERS}# end", id="comment"),
     ],
 )
-def test_door_beside_the_users_own_text(text):
+def test_lead_module_beside_the_users_own_text(text):
     """Its table comes behind the text, which stays as it is."""
-    shown = broker_toml.render(BrokerSettings("mc", broker_toml=text, door=DOOR))
+    shown = broker_toml.render(BrokerSettings("mc", broker_toml=text, lead_api=LEAD_API))
     assert shown.startswith(text.rstrip())
     assert tomllib.loads(shown)["minicluster"]["modules"]["door"]["port"] == 9443
 
@@ -281,6 +281,6 @@ def test_door_beside_the_users_own_text(text):
         pytest.param(f"{USERS}[minicluster.modules.door]\nport = 1\n", id="their-own-door"),
     ],
 )
-def test_no_door_where_toml_allows_no_table(text):
+def test_no_lead_api_where_toml_allows_no_table(text):
     """The text is used as it is."""
-    assert broker_toml.render(BrokerSettings("mc", broker_toml=text, door=DOOR)) == text
+    assert broker_toml.render(BrokerSettings("mc", broker_toml=text, lead_api=LEAD_API)) == text

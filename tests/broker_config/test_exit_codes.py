@@ -82,8 +82,8 @@ class TestCannotStart:
 
     def test_flux_itself_says_why_it_does_not_run(self, pod, rank, code):
         """Its first line, whatever is in it."""
-        said = 'python3: libm.so.6: version "GLIBC_2.36"\\\t`x\' not found\nanother line'
-        assert pod.start(PLAIN, rank=rank, STUB_PLAN="1", STUB_TROUBLE=said).code == code
+        error = 'python3: libm.so.6: version "GLIBC_2.36"\\\t`x\' not found\nanother line'
+        assert pod.start(PLAIN, rank=rank, STUB_PLAN="1", STUB_TROUBLE=error).code == code
         assert json.loads(pod.termination) == {
             "error": "flux cannot run in this image (is its C library, glibc, older than the one that Flux"
             ' was built with?): python3: libm.so.6: version "GLIBC_2.36"\\ `x\' not found'
@@ -105,7 +105,7 @@ class TestLead:
         assert process.returncode == code
         assert ["broker", "SIGTERM"] in pod.calls()
 
-    def test_lead_that_is_told_to_go_sends_its_followers_off_first(self, pod, wait_for):
+    def test_lead_that_is_terminated_sends_its_followers_off_first(self, pod, wait_for):
         """They would end with 0 else, and never come back; the lead will."""
         process = pod.popen(PLAIN, STUB_PLAN="wait")
         wait_for((pod.directory / "calls.waiting").exists)

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from broker_config.settings import BrokerSettings, Command, DoorSettings, SchedulerSettings
+from broker_config.settings import BrokerSettings, Command, LeadApiSettings, SchedulerSettings
 from minicluster import flux_zips
 from minicluster.embedded.broker.launcher import write_bin
 
@@ -65,10 +65,10 @@ def test_a_lead_that_starts_again_links_anew(pod, config):
     assert [pod.start(settings()).code for _ in range(2)] == [0, 0]
 
 
-def test_the_door_is_found_as_well(pod, config, shown):
+def test_the_lead_module_is_found_as_well(pod, config, shown):
     """Each has its own directory."""
     variables = shown()
-    pod.start(settings(door=DoorSettings()))
+    pod.start(settings(lead_api=LeadApiSettings()))
     directories = [f"{pod.run_directory}/modprobe", f"{pod.run_directory}/modprobe-sched"]
     assert variables()["FLUX_MODPROBE_PATH_APPEND"].split(":") == directories
 
@@ -107,7 +107,7 @@ def test_the_embedded_instance_needs_none_of_it(pod, shown):
     assert variables() == {}
 
 
-def test_the_embedded_command_is_told_apart_by_its_text(tmp_path):
+def test_the_embedded_command_is_recognized_by_its_text(tmp_path):
     """By which the start script, and the tests above, know it."""
     assert "minicluster.embedded" in write_bin(tmp_path).read_text()
     assert os.access(write_bin(tmp_path), os.X_OK)

@@ -256,7 +256,7 @@ class TestHooks:
         result = pod.start(settings("printenv FOO", hooks=HookScripts(pre="source ./env.sh")))
         assert result.out == "a b\n"
 
-    def test_failing_hook_is_said_and_survived(self, pod):
+    def test_failing_hook_is_reported_and_survived(self, pod):
         """Without logging.strict, as documents expect."""
         result = pod.start(settings("sh -c 'exit 3'", hooks=HookScripts(pre="false")))
         assert result.code == 3
@@ -286,7 +286,7 @@ class TestHooks:
         result = pod.start(settings(hooks=HookScripts(broker_pre="exit 6")))
         assert (result.code, pod.termination, pod.calls()) == (6, "6\n", [])
 
-    def test_quiet_hides_what_hooks_say(self, pod):
+    def test_quiet_hides_what_hooks_print(self, pod):
         """logging.quiet: only the command's output is left."""
         result = pod.start(settings("echo command", hooks=self.ALL, logging=QUIET))
         assert (result.out, result.err) == ("command\n", "")
@@ -361,7 +361,7 @@ class TestCores:
         found = self.cores(pod, **cgroup)
         assert idset.size_of(found.nodes[0].cores) == (expected or len(os.sched_getaffinity(0)))
 
-    def test_broker_is_told_where_they_stand(self, pod):
+    def test_brokers_settings_name_where_they_stand(self, pod):
         """broker.toml names the file in the run directory."""
         pod.start(self.FOUND, MINICLUSTER_CGROUP=str(pod.directory))
         assert f'path = "{pod.run_directory}/R"' in (pod.config / "broker.toml").read_text()

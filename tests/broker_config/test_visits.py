@@ -114,7 +114,7 @@ def test_hooks_run_once(visited):
     assert (pod.directory / "inits").read_text() == "began\n"
 
 
-def test_the_brokers_end_is_not_told_by_a_visitor(visited):
+def test_the_brokers_end_is_not_recorded_by_a_visitor(visited):
     """The termination log is the broker's."""
     pod = visited()
     (pod.directory / "termination").unlink()

@@ -60,7 +60,7 @@ def start(monkeypatch: pytest.MonkeyPatch, kubeconfig: Path) -> Iterator[Start]:
     return call
 
 
-def test_a_laptops_operator_looks_after_its_contexts_namespace(start: Start, kubeconfig: Path) -> None:
+def test_a_laptops_operator_manages_its_contexts_namespace(start: Start, kubeconfig: Path) -> None:
     settings = start()
     assert settings.identity
     assert replace(settings, identity="") == OperatorSettings(

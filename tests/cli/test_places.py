@@ -34,14 +34,14 @@ def test_an_option_of_kubernetes_needs_it(
     monkeypatch.setattr(sys, "argv", ["minicluster", *words.split()])
     with pytest.raises(SystemExit) as end:
         run()
-    said = " ".join(capsys.readouterr().err.replace("│", "").split())
+    message = " ".join(capsys.readouterr().err.replace("│", "").split())
     assert (
         end.value.code,
-        f"Invalid value for {option}: has a meaning only with --on kubernetes" in said,
+        f"Invalid value for {option}: has a meaning only with --on kubernetes" in message,
     ) == (
         2,
         True,
-    ), said
+    ), message
 
 
 def test_here_a_job_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -51,8 +51,8 @@ def test_here_a_job_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     monkeypatch.setattr(sys, "argv", ["minicluster", "attach", "mc"])
     with pytest.raises(SystemExit) as end:
         run()
-    said = "Invalid value for JOB: is needed; `minicluster jobs` lists them"
-    assert (end.value.code, said in capsys.readouterr().err) == (2, True)
+    message = "Invalid value for JOB: is needed; `minicluster jobs` lists them"
+    assert (end.value.code, message in capsys.readouterr().err) == (2, True)
 
 
 @pytest.mark.parametrize("place", [[], ["--on", "kubernetes"]], ids=["here", "kubernetes"])
@@ -65,8 +65,8 @@ def test_an_empty_job_is_no_main_command(
     monkeypatch.setattr(sys, "argv", ["minicluster", "attach", "mc", "", *place])
     with pytest.raises(SystemExit) as end:
         run()
-    said = "Invalid value for JOB: is empty (did the command fail that was to tell it?)"
-    assert (end.value.code, said in capsys.readouterr().err) == (2, True)
+    message = "Invalid value for JOB: is empty (did the command fail that was to tell it?)"
+    assert (end.value.code, message in capsys.readouterr().err) == (2, True)
 
 
 @pytest.mark.parametrize("command", ["attach", "cancel"])
@@ -78,5 +78,5 @@ def test_what_is_no_job_id_is_not_asked_for(
     monkeypatch.setattr(sys, "argv", ["minicluster", *words.split()])
     with pytest.raises(SystemExit) as end:
         run()
-    said = "minicluster: ??: is no job id; `minicluster jobs mc --on kubernetes -n ns` lists them\n"
-    assert (end.value.code, capsys.readouterr().err) == (2, said)
+    message = "minicluster: ??: is no job id; `minicluster jobs mc --on kubernetes -n ns` lists them\n"
+    assert (end.value.code, capsys.readouterr().err) == (2, message)

@@ -53,7 +53,7 @@ def test_why_it_waits(job: dict[str, Any], queue: QueueStatus, why: str) -> None
     assert queue_view.why(replace(WAITS, **job), THERE, [queue]) == why
 
 
-def test_on_one_node_it_is_said_in_the_singular() -> None:
+def test_one_node_is_in_the_singular() -> None:
     there = replace(THERE, up=ResourceSubset((0,), ("a",), cores=2))
     assert queue_view.why(WAITS, there, [STARTED]).endswith("1 of 2 cores on 1 node are free")
 
@@ -73,13 +73,13 @@ VIEW = QueueView(
     (WAITING,),
     1_700_000_000.0,
 )
-LOOK = top.Look(ClusterSample({"name": "mc"}, people={"autoscaler": "mc asks for 3"}), VIEW)
+SCREEN = top.Screen(ClusterSample({"name": "mc"}, people={"autoscaler": "mc asks for 3"}), VIEW)
 
 
-def test_a_look_is_drawn_with_what_waits() -> None:
+def test_a_screen_is_drawn_with_what_waits() -> None:
     """Whatever a job's name is made of, the terminal is safe."""
     console = Console(file=io.StringIO(), width=100, color_system=None)
-    console.print(top._drawn(LOOK))
+    console.print(top._drawn(SCREEN))
     text = console.file.getvalue()  # type: ignore[attr-defined]
     lines = [" ".join(line.split()) for line in text.splitlines()]
     assert {"name mc", "autoscaler mc asks for 3", "nodes demanded 3", "jobs 2 run, 1 sched"} <= set(lines)
@@ -87,7 +87,11 @@ def test_a_look_is_drawn_with_what_waits() -> None:
     assert "\x1b" not in text
 
 
-def test_programs_are_told_all_of_it() -> None:
-    told = LOOK.told
-    assert (told["time"], told["nodes_demanded"], told["oldest_wait"]) == (1_700_000_000.0, 3, 2.5)
-    assert (told["jobs"], told["waiting"]) == ({"run": 2, "sched": 1, "inactive": 0}, [WAITING])
+def test_programs_get_all_of_it() -> None:
+    document = SCREEN.as_json
+    assert (document["time"], document["nodes_demanded"], document["oldest_wait"]) == (
+        1_700_000_000.0,
+        3,
+        2.5,
+    )
+    assert (document["jobs"], document["waiting"]) == ({"run": 2, "sched": 1, "inactive": 0}, [WAITING])

@@ -63,7 +63,7 @@ def test_json_has_a_row_a_run_and_files_are_written(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_cannot_be_is_said(arguments: tuple[str, ...], code: int, message: str) -> None:
+def test_what_cannot_be_is_reported(arguments: tuple[str, ...], code: int, message: str) -> None:
     shown = _call("simulate", *arguments)
     assert shown.returncode == code
     assert message in " ".join(shown.stderr.replace("│", " ").split())

@@ -17,8 +17,10 @@ WHERE = "import json, sys; print(json.dumps([sys.version_info[:2], sys.path]))"
 
 def need(flux: str) -> None:
     """Make them importable; `flux` is the real command. Raises ImportError, saying why they are not."""
-    said = subprocess.run([flux, "python", "-c", WHERE], capture_output=True, text=True, check=True).stdout
-    version, folders = json.loads(said)
+    location = subprocess.run(
+        [flux, "python", "-c", WHERE], capture_output=True, text=True, check=True
+    ).stdout
+    version, folders = json.loads(location)
     there, here = (".".join(map(str, each)) for each in (version, sys.version_info[:2]))
     if there != here:
         raise ImportError(f"Flux's bindings are for Python {there}, and this is {here}")
@@ -30,7 +32,7 @@ def need(flux: str) -> None:
 class HandleEndpoint:
     """A broker reached by handles of this process; see `Endpoint`."""
 
-    shares_surroundings = True
+    inherits_environment = True
 
     def __init__(self, uri: str) -> None:
         self.uri = uri

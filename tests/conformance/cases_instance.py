@@ -88,8 +88,8 @@ def idle_with_jobs_waiting(lab: Experiment) -> Any:
     on = lab.instance
     nothing = on.queues.wait_idle(5)
     runs = lab.running("runs")
-    held = lab.submit("held", "true", urgency=0)
-    lab.settles(held, JobState.SCHED)
+    pending = lab.submit("held", "true", urgency=0)
+    lab.settles(pending, JobState.SCHED)
     busy = lab.refusal(lambda: on.queues.wait_idle(0.05))
     on.jobs.cancel(runs)
     return nothing, busy, on.queues.wait_idle(20)
@@ -104,9 +104,9 @@ def numbers_of_jobs(lab: Experiment) -> Any:
     runs, other = lab.running("runs"), lab.running("other")
     lab.instance.jobs.cancel(other)
     lab.instance.jobs.wait(other, 20)
-    held = lab.submit("held", "true", urgency=0)
-    lab.submit("after", "true", dependencies=(f"afterok:{held}",))
-    lab.settles(held, JobState.SCHED)
+    pending = lab.submit("held", "true", urgency=0)
+    lab.submit("after", "true", dependencies=(f"afterok:{pending}",))
+    lab.settles(pending, JobState.SCHED)
     eventually(lambda: lab.instance.queues.stats().depend == 1, "one job depends")
     stats = lab.instance.queues.stats()
     assert runs
@@ -176,8 +176,8 @@ def dump_and_restore(lab: Experiment) -> Any:
     """Nothing is lost: ids, states, attributes, output and eventlogs; what waited runs later."""
     on, dump = lab.instance, str(lab.lab.folder / "dump.tar")
     done = lab.done("done", "sh", "-c", "echo kept; exit 3", attributes={"color": "red"})
-    held = lab.submit("held", "true", urgency=0, attributes={"color": "blue"})
-    after = lab.submit("after", "true", dependencies=(f"afterany:{held}",))
+    at_rest = lab.submit("held", "true", urgency=0, attributes={"color": "blue"})
+    after = lab.submit("after", "true", dependencies=(f"afterany:{at_rest}",))
     eventually(lambda: on.queues.stats().depend == 1 and on.queues.stats().sched == 1, "both wait")
     on.queues.stop()
     pending = on.queues.wait_idle(10)
@@ -192,18 +192,18 @@ def dump_and_restore(lab: Experiment) -> Any:
             "done": {**later.job(done), "annotations": "not kept by Flux"},
             "same events": later.events(done) == events,
             "output": later.output(done),
-            "held": later.job(held),
+            "held": later.job(at_rest),
         }
         later.instance.queues.start()
-        later.instance.jobs.set_urgency(held, 16)
-        return {**seen, "ends": [later.ended(each)["result"] for each in (held, after)]}
+        later.instance.jobs.set_urgency(at_rest, 16)
+        return {**seen, "ends": [later.ended(each)["result"] for each in (at_rest, after)]}
 
 
 @case("life.shutdown", "life.dump", fresh=True)
 def shutdown_with_a_dump(lab: Experiment) -> Any:
     dump = lab.lab.folder / "end.tar"
-    held = lab.submit("held", "true", urgency=0)
-    lab.settles(held, JobState.SCHED)
+    pending = lab.submit("held", "true", urgency=0)
+    lab.settles(pending, JobState.SCHED)
     lab.instance.queues.stop()
     lab.instance.life.shutdown(str(dump))
     codes = [broker.wait(20) for broker in lab.lab.brokers.values()]
@@ -212,7 +212,7 @@ def shutdown_with_a_dump(lab: Experiment) -> Any:
     assert lab.fresh is not None
     with Experiment.on(lab.fresh("", f"-Scontent.restore={dump}")) as later:
         later.ids = lab.ids
-        return dump.stat().st_size > 0, codes, gone, later.job(held)["state"]
+        return dump.stat().st_size > 0, codes, gone, later.job(pending)["state"]
 
 
 @case("life.dump")
@@ -235,8 +235,8 @@ def closed_connection(lab: Experiment) -> Any:
 
 @case("queues.stats", fresh=True)
 def lead_that_is_killed(lab: Experiment) -> Any:
-    held = lab.submit("held", "true", urgency=0)
-    stream = lab.instance.jobs.events(held, follow=True)
+    pending = lab.submit("held", "true", urgency=0)
+    stream = lab.instance.jobs.events(pending, follow=True)
     first = next(stream).name
     lab.lab.kill_broker(0)
     ended = lab.refusal(lambda: list(stream))[0]

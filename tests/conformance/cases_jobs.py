@@ -53,10 +53,10 @@ def cores_and_gpus(lab: Experiment) -> Any:
 
 @case("jobs.cancel", "jobs.events")
 def cancel_pending(lab: Experiment) -> Any:
-    held = lab.submit("held", "true", urgency=0)
-    lab.settles(held, JobState.SCHED)
-    lab.instance.jobs.cancel(held, "not needed")
-    return lab.ended(held), lab.events(held)
+    pending = lab.submit("held", "true", urgency=0)
+    lab.settles(pending, JobState.SCHED)
+    lab.instance.jobs.cancel(pending, "not needed")
+    return lab.ended(pending), lab.events(pending)
 
 
 @case("jobs.cancel", "jobs.events")
@@ -95,10 +95,10 @@ def fatal_exception(lab: Experiment) -> Any:
 
 @case("jobs.raise_exception", "jobs.events")
 def harmless_exception(lab: Experiment) -> Any:
-    held = lab.submit("held", "true", urgency=0)
-    lab.instance.jobs.raise_exception(held, "warning", 3, "take care")
-    lab.instance.jobs.set_urgency(held, 16)
-    return lab.ended(held), lab.events(held)
+    pending = lab.submit("held", "true", urgency=0)
+    lab.instance.jobs.raise_exception(pending, "warning", 3, "take care")
+    lab.instance.jobs.set_urgency(pending, 16)
+    return lab.ended(pending), lab.events(pending)
 
 
 def dependent(lab: Experiment, scheme: str, *command: str) -> Any:
@@ -186,12 +186,12 @@ def same_jobspec_again(lab: Experiment) -> Any:
 
 
 @case("jobs.set_urgency", "jobs.get")
-def held_and_let_go(lab: Experiment) -> Any:
-    held = lab.submit("held", "true", urgency=0)
-    lab.settles(held, JobState.SCHED)
-    before = lab.job(held)
-    was = lab.instance.jobs.set_urgency(held, 31)
-    return before, was, lab.ended(held), lab.events(held)
+def suspended_and_released(lab: Experiment) -> Any:
+    pending = lab.submit("held", "true", urgency=0)
+    lab.settles(pending, JobState.SCHED)
+    before = lab.job(pending)
+    was = lab.instance.jobs.set_urgency(pending, 31)
+    return before, was, lab.ended(pending), lab.events(pending)
 
 
 @case("jobs.submit", "jobs.events")
@@ -269,16 +269,16 @@ def ended_job(lab: Experiment) -> Any:
 
 @case("jobs.kill", "jobs.set_urgency", "jobs.raise_exception")
 def steering_at_the_wrong_time(lab: Experiment) -> Any:
-    held, runs = lab.submit("held", "true", urgency=0), lab.running("runs")
-    lab.settles(held, JobState.SCHED)
+    pending, runs = lab.submit("held", "true", urgency=0), lab.running("runs")
+    lab.settles(pending, JobState.SCHED)
     seen = {
-        "kill pending": lab.refusal(lambda: lab.instance.jobs.kill(held, 15)),
+        "kill pending": lab.refusal(lambda: lab.instance.jobs.kill(pending, 15)),
         "no signal": lab.refusal(lambda: lab.instance.jobs.kill(runs, 999)),
         "urgency of running": lab.refusal(lambda: lab.instance.jobs.set_urgency(runs, 3)),
-        "no urgency": lab.refusal(lambda: lab.instance.jobs.set_urgency(held, 32)),
-        "no severity": lab.refusal(lambda: lab.instance.jobs.raise_exception(held, "x", 9)),
+        "no urgency": lab.refusal(lambda: lab.instance.jobs.set_urgency(pending, 32)),
+        "no severity": lab.refusal(lambda: lab.instance.jobs.raise_exception(pending, "x", 9)),
     }
-    for each in (held, runs):
+    for each in (pending, runs):
         lab.instance.jobs.cancel(each)
         lab.instance.jobs.wait(each, 20)
     return seen
@@ -286,10 +286,10 @@ def steering_at_the_wrong_time(lab: Experiment) -> Any:
 
 @case("jobs.wait")
 def waiting_in_vain(lab: Experiment) -> Any:
-    held = lab.submit("held", "true", urgency=0)
-    refusal = lab.refusal(lambda: lab.instance.jobs.wait(held, 0.05))
-    lab.instance.jobs.cancel(held)
-    return refusal, lab.ended(held)["result"]
+    pending = lab.submit("held", "true", urgency=0)
+    refusal = lab.refusal(lambda: lab.instance.jobs.wait(pending, 0.05))
+    lab.instance.jobs.cancel(pending)
+    return refusal, lab.ended(pending)["result"]
 
 
 @case("jobs.find")

@@ -45,12 +45,12 @@ def output_resumed(lab: Experiment) -> Any:
 
 @case("jobs.output")
 def output_of_a_job_that_never_ran(lab: Experiment) -> Any:
-    held = lab.submit("held", "true", urgency=0)
-    before = lab.output(held)
-    with lab.instance.jobs.output(held, follow=True) as output:
-        lab.instance.jobs.cancel(held)
+    pending = lab.submit("held", "true", urgency=0)
+    before = lab.output(pending)
+    with lab.instance.jobs.output(pending, follow=True) as output:
+        lab.instance.jobs.cancel(pending)
         after = list(output)
-    return before, after, lab.ended(held)["result"]
+    return before, after, lab.ended(pending)["result"]
 
 
 @case("jobs.output")
@@ -85,13 +85,13 @@ def output_into_a_file(lab: Experiment) -> Any:
 
 @case("jobs.events")
 def events_now_and_followed(lab: Experiment) -> Any:
-    held = lab.submit("held", "true", urgency=0)
-    lab.reaches(held, "priority")
-    with lab.instance.jobs.events(held) as events:
+    pending = lab.submit("held", "true", urgency=0)
+    lab.reaches(pending, "priority")
+    with lab.instance.jobs.events(pending) as events:
         now = [event.name for event in events]
-    with lab.instance.jobs.events(held, follow=True) as followed:
+    with lab.instance.jobs.events(pending, follow=True) as followed:
         early = [next(followed).name for _ in now]
-        lab.instance.jobs.set_urgency(held, 16)
+        lab.instance.jobs.set_urgency(pending, 16)
         late = [event.name for event in followed]
     return now, early == now, late
 
@@ -120,9 +120,9 @@ def events_of_all_jobs_followed(lab: Experiment) -> Any:
 
 @case("jobs.events", "close")
 def closed_stream_is_at_its_end(lab: Experiment) -> Any:
-    held = lab.submit("held", "true", urgency=0)
-    stream = lab.instance.jobs.events(held, follow=True)
+    pending = lab.submit("held", "true", urgency=0)
+    stream = lab.instance.jobs.events(pending, follow=True)
     first = next(stream).name
     stream.close()
-    lab.instance.jobs.cancel(held)
-    return first, list(stream), lab.ended(held)["result"]
+    lab.instance.jobs.cancel(pending)
+    return first, list(stream), lab.ended(pending)["result"]

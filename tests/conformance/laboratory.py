@@ -62,7 +62,7 @@ def eventually(fact: Callable[[], object], what: str, deadline: float = DEADLINE
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class CommandOutput:
     """What a command line said."""
 
     stdout: str
@@ -165,7 +165,7 @@ class Laboratory:
         """What a broker wrote to its standard output and error."""
         return (self.folder / str(rank) / "stderr").read_text(errors="replace")
 
-    def say(self, line: str, variables: Mapping[str, str] | None = None) -> Said:
+    def run_line(self, line: str, variables: Mapping[str, str] | None = None) -> CommandOutput:
         """Run one shell line against the lead."""
         ended = subprocess.run(
             ["sh", "-c", line],
@@ -176,7 +176,7 @@ class Laboratory:
             timeout=60,
             check=False,
         )
-        return Said(_text(ended.stdout), _text(ended.stderr), ended.returncode)
+        return CommandOutput(_text(ended.stdout), _text(ended.stderr), ended.returncode)
 
     def kill_broker(self, rank: int) -> None:
         """End a broker as a crash does."""

@@ -25,19 +25,19 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
 )  # fmt: skip
 
 
-def text(said: str, known: Mapping[str, str], folder: str) -> str:
+def text(raw: str, known: Mapping[str, str], folder: str) -> str:
     """Mask a command's output; `known` are values with names of their own, like a job's id."""
-    said = re.sub(r"\x1b\[[0-9;]*m", "", said).replace(folder, "<dir>")  # colours
+    raw = re.sub(r"\x1b\[[0-9;]*m", "", raw).replace(folder, "<dir>")  # colours
     for name, value in sorted(known.items(), key=lambda pair: -len(pair[1])):
         if value:
-            said = _padded(re.escape(value) + r"(?!\w)", f"<{name}>", said)
-    said = _padded(rf"\b{re.escape(getpass.getuser())}\b", "<user>", said)
+            raw = _padded(re.escape(value) + r"(?!\w)", f"<{name}>", raw)
+    raw = _padded(rf"\b{re.escape(getpass.getuser())}\b", "<user>", raw)
     for pattern, mask in _PATTERNS:
-        said = _padded(pattern, mask, said)
-    return re.sub(r'("?userid"?[:=] ?)[0-9]+', r"\1<uid>", said)
+        raw = _padded(pattern, mask, raw)
+    return re.sub(r'("?userid"?[:=] ?)[0-9]+', r"\1<uid>", raw)
 
 
-def _padded(pattern: str, mask: str, said: str) -> str:
+def _padded(pattern: str, mask: str, raw: str) -> str:
     """Put `mask` for each match; where two spaces or more are beside it, the column keeps its width."""
 
     def replaced(match: re.Match[str]) -> str:
@@ -48,7 +48,7 @@ def _padded(pattern: str, mask: str, said: str) -> str:
             return before + mask.ljust(len(found) + len(behind))
         return before + mask + behind
 
-    return re.sub(rf"( *)({pattern})( *)", replaced, said)
+    return re.sub(rf"( *)({pattern})( *)", replaced, raw)
 
 
 def observation(seen: Any, ids: Mapping[int, str], folder: str) -> Any:
@@ -69,10 +69,10 @@ def observation(seen: Any, ids: Mapping[int, str], folder: str) -> Any:
     return f"<{ids[int(seen)]}>" if seen in ids else "<time>" if seen > 1e9 else seen
 
 
-def _text(said: str, ids: Mapping[int, str], folder: str) -> str:
+def _text(raw: str, ids: Mapping[int, str], folder: str) -> str:
     for jobid, name in ids.items():
-        said = said.replace(str(jobid), f"<{name}>")
-    said = said.replace(folder, "<dir>")
+        raw = raw.replace(str(jobid), f"<{name}>")
+    raw = raw.replace(folder, "<dir>")
     for pattern, mask in _PATTERNS:
-        said = re.sub(pattern, mask, said)
-    return said
+        raw = re.sub(pattern, mask, raw)
+    return raw

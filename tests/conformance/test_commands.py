@@ -17,7 +17,7 @@ from tests.conformance.transcripts_submission import SUBMISSION
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.conformance.laboratory import Laboratory, Said
+    from tests.conformance.laboratory import CommandOutput, Laboratory
 
 CLEAN_UP = "flux cancel -q --all; flux queue start -q; flux resource undrain 0-1; flux queue drain"
 TRANSCRIPTS: tuple[Transcript, ...] = (*SUBMISSION, *JOBS, *INSTANCE)
@@ -30,19 +30,19 @@ def perform(transcript: Transcript, lab: Laboratory) -> list[str]:
     blocks: list[str] = []
     for line in transcript.lines:
         name, command = line if isinstance(line, tuple) else ("", line)
-        said = lab.say(command, known)
+        output = lab.run_line(command, known)
         if name:
-            known[name] = said.stdout.strip()
-        blocks.append(block(f"{name}=$({command})" if name else command, said, known, str(lab.folder)))
+            known[name] = output.stdout.strip()
+        blocks.append(block(f"{name}=$({command})" if name else command, output, known, str(lab.folder)))
     return blocks
 
 
-def block(command: str, said: Said, known: dict[str, str], folder: str) -> str:
+def block(command: str, output: CommandOutput, known: dict[str, str], folder: str) -> str:
     """One line and its answer, as text."""
-    printed = masks.text(said.stdout, known, folder).splitlines()
-    complained = sorted(masks.text(said.stderr, known, folder).splitlines())
+    printed = masks.text(output.stdout, known, folder).splitlines()
+    complained = sorted(masks.text(output.stderr, known, folder).splitlines())
     return "\n".join(
-        [f"$ {command}", *printed, *(f"stderr: {line}" for line in complained), f"[{said.code}]"]
+        [f"$ {command}", *printed, *(f"stderr: {line}" for line in complained), f"[{output.code}]"]
     )
 
 
@@ -72,7 +72,7 @@ def test_a_command_line_says_what_it_says_on_flux(
         compare(transcript, where, request.config.getoption("--golden-write"))
     finally:
         if not transcript.fresh:
-            lab.say(CLEAN_UP)
+            lab.run_line(CLEAN_UP)
 
 
 def test_every_listed_command_has_a_line() -> None:

@@ -76,9 +76,9 @@ def test_the_view_has_each_folder_that_pods_use(image_volumes: bool) -> None:
     job = the(render(document, Site(image_volumes=image_volumes)), "Job")
     mounts = job["spec"]["template"]["spec"]["containers"][0]["volumeMounts"]
     folders = {mount["mountPath"] for mount in mounts if mount["mountPath"].startswith("/opt/")}
-    said = "\n".join(rest for word, rest in instructions(VIEW) if word in {"COPY", "RUN"})
+    steps = "\n".join(rest for word, rest in instructions(VIEW) if word in {"COPY", "RUN"})
     assert folders == {"/opt/views", "/opt/software"}
-    assert [folder for folder in [*folders, "views/flux /opt/view"] if folder not in said] == []
+    assert [folder for folder in [*folders, "views/flux /opt/view"] if folder not in steps] == []
 
 
 @pytest.mark.timeout(10 * MINUTES)
@@ -94,8 +94,8 @@ def test_the_operators_steps_make_a_program_that_starts(tmp_path: Path) -> None:
     [entry] = [rest for word, rest in instructions(OPERATOR) if word == "ENTRYPOINT"]
     program, *words = entry.strip("[]").replace('"', "").split(", ")
     argv = [str(tmp_path / "opt/minicluster/bin" / program), *words, "--help"]
-    said = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (said.returncode, said.stderr) == (0, "")
+    completed = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (completed.returncode, completed.stderr) == (0, "")
 
 
 def build_tools(tmp_path: Path) -> Path:
@@ -123,12 +123,16 @@ def relocated(command: str, folder: Path) -> str:
 
 def run(command: str, folder: Path, environment: dict[str, str]) -> None:
     """Run a step; without a package index in reach the test is skipped, but not under CI."""
-    said = subprocess.run(
+    completed = subprocess.run(
         ["sh", "-c", command], cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
-    if said.returncode and any(word in said.stderr for word in UNREACHABLE) and not os.environ.get("CI"):
+    if (
+        completed.returncode
+        and any(word in completed.stderr for word in UNREACHABLE)
+        and not os.environ.get("CI")
+    ):
         pytest.skip("no package index in reach to download the locked wheels from")
-    assert said.returncode == 0, said.stderr
+    assert completed.returncode == 0, completed.stderr
 
 
 def test_the_readme_builds_each_dockerfile_with_the_version_of_the_project() -> None:

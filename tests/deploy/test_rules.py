@@ -71,7 +71,7 @@ def test_the_adapter_follows_and_asks_and_writes_only_its_api_services() -> None
     assert set(named or ()) == set(NAMES)
 
 
-def test_the_adapter_tells_of_api_services_by_events_in_default() -> None:
+def test_the_adapter_reports_api_services_by_events_in_default() -> None:
     role = the(objects(INSTALL.read_text()), "Role", f"{ADAPTER}-events")
     assert (role["metadata"]["namespace"], list(grants([role]))) == (
         "default",

@@ -16,7 +16,7 @@ from typing import TypeVar
 from tests.devcluster import state
 from tests.devcluster.access import read_access
 from tests.devcluster.api import BROKEN, Api
-from tests.devcluster.building import tell
+from tests.devcluster.building import report
 from tests.devcluster.control_plane import start
 from tests.devcluster.errors import ApiError, GuardianError, HarnessError
 from tests.devcluster.fake_nodes import node_names
@@ -39,7 +39,7 @@ def up(options: argparse.Namespace) -> int:
         directory = bring_up(options)
     else:
         until((directory / READY).exists, f"the start that is under way in {directory}", 120)
-        tell("runs already; `make cluster-down` ends it")
+        report("runs already; `make cluster-down` ends it")
     print(f"export KUBECONFIG={directory / 'kubeconfig'}")
     return 0
 
@@ -60,7 +60,7 @@ def bring_up(options: argparse.Namespace) -> Path:
         plane.stop()
         raise
     plane.api.hang_up()
-    tell(f"Kubernetes {version} at {plane.url}; `make cluster-down` ends it")
+    report(f"Kubernetes {version} at {plane.url}; `make cluster-down` ends it")
     return plane.directory
 
 
@@ -69,9 +69,9 @@ def down(options: argparse.Namespace) -> int:
     if directory := state.find(options.name):
         Guardian(directory).end()
         until(lambda: not directory.exists(), f"{directory} to be removed")
-        tell("ended")
+        report("ended")
     else:
-        tell("none runs")
+        report("none runs")
     state.clean()
     return 0
 
@@ -82,9 +82,9 @@ def status(options: argparse.Namespace) -> int:
     if directory is None or not (directory / READY).exists():
         print("no test cluster" if directory is None else "a test cluster is starting")
         return 3
-    said = json.loads((directory / READY).read_text())
+    info = json.loads((directory / READY).read_text())
     print(
-        f"Kubernetes {said['version']} at {said['url']}, {'serving' if serves(directory) else 'not serving'}"
+        f"Kubernetes {info['version']} at {info['url']}, {'serving' if serves(directory) else 'not serving'}"
     )
     for name, ready in nodes(directory).items():
         print(f"  {name:24} {'Ready' if ready else 'not ready'}")
@@ -101,11 +101,11 @@ def serves(directory: Path) -> bool:
 def nodes(directory: Path) -> dict[str, bool]:
     """Ask the API server for the nodes, and whether pods can go to them."""
 
-    def look(api: Api) -> dict[str, bool]:
+    def readiness(api: Api) -> dict[str, bool]:
         ready = node_names(api, ready=True)
         return {name: name in ready for name in sorted(node_names(api, ready=False))}
 
-    return ask(directory, look, {})
+    return ask(directory, readiness, {})
 
 
 def ask(directory: Path, question: Callable[[Api], T], otherwise: T) -> T:
@@ -141,7 +141,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return int(options.run(options))
     except (HarnessError, GuardianError, TimeoutError) as error:
-        tell(f"error: {error}")
+        report(f"error: {error}")
         return 1
 
 

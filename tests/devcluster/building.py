@@ -26,7 +26,7 @@ LINKING = "-s -w"
 STAMP = "k8s.io/component-base/version"  # where Kubernetes programs keep the version that they report
 COMMIT = "0" * 40  # 40 digits are asked for
 NEWS_SECONDS = 30.0  # between two lines of progress
-COMPLAINT_LINES = 12  # of go's own words, quoted
+TAIL_LINES = 12  # of go's own words, quoted
 
 
 def build(sources: Path, programs: Sequence[str], environ: Mapping[str, str] = os.environ) -> dict[str, Path]:
@@ -61,7 +61,7 @@ def required(sources: Path, module_path: str, environ: Mapping[str, str] = os.en
     argv = [find_go(environ), "mod", "download", "-json", module_path]
     asked = subprocess.run(argv, cwd=sources, env={**environ, **SETTINGS}, capture_output=True, check=False)
     if asked.returncode:
-        raise MissingProgramsError(f"`{' '.join(argv)}` failed: {complaint(asked.stdout + asked.stderr)}")
+        raise MissingProgramsError(f"`{' '.join(argv)}` failed: {output_tail(asked.stdout + asked.stderr)}")
     return Path(json.loads(asked.stdout)["Dir"])
 
 
@@ -86,7 +86,7 @@ def go_version(go: str, sources: Path, environment: Mapping[str, str]) -> str:
         [go, "env", "GOVERSION"], cwd=sources, env=environment, capture_output=True, check=False
     )
     if asked.returncode:
-        raise MissingProgramsError(f"`go env GOVERSION` failed: {complaint(asked.stderr)}")
+        raise MissingProgramsError(f"`go env GOVERSION` failed: {output_tail(asked.stderr)}")
     return asked.stdout.decode().strip()
 
 
@@ -114,7 +114,7 @@ def building_lock(target: Path, name: str) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            tell(f"waiting for another process that builds {name}")
+            report(f"waiting for another process that builds {name}")
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
@@ -151,17 +151,17 @@ def place(sources: Path, folder: Path) -> list[str]:
 
 def run(argv: list[str], sources: Path, environment: Mapping[str, str]) -> None:
     """Run the compiler behind everything else on the machine, and tell that it runs."""
-    tell(f"building {sources.name} (once; minutes on a machine that never did)")
+    report(f"building {sources.name} (once; minutes on a machine that never did)")
     began = time.monotonic()
-    with tempfile.TemporaryFile() as said:
-        with subprocess.Popen(argv, cwd=sources, env=environment, stdout=said, stderr=said) as process:
+    with tempfile.TemporaryFile() as output:
+        with subprocess.Popen(argv, cwd=sources, env=environment, stdout=output, stderr=output) as process:
             os.setpriority(os.PRIO_PROCESS, process.pid, 10)
             while not ended(process):
-                tell(f"still building {sources.name}, {time.monotonic() - began:.0f} s")
-        said.seek(0)
+                report(f"still building {sources.name}, {time.monotonic() - began:.0f} s")
+        output.seek(0)
         if process.returncode:
-            raise MissingProgramsError(f"`go build` of {sources} failed: {complaint(said.read())}")
-    tell(f"built {sources.name} in {time.monotonic() - began:.0f} s")
+            raise MissingProgramsError(f"`go build` of {sources} failed: {output_tail(output.read())}")
+    report(f"built {sources.name} in {time.monotonic() - began:.0f} s")
 
 
 def ended(process: subprocess.Popen[bytes]) -> bool:
@@ -171,11 +171,11 @@ def ended(process: subprocess.Popen[bytes]) -> bool:
     return process.returncode is not None
 
 
-def complaint(said: bytes) -> str:
+def output_tail(output: bytes) -> str:
     """Cut what Go said to its end."""
-    return "\n".join(said.decode(errors="replace").strip().splitlines()[-COMPLAINT_LINES:])
+    return "\n".join(output.decode(errors="replace").strip().splitlines()[-TAIL_LINES:])
 
 
-def tell(news: str) -> None:
+def report(news: str) -> None:
     """Write a line of progress."""
     print(f"test cluster: {news}", file=sys.stderr, flush=True)

@@ -41,7 +41,7 @@ class Authority:
         """
         key = ec.generate_private_key(ec.SECP256R1())
         uses = [ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH]
-        builder = draft(subject(user, groups), self.certificate.subject, key)
+        builder = unsigned(subject(user, groups), self.certificate.subject, key)
         builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         builder = builder.add_extension(x509.ExtendedKeyUsage(uses), critical=False)
         if names := [general_name(host) for host in hosts]:
@@ -56,7 +56,7 @@ class Authority:
 def authority(folder: Path, name: str) -> Authority:
     """Make an authority and write its certificate; its key stays in this process."""
     key = ec.generate_private_key(ec.SECP256R1())
-    builder = draft(subject(name), subject(name), key)
+    builder = unsigned(subject(name), subject(name), key)
     builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
     builder = builder.add_extension(signing(), critical=True)
     certificate = builder.sign(key, hashes.SHA256())
@@ -74,7 +74,7 @@ def signing_pair(folder: Path, name: str) -> Pair:
     return pair
 
 
-def draft(name: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
+def unsigned(name: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
     """Begin a certificate."""
     now = datetime.datetime.now(datetime.UTC)
     return (

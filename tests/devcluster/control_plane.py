@@ -117,16 +117,16 @@ def start(options: Options = PLAIN, *, name: str | None = None, detached: bool =
     nodes = options.nodes > 0
     shared = rack.reserve(options.images, options.version) if nodes else None
     found = {**lookup.locate(lookup.kubernetes(options.version, nodes=nodes)), **lookup.locate(lookup.ETCD)}
-    held = [] if shared is None else [*shared.held]
+    kept_open = [] if shared is None else [*shared.kept_open]
     with contextlib.ExitStack() as undone:
-        for one in held:
+        for one in kept_open:
             undone.callback(one.close)
         created = state.create(name)
         undone.callback(forget, created)
         port = reserve(options.address) if shared is None else reserve(shared.network.host, early=True)
         undone.callback(port.close)
         endpoint = Endpoint(*port.getsockname())
-        guardian = launch(created, [port, *held], detached=detached)
+        guardian = launch(created, [port, *kept_open], detached=detached)
         undone.pop_all()
     try:
         guardian.start(
@@ -225,11 +225,11 @@ def wait_established(api: Api, crd: Object) -> None:
     """Wait until the API server has accepted a CRD's names."""
     path = f"{CRDS}/{crd['metadata']['name']}"
 
-    def look() -> bool:
+    def poll() -> bool:
         conditions = api.get(path).get("status", {}).get("conditions") or []
         return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
 
-    until(look, f"{path} to be established")
+    until(poll, f"{path} to be established")
 
 
 def wait_served(api: Api, crd: Object) -> None:

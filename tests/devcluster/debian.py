@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from tests.devcluster.building import cache_folder, tell
+from tests.devcluster.building import cache_folder, report
 from tests.devcluster.errors import MissingProgramsError
 from tests.devcluster.images import locked
 
@@ -21,7 +21,7 @@ def one_at_a_time(environ: Mapping[str, str]) -> Iterator[None]:
 
 def install(packages: list[str], environ: Mapping[str, str]) -> None:
     """Install packages; where that fails, it says so."""
-    tell(f"installing {', '.join(packages)}")
+    report(f"installing {', '.join(packages)}")
     for words in (["update"], ["install", "--yes", "--no-install-recommends", *packages]):
         if not _apt(words, environ):
             return
@@ -46,15 +46,15 @@ def unpacked(name: str, package: str, environ: Mapping[str, str] = os.environ) -
 
 
 def _unpack(package: str, folder: Path, environ: Mapping[str, str]) -> None:
-    tell(f"fetching {package}")
-    draft = folder.with_name(f"{folder.name}.draft")
-    shutil.rmtree(draft, ignore_errors=True)
-    draft.mkdir(parents=True)
-    if _apt(["update"], environ) and _apt(["download", package], environ, draft):
-        (archive,) = draft.glob("*.deb")
-        subprocess.run(["dpkg-deb", "--extract", archive, draft], env=environ, check=True)
+    report(f"fetching {package}")
+    temporary = folder.with_name(f"{folder.name}.draft")
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir(parents=True)
+    if _apt(["update"], environ) and _apt(["download", package], environ, temporary):
+        (archive,) = temporary.glob("*.deb")
+        subprocess.run(["dpkg-deb", "--extract", archive, temporary], env=environ, check=True)
         archive.unlink()
-        draft.rename(folder)
+        temporary.rename(folder)
 
 
 def _apt(words: list[str], environ: Mapping[str, str], folder: Path | None = None) -> bool:
@@ -66,5 +66,5 @@ def _apt(words: list[str], environ: Mapping[str, str], folder: Path | None = Non
     except FileNotFoundError:
         return False
     if done.returncode:
-        tell(f"`apt-get {' '.join(words)}` failed: {done.stderr.strip()[-500:]}")
+        report(f"`apt-get {' '.join(words)}` failed: {done.stderr.strip()[-500:]}")
     return done.returncode == 0

@@ -79,15 +79,15 @@ def store(images: Sequence[Image], programs: Programs) -> tuple[Path, BinaryIO]:
         if not target.is_dir():
             fill(target, images, programs)
         os.utime(target)
-        held = (target / "held").open("ab")
-        fcntl.flock(held, fcntl.LOCK_SH)
+        lock_file = (target / "held").open("ab")
+        fcntl.flock(lock_file, fcntl.LOCK_SH)
         prune(target)
-    return target, held
+    return target, lock_file
 
 
 def fill(target: Path, images: Sequence[Image], programs: Programs) -> None:
     """Make a store beside its place, then put it there."""
-    building.tell("unpacking images")
+    building.report("unpacking images")
     prune_layers(target.parent / "layers")
     for leftover in target.parent.glob("*.new-*"):
         shutil.rmtree(leftover, ignore_errors=True)

@@ -48,11 +48,11 @@ class Installation:
     def wait(self, probe: Callable[[], bool], name: str, what: str) -> None:
         """Wait for a step; a program that ends meanwhile, or takes too long, raises with its log."""
 
-        def look() -> bool:
+        def poll() -> bool:
             self.guardian.check()
             return probe()
 
         try:
-            until(look, f"{name} {what}", READY_SECONDS)
+            until(poll, f"{name} {what}", READY_SECONDS)
         except TimeoutError as error:
             raise ComponentError(f"{error}; the end of its log:\n{self.guardian.tail(name)}") from error

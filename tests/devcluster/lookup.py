@@ -69,7 +69,7 @@ def locate(suite: Suite, environ: Mapping[str, str] = os.environ) -> Programs:
     tried = []
     places = (("$" + ASSETS, environ.get(ASSETS)), ("PATH", environ.get("PATH")))
     for place, search in () if suite.ours else places:
-        found, missing = look(suite, search)
+        found, missing = search_all(suite, search)
         if not missing:
             return found
         tried.append(f"{place} {'is not set' if not search else 'has no ' + ', '.join(missing)}")
@@ -79,7 +79,7 @@ def locate(suite: Suite, environ: Mapping[str, str] = os.environ) -> Programs:
         raise MissingProgramsError(f"{suite.name}: {'; '.join([*tried, str(error)])}") from error
 
 
-def look(suite: Suite, search: str | None) -> tuple[Programs, list[str]]:
+def search_all(suite: Suite, search: str | None) -> tuple[Programs, list[str]]:
     """Look for a suite in a list of folders as PATH has it; return what is there and what is missing."""
     paths = {name: shutil.which(name, path=search or os.devnull) for name in (*suite.needed, *suite.extras)}
     found = {name: Path(path).absolute() for name, path in paths.items() if path}
@@ -91,6 +91,6 @@ def look(suite: Suite, search: str | None) -> tuple[Programs, list[str]]:
 
 def minor(program: Path) -> str | None:
     """Ask a Kubernetes program for its minor version: `Kubernetes v1.36.3` is 1.36."""
-    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout
-    match = re.search(r"v(\d+\.\d+)\.", said)
+    output = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout
+    match = re.search(r"v(\d+\.\d+)\.", output)
     return match[1] if match else None

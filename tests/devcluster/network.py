@@ -94,9 +94,9 @@ def take_slot() -> tuple[Network, socket.socket]:
 
 def routes() -> list[tuple[str, ipaddress.IPv4Network]]:
     """List where this machine sends what: interfaces and networks, without the default route."""
-    said = json.loads(ip("-json", "-4", "route", "show", "table", "all") or "[]")
+    listed = json.loads(ip("-json", "-4", "route", "show", "table", "all") or "[]")
     found = []
-    for route in said:
+    for route in listed:
         with contextlib.suppress(ValueError):
             found.append((route.get("dev", ""), parse(route["dst"])))
     return found

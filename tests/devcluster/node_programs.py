@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tests.devcluster import debian
-from tests.devcluster.building import tell
+from tests.devcluster.building import report
 from tests.devcluster.errors import HarnessError, MissingProgramsError
 from tests.devcluster.network import program
 
@@ -53,7 +53,7 @@ def allow_watches() -> None:
     if int(WATCHES.read_text()) < MOST_WATCHES:
         with contextlib.suppress(OSError):
             WATCHES.write_text(str(MOST_WATCHES))
-            tell(f"fs.inotify.max_user_instances is now {MOST_WATCHES}, for the nodes' programs")
+            report(f"fs.inotify.max_user_instances is now {MOST_WATCHES}, for the nodes' programs")
 
 
 def missing() -> list[str]:

@@ -18,11 +18,11 @@ from tests.devcluster.state import MARK, State
 PROGRAM = Path(__file__).with_name("guardian.py")
 SOCKET = "guardian"
 LOG_LINES = 15  # of a failed program's log, quoted in the error
-PATIENCE = 10.0  # seconds for a program to end by itself
+TIMEOUT = 10.0  # seconds for a program to end by itself
 SECONDS = 30.0  # for an answer: it may come after the patience with a program
 
 
-class Held(Protocol):
+class OpenFile(Protocol):
     """Something open, that the guardian is to keep open."""
 
     def fileno(self) -> int:
@@ -57,7 +57,7 @@ class Guardian:
         }
         return int(self.ask(request)["pid"])
 
-    def stop(self, name: str, signal: Signals = Signals.SIGTERM, seconds: float = PATIENCE) -> None:
+    def stop(self, name: str, signal: Signals = Signals.SIGTERM, seconds: float = TIMEOUT) -> None:
         """End a program; returns when it is gone: killed, if it has not ended by then."""
         self.ask({"do": "stop", "name": name, "signal": int(signal), "seconds": seconds})
 
@@ -116,7 +116,7 @@ def ending(status: int) -> str:
     return f"exited with {os.waitstatus_to_exitcode(status)}"
 
 
-def launch(state: State, held: Sequence[Held], *, detached: bool = False) -> Guardian:
+def launch(state: State, kept_open: Sequence[OpenFile], *, detached: bool = False) -> Guardian:
     """Start the guardian of a new cluster; it takes over the lock and what else is to stay open.
 
     It ends the cluster with this process, unless detached.
@@ -128,7 +128,7 @@ def launch(state: State, held: Sequence[Held], *, detached: bool = False) -> Gua
     ):
         listener.bind(str(state.directory / SOCKET))
         listener.listen(16)  # here, so that it answers from the first moment
-        kept = [state.lock, *(one.fileno() for one in held)]
+        kept = [state.lock, *(one.fileno() for one in kept_open)]
         argv = [sys.executable, "-I", "-S", str(PROGRAM), "--directory", str(state.directory)]
         argv += ["--owner", "0" if detached else str(os.getpid()), "--listener", str(listener.fileno())]
         process = subprocess.Popen(
@@ -140,7 +140,7 @@ def launch(state: State, held: Sequence[Held], *, detached: bool = False) -> Gua
             start_new_session=True,
         )
     os.close(state.lock)
-    for one in held:
+    for one in kept_open:
         one.close()
     if detached:
         process.returncode = 0  # nobody will wait for it

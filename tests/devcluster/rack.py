@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from tests.devcluster.installation import Installation
     from tests.devcluster.lookup import Programs
     from tests.devcluster.network import Network
-    from tests.devcluster.processes import Held
+    from tests.devcluster.processes import OpenFile
 
 
 @dataclass(frozen=True, slots=True)
 class Supplies:
-    """What nodes are made of: programs, network plug-ins, unpacked images; `held` keeps these for us."""
+    """What nodes are made of: programs, network plug-ins, unpacked images; `lock_file` keeps these for us."""
 
     programs: Programs
     plugins: Path
     store: Path
-    held: Held
+    kept_open: OpenFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +37,13 @@ class Rack:
     """What the nodes of one cluster share; `slot` keeps the network for it."""
 
     network: Network
-    slot: Held
+    slot: OpenFile
     supplies: Supplies
 
     @property
-    def held(self) -> tuple[Held, ...]:
+    def kept_open(self) -> tuple[OpenFile, ...]:
         """Return what must stay open for as long as the cluster lives."""
-        return (self.slot, self.supplies.held)
+        return (self.slot, self.supplies.kept_open)
 
 
 def supplies(images: Sequence[Image] | None = None, version: str | None = None) -> Supplies:
@@ -55,8 +55,8 @@ def supplies(images: Sequence[Image] | None = None, version: str | None = None) 
         from tests.devcluster import node_images  # noqa: PLC0415 - it needs the project itself
 
         images = node_images.build()
-    store, held = image_store.store(images, programs)
-    return Supplies(programs, plugins, store, held)
+    store, lock_file = image_store.store(images, programs)
+    return Supplies(programs, plugins, store, lock_file)
 
 
 def reserve(images: Sequence[Image] | None, version: str | None) -> Rack:

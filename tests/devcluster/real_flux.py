@@ -48,12 +48,12 @@ def find(environ: Mapping[str, str] = os.environ) -> RealFlux | None:
     program = shutil.which("flux", path=environ.get("PATH", ""))
     if program is None:
         return None
-    said = run([program, "--version"], environ)
-    if "libflux-core" not in said or "embedded" in said:
+    output = run([program, "--version"], environ)
+    if "libflux-core" not in output or "embedded" in output:
         return None
     prefix, base, version = json.loads(run([program, "python", "-c", ASK], environ))
     name = "python{}.{}".format(*version)
-    return RealFlux(Path(program).resolve(), said, Path(prefix), Path(base), name)
+    return RealFlux(Path(program).resolve(), output, Path(prefix), Path(base), name)
 
 
 def run(argv: list[str], environ: Mapping[str, str]) -> str:

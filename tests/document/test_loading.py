@@ -29,7 +29,7 @@ def test_json_may_be_indented_with_tabs() -> None:
     assert load(json.dumps(DOCUMENT, indent="\t", ensure_ascii=False)) == [MINIMAL]
 
 
-def test_what_only_looks_like_json_keeps_its_tabs() -> None:
+def test_what_only_resembles_json_keeps_its_tabs() -> None:
     """A tab inside a text is content."""
     text = f"{{apiVersion: {DOCUMENT['apiVersion']}, kind: MiniCluster, metadata: {{name: m}},\n"
     (cluster,) = load(text + 'spec: {containers: [{command: "a\tb"}]}}')

@@ -103,8 +103,8 @@ TYPE_WORDS = ("found ", "unknown field", "missing", "the name is not allowed")
 @given(SPECS)
 def test_what_the_schema_accepts_breaks_rules_at_most(spec: dict[str, Any]) -> None:
     """No type and no shape is refused by the records alone."""
-    said = problems({**HEAD, "spec": spec})
-    assert [message for message in said if message.startswith(TYPE_WORDS)] == []
+    reported = problems({**HEAD, "spec": spec})
+    assert [message for message in reported if message.startswith(TYPE_WORDS)] == []
 
 
 @SLOW
@@ -139,8 +139,8 @@ def test_schema_and_validator_refuse_the_same_mistakes(
 ) -> None:
     """A part replaced by something else; rules between fields apart."""
     broken = json.loads(json.dumps(_replaced(spec, path, value)))
-    said = problems({**HEAD, "spec": broken})
-    refused = any(message.startswith(TYPE_WORDS) for message in said)
+    reported = problems({**HEAD, "spec": broken})
+    refused = any(message.startswith(TYPE_WORDS) for message in reported)
     assert refused == (not VALIDATOR.is_valid(broken)) or not isinstance(broken, dict)
 
 

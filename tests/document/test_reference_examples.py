@@ -58,5 +58,5 @@ def test_the_references_examples_are_accepted(examples: Path) -> None:
         except DocumentError as error:
             problem = error.problems[0]
             refused[str(path.relative_to(examples))] = f"{problem.path}: {problem.message}"
-    assert refused == {name: said for name, (said, _) in REFUSED.items()}
+    assert refused == {name: message for name, (message, _) in REFUSED.items()}
     assert accepted > 50

@@ -242,9 +242,9 @@ BROKEN = {
 @pytest.mark.parametrize(("text", "message"), BROKEN.values(), ids=BROKEN)
 def test_a_broken_rule_is_named(text: str, message: str) -> None:
     """One sentence; where a parser of the brokers' files speaks, its own words follow the path."""
-    (said,) = broken(text)
-    assert said.startswith(message) if message.endswith(": ") else said == message
-    assert "s3cret" not in said
+    (problem,) = broken(text)
+    assert problem.startswith(message) if message.endswith(": ") else problem == message
+    assert "s3cret" not in problem
 
 
 def test_minsize_above_maxsize_is_named_beside_the_size() -> None:
@@ -329,7 +329,7 @@ def test_an_unknown_policy_names_the_plugins_that_may_have_it(sjf: str) -> None:
     ]
 
 
-def test_an_unknown_policy_like_no_other_is_told_them_all() -> None:
+def test_an_unknown_policy_like_no_other_gets_the_names_of_all() -> None:
     """Fluxion's first."""
-    (said,) = broken(spec(ONE, "flux: {scheduler: {queuePolicy: zzz}}"))
-    assert 'no policy is called "zzz"; known: fcfs, easy, conservative, hybrid, ' in said
+    (problem,) = broken(spec(ONE, "flux: {scheduler: {queuePolicy: zzz}}"))
+    assert 'no policy is called "zzz"; known: fcfs, easy, conservative, hybrid, ' in problem

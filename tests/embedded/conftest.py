@@ -92,10 +92,10 @@ class Instance:
             return wait_for(condition, what)
         except AssertionError as error:
             codes = {rank: broker.poll() for rank, broker in self.brokers.items()}
-            said = "\n".join(log.read_text()[-1000:] for log in sorted(self.directory.glob("*.log")))
-            raise AssertionError(f"{error}; exit codes {codes}; logs:\n{said}") from None
+            logs = "\n".join(log.read_text()[-1000:] for log in sorted(self.directory.glob("*.log")))
+            raise AssertionError(f"{error}; exit codes {codes}; logs:\n{logs}") from None
 
-    def said(self, rank: int, text: str) -> bool:
+    def has_logged(self, rank: int, text: str) -> bool:
         """Wait until the broker's log holds `text`."""
         return bool(
             wait_for(lambda: text in self.log(rank).read_text(), f"{text!r} in {self.log(rank).name}")

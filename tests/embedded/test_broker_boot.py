@@ -174,7 +174,7 @@ def test_lead_terminated_while_clients_listen(make_instance: Callable[..., objec
 def test_a_follower_passes_the_journal_on(make_instance: Callable[..., object]) -> None:
     """The lead's own clients and a follower's hear the same of a job."""
     instance = make_instance(2).up()
-    heard = []
+    items = []
     with (
         BrokerClient(instance.uri) as lead,
         BrokerClient(f"local://{instance.directory}/1/local-1") as follower,
@@ -183,40 +183,40 @@ def test_a_follower_passes_the_journal_on(make_instance: Callable[..., object]) 
         assert [next(journal)["id"] for journal in journals] == [-1, -1]
         instance.flux("run", "true")
         for journal in journals:
-            told = []
-            while not (told and told[-1]["events"][-1]["name"] == "clean"):
-                told.append(next(journal))
-            heard.append(
+            received = []
+            while not (received and received[-1]["events"][-1]["name"] == "clean"):
+                received.append(next(journal))
+            items.append(
                 {
-                    "events": [event["name"] for item in told for event in item["events"]],
-                    "jobspec": next(item["jobspec"] for item in told if "jobspec" in item),
-                    "R": next(item["R"] for item in told if "R" in item),
+                    "events": [event["name"] for item in received for event in item["events"]],
+                    "jobspec": next(item["jobspec"] for item in received if "jobspec" in item),
+                    "R": next(item["R"] for item in received if "R" in item),
                 }
             )
-    assert heard[0] == heard[1]
-    assert heard[0]["jobspec"]["tasks"][0]["command"] == ["true"]
-    assert "environment" not in heard[0]["jobspec"]["attributes"]["system"]
+    assert items[0] == items[1]
+    assert items[0]["jobspec"]["tasks"][0]["command"] == ["true"]
+    assert "environment" not in items[0]["jobspec"]["attributes"]["system"]
 
 
-def test_who_gathers_the_journal_hears_of_what_is_counted(make_instance: Callable[..., object]) -> None:
+def test_who_gathers_the_journal_gets_what_is_counted(make_instance: Callable[..., object]) -> None:
     """It hears of the first event, then of nothing for a long time, and of all before the counts come."""
     instance = make_instance(2).up()
-    told: list[tuple[int, list[str]]] = []
+    received: list[tuple[int, list[str]]] = []
     events = ["submit", "alloc", "clean"]
     request = {"full": False, "allow": dict.fromkeys(events, 1), "gather": 1000}
     with BrokerClient(instance.uri) as client:
 
-        def hear(item: dict[str, Any], _: object) -> None:
-            told.append((item["id"], [event["name"] for event in item["events"]]))
+        def receive(item: dict[str, Any], _: object) -> None:
+            received.append((item["id"], [event["name"] for event in item["events"]]))
 
-        client.call("job-manager.events-journal", request, hear, streaming=True)
+        client.call("job-manager.events-journal", request, receive, streaming=True)
         for _ in range(2):
             instance.flux("run", "true")
         client.rpc("attr.get", {"name": "size"})
-        (sentinel, first), early = told, len(told)
+        (sentinel, first), early = received, len(received)
         assert (sentinel, first[1][0], first[1][-1] != "clean") == ((-1, []), "submit", True)
         states = client.rpc("job-list.job-stats")["job_states"]
-    rest, second = told[early:]
+    rest, second = received[early:]
     assert (rest[0], first[1] + rest[1], second[1]) == (first[0], events, events)
     assert states["inactive"] == 2
 

@@ -130,7 +130,7 @@ def test_answers(short_dir: Path, request_: JSON, answers: list[JSON]) -> None:
     [b"\0\0\0\2{}", b"\0\0\0\1[", b"\0\0\0\2[]", b"GET / HTTP/1.1\r\n\r\n", b"\xff\xff\xff\xff"],
     ids=["no id", "no JSON", "a list", "HTTP", "too long"],
 )
-def test_hangs_up_on_strangers(short_dir: Path, bytes_: bytes) -> None:
+def test_hangs_up_on_unproven_peers(short_dir: Path, bytes_: bytes) -> None:
     """Whoever does not speak the protocol is cut off, without an answer."""
     assert asyncio.run(exchange(short_dir / "s", bytes_, answers=1)) == []
 

@@ -125,7 +125,7 @@ def test_a_closed_stream_is_cancelled(play: Callable[[Play], BrokerClient]) -> N
     assert seen == [{"id": 1, "cancel": True}]
 
 
-def test_streams_and_answers_share_the_connection(play: Callable[[Play], BrokerClient]) -> None:
+def test_streams_and_answers_use_one_connection(play: Callable[[Play], BrokerClient]) -> None:
     """What arrives for others while an answer is awaited goes to their takers, in order."""
 
     def script(broker: Broker) -> None:
@@ -160,7 +160,7 @@ def test_a_thousand_requests_are_pipelined(play: Callable[[Play], BrokerClient])
     assert taken == list(range(1000, 0, -1))
 
 
-def test_a_frame_may_arrive_in_any_pieces(play: Callable[[Play], BrokerClient]) -> None:
+def test_a_frame_may_arrive_in_any_parts(play: Callable[[Play], BrokerClient]) -> None:
     def script(broker: Broker) -> None:
         data = frame({"id": broker.read()["id"], "payload": {"text": "ƒ" * 200_000}})
         for start in range(0, len(data), 77_777):

@@ -151,14 +151,14 @@ def test_whole_nodes_count_with_all_their_cores(asked: RequestedResources, count
     ],
 )
 def test_each_worker_has_the_place_where_its_task_runs(asked: RequestedResources) -> None:
-    holding = _pool().alloc(1, asked)
-    assert holding is not None
-    places = slots_of(holding, asked)
-    given = encode(nodes_of(R), holding, nslots=asked.slots_in_all)
+    allocation = _pool().alloc(1, asked)
+    assert allocation is not None
+    places = slots_of(allocation, asked)
+    given = encode(nodes_of(R), allocation, nslots=asked.slots_in_all)
     shape = {"slots": asked.slots, "cores": asked.cores} | ({"nodes": asked.nodes} if asked.nodes else {})
     laid_out = taskmap.layout(spec(None, **shape), given)
     assert [place.rank for place in places] == [node.rank for node in laid_out for _ in node.tasks]
-    assert allocation_of(places) == holding
+    assert allocation_of(places) == allocation
 
 
 def test_a_task_comes_and_goes() -> None:
@@ -170,15 +170,15 @@ def test_a_task_comes_and_goes() -> None:
 
 
 @pytest.mark.parametrize(
-    "held", [RequestedResources(0, 2, 1, 0), RequestedResources(2, 1, 1, 0)], ids=["slots", "nodes"]
+    "allocated", [RequestedResources(0, 2, 1, 0), RequestedResources(2, 1, 1, 0)], ids=["slots", "nodes"]
 )
-def test_a_pool_gives_more_and_takes_it_back(held: RequestedResources) -> None:
+def test_a_pool_gives_more_and_takes_it_back(allocated: RequestedResources) -> None:
     pool = _pool()
-    before = pool.alloc(1, held)
-    more = pool.extend(1, held.with_workers(1))
+    before = pool.alloc(1, allocated)
+    more = pool.extend(1, allocated.with_workers(1))
     assert more is not None
     assert pool.free == 14 - 3
-    assert not (held.nodes and more.keys() & (before or {}).keys())  # a node more is another node
+    assert not (allocated.nodes and more.keys() & (before or {}).keys())  # a node more is another node
     pool.reduce(1, more)
-    assert (pool.holding(1), pool.free) == (before, 12)
-    assert pool.extend(1, held.with_workers(13 if not held.nodes else 2)) is None
+    assert (pool.allocation(1), pool.free) == (before, 12)
+    assert pool.extend(1, allocated.with_workers(13 if not allocated.nodes else 2)) is None

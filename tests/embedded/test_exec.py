@@ -87,8 +87,8 @@ def test_output_file(cluster: Any, tmp_path: Path) -> None:
 def test_redirected_output_is_announced(cluster: Any, tmp_path: Path) -> None:
     """Who attaches is told where the output went, as by Flux: templates of single tasks stay."""
     done = cluster.flux("run", "-n2", "--output=a-{{name}}-{{taskid}}", "--error=b", "true", cwd=tmp_path)
-    told = "[0-1]: stdout redirected to a-true-{{taskid}}\n[0-1]: stderr redirected to b\n"
-    assert (done.stderr, done.stdout, done.returncode) == (told, "", 0)
+    announced = "[0-1]: stdout redirected to a-true-{{taskid}}\n[0-1]: stderr redirected to b\n"
+    assert (done.stderr, done.stdout, done.returncode) == (announced, "", 0)
 
 
 def test_output_directory_full(cluster: Any) -> None:

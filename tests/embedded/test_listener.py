@@ -18,19 +18,19 @@ class Callers:
     """Notes what it is told."""
 
     def __init__(self) -> None:
-        self.told: asyncio.Queue[tuple[Any, ...]] = asyncio.Queue()
+        self.calls: asyncio.Queue[tuple[Any, ...]] = asyncio.Queue()
 
     def opened(self, connection: int) -> None:
-        self.told.put_nowait(("opened", connection))
+        self.calls.put_nowait(("opened", connection))
 
     def received(self, connection: int, data: bytes) -> None:
-        self.told.put_nowait(("received", connection, data))
+        self.calls.put_nowait(("received", connection, data))
 
     def closed(self, connection: int) -> None:
-        self.told.put_nowait(("closed", connection))
+        self.calls.put_nowait(("closed", connection))
 
     async def next(self) -> tuple[Any, ...]:
-        return await asyncio.wait_for(self.told.get(), SECONDS)
+        return await asyncio.wait_for(self.calls.get(), SECONDS)
 
 
 def _open(logged: list[str]) -> tuple[TcpListener, Callers, int]:
@@ -40,7 +40,7 @@ def _open(logged: list[str]) -> tuple[TcpListener, Callers, int]:
     return made, callers, int(port)
 
 
-def test_what_is_said_goes_both_ways() -> None:
+def test_messages_go_both_ways() -> None:
     async def talk() -> None:
         made, callers, port = _open([])
         reader, writer = await asyncio.open_connection("127.0.0.1", port)

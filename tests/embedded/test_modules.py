@@ -71,7 +71,7 @@ def test_a_module_that_dies_is_started_again_with_growing_pauses(
         file.write(f'directory = "{instance.directory}/secret"\n')
     instance.start(0, "-Sbroker.rc2_none", "-Sbroker.quorum=1")
     for pause in ("0.25", "0.5", "1"):
-        assert instance.said(0, f"module door ended with 1; it is started again in {pause} s")
+        assert instance.has_logged(0, f"module door ended with 1; it is started again in {pause} s")
     assert instance.flux("run", "echo", "alive").stdout == "alive\n"
     assert instance.end(0) == 0
 
@@ -83,7 +83,9 @@ def test_followers_start_no_module(make_instance: Callable[..., object]) -> None
         f'{instance.config.read_text()}[minicluster.modules.door]\ndirectory = "/nonexistent"\n'
     )
     instance.up()
-    assert instance.said(0, "the instance runs without the lead's door: cannot read /nonexistent/door.crt")
+    assert instance.has_logged(
+        0, "the instance runs without the lead's door: cannot read /nonexistent/door.crt"
+    )
     assert "door" not in instance.log(1).read_text()
 
 

@@ -30,8 +30,8 @@ def test_another_certificate(make_instance: Callable[..., object]) -> None:
     config = instance.directory / "other.toml"
     config.write_text(instance.toml(other))
     instance.start(1, config=config)
-    assert instance.said(1, "CURVE handshake failed, both need the same certificate")
-    assert instance.said(0, "refused a broker from 127.0.0.1")
+    assert instance.has_logged(1, "CURVE handshake failed, both need the same certificate")
+    assert instance.has_logged(0, "refused a broker from 127.0.0.1")
     stats = instance.rpc("overlay.stats-get")
     assert stats["refused-addresses"]["127.0.0.1"] > 0
     assert stats["child-connected"] == 0
@@ -44,7 +44,7 @@ def test_duplicate_rank(make_instance: Callable[..., object]) -> None:
     instance.start(1, f"-Slocal-uri=local://{instance.directory}/second")
     assert instance.code(1) == 1
     instance.brokers[1] = first
-    assert instance.said(1, "refused this broker: rank 1 is already connected, from mc-1")
+    assert instance.has_logged(1, "refused this broker: rank 1 is already connected, from mc-1")
     assert instance.online() == 2
 
 
@@ -88,7 +88,7 @@ def test_administrative_shutdown(make_instance: Callable[..., object]) -> None:
     job = instance.flux("submit", "-N2", "-n2", "sleep", "60").stdout.strip()
     instance.flux("job", "wait-event", job, "start")
     assert instance.end(1) == 0
-    assert instance.said(0, "mc-1 (rank 1) left: administrative shutdown")
+    assert instance.has_logged(0, "mc-1 (rank 1) left: administrative shutdown")
     assert instance.flux("job", "wait-event", job, "clean").returncode == 0
     assert instance.rpc("overlay.health")["children"][0]["status"] == "offline"
 
@@ -98,7 +98,7 @@ def test_lead_killed(make_instance: Callable[..., object]) -> None:
     instance = make_instance(2).up()
     instance.end(0, signal.SIGKILL)
     assert instance.code(1) == 1
-    assert instance.said(1, "overlay disconnect")
+    assert instance.has_logged(1, "overlay disconnect")
     instance.up()
     assert instance.flux("run", "-N2", "-n2", "true").returncode == 0
 
@@ -131,7 +131,7 @@ def test_silent_follower(make_instance: Callable[..., object]) -> None:
     instance.brokers[1].send_signal(signal.SIGSTOP)
     try:
         assert instance.wait(lambda: instance.online() == 1, "the follower's loss")
-        assert instance.said(0, "mc-1 (rank 1) lost")
+        assert instance.has_logged(0, "mc-1 (rank 1) lost")
     finally:
         instance.brokers[1].send_signal(signal.SIGCONT)
     assert instance.code(1) == 1
@@ -157,7 +157,7 @@ def test_a_link_that_is_lost_before_the_welcome(stand_in: tuple[object, zmq.Sock
     assert lead.poll(20_000)
     lead.close()
     assert instance.code(1) == 1
-    assert instance.said(1, "overlay disconnect")
+    assert instance.has_logged(1, "overlay disconnect")
 
 
 def test_a_handshake_that_is_over_at_once(
@@ -167,14 +167,14 @@ def test_a_handshake_that_is_over_at_once(
     instance, lead = stand_in
     connect = zmq.Socket.connect
 
-    def held_up(socket: zmq.Socket[bytes], address: str) -> None:
+    def delayed(socket: zmq.Socket[bytes], address: str) -> None:
         connect(socket, address)
         if address.startswith("tcp:"):
             socket.send(b"{}")
             assert lead.poll(20_000)  # so hands were shaken
             lead.recv_multipart()
 
-    monkeypatch.setattr(zmq.Socket, "connect", held_up)
+    monkeypatch.setattr(zmq.Socket, "connect", delayed)
     assert asyncio.run(_first_words(instance, lead))["type"] == "hello"
 
 
@@ -194,7 +194,7 @@ async def _first_words(instance: object, lead: zmq.Socket[bytes]) -> dict[str, o
     return json.loads(lead.recv_multipart()[1])
 
 
-def test_the_doorman_is_there_before_the_door(
+def test_the_authenticator_is_there_before_the_socket(
     make_instance: Callable[..., object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """ZeroMQ admits every key while nobody answers at ZAP's address (RFC 27)."""

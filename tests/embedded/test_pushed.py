@@ -54,15 +54,15 @@ def test_states_as_they_are_entered(make_instance: Callable[..., object]) -> Non
         assert next(states) >= CLEANUP
 
 
-def test_peers_that_were_turned_away_are_in_the_statistics(make_instance: Callable[..., object]) -> None:
+def test_rejected_peers_are_in_the_statistics(make_instance: Callable[..., object]) -> None:
     """With the reason."""
     instance = make_instance(2).up()
     first = instance.brokers.pop(1)
     instance.start(1, f"-Srundir={instance.directory}/twin")
     assert instance.code(1) == 1
     instance.brokers[1] = first
-    (told,) = instance.rpc("overlay.stats-get")["turned-away"]
-    assert (told["peer"], told["reason"]) == ("mc-1", "rank 1 is already connected, from mc-1")
+    (rejected,) = instance.rpc("overlay.stats-get")["turned-away"]
+    assert (rejected["peer"], rejected["reason"]) == ("mc-1", "rank 1 is already connected, from mc-1")
 
 
 def test_the_queue_policy_is_an_attribute(make_instance: Callable[..., object]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from minicluster.embedded.overlay.rejected_peers import MEMORY, MOST, TurnedAway
+from minicluster.embedded.overlay.rejected_peers import MEMORY, MOST, RejectedPeers
 
 
 class Clock:
@@ -12,28 +12,28 @@ class Clock:
         return self.now
 
 
-def peers(known: TurnedAway) -> list[str]:
+def peers(known: RejectedPeers) -> list[str]:
     return [each["peer"] for each in known.fresh()]
 
 
 def test_the_newest_comes_first() -> None:
-    known = TurnedAway()
+    known = RejectedPeers()
     for peer in ("a", "b", "a"):
         known.note(peer, "why")
     assert peers(known) == ["a", "b"]
 
 
-def test_reason_and_age_are_told() -> None:
+def test_reason_and_age_are_listed() -> None:
     clock = Clock()
-    known = TurnedAway(clock)
+    known = RejectedPeers(clock)
     known.note("a", "wrong certificate")
     clock.now += 2
     assert known.fresh() == [{"peer": "a", "reason": "wrong certificate", "ago": 2.0}]
 
 
-def test_old_ones_are_not_told_of() -> None:
+def test_old_ones_are_not_listed() -> None:
     clock = Clock()
-    known = TurnedAway(clock)
+    known = RejectedPeers(clock)
     known.note("a", "why")
     clock.now += MEMORY + 1
     known.note("b", "why")
@@ -41,14 +41,14 @@ def test_old_ones_are_not_told_of() -> None:
 
 
 def test_one_that_was_let_in_is_forgotten() -> None:
-    known = TurnedAway()
+    known = RejectedPeers()
     known.note("a", "why")
     known.forget("a")
     assert peers(known) == []
 
 
 def test_no_more_than_a_few_are_remembered() -> None:
-    known = TurnedAway()
+    known = RejectedPeers()
     for number in range(MOST + 5):
         known.note(str(number), "why")
     assert len(peers(known)) == MOST

@@ -117,7 +117,7 @@ def test_a_refusal_has_flux_error_number(greeted: Relay) -> None:
     assert greeted.read() == refused
 
 
-def test_a_line_may_come_in_pieces(greeted: Relay) -> None:
+def test_a_line_may_come_in_parts(greeted: Relay) -> None:
     greeted.ask({"id": 1, "topic": "attr.get", "payload": {"name": "rank"}})
     greeted.read()
     greeted.write('{"id": 2, "topic": "attr.get", "payl')
@@ -159,22 +159,22 @@ def test_a_stream_that_is_cancelled_ends_at_once(greeted: Relay) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ({}, "the relay's\n{directory}\n"),
         ({"environment": {"PATH": "/usr/bin:/bin", "GREETING": "mine"}, "cwd": "/"}, "mine\n/\n"),
     ],
     ids=["left-out", "given"],
 )
-def test_a_job_has_the_relays_surroundings_unless_it_has_others(
-    relay: Callable[..., Relay], cluster: Instance, given: JSON, said: str
+def test_a_job_has_the_relays_environment_unless_it_has_another(
+    relay: Callable[..., Relay], cluster: Instance, given: JSON, message: str
 ) -> None:
     """Whoever is far away does not know them."""
     here = relay(GREETING="the relay's")
     here.read()
     here.ask(submission(jobspec("sh", "-c", "echo $GREETING; pwd", **given)))
     jobid = here.read()["payload"]["id"]
-    assert cluster.flux("job", "attach", str(jobid)).stdout == said.format(directory=cluster.directory)
+    assert cluster.flux("job", "attach", str(jobid)).stdout == message.format(directory=cluster.directory)
     assert parse(str(jobid)) == jobid
 
 
@@ -197,7 +197,7 @@ def test_it_ends_when_nobody_reads(greeted: Relay) -> None:
         assert process.wait(20) == 1
 
 
-def test_the_brokers_end_is_told(make_instance: Callable[..., Instance]) -> None:
+def test_the_brokers_end_is_reported(make_instance: Callable[..., Instance]) -> None:
     instance = make_instance(1).up()
     relay = Relay(instance.uri, instance.env, instance.directory)
     relay.read()
@@ -206,10 +206,10 @@ def test_the_brokers_end_is_told(make_instance: Callable[..., Instance]) -> None
     assert relay.end() == 1
 
 
-def test_no_broker_is_told(relay: Callable[..., Relay], tmp_path: Path) -> None:
+def test_a_missing_broker_is_reported(relay: Callable[..., Relay], tmp_path: Path) -> None:
     absent = relay(f"local://{tmp_path}/absent")
-    told = f"Unable to connect to Flux: broker socket {tmp_path}/absent was not found"
-    assert (absent.read(), absent.end()) == ({"gone": told}, 1)
+    reason = f"Unable to connect to Flux: broker socket {tmp_path}/absent was not found"
+    assert (absent.read(), absent.end()) == ({"gone": reason}, 1)
 
 
 def test_help_does_not_offer_it(cluster: Instance) -> None:

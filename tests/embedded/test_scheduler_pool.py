@@ -62,9 +62,9 @@ def _pool(**more: Any) -> Pool:
 )
 def test_places(request_: RequestedResources, summary: str) -> None:
     pool = _pool(properties={"big": "1,3"})
-    holding = pool.alloc(1, request_)
-    assert holding is not None
-    assert resource_set.summary(holding) == summary
+    allocation = pool.alloc(1, request_)
+    assert allocation is not None
+    assert resource_set.summary(allocation) == summary
 
 
 @pytest.mark.parametrize(
@@ -114,10 +114,10 @@ def test_another_kind_of_request_is_a_mistake() -> None:
 
 def test_encodes_an_allocation_as_an_r() -> None:
     pool = _pool(properties={"big": "1,3"})
-    holding = pool.alloc(1, RequestedResources(0, 6, 1, 0))
-    assert holding is not None
+    allocation = pool.alloc(1, RequestedResources(0, 6, 1, 0))
+    assert allocation is not None
     made = resource_set.encode(
-        resource_set.nodes_of(_resources(properties={"big": "1,3"})), holding, nslots=6
+        resource_set.nodes_of(_resources(properties={"big": "1,3"})), allocation, nslots=6
     )
     assert made["execution"] == {
         "R_lite": [
@@ -130,7 +130,7 @@ def test_encodes_an_allocation_as_an_r() -> None:
         "properties": {"big": "1"},
         "nslots": 6,
     }
-    assert (resource_set.allocation_of(made), resource_set.read(made).counts[1]) == (holding, 6)
+    assert (resource_set.allocation_of(made), resource_set.read(made).counts[1]) == (allocation, 6)
 
 
 REQUESTS = st.builds(
@@ -150,39 +150,39 @@ STEPS = st.lists(
 
 @given(STEPS)
 def test_no_core_is_given_twice_and_counts_hold(steps: list[Any]) -> None:
-    pool, held = _pool(), {}
+    pool, allocations = _pool(), {}
     for step, number, request in steps:
-        if step == "alloc" and number not in held:
+        if step == "alloc" and number not in allocations:
             expected = pool.place(request)
             trial = pool.sketch()
             assert trial.take(number, request) == trial.holds(number) == (expected is not None)
-            holding = pool.alloc(number, request)
-            assert holding == expected, "a sketch and the pool place alike"
-            if holding is not None:
-                held[number] = dict(holding)
+            allocation = pool.alloc(number, request)
+            assert allocation == expected, "a sketch and the pool place alike"
+            if allocation is not None:
+                allocations[number] = dict(allocation)
                 assert infeasible(pool, request) is None, "what was placed is feasible"
                 assert trial.free == pool.free
         elif step == "free":
             pool.release(number)
-            held.pop(number, None)
+            allocations.pop(number, None)
         elif step in ("down", "up"):
             pool.mark(number % NODES, up=step == "up")
         else:
             pool.mark(number % NODES, drained=number > NODES)
         for rank in range(NODES):
-            shares = [holding[rank] for holding in held.values() if rank in holding]
-            assert sum(cores for cores, _ in shares) == pool.allocated().get(rank, (0, 0))[0]
-        assert pool.free == sum(pool.shares[r][0].bit_count() for r in pool.up - pool.drained)
+            resources = [allocation[rank] for allocation in allocations.values() if rank in allocation]
+            assert sum(cores for cores, _ in resources) == pool.allocated().get(rank, (0, 0))[0]
+        assert pool.free == sum(pool.rank_resources[r][0].bit_count() for r in pool.up - pool.drained)
 
 
 @given(st.lists(REQUESTS, max_size=6), REQUESTS)
-def test_a_sketch_leaves_the_pool_alone(
+def test_a_trial_leaves_the_pool_alone(
     requests: list[RequestedResources], request: RequestedResources
 ) -> None:
     pool = _pool()
     for number, each in enumerate(requests):
         pool.alloc(number, each)
-    before = (pool.free, list(pool.shares))
+    before = (pool.free, list(pool.rank_resources))
     trial = pool.sketch()
     for number in range(len(requests)):
         trial.give(number)
@@ -191,5 +191,5 @@ def test_a_sketch_leaves_the_pool_alone(
         copied.mirror(trial, 99)
         assert copied.free == trial.free
         copied.give(99)
-    assert (pool.free, pool.shares) == before
+    assert (pool.free, pool.rank_resources) == before
     assert copied.free == NODES * CORES

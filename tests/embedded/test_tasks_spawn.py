@@ -9,7 +9,7 @@ import pytest
 from minicluster.embedded.execution.rank import spawn
 
 
-def share(**changes: object) -> spawn.Share:
+def rank_launch(**changes: object) -> spawn.RankLaunch:
     fields: dict[str, object] = {
         "id": 1,
         "f58": "ƒ2",
@@ -27,7 +27,7 @@ def share(**changes: object) -> spawn.Share:
         "files": {},
         "mapping": "(vector,(0,2,2))",
     }
-    return spawn.Share.from_message({"share": fields | changes})
+    return spawn.RankLaunch.from_message({"share": fields | changes})
 
 
 def broker() -> spawn.BrokerEnv:
@@ -53,12 +53,14 @@ def broker() -> spawn.BrokerEnv:
     ],
 )
 def test_environment(name: str, value: str) -> None:
-    assert spawn.environment(share(), 3, broker(), 9)[name] == value
+    assert spawn.environment(rank_launch(), 3, broker(), 9)[name] == value
 
 
 def test_no_pmi() -> None:
     """Without a PMI channel no variable promises one, not even an inherited one."""
-    assert not [name for name in spawn.environment(share(), 3, broker(), None) if name.startswith("PMI")]
+    assert not [
+        name for name in spawn.environment(rank_launch(), 3, broker(), None) if name.startswith("PMI")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -71,7 +73,9 @@ def test_no_pmi() -> None:
 )
 def test_gpus(gpus: list[int], options: dict[str, str], seen: str | None) -> None:
     assert (
-        spawn.environment(share(gpus=gpus, options=options), 3, broker(), None).get("CUDA_VISIBLE_DEVICES")
+        spawn.environment(rank_launch(gpus=gpus, options=options), 3, broker(), None).get(
+            "CUDA_VISIBLE_DEVICES"
+        )
         == seen
     )
 
@@ -87,7 +91,7 @@ def test_gpus(gpus: list[int], options: dict[str, str], seen: str | None) -> Non
     ids=["ids", "sizes", "tmpdir", "others stay"],
 )
 def test_templates(text: str, expanded: str) -> None:
-    assert share().expand(text, 3, "/tmpdir") == expanded
+    assert rank_launch().expand(text, 3, "/tmpdir") == expanded
 
 
 def test_files(tmp_path: Path) -> None:

@@ -79,8 +79,8 @@ class Events:
         self.is_over = asyncio.Event()
 
     def __getattr__(self, name: str) -> Callable[..., None]:
-        heard = {"started": self.is_started, "released": self.is_over}.get(name)
-        return lambda *_args: heard.set() if heard is not None else None
+        awaited = {"started": self.is_started, "released": self.is_over}.get(name)
+        return lambda *_args: awaited.set() if awaited is not None else None
 
 
 class Ranks:

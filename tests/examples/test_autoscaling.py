@@ -21,7 +21,7 @@ from metrics_api.numbers.records import Sample
 from minicluster import document as spec
 from minicluster.lead_server import aggregation, files
 from minicluster.plan import lead_hosts, render
-from minicluster.plan.constants import DOOR_CERTIFICATE, DOOR_PORT, LABEL_SELECTOR, METRICS_TOKEN
+from minicluster.plan.constants import LABEL_SELECTOR, LEAD_API_PORT, LEAD_CERTIFICATE, METRICS_TOKEN
 from minicluster.plan.objects.labels import lead_pod
 from minicluster.plan.records import Site
 
@@ -53,10 +53,10 @@ def located(path: str, answer: Any) -> Any:
 
 
 class TestKeda:
-    def test_it_asks_the_door_by_a_name_that_is_in_its_certificate(self, scaling: spec.MiniCluster) -> None:
+    def test_it_asks_the_lead_by_a_name_that_is_in_its_certificate(self, scaling: spec.MiniCluster) -> None:
         (trigger,) = KEDA["ScaledObject"]["spec"]["triggers"]
         url = urlsplit(trigger["metadata"]["url"])
-        assert (url.scheme, url.port, url.path in SERVED) == ("https", DOOR_PORT, True)
+        assert (url.scheme, url.port, url.path in SERVED) == ("https", LEAD_API_PORT, True)
         assert url.hostname in lead_hosts(scaling)
 
     def test_it_finds_the_nodes_demanded_in_the_answer(self) -> None:
@@ -79,7 +79,7 @@ class TestKeda:
             "tls,bearer",
             {
                 "token": (keys, METRICS_TOKEN),
-                "ca": (keys, DOOR_CERTIFICATE),
+                "ca": (keys, LEAD_CERTIFICATE),
                 "cert": (own, "tls.crt"),  # as `kubectl create secret tls` names them
                 "key": (own, "tls.key"),
             },
@@ -102,7 +102,7 @@ class TestKeda:
         (job,) = (each for each in render(scaling, Site()) if each["kind"] == "Job")
         labels = job["spec"]["template"]["metadata"]["labels"]
         assert policy["podSelector"]["matchLabels"] == {LABEL_SELECTOR: labels[LABEL_SELECTOR]}
-        assert [each["port"] for rule in policy["ingress"] for each in rule["ports"]] == [DOOR_PORT]
+        assert [each["port"] for rule in policy["ingress"] for each in rule["ports"]] == [LEAD_API_PORT]
 
 
 class TestCustomMetrics:
@@ -110,11 +110,11 @@ class TestCustomMetrics:
 
     service, *apis = yaml.safe_load_all(CUSTOM_METRICS)
 
-    def test_its_service_finds_the_door_of_the_leads_pod_alone(self) -> None:
+    def test_its_service_finds_the_leads_pod_alone(self) -> None:
         (document,) = yaml.safe_load_all((FOLDER / "minicluster.yaml").read_text())
         selector, [port] = self.service["spec"]["selector"], self.service["spec"]["ports"]
         assert selector == lead_pod(spec.validate(document))
-        assert port["targetPort"] == DOOR_PORT
+        assert port["targetPort"] == LEAD_API_PORT
 
     def test_it_is_registered_for_all_that_it_serves(self) -> None:
         found = {(each["spec"]["group"], each["spec"]["version"]) for each in self.apis}
@@ -122,30 +122,30 @@ class TestCustomMetrics:
         place = {"namespace": "default", "name": self.service["metadata"]["name"], "port": 443}
         assert [each["spec"]["service"] for each in self.apis] == [place] * len(CUSTOM)
 
-    def test_the_secret_has_what_the_door_reads(self) -> None:
+    def test_the_secret_has_what_the_lead_reads(self) -> None:
         """By the name of the Service, for which the certificate is, too."""
-        said = set(re.findall(r"--from-(?:file|literal)=([\w.-]+)", CUSTOM_METRICS))
-        assert said == {
+        keys = set(re.findall(r"--from-(?:file|literal)=([\w.-]+)", CUSTOM_METRICS))
+        assert keys == {
             files.READERS_CERTIFICATE,
             files.READERS_KEY,
             "requestheader-client-ca-file",
             "requestheader-allowed-names",
             "apis-host",
         }
-        assert said <= {files.READERS_CERTIFICATE, files.READERS_KEY, *aggregation.FILES}
+        assert keys <= {files.READERS_CERTIFICATE, files.READERS_KEY, *aggregation.FILES}
         host = f"{self.service['metadata']['name']}.default.svc"
         assert (f"apis-host={host}" in CUSTOM_METRICS, f"DNS:{host}" in CUSTOM_METRICS) == (True, True)
 
 
 class TestPrometheus:
-    def test_it_collects_from_the_door(self, scaling: spec.MiniCluster) -> None:
+    def test_it_collects_from_the_lead(self, scaling: spec.MiniCluster) -> None:
         (job,) = PROMETHEUS["scrape_configs"]
         assert (job["scheme"], job["metrics_path"] in SERVED) == ("https", True)
         (target,) = (each for part in job["static_configs"] for each in part["targets"])
         host, _, port = target.rpartition(":")
-        assert (host in lead_hosts(scaling), int(port)) == (True, DOOR_PORT)
+        assert (host in lead_hosts(scaling), int(port)) == (True, LEAD_API_PORT)
         assert Path(job["authorization"]["credentials_file"]).name == METRICS_TOKEN
-        assert Path(job["tls_config"]["ca_file"]).name == DOOR_CERTIFICATE
+        assert Path(job["tls_config"]["ca_file"]).name == LEAD_CERTIFICATE
 
     @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.get("alert") or rule["record"])
     def test_its_rules_are_about_metrics_that_there_are(self, rule: dict[str, Any]) -> None:

@@ -70,15 +70,15 @@ def services(machine: Machine) -> None:
 def save_and_restore(machine: Machine) -> None:
     """What waited in the dump runs after the restore."""
     machine.up(_path("save-and-restore"))
-    held = machine.good("submit", "saved", "--urgency", "0", "--", "echo", "kept").stdout.strip()
+    pending = machine.good("submit", "saved", "--urgency", "0", "--", "echo", "kept").stdout.strip()
     dump = machine.root.parent / "saved.tar"
     machine.good("down", "saved", "--dump", dump)
     machine.good(
         "up", _path("save-and-restore"), "--engine", machine.engine, "--size", "3", "--restore", dump
     )
-    assert [row["id"] for row in machine.rows("jobs", "saved")] == [held]
-    machine.good("shell", "saved", "--", "flux", "job", "urgency", held, "default")
-    assert machine.good("attach", "saved", held).stdout == "kept\n"
+    assert [row["id"] for row in machine.rows("jobs", "saved")] == [pending]
+    machine.good("shell", "saved", "--", "flux", "job", "urgency", pending, "default")
+    assert machine.good("attach", "saved", pending).stdout == "kept\n"
 
 
 def scaling(machine: Machine) -> None:

@@ -203,8 +203,8 @@ def test_job_that_outlasts_the_drain_is_started_again_after_the_restore(cluster,
     first.until(ledger.exists, "the job's first start")
     first.processes[0].terminate()
     assert first.wait(0) == 143, first.output()
-    said = f"job {old.replace('ƒ', 'f')} did not finish: it is started again after the restore"
-    assert said in first.output()
+    message = f"job {old.replace('ƒ', 'f')} did not finish: it is started again after the restore"
+    assert message in first.output()
 
     (tmp_path / "again").touch()
     second = cluster(settings(archive=ArchiveSettings(str(archive), 1)), "second").start()

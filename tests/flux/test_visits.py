@@ -40,7 +40,7 @@ def visit(mc, *words: str) -> list[str]:
 @pytest.fixture
 def instance(mc) -> Iterator[RpcInstance]:
     channel = ProcessChannel(visit(mc, "relay"), "the relay")
-    with RpcInstance(LinesEndpoint("cluster mc", channel, shares_surroundings=False)) as connected:
+    with RpcInstance(LinesEndpoint("cluster mc", channel, inherits_environment=False)) as connected:
         yield connected
 
 

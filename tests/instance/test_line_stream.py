@@ -30,18 +30,18 @@ def call(lines: list[dict[str, Any]]) -> StreamCall:
     return made
 
 
-def test_what_there_is_no_room_for_is_held(call: StreamCall, lines: list[dict[str, Any]]) -> None:
+def test_what_there_is_no_room_for_is_buffered(call: StreamCall, lines: list[dict[str, Any]]) -> None:
     assert lines == [item(0), item(1)]
-    assert (call.held, call.has_room) == (1, False)
+    assert (call.buffered, call.has_room) == (1, False)
 
 
 def test_it_comes_when_there_is_room(call: StreamCall, lines: list[dict[str, Any]]) -> None:
     call.credit(2)
     assert lines[2:] == [item(2)]
-    assert (call.held, call.has_room) == (0, True)
+    assert (call.buffered, call.has_room) == (0, True)
 
 
-def test_the_end_comes_behind_what_is_held(call: StreamCall, lines: list[dict[str, Any]]) -> None:
+def test_the_end_comes_behind_what_is_buffered(call: StreamCall, lines: list[dict[str, Any]]) -> None:
     """And needs no room itself."""
     call.stop(errno.EPERM, "not yours")
     assert (call.is_stopped, call.ended) == (True, False)
@@ -51,7 +51,7 @@ def test_the_end_comes_behind_what_is_held(call: StreamCall, lines: list[dict[st
 
 
 @pytest.mark.parametrize("stopped", [False, True])
-def test_a_reader_who_cancels_hears_no_more_than_that(
+def test_a_reader_who_cancels_gets_no_more_than_that(
     call: StreamCall, lines: list[dict[str, Any]], stopped: bool
 ) -> None:
     """Also where the stream has ended, and the reader has yet to hear it."""

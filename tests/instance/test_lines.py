@@ -40,7 +40,7 @@ class Far:
         while (line := self._lines.get()) is not None:
             yield line
 
-    def last_words(self) -> str:
+    def how_ended(self) -> str:
         return "it is over"
 
     def close(self) -> None:
@@ -98,12 +98,12 @@ def test_words_between_the_lines_end_it() -> None:
 )
 def test_a_far_job_gets_nothing_of_this_machine(wish: Mapping[str, Any], sent: object) -> None:
     far = Far(GREETING)
-    with RpcInstance(LinesEndpoint("far", far, shares_surroundings=False)) as instance:
+    with RpcInstance(LinesEndpoint("far", far, inherits_environment=False)) as instance:
         assert instance.jobs.submit(JobRequest(("true",), **wish)) == 7
     assert far.requests[0]["payload"]["jobspec"]["attributes"]["system"] == sent
 
 
-def test_a_near_job_gets_this_process_s_surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_near_job_inherits_this_process_s_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GREETING", "hello")
     far = Far(GREETING)
     with RpcInstance(LinesEndpoint("near", far)) as instance:

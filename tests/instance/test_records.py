@@ -190,5 +190,5 @@ def test_records_and_errors_import_no_more_than_the_standard_library() -> None:
         "names = {name.split('.')[0] for name in set(sys.modules) - before};"
         "print(sorted(names - sys.stdlib_module_names))"
     )
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert said.stdout == "['broker_config', 'minicluster']\n"
+    completed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert completed.stdout == "['broker_config', 'minicluster']\n"

@@ -119,9 +119,7 @@ def test_closing_a_stream_wakes_its_reader(links: SharedLinks) -> None:
         ("hang up", "local:///x: the broker ended the connection"),
     ],
 )
-def test_the_end_of_helper_or_broker_is_told_to_everyone(
-    links: SharedLinks, topic: str, message: str
-) -> None:
+def test_the_end_of_helper_or_broker_reaches_everyone(links: SharedLinks, topic: str, message: str) -> None:
     stream = links.stream("endless", {})
     next(stream)
     for act in (lambda: links.rpc(topic, {}), lambda: next(stream), lambda: links.rpc("echo", {})):

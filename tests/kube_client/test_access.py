@@ -74,7 +74,7 @@ UNSUPPORTED = [
 
 
 @pytest.mark.parametrize(("cluster", "words"), UNSUPPORTED)
-def test_what_is_not_supported_is_said(tmp_path: Path, cluster: dict[str, Any], words: str) -> None:
+def test_what_is_not_supported_is_reported(tmp_path: Path, cluster: dict[str, Any], words: str) -> None:
     with pytest.raises(AccessError) as caught:
         access(tmp_path, **cluster).connect()
     assert (SERVER in str(caught.value), words in str(caught.value)) == (True, True)

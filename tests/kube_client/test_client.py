@@ -237,7 +237,7 @@ REFUSALS: dict[str, tuple[Answer, str]] = {
 
 
 @pytest.mark.parametrize(("answer", "message"), REFUSALS.values(), ids=REFUSALS)
-def test_a_refusal_is_told_in_the_servers_words(answer: Answer, message: str) -> None:
+def test_a_refusal_is_reported_in_the_servers_words(answer: Answer, message: str) -> None:
     assert str(failure(answer)) == message
 
 

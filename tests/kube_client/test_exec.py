@@ -77,9 +77,9 @@ def test_the_container_and_the_streams_are_asked_for(terminal: bool, streams: di
 
 def test_output_comes_with_its_channel() -> None:
     async def command(command: Command) -> None:
-        await command.say(1, b"out")
-        await command.say(1, b"")
-        await command.say(2, b"err")
+        await command.send_frame(1, b"out")
+        await command.send_frame(1, b"")
+        await command.send_frame(2, b"err")
         await command.end()
 
     assert outcome(FarCluster(exec=command))[0] == [(1, b"out"), (2, b"err")]
@@ -96,21 +96,21 @@ def test_the_exit_code_is_the_commands(code: int) -> None:
 def test_a_command_that_cannot_be_run() -> None:
     async def command(command: Command) -> None:
         status = {"status": "Failure", "reason": "InternalError", "message": 'container not found ("flux")'}
-        await command.say(3, json.dumps(status).encode())
+        await command.send_frame(3, json.dumps(status).encode())
 
     error = failure(FarCluster(exec=command))
-    said = 'the command could not be run in the pod: container not found ("flux")'
-    assert (type(error), str(error)) == (RefusalError, said)
+    message = 'the command could not be run in the pod: container not found ("flux")'
+    assert (type(error), str(error)) == (RefusalError, message)
 
 
 def test_an_ending_without_an_exit_code() -> None:
     async def command(command: Command) -> None:
         status = {"status": "Failure", "reason": "NonZeroExitCode", "message": "it ended somehow"}
-        await command.say(3, json.dumps(status).encode())
+        await command.send_frame(3, json.dumps(status).encode())
 
     error = failure(FarCluster(exec=command))
-    said = "the command could not be run in the pod: it ended somehow"
-    assert (type(error), str(error)) == (RefusalError, said)
+    message = "the command could not be run in the pod: it ended somehow"
+    assert (type(error), str(error)) == (RefusalError, message)
 
 
 @pytest.mark.parametrize("cut", [True, False], ids=["cut", "closed"])
@@ -118,7 +118,7 @@ def test_a_connection_that_ends_before_the_command(cut: bool) -> None:
     """It goes on there, and the exit code is none of a command's."""
 
     async def command(command: Command) -> None:
-        await command.say(1, b"some")
+        await command.send_frame(1, b"some")
         if cut:
             command.cut()
 
@@ -127,14 +127,14 @@ def test_a_connection_that_ends_before_the_command(cut: bool) -> None:
     assert str(error).endswith("; what was begun there goes on")
 
 
-def test_input_is_sent_in_pieces_and_its_end_is_told() -> None:
+def test_input_is_sent_in_parts_and_its_end_is_announced() -> None:
     """v5 of the protocol can close a channel: message 255."""
     seen: list[tuple[int, int]] = []
 
     async def command(command: Command) -> None:
-        while (heard := await command.heard())[0] != 255:
-            seen.append((heard[0], len(heard[1])))
-        seen.append((255, heard[1][0]))
+        while (frame := await command.receive_frame())[0] != 255:
+            seen.append((frame[0], len(frame[1])))
+        seen.append((255, frame[1][0]))
         await command.end()
 
     async def work() -> None:
@@ -148,11 +148,11 @@ def test_input_is_sent_in_pieces_and_its_end_is_told() -> None:
     assert seen == [(0, 32768), (0, 32768), (0, 32768), (0, 1696), (255, 0)]
 
 
-def test_the_size_of_a_terminal_is_told() -> None:
+def test_the_size_of_a_terminal_is_sent() -> None:
     seen: list[tuple[int, object]] = []
 
     async def command(command: Command) -> None:
-        channel, data = await command.heard()
+        channel, data = await command.receive_frame()
         seen.append((channel, json.loads(data)))
         await command.end()
 
@@ -168,19 +168,19 @@ def test_the_size_of_a_terminal_is_told() -> None:
 
 def test_a_message_may_be_large() -> None:
     async def command(command: Command) -> None:
-        await command.say(1, bytes(6 << 20))
+        await command.send_frame(1, bytes(6 << 20))
         await command.end()
 
     assert len(outcome(FarCluster(exec=command))[0][0][1]) == 6 << 20
 
 
-def test_whoever_may_not_is_told_which_role_to_ask_for() -> None:
+def test_whoever_may_not_learns_which_role_to_ask_for() -> None:
     """The library drops the body of a refused handshake: the server's words are asked for again."""
-    said = 'pods "mc-0-abcde" is forbidden: User "joe" cannot create resource "pods/exec" in API group ""'
-    error = failure(FarCluster(refusal=(403, said)))
+    message = 'pods "mc-0-abcde" is forbidden: User "joe" cannot create resource "pods/exec" in API group ""'
+    error = failure(FarCluster(refusal=(403, message)))
     assert isinstance(error, ApiError)
     assert str(explained(error, "science")) == (
-        f"{said}. Needed are the verbs get and create on pods/exec: ask whoever administers the cluster"
+        f"{message}. Needed are the verbs get and create on pods/exec: ask whoever administers the cluster"
         " for the role edit in namespace science"
     )
 
@@ -188,8 +188,8 @@ def test_whoever_may_not_is_told_which_role_to_ask_for() -> None:
 def test_a_missing_right_to_create_is_named() -> None:
     """Where only that is missing, Kubernetes 1.36 says no more than this."""
     error = failure(FarCluster(refusal=(403, 'pods "mc-0-abcde" is forbidden: ')))
-    said = str(explained(error, "science"))  # type: ignore[arg-type]
-    assert said.startswith(
+    message = str(explained(error, "science"))  # type: ignore[arg-type]
+    assert message.startswith(
         'pods "mc-0-abcde" is forbidden: you cannot create resource "pods/exec". Needed are'
     )
 
@@ -219,12 +219,12 @@ class Passing(FarCluster):
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
-def test_a_passing_refusal_is_told_at_once(status: int) -> None:
+def test_a_passing_refusal_is_reported_at_once(status: int) -> None:
     far = Passing(status=status)
     error = failure(far)
     assert isinstance(error, ApiError)
-    said = f"no command can be run in pod mc-0-abcde now (answer {status}): try again"
-    assert (error.status, error.message, far.asked) == (status, said, [["true"]])
+    message = f"no command can be run in pod mc-0-abcde now (answer {status}): try again"
+    assert (error.status, error.message, far.asked) == (status, message, [["true"]])
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404])
@@ -233,10 +233,10 @@ def test_whoever_asks_for_the_servers_words_runs_nothing(status: int) -> None:
     far = Passing(status=status)
     with pytest.raises(ApiUnreachableError) as caught:
         outcome(far, ["rm", "-r", "data"])
-    said = (
+    message = (
         f"{far.server} does not take a WebSocket (answer {status}): try again, or is there a proxy between?"
     )
-    assert str(caught.value) == said
+    assert str(caught.value) == message
     assert (far.asked, far.run) == ([["rm", "-r", "data"], ["true"]], [])
 
 
@@ -249,7 +249,7 @@ def test_a_shell_ends_where_its_input_cannot_be_read(monkeypatch: pytest.MonkeyP
 
     async def command(command: Command) -> None:
         while True:
-            await command.heard()
+            await command.receive_frame()
 
     async def work() -> int:
         async with FarCluster(exec=command).session() as session:

@@ -306,8 +306,8 @@ def test_no_secret_in_a_log(
     keys = curve.generate()
     stream = begin(log_format, "debug")
     asyncio.run(fail_to_create(tmp_path, keys))
-    said = stream.getvalue() + "".join(capfd.readouterr())
+    logged = stream.getvalue() + "".join(capfd.readouterr())
     encoded = base64.b64encode(curve.render("hello", keys).encode()).decode()
-    pieces = [encoded[begin : begin + 24] for begin in range(0, len(encoded) - 24, 4)]
-    assert said.count("admission webhook") >= 4
-    assert [secret for secret in (keys.secret, TOKEN, *pieces) if secret in said] == []
+    parts = [encoded[begin : begin + 24] for begin in range(0, len(encoded) - 24, 4)]
+    assert logged.count("admission webhook") >= 4
+    assert [secret for secret in (keys.secret, TOKEN, *parts) if secret in logged] == []

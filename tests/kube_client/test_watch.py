@@ -83,13 +83,13 @@ def test_a_server_that_fails_is_asked_less_and_less(server: Server) -> None:
     assert 10 <= server.lists + len(server.versions) <= 80
 
 
-LASTING: dict[str, Server] = {
+STEADY_SECONDS: dict[str, Server] = {
     "by their end": Server(lasts=20),
     "by a connection that breaks": Server(lasts=20, error=ApiUnreachableError("connection reset")),
 }
 
 
-@pytest.mark.parametrize("server", LASTING.values(), ids=LASTING)
+@pytest.mark.parametrize("server", STEADY_SECONDS.values(), ids=STEADY_SECONDS)
 def test_a_watch_that_lasted_goes_on_at_once(server: Server) -> None:
     """However often that happens, nothing is missed for long; and nothing is listed again."""
     watched(server, 10 * MINUTE)
@@ -99,7 +99,7 @@ def test_a_watch_that_lasted_goes_on_at_once(server: Server) -> None:
 @pytest.mark.parametrize(
     "error", [None, ApiUnreachableError("connection reset")], ids=["ended", "broken off"]
 )
-def test_a_watch_goes_on_from_what_it_has_told(error: KubernetesError | None) -> None:
+def test_a_watch_goes_on_from_what_it_has_delivered(error: KubernetesError | None) -> None:
     server = Server(lasts=20, error=error, item=objects.owned("ConfigMap", "a", version=8))
     cache = watched(server, MINUTE - 1)
     assert (server.versions, [each.version for each in cache.dependents.of(NAME)]) == (["7", "8", "8"], [8])

@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from minicluster.lead_client.keys import LeadAuthority
-from minicluster.plan.constants import DOOR_PORT
+from minicluster.plan.constants import LEAD_API_PORT
 from tests.devcluster import Api, ControlPlane, until
 from tests.kubernetes import operators
 from tests.kubernetes.operators import SYSTEM
@@ -74,7 +74,7 @@ class Adapter:
 def launch(
     kubeconfig: Path,
     log: Path,
-    door_port: int,
+    lead_api_port: int,
     service_port: int,
     port: int = 0,
     program: Program = PROGRAM,
@@ -82,7 +82,7 @@ def launch(
 ) -> Adapter:
     """Start an adapter, for a Service that leads to another port perhaps."""
     command = [sys.executable, *program, "metrics-adapter", "--log-format", "json"]
-    command += ["--listen", f"{address}:{port}", "--door-port", str(door_port), "--owner", NAME]
+    command += ["--listen", f"{address}:{port}", "--door-port", str(lead_api_port), "--owner", NAME]
     command += ["--service", f"{SYSTEM}/{NAME}:{service_port}"]
     env = {**os.environ, "KUBECONFIG": str(kubeconfig)}
     env.pop("KUBERNETES_SERVICE_HOST", None)
@@ -174,7 +174,7 @@ def beside(plane: ControlPlane, operator: operators.Operator, log: Path) -> Iter
     assert plane.rack is not None
     kubeconfig, address = account(plane), plane.rack.network.host
     leave_keys(plane.api, operator.keys)
-    adapter = launch(kubeconfig, log, DOOR_PORT, HTTPS, address=address)
+    adapter = launch(kubeconfig, log, LEAD_API_PORT, HTTPS, address=address)
     expose_at(plane.api, address, adapter.port)
     try:
         with ending(plane.api, adapter):

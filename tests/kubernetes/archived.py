@@ -68,10 +68,10 @@ class Archived:
 
     def event(self, reason: str) -> str:
         """Wait for an Event of a reason, the only one; return what it says."""
-        (found,) = until(lambda: self.told(reason), f"the Event {reason}", SECONDS)
+        (found,) = until(lambda: self.notes_of(reason), f"the Event {reason}", SECONDS)
         return str(found)
 
-    def told(self, reason: str) -> list[str]:
+    def notes_of(self, reason: str) -> list[str]:
         """Return the Events of a reason."""
         return [note for _, found, note in events(self.live.api, self.live.namespace) if found == reason]
 

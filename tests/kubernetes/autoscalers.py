@@ -91,7 +91,7 @@ class Sizes:
         return [size for size, _ in itertools.groupby(each.asked for each in self.moments)]
 
     @property
-    def turns(self) -> int:
+    def reversals(self) -> int:
         """How often the size that was asked for changed direction."""
         grows = [after > before for before, after in itertools.pairwise(self.asked)]
         return sum(after != before for before, after in itertools.pairwise(grows))
@@ -111,16 +111,16 @@ def everywhere(ledger: Ledger) -> dict[int, str]:
     """Wait until each of four brokers runs a job; return which."""
     running: dict[int, str] = {}
 
-    def look() -> bool:
+    def poll() -> bool:
         running.update(ledger.running())
         return running.keys() == {0, 1, 2, 3}
 
     try:
-        until(look, "a job on each of four brokers", SECONDS)
+        until(poll, "a job on each of four brokers", SECONDS)
     except TimeoutError as error:
         found = ledger.live.api.items(HPAS.format(ledger.live.namespace))
-        said = [each.get("status") for each in found]
-        raise AssertionError(f"{error}; {said}; {ledger.live.status}") from error
+        statuses = [each.get("status") for each in found]
+        raise AssertionError(f"{error}; {statuses}; {ledger.live.status}") from error
     return running
 
 

@@ -42,8 +42,8 @@ class CommandLine:
             contextlib.redirect_stderr(err),
         ):
             code = ended(run)
-        told = [each.buffer.getvalue().decode() for each in (out, err)]
-        return subprocess.CompletedProcess(words, code, *told)
+        written = [each.buffer.getvalue().decode() for each in (out, err)]
+        return subprocess.CompletedProcess(words, code, *written)
 
     def process(self, command: str, *arguments: object, given: str = "") -> Done:
         """Run a command to its end as a process of its own, with this on its standard input."""
@@ -140,15 +140,15 @@ class Operator:
         """Create a MiniCluster as somebody else would."""
         return self.api.create(MINICLUSTERS.format(self.namespace), document(name, **spec))
 
-    def says(self, phase: str, condition: str, reason: str, message: str, **status: Any) -> None:
+    def report_status(self, phase: str, condition: str, reason: str, message: str, **status: Any) -> None:
         """Write a status in which one condition holds; `name` and `generation` may be given."""
         name = status.pop("name", "mc")
         found = self.api.get(self.path(name))
         generation = status.pop("generation", found["metadata"]["generation"])
         now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        told = {"type": condition, "status": "True", "reason": reason, "message": message}
+        stated = {"type": condition, "status": "True", "reason": reason, "message": message}
         if phase == "Invalid" or reason in {"AtSize", "Creating"}:
-            told["status"] = "False"
+            stated["status"] = "False"
         status |= {"phase": phase, "observedGeneration": generation}
-        status["conditions"] = [{**told, "observedGeneration": generation, "lastTransitionTime": now}]
+        status["conditions"] = [{**stated, "observedGeneration": generation, "lastTransitionTime": now}]
         self.api.merge(f"{self.path(name)}/status", {"status": status})

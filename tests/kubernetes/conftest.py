@@ -92,7 +92,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     with capture.global_and_fixture_disabled():
         try:
             if "nodes" in named:
-                rack.supplies().held.close()
+                rack.supplies().kept_open.close()
         except HarnessError:
             pass  # the tests say so, each for itself
         try:

@@ -285,7 +285,7 @@ async def gone(server: Server, resource: Resource, name: str) -> bool:
     return False
 
 
-async def told(server: Server, selection: Selection, version: str, count: int) -> list[WatchEvent]:
+async def watched_events(server: Server, selection: Selection, version: str, count: int) -> list[WatchEvent]:
     """Return the first events after a version, but for bookmarks."""
     events: list[WatchEvent] = []
     async with asyncio.timeout(10):

@@ -22,7 +22,7 @@ T = TypeVar("T")
 SECONDS = 30.0  # for one question; whoever does not answer for so long is gone
 GONE = (InstanceGone, KubernetesError, TimeoutError)
 """What is raised where there is no instance now, or nobody reaches it."""
-Errand = tuple[Callable[[Instance], Any], "Future[Any]"]
+Operation = tuple[Callable[[Instance], Any], "Future[Any]"]
 _OPEN: "list[Line]" = []
 """Every connection that was made since the last test: a process does not end before they do."""
 
@@ -33,7 +33,7 @@ class Line:
 
     where: session.Target
     name: str
-    errands: "SimpleQueue[Errand | None]" = field(default_factory=SimpleQueue)
+    operations: "SimpleQueue[Operation | None]" = field(default_factory=SimpleQueue)
     is_over: bool = False
     turn: threading.Lock = field(default_factory=threading.Lock)
 
@@ -49,28 +49,28 @@ class Line:
         with self.turn:
             if self.is_over:
                 raise InstanceGone("the connection is at its end")
-            self.errands.put((work, answer))
+            self.operations.put((work, answer))
         return answer.result(SECONDS)
 
     def hang_up(self) -> None:
         """End it once what was asked is done."""
-        self.errands.put(None)
+        self.operations.put(None)
 
     def _run(self) -> None:
         why: BaseException = InstanceGone("the connection was closed")
         try:
-            session.carry_out(self.where, lambda asked: instances.ask(asked, self.name, self._serve))
+            session.run(self.where, lambda asked: instances.ask(asked, self.name, self._serve))
         except Exception as error:  # noqa: BLE001 - whoever asks is told
             why = error
         with self.turn:
             self.is_over = True
-        while not self.errands.empty():
-            if (errand := self.errands.get()) is not None:
-                errand[1].set_exception(why)
+        while not self.operations.empty():
+            if (operation := self.operations.get()) is not None:
+                operation[1].set_exception(why)
 
     def _serve(self, instance: Instance) -> None:
-        while (errand := self.errands.get()) is not None:
-            work, answer = errand
+        while (operation := self.operations.get()) is not None:
+            work, answer = operation
             try:
                 answer.set_result(work(instance))
             except InstanceGone as error:

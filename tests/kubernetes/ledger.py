@@ -94,12 +94,12 @@ class Ledger:
         """Send the jobs, wait until one runs on a rank, one elsewhere, and enough wait; return the first."""
         self.submit(durations)
 
-        def look() -> str:
+        def poll() -> str:
             running = self.running()
             enough = len(running) > 1 and len(self.listed("SCHED")) >= WAITING
             return running.get(rank, "") if enough else ""
 
-        return until(look, f"jobs on rank {rank} and elsewhere", SECONDS)
+        return until(poll, f"jobs on rank {rank} and elsewhere", SECONDS)
 
     def running(self) -> dict[int, str]:
         """Return which job runs on each rank."""
@@ -119,15 +119,15 @@ class Ledger:
 
     def hold(self, job: str) -> Path:
         """Keep a job from ending for as long as the file is there that is returned."""
-        held = self.folder / f"held-{self.ids.index(job)}"
-        held.touch()
-        return held
+        hold_file = self.folder / f"held-{self.ids.index(job)}"
+        hold_file.touch()
+        return hold_file
 
     def restarted(self) -> dict[str, str]:
         """Wait until it is told that lost jobs were started again; return their new ids by the old ones."""
         self.live.until(BrokersReady=("False", "JobsRestarted"))
-        told = self.live.message("BrokersReady").partition("started again: ")[2].partition(";")[0]
-        return dict(each.split(" as ") for each in told.split(", "))
+        restarts = self.live.message("BrokersReady").partition("started again: ")[2].partition(";")[0]
+        return dict(each.split(" as ") for each in restarts.split(", "))
 
     def balance(self, restarted: Mapping[str, str] = NONE) -> dict[str, str]:
         """Let the jobs end; each has completed, once, or is said to have failed: return these, and why.

@@ -48,11 +48,11 @@ class BrokerPods:
     def running(self, rank: int) -> dict[str, Any]:
         """Wait until the pod of a rank runs, and return it."""
 
-        def look() -> dict[str, Any]:
+        def poll() -> dict[str, Any]:
             found = self.by_rank().get(rank, {})
             return found if found.get("status", {}).get("phase") == "Running" else {}
 
-        return until(look, f"the pod of rank {rank} to run", SECONDS)
+        return until(poll, f"the pod of rank {rank} to run", SECONDS)
 
     def log(self, rank: int, container: str = "flux") -> str:
         """Return what a broker's container has written."""
@@ -62,11 +62,11 @@ class BrokerPods:
 
     def logs(self) -> str:
         """Return what all brokers have written, for the message of a test that fails."""
-        told = []
+        logs = []
         for rank in sorted(self.by_rank()):
             with contextlib.suppress(Exception):
-                told.append(f"--- rank {rank}\n{self.log(rank)}")
-        return "\n".join(told)
+                logs.append(f"--- rank {rank}\n{self.log(rank)}")
+        return "\n".join(logs)
 
     def processes(self, nodes: ControlPlane, rank: int) -> list[int]:
         """Return the first process of each container of a broker's pod, by its pid on this machine."""
@@ -150,7 +150,7 @@ class Live:
     def joined(self, count: int | None = None, seconds: float = SECONDS) -> dict[str, Any]:
         """Wait until all brokers (of a size) have joined, and work has begun."""
 
-        def look() -> dict[str, Any]:
+        def poll() -> dict[str, Any]:
             status = self.status
             found = operators.conditions({"status": status})
             begun = found.get("Running", ("", ""))[1] in {"ReadyForWork", "CommandRunning"}
@@ -158,7 +158,7 @@ class Live:
             return status if ready and count in {None, status["readyBrokers"]} else {}
 
         try:
-            return until(look, f"{count or 'all'} brokers to join", seconds)
+            return until(poll, f"{count or 'all'} brokers to join", seconds)
         except TimeoutError as error:
             raise AssertionError(f"{error}: {self.status}\n{self.pods.logs()}") from error
 

@@ -87,7 +87,7 @@ class Meddler:
         """Pass a request on, or not."""
         body = await request.read()
         if self.silent:
-            await self.until_heard()
+            await self.until_not_silent()
             return cut_off(request)
         if request.method not in WRITES:
             return await self.forward(request, body)
@@ -104,10 +104,10 @@ class Meddler:
             return await self.forward(request, body)
         if answer.done:
             await self.forward(request, body, answered=False)
-        said = {"kind": "Status", "code": answer.status, "message": "the meddler says no"}
-        return web.Response(status=answer.status, text=json.dumps(said), headers=dict(answer.headers))
+        status = {"kind": "Status", "code": answer.status, "message": "the meddler says no"}
+        return web.Response(status=answer.status, text=json.dumps(status), headers=dict(answer.headers))
 
-    async def until_heard(self) -> None:
+    async def until_not_silent(self) -> None:
         """Wait as long as it is silent."""
         while self.silent:
             await asyncio.sleep(PAUSE)
@@ -130,7 +130,7 @@ class Meddler:
             with contextlib.suppress(ConnectionError):  # who asked may have gone
                 await answer.prepare(request)
                 async for chunk in found.content.iter_any():
-                    await self.until_heard()
+                    await self.until_not_silent()
                     await answer.write(chunk)
                 await answer.write_eof()
             return answer

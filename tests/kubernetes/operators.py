@@ -197,13 +197,13 @@ def settled(
     """Wait until conditions are as wanted (type to status and reason); return the MiniCluster."""
     last: dict[str, Any] = {}
 
-    def look() -> bool:
+    def poll() -> bool:
         last.update(read(api, namespace, name))
         found = conditions(last)
         return all(found.get(type_) == value for type_, value in wanted.items())
 
     try:
-        until(look, f"{wanted}", seconds)
+        until(poll, f"{wanted}", seconds)
     except TimeoutError as error:
         raise AssertionError(f"{error}: {last.get('status')}") from error
     return last

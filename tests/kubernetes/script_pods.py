@@ -9,7 +9,7 @@ SECONDS = 60.0  # a pod runs within 2 s; a machine that does other things as wel
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class PodResult:
     """How a pod's only container ended, and what it wrote."""
 
     code: int
@@ -53,26 +53,26 @@ def create(api: Api, namespace: str, *pods: dict[str, Any]) -> None:
 def wait_running(api: Api, namespace: str, name: str) -> dict[str, Any]:
     """Wait until a pod is ready, and return it."""
 
-    def look() -> dict[str, Any] | None:
+    def poll() -> dict[str, Any] | None:
         found = api.get(path(namespace, name))
         conditions = {one["type"]: one["status"] for one in found["status"].get("conditions") or []}
         return found if conditions.get("Ready") == "True" else None
 
-    return until(look, f"pod {name} to be ready", SECONDS)
+    return until(poll, f"pod {name} to be ready", SECONDS)
 
 
-def wait_ended(api: Api, namespace: str, name: str) -> Ended:
+def wait_ended(api: Api, namespace: str, name: str) -> PodResult:
     """Wait until a pod has ended."""
 
-    def look() -> dict[str, Any] | None:
+    def poll() -> dict[str, Any] | None:
         found = api.get(path(namespace, name))
         return found if found["status"]["phase"] in ("Succeeded", "Failed") else None
 
-    ended = until(look, f"pod {name} to end", SECONDS)
+    ended = until(poll, f"pod {name} to end", SECONDS)
     states = [one["state"] for one in containers(ended)]
     assert "terminated" in states[-1], states
     code = states[-1]["terminated"]["exitCode"]
-    return Ended(code, api.send("GET", f"{path(namespace, name)}/log")[1].decode())
+    return PodResult(code, api.send("GET", f"{path(namespace, name)}/log")[1].decode())
 
 
 def containers(found: dict[str, Any]) -> list[dict[str, Any]]:
@@ -80,7 +80,7 @@ def containers(found: dict[str, Any]) -> list[dict[str, Any]]:
     return [*found["status"].get("initContainerStatuses", ()), *found["status"].get("containerStatuses", ())]
 
 
-def run(api: Api, namespace: str, one: dict[str, Any]) -> Ended:
+def run(api: Api, namespace: str, one: dict[str, Any]) -> PodResult:
     """Run a pod to its end."""
     create(api, namespace, one)
     return wait_ended(api, namespace, one["metadata"]["name"])

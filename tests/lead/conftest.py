@@ -72,7 +72,7 @@ def pods(lay_out: Callable[..., Pods]) -> Iterator[Callable[..., Pods]]:
 def three(lay_out: Callable[..., Pods]) -> Pods:
     """Three brokers of an interactive instance, which every test leaves as they were."""
     pods = lay_out().start(0, 1, 2)
-    with pods.door.watch() as watch:
+    with pods.lead_api.watch() as watch:
         watch.until(online="0-2", running=True)
     return pods
 

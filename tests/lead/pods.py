@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from broker_config import broker_toml, curve, instance_resources, start_script
-from broker_config.settings import BrokerEndpoint, BrokerSettings, DoorSettings, FluxView, NetworkSettings
+from broker_config.settings import BrokerEndpoint, BrokerSettings, FluxView, LeadApiSettings, NetworkSettings
 from minicluster import flux_zips
 from tests.lead.client import DEADLINE, Client, until
 from tests.lead.keys import Authority
@@ -36,7 +36,7 @@ def _descendants(pid: int) -> Iterator[int]:
                 yield from _descendants(child)
 
 
-def _doors(script: int) -> Iterator[int]:
+def _lead_servers(script: int) -> Iterator[int]:
     for pid in _descendants(script):
         with contextlib.suppress(OSError):
             command = Path(f"/proc/{pid}/cmdline").read_bytes()
@@ -63,7 +63,7 @@ class Pods:
         authority = Authority()
         self.secret = directory / "secret"
         token = authority.write(self.secret)
-        self.door = Client(free_port(), authority.certificate, token)
+        self.lead_api = Client(free_port(), authority.certificate, token)
         lead = f"tcp://127.0.0.1:{free_port()}"
         self.settings = replace(
             settings,
@@ -72,7 +72,7 @@ class Pods:
             logs=str(directory / "logs"),
             network=NetworkSettings(endpoints=(BrokerEndpoint(settings.hosts[0], lead, lead),)),
             view=FluxView(disable=True),
-            door=DoorSettings(self.door.port, str(self.secret)),
+            lead_api=LeadApiSettings(self.lead_api.port, str(self.secret)),
         )
         self._write()
         self.processes: dict[int, subprocess.Popen[bytes]] = {}
@@ -125,13 +125,13 @@ class Pods:
     def _log(self, rank: int) -> Path:
         return self.directory / f"log-{rank}"
 
-    def said(self, rank: int = 0) -> str:
+    def log_text(self, rank: int = 0) -> str:
         return self._log(rank).read_text(errors="replace")
 
-    def says(self, text: str, rank: int = 0) -> str:
+    def wait_for_log(self, text: str, rank: int = 0) -> str:
         """Wait until the broker's log holds `text`."""
-        until(lambda: text in self.said(rank), f"{text!r} in the log of {rank}")
-        return self.said(rank)
+        until(lambda: text in self.log_text(rank), f"{text!r} in the log of {rank}")
+        return self.log_text(rank)
 
     def run(self, *words: str) -> str:
         """Run a flux command against the lead; its output."""
@@ -151,9 +151,9 @@ class Pods:
             ["flux", *words], env=environment, capture_output=True, text=True, timeout=DEADLINE, check=False
         )
 
-    def door_process(self) -> int:
+    def lead_server_process(self) -> int:
         """The process id of the door."""
-        return int(until(lambda: next(_doors(self.processes[0].pid), 0), "a door's process"))
+        return int(until(lambda: next(_lead_servers(self.processes[0].pid), 0), "a door's process"))
 
     def brokers(self, rank: int) -> list[int]:
         """The process ids of a rank's broker, also of one whose script is gone."""

@@ -39,8 +39,8 @@ def jobspec(nodes: int = 0, slots: int = 1, *, limit: float = 0, exclusive: bool
 def scheduling(policy: Any = None, ranks: str = "0-3", owner: int | None = None) -> Scheduling:
     """Four nodes of four cores, all up."""
     made = Scheduling(policy or Fcfs(), Ranks(resources(ranks)), owner)
-    made.holdings.ranks.up |= made.holdings.ranks.named("all")
-    made.holdings.follow_ranks()
+    made.allocations.ranks.up |= made.allocations.ranks.named("all")
+    made.allocations.follow_ranks()
     return made
 
 
@@ -50,7 +50,7 @@ def arrive(made: Scheduling, number: int, spec: Any, priority: int = 16) -> None
 
 def started(made: Scheduling, now: float = 100.0) -> dict[int, tuple[str, int]]:
     """What starts now: the ranks of each job, and its slots."""
-    return {each.job.id: (idset.encode(each.holding), each.slots) for each in made.decide(now).starts}
+    return {each.job.id: (idset.encode(each.allocation), each.slots) for each in made.decide(now).starts}
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from minicluster.broker_link.errors import Refused
 from minicluster.lead_server.status_poller import Follower
-from minicluster.lead_server.status_snapshot import Board
-from minicluster.save_restore.state_files import Notes
+from minicluster.lead_server.status_snapshot import StatusSnapshot
+from minicluster.save_restore.state_files import StateFiles
 from tests.lead.client import until
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def resources(down: Sequence[str] = (), allocated: Sequence[str] = ()) -> dict[s
 T = TypeVar("T")
 
 
-def _said(answer: T | Exception) -> T:
+def _answered(answer: T | Exception) -> T:
     if isinstance(answer, Exception):
         raise answer
     return answer
@@ -53,14 +53,14 @@ class Script:
         }
         self.policy: str | Exception = "minicluster/easy"
         self.away: list[str] | Exception = []
-        self.takers: dict[str, Callable[..., None]] = {}
+        self.callbacks: dict[str, Callable[..., None]] = {}
         self.cancelled: list[int] = []
         self.events: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self.closed = 0
 
-    def stream(self, topic: str, _payload: object, taker: Callable[..., None]) -> int:
-        self.takers[topic] = taker
-        return len(self.takers)
+    def stream(self, topic: str, _payload: object, callback: Callable[..., None]) -> int:
+        self.callbacks[topic] = callback
+        return len(self.callbacks)
 
     def cancel(self, number: int) -> None:
         self.cancelled.append(number)
@@ -69,7 +69,7 @@ class Script:
         if topic == "attr.get":
             return {"value": ATTRIBUTES[payload["name"]]}
         answer = self.answers.get(topic, Refused(errno.ENOSYS, "No service matching"))
-        return dict(_said(answer))
+        return dict(_answered(answer))
 
     def dispatch(self, timeout: float) -> None:
         try:
@@ -81,17 +81,17 @@ class Script:
         self.events.put(lambda: None)
 
     def queue_policy(self) -> str:
-        return _said(self.policy)
+        return _answered(self.policy)
 
-    def turned_away(self) -> list[str]:
-        return _said(self.away)
+    def rejected_peers(self) -> list[str]:
+        return _answered(self.away)
 
     def close(self) -> None:
         self.closed += 1
 
     def push(self, what: str, answer: dict[str, Any]) -> None:
         """The broker sends an answer of a stream."""
-        self.events.put(lambda: self.takers[TOPICS[what]](answer, None))
+        self.events.put(lambda: self.callbacks[TOPICS[what]](answer, None))
 
     def breaks(self, error: Exception) -> None:
         """The next wait for answers fails."""
@@ -107,11 +107,13 @@ class Following:
 
     def __init__(self, directory: Path) -> None:
         self.links = [Script()]
-        self.notes = Notes(str(directory))
+        self.state_files = StateFiles(str(directory))
         self.connections = 0
-        self.told: list[Exception] = []
-        self.board = Board(lambda: self.follower.wake())  # noqa: PLW0108 - it is made below
-        self.follower = Follower(self.board, self.connect, self.told.append, self.notes, main_job=True)
+        self.broken: list[Exception] = []
+        self.snapshot = StatusSnapshot(lambda: self.follower.wake())  # noqa: PLW0108 - it is made below
+        self.follower = Follower(
+            self.snapshot, self.connect, self.broken.append, self.state_files, main_job=True
+        )
 
     def connect(self) -> Script:
         if self.connections:
@@ -124,13 +126,13 @@ class Following:
         return self.links[-1]
 
     def status(self) -> dict[str, Any]:
-        return dict(until(self.board.read, "a status"))
+        return dict(until(self.snapshot.read, "a status"))
 
     def works(self) -> None:
         """The initial program has begun: jobs are listened for."""
         self.status()
         self.link.push("state", {"state": 5})
-        until(lambda: TOPICS["jobs"] in self.link.takers, "a journal")
+        until(lambda: TOPICS["jobs"] in self.link.callbacks, "a journal")
 
     def until(self, **wanted: object) -> dict[str, Any]:
         def found() -> dict[str, Any] | None:

@@ -15,7 +15,7 @@ from minicluster.lead_server import files
 from minicluster.lead_server.aggregation import Aggregation
 from minicluster.lead_server.errors import FilesUnusable
 from minicluster.lead_server.front_proxy import Identity
-from minicluster.lead_server.routes import Audience, Proxied, Text
+from minicluster.lead_server.routes import AggregatedRequest, Audience, Text
 from minicluster.lead_server.server import Server
 from tests.lead.client import DEADLINE
 from tests.lead.keys import NAME, Authority
@@ -32,7 +32,7 @@ REFUSED = r"(?i)unknown.ca|decrypt|reset|closed|EOF|broken|alert"
 APIS = "/apis/custom.metrics.k8s.io"
 
 
-class Door:
+class LeadApi:
     """A door that serves an API; all authorities have one name."""
 
     def __init__(self, folder: Path) -> None:
@@ -49,7 +49,7 @@ class Door:
             }
         )
         self.log: list[str] = []
-        self.asked: list[Proxied] = []
+        self.asked: list[AggregatedRequest] = []
         self.credentials = files.ServerCredentials(str(folder / "door"), self.log.append, str(self.secret))
         routes: Any = {"/metrics": {"GET": lambda _query, _body: Text("numbers\n", "text/plain")}}
         audiences = {"/metrics": Audience.METRICS}
@@ -61,7 +61,7 @@ class Door:
         for name, text in texts.items():
             (self.secret / name).write_text(text)
 
-    def answer(self, request: Proxied) -> Text:
+    def answer(self, request: AggregatedRequest) -> Text:
         self.asked.append(request)
         return Text("{}\n", "application/json", 200 if request.may_read else 403)
 
@@ -105,81 +105,81 @@ def ask(
 
 
 @pytest.fixture
-def door(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Door]:
+def lead_api(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LeadApi]:
     monkeypatch.setattr(files, "PAUSE", 0.0)
-    made = Door(tmp_path)
+    made = LeadApi(tmp_path)
     with serving(made.server):
         yield made
 
 
-def test_the_front_proxys_requests_are_passed_on(door: Door) -> None:
+def test_the_front_proxys_requests_are_passed_on(lead_api: LeadApi) -> None:
     path = f"{APIS}/v1beta2/a%2Fb?labelSelector=x%3Dy"
-    assert door.ask(door.front, path, X_Remote_Group="a", Accept="*/*") == 200
-    [asked] = door.asked
-    assert asked == Proxied(
+    assert lead_api.ask(lead_api.front, path, X_Remote_Group="a", Accept="*/*") == 200
+    [asked] = lead_api.asked
+    assert asked == AggregatedRequest(
         "GET", f"{APIS}/v1beta2/a%2Fb", {"labelSelector": "x=y"}, "*/*", Identity(AUTOSCALER, ("a",)), True
     )
 
 
-def test_a_connection_is_kept(door: Door) -> None:
-    with door.connected(door.front) as connection:
+def test_a_connection_is_kept(lead_api: LeadApi) -> None:
+    with lead_api.connected(lead_api.front) as connection:
         assert [ask(connection) for _ in range(3)] == [200] * 3
 
 
 class TestOthers:
     """Whatever headers they send."""
 
-    def test_without_a_certificate(self, door: Door) -> None:
-        assert door.ask(None) == 401
+    def test_without_a_certificate(self, lead_api: LeadApi) -> None:
+        assert lead_api.ask(None) == 401
 
-    def test_another_name_of_its_authority(self, door: Door) -> None:
-        assert door.ask(door.front, common_name="somebody") == 401
+    def test_another_name_of_its_authority(self, lead_api: LeadApi) -> None:
+        assert lead_api.ask(lead_api.front, common_name="somebody") == 401
 
     @pytest.mark.parametrize("whose", ["clients", "serving", "own"])
-    def test_another_authority(self, door: Door, whose: str) -> None:
+    def test_another_authority(self, lead_api: LeadApi, whose: str) -> None:
         """Those of readers, too; all the authorities here have one name."""
         with pytest.raises(OSError, match=REFUSED):
-            door.ask(getattr(door, whose))
+            lead_api.ask(getattr(lead_api, whose))
 
-    def test_a_reader_by_the_readers_name(self, door: Door) -> None:
-        assert door.ask(door.clients, name=READERS) == 403
+    def test_a_reader_by_the_readers_name(self, lead_api: LeadApi) -> None:
+        assert lead_api.ask(lead_api.clients, name=READERS) == 403
 
     @pytest.mark.parametrize("name", [HOST, READERS])
-    def test_a_token(self, door: Door, name: str) -> None:
+    def test_a_token(self, lead_api: LeadApi, name: str) -> None:
         """The door's own says that there is nothing, that for metrics that it is none of its business."""
         found = [
-            door.ask(None, name=name, Authorization=f"Bearer {token.decode()}")
-            for token in (door.credentials.token, door.credentials.metrics_token)
+            lead_api.ask(None, name=name, Authorization=f"Bearer {token.decode()}")
+            for token in (lead_api.credentials.token, lead_api.credentials.metrics_token)
         ]
         assert found == ([401, 401] if name == HOST else [404, 403])
 
-    def test_the_front_proxy_that_does_not_say_who_asks(self, door: Door) -> None:
-        with door.connected(door.front) as connection:
+    def test_the_front_proxy_that_does_not_name_who_asks(self, lead_api: LeadApi) -> None:
+        with lead_api.connected(lead_api.front) as connection:
             assert ask(connection, user="") == 401
 
-    def test_nobody_was_passed_on(self, door: Door) -> None:
-        for client, name in ((None, HOST), (door.clients, READERS)):
-            door.ask(client, name=name)
-        assert door.asked == []
+    def test_nobody_was_passed_on(self, lead_api: LeadApi) -> None:
+        for client, name in ((None, HOST), (lead_api.clients, READERS)):
+            lead_api.ask(client, name=name)
+        assert lead_api.asked == []
 
 
 class TestFrontProxy:
     """Its certificate is good for nothing else."""
 
-    def test_metrics(self, door: Door) -> None:
-        assert door.ask(door.front, "/metrics") == 401
+    def test_metrics(self, lead_api: LeadApi) -> None:
+        assert lead_api.ask(lead_api.front, "/metrics") == 401
 
-    def test_by_another_name(self, door: Door) -> None:
+    def test_by_another_name(self, lead_api: LeadApi) -> None:
         for name in (READERS, NAME):
             with pytest.raises(OSError, match=REFUSED):
-                door.ask(door.front, "/metrics", name)
+                lead_api.ask(lead_api.front, "/metrics", name)
 
-    def test_readers_have_theirs_as_before(self, door: Door) -> None:
-        assert door.ask(door.clients, "/metrics", READERS) == 200
+    def test_readers_have_theirs_as_before(self, lead_api: LeadApi) -> None:
+        assert lead_api.ask(lead_api.clients, "/metrics", READERS) == 200
 
-    def test_no_session_is_resumed(self, door: Door) -> None:
+    def test_no_session_is_resumed(self, lead_api: LeadApi) -> None:
         """As one that a former front proxy has begun, or a reader."""
-        with door.connected(door.front) as connection:
+        with lead_api.connected(lead_api.front) as connection:
             assert isinstance(connection.sock, ssl.SSLSocket)
             assert (ask(connection), connection.sock.version()) == (200, "TLSv1.3")
             session = connection.sock.session
@@ -196,69 +196,73 @@ class TestWhoMayRead:
             ("system:masters", "", 403),
         ],
     )
-    def test_by_default_autoscalers_and_masters(self, door: Door, user: str, groups: str, code: int) -> None:
-        with door.connected(door.front) as connection:
+    def test_by_default_autoscalers_and_masters(
+        self, lead_api: LeadApi, user: str, groups: str, code: int
+    ) -> None:
+        with lead_api.connected(lead_api.front) as connection:
             assert ask(connection, user=user, X_Remote_Group=groups) == code
 
-    def test_the_document_may_name_others(self, door: Door) -> None:
-        door.leave(**{"apis-users": '["jane"]', "apis-groups": '["team"]'})
+    def test_the_document_may_name_others(self, lead_api: LeadApi) -> None:
+        lead_api.leave(**{"apis-users": '["jane"]', "apis-groups": '["team"]'})
         codes = []
         for user, group in (("jane", ""), ("joe", "team"), (AUTOSCALER, ""), ("team", "jane")):
-            with door.connected(door.front) as connection:
+            with lead_api.connected(lead_api.front) as connection:
                 codes.append(ask(connection, user=user, X_Remote_Group=group))
         assert codes == [200, 200, 403, 403]
 
-    def test_headers_may_have_other_names(self, door: Door) -> None:
-        door.leave(
+    def test_headers_may_have_other_names(self, lead_api: LeadApi) -> None:
+        lead_api.leave(
             **{
                 "requestheader-username-headers": '["X-User"]',
                 "requestheader-group-headers": '["X-Group"]',
             }
         )
-        assert door.ask(door.front) == 401
-        assert door.ask(door.front, X_User="jane", X_Remote_Group="system:masters") == 403
-        assert door.ask(door.front, X_User="jane", X_Group="system:masters") == 200
+        assert lead_api.ask(lead_api.front) == 401
+        assert lead_api.ask(lead_api.front, X_User="jane", X_Remote_Group="system:masters") == 403
+        assert lead_api.ask(lead_api.front, X_User="jane", X_Group="system:masters") == 200
 
 
 class TestChange:
-    def test_a_former_front_proxy_is_not_believed_any_more(self, door: Door) -> None:
+    def test_a_former_front_proxy_is_not_believed_any_more(self, lead_api: LeadApi) -> None:
         """Not even on the connection that it has."""
-        with door.connected(door.front) as connection:
+        with lead_api.connected(lead_api.front) as connection:
             assert ask(connection) == 200
             other = Authority()
-            door.leave(**{"requestheader-client-ca-file": other.certificate})
+            lead_api.leave(**{"requestheader-client-ca-file": other.certificate})
             assert ask(connection) == 401
         with pytest.raises(OSError, match=REFUSED):
-            door.ask(door.front)
-        assert door.ask(other) == 200
+            lead_api.ask(lead_api.front)
+        assert lead_api.ask(other) == 200
 
-    def test_a_new_certificate_breaks_no_connection(self, door: Door) -> None:
-        with door.connected(door.front) as connection:
+    def test_a_new_certificate_breaks_no_connection(self, lead_api: LeadApi) -> None:
+        with lead_api.connected(lead_api.front) as connection:
             assert ask(connection) == 200
-            door.serving = Authority()
-            door.serving.issue(door.secret, HOST)
+            lead_api.serving = Authority()
+            lead_api.serving.issue(lead_api.secret, HOST)
             assert ask(connection) == 200
-        assert door.ask(door.front) == 200
+        assert lead_api.ask(lead_api.front) == 200
 
-    def test_without_the_files_it_is_served_no_more(self, door: Door) -> None:
-        (door.secret / "apis-host").unlink()
+    def test_without_the_files_it_is_served_no_more(self, lead_api: LeadApi) -> None:
+        (lead_api.secret / "apis-host").unlink()
         for name in ("requestheader-client-ca-file", "requestheader-allowed-names"):
-            (door.secret / name).unlink()
-        assert door.ask(None) == 401
+            (lead_api.secret / name).unlink()
+        assert lead_api.ask(None) == 401
         with pytest.raises(OSError, match=REFUSED):
-            door.ask(door.front)
-        assert door.log == []
+            lead_api.ask(lead_api.front)
+        assert lead_api.log == []
 
-    def test_while_they_are_no_good_those_from_before_stay(self, door: Door) -> None:
-        door.leave(**{"requestheader-allowed-names": "nonsense"})
-        assert door.ask(door.front) == 200
-        [told] = door.log
-        assert told.startswith(f"the API server's front proxy: {door.secret}: requestheader-allowed-names is")
-        assert told.endswith("; that from before is believed")
+    def test_while_they_are_no_good_those_from_before_stay(self, lead_api: LeadApi) -> None:
+        lead_api.leave(**{"requestheader-allowed-names": "nonsense"})
+        assert lead_api.ask(lead_api.front) == 200
+        [entry] = lead_api.log
+        assert entry.startswith(
+            f"the API server's front proxy: {lead_api.secret}: requestheader-allowed-names is"
+        )
+        assert entry.endswith("; that from before is believed")
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"apis-host": ""}, "apis-host: the name of the APIService's Service is right: NAME.NAMESPACE.svc"),
         ({"apis-host": "*.svc"}, "apis-host: the name of"),
@@ -269,14 +273,14 @@ class TestChange:
     ],
     ids=["no host", "a pattern", "no authority", "nonsense", "no list", "numbers"],
 )
-def test_what_is_wrong_is_said(change: dict[str, str], said: str) -> None:
+def test_what_is_wrong_is_reported(change: dict[str, str], message: str) -> None:
     right = {"apis-host": HOST, "requestheader-client-ca-file": Authority().certificate}
     assert Aggregation.of(right).host == HOST
-    with pytest.raises(FilesUnusable, match=said):
+    with pytest.raises(FilesUnusable, match=message):
         Aggregation.of({**right, **change})
 
 
-def test_one_that_was_no_good_from_the_beginning_is_told_of(tmp_path: Path) -> None:
+def test_one_that_was_no_good_from_the_beginning_is_reported(tmp_path: Path) -> None:
     """Readers have their certificate all the same."""
     Authority().write(tmp_path / "door")
     Authority().issue(tmp_path / "readers", READERS)

@@ -10,7 +10,7 @@ import pytest
 from broker_config.formats import idset
 from broker_config.formats.jobid import f58
 from minicluster.flux_scheduler.companion_jobspec import Companion, companion, companion_of, with_credentials
-from minicluster.flux_scheduler.companions import FAREWELL, Companions
+from minicluster.flux_scheduler.companions import CANCEL_DELAY, Companions
 from minicluster.flux_scheduler.ranks import Ranks
 from minicluster.flux_scheduler.scheduling import Scheduling
 from minicluster.malleable import messages
@@ -37,7 +37,7 @@ class PlayedFlux:
     timers: list[tuple[float, Callable[[], None]]] = field(default_factory=list)
     submitted: list[tuple[dict[str, Any], Callable[[int | str], None]]] = field(default_factory=list)
     cancelled: list[int] = field(default_factory=list)
-    notes: list[dict[str, Any]] = field(default_factory=list)
+    annotations: list[dict[str, Any]] = field(default_factory=list)
     sent: dict[object, list[ToProgram]] = field(default_factory=dict)
     jobspec: dict[str, Any] | None = field(default_factory=jobspec)
 
@@ -47,7 +47,7 @@ class PlayedFlux:
     def call_later(self, seconds: float, call: Callable[[], None]) -> None:
         self.timers.append((self.now + seconds, call))
 
-    def look_up(self, job: int, then: Callable[[dict[str, Any] | None], None]) -> None:
+    def fetch_jobspec(self, job: int, then: Callable[[dict[str, Any] | None], None]) -> None:
         assert job == BASE
         then(self.jobspec)
 
@@ -58,13 +58,13 @@ class PlayedFlux:
         assert reason
         self.cancelled.append(job)
 
-    def tell(self, job: int, note: dict[str, Any]) -> None:
+    def annotate(self, job: int, note: dict[str, Any]) -> None:
         assert job == BASE
-        self.notes.append(note)
+        self.annotations.append(note)
 
     def send(self, connection: object, data: bytes) -> None:
-        said = [messages.parse_to_program(line) for line in data.splitlines()]
-        self.sent.setdefault(connection, []).extend(said)
+        received = [messages.parse_to_program(line) for line in data.splitlines()]
+        self.sent.setdefault(connection, []).extend(received)
 
     def hang_up(self, connection: object) -> None:
         pass
@@ -72,7 +72,7 @@ class PlayedFlux:
     def address(self) -> str:
         return "lead:1"
 
-    def decide_soon(self) -> None:
+    def schedule_decision(self) -> None:
         pass
 
     def move(self, seconds: float) -> None:
@@ -91,7 +91,7 @@ class Scene:
         ranks = Ranks(resources())
         self.scheduling = Scheduling(PriorityElastic(gap=0.0), ranks, OWNER)
         ranks.up |= ranks.named("all")
-        self.scheduling.holdings.follow_ranks()
+        self.scheduling.allocations.follow_ranks()
         self.flux = PlayedFlux()
         self.companions = Companions(self.flux, self.scheduling, lambda rank: f"n{rank}", LIMIT)
         self.credentials = Credentials("", "", "")
@@ -109,13 +109,13 @@ class Scene:
             self.companions.order(order)
         for started in decided.starts:
             if started.job.id == BASE:
-                self.credentials = self.companions.begin(BASE, started.holding, started.more)
-        return {each.job.id: idset.encode(each.holding) for each in decided.starts}
+                self.credentials = self.companions.begin(BASE, started.allocation, started.more)
+        return {each.job.id: idset.encode(each.allocation) for each in decided.starts}
 
-    def say(self, *said: ToInstance, connection: object = "program") -> list[ToProgram]:
+    def send(self, *sent: ToInstance, connection: object = "program") -> list[ToProgram]:
         """Say it; what came since."""
         self.flux.sent[connection] = []
-        self.companions.received(connection, b"".join(map(messages.encode, said)))
+        self.companions.received(connection, b"".join(map(messages.encode, sent)))
         return self.flux.sent[connection]
 
     def nonce(self, connection: object) -> str:
@@ -126,7 +126,7 @@ class Scene:
 
     def register(self) -> list[ToProgram]:
         mac = proof(self.credentials.token, self.nonce("program"), "register", self.credentials.job)
-        return self.say(messages.Register(VERSION, self.credentials.job, mac))
+        return self.send(messages.Register(VERSION, self.credentials.job, mac))
 
     def place(self, job: int, task: int) -> Credentials:
         """The companion asks for its place."""
@@ -137,23 +137,23 @@ class Scene:
     def join(self, task: int, order: int = 1) -> None:
         claims = ("join", self.credentials.job, task, order, "here")
         mac = proof(self.credentials.token, self.nonce(task), *claims)
-        self.say(messages.Join(VERSION, self.credentials.job, mac, task, order, "here"), connection=task)
+        self.send(messages.Join(VERSION, self.credentials.job, mac, task, order, "here"), connection=task)
 
     def end(self, job: int) -> None:
         """A job ends."""
         if not self.companions.ended(job):
-            self.scheduling.holdings.free(job)
+            self.scheduling.allocations.free(job)
 
     def grown(self) -> Scene:
         """With all of its companions: 101 to 103 with a least size of 1."""
         self.register()
-        self.say(messages.Accept(1))
+        self.send(messages.Accept(1))
         for spec, then in self.flux.submitted:
             task = spec["attributes"]["user"]["task"]
             then(100 + task)
             self.place(100 + task, task)
             self.join(task)
-        self.say(messages.Done(1))
+        self.send(messages.Done(1))
         return self
 
     @property
@@ -171,7 +171,7 @@ def test_a_job_starts_at_its_least_size_and_grows_when_its_program_registers() -
     assert (scene.size, scene.free) == (4, 12)
     *_, order = scene.register()
     assert order == messages.Grow(1, ("n0", "n0", "n0"), 4)
-    scene.say(messages.Accept(1))
+    scene.send(messages.Accept(1))
     assert [companion_of(spec) for spec, _ in scene.flux.submitted] == [(f58(BASE), n) for n in (1, 2, 3)]
     assert scene.place(101, 1).offset == 1
 
@@ -180,7 +180,7 @@ def test_growth_is_noted() -> None:
     scene = Scene().grown()
     assert (scene.size, scene.free, scene.scheduling.running[BASE].heeds) == (4, 12, True)
     names = ",".join(map(f58, (101, 102, 103)))
-    assert scene.flux.notes == [{"workers": 4, "companions": names, "order": "1 done"}]
+    assert scene.flux.annotations == [{"workers": 4, "companions": names, "order": "1 done"}]
 
 
 def test_a_job_shrinks_for_another_and_grows_again() -> None:
@@ -188,7 +188,7 @@ def test_a_job_shrinks_for_another_and_grows_again() -> None:
     scene = Scene().grown()
     scene.arrive(2, 20, 14)
     assert scene.decide() == {}
-    assert scene.say(messages.Release(2, (2, 3))) == []
+    assert scene.send(messages.Release(2, (2, 3))) == []
     scene.end(103)
     assert scene.decide() == {}
     scene.end(102)
@@ -199,20 +199,20 @@ def test_a_job_shrinks_for_another_and_grows_again() -> None:
     assert scene.flux.sent["program"][-1] == messages.Grow(3, ("n0", "n0"), 4)
 
 
-def test_nothing_is_held_for_a_program_that_does_not_register() -> None:
+def test_nothing_is_reserved_for_a_program_that_does_not_register() -> None:
     scene = Scene()
     scene.flux.move(LIMIT)
     assert (scene.size, scene.free) == (1, 15)
-    assert scene.flux.notes[0]["order"] == "0 expired: the program did not register in 60 s"
+    assert scene.flux.annotations[0]["order"] == "0 expired: the program did not register in 60 s"
 
 
-def test_what_was_held_is_free_when_the_program_refuses() -> None:
+def test_what_was_reserved_is_free_when_the_program_refuses() -> None:
     """And for ten seconds it is given no other order."""
     scene = Scene()
     scene.register()
-    scene.say(messages.Refuse(1, "too little left"))
+    scene.send(messages.Refuse(1, "too little left"))
     assert (scene.size, scene.free, scene.scheduling.running[BASE].heeds) == (1, 15, False)
-    assert scene.flux.notes[-1]["order"] == "1 refused: too little left"
+    assert scene.flux.annotations[-1]["order"] == "1 refused: too little left"
     scene.flux.move(PAUSE)
     assert scene.scheduling.running[BASE].heeds
 
@@ -221,7 +221,7 @@ def test_a_companion_that_ends_before_it_has_joined_ends_the_others() -> None:
     """What was held is free once all of them have ended."""
     scene = Scene()
     scene.register()
-    scene.say(messages.Accept(1))
+    scene.send(messages.Accept(1))
     for task, (_, then) in enumerate(scene.flux.submitted[:2], 1):
         then(100 + task)
         scene.place(100 + task, task)
@@ -237,7 +237,7 @@ def test_a_companion_that_ends_before_it_has_joined_ends_the_others() -> None:
 def test_companions_that_do_not_join_in_time_are_ended() -> None:
     scene = Scene()
     scene.register()
-    scene.say(messages.Accept(1))
+    scene.send(messages.Accept(1))
     scene.place(101, 1)  # it may ask before its submission was answered
     scene.flux.move(LIMIT)
     assert scene.flux.cancelled == [101]
@@ -252,18 +252,20 @@ def test_companions_that_cannot_be_submitted_end_the_order(what: str) -> None:
     if what == "jobspec":
         scene.flux.jobspec = None
     scene.register()
-    scene.say(messages.Accept(1))
+    scene.send(messages.Accept(1))
     if what == "submission":
         scene.flux.submitted[0][1]("no room for it")
     assert (scene.size, scene.free) == (1, 15)
-    assert what in scene.flux.notes[-1]["order"] or "no room for it" in scene.flux.notes[-1]["order"]
+    assert (
+        what in scene.flux.annotations[-1]["order"] or "no room for it" in scene.flux.annotations[-1]["order"]
+    )
 
 
 def test_released_companions_that_stay_are_ended() -> None:
     scene = Scene().grown()
     scene.arrive(2, 20, 14)
     scene.decide()
-    scene.say(messages.Release(2, (2, 3)))
+    scene.send(messages.Release(2, (2, 3)))
     scene.end(102)
     assert scene.flux.cancelled == []
     scene.flux.move(LEAVE)
@@ -276,9 +278,9 @@ def test_the_first_tasks_never_leave(task: int) -> None:
     scene = Scene(2).grown()
     scene.arrive(2, 20, 14)
     scene.decide()
-    (answer,) = scene.say(messages.Release(2, (task, 3)))
+    (answer,) = scene.send(messages.Release(2, (task, 3)))
     assert isinstance(answer, messages.Error)
-    scene.say(messages.Release(2, (2, 3)))
+    scene.send(messages.Release(2, (2, 3)))
     scene.end(102)
     scene.end(103)
     assert scene.decide() == {2: "0-3"}
@@ -291,7 +293,7 @@ def test_a_companion_that_dies_later_holds_its_place() -> None:
     assert (scene.size, scene.free) == (4, 12)
     scene.arrive(2, 20, 13)
     scene.decide()
-    scene.say(messages.Release(2, (3,)))
+    scene.send(messages.Release(2, (3,)))
     assert scene.decide() == {2: "0-3"}
 
 
@@ -301,7 +303,7 @@ def test_companions_end_with_their_base_job() -> None:
     scene.end(101)
     scene.end(BASE)
     assert (scene.free, scene.flux.cancelled) == (14, [])
-    scene.flux.move(FAREWELL)
+    scene.flux.move(CANCEL_DELAY)
     assert scene.flux.cancelled == [102, 103]
     for job in (102, 103):
         scene.end(job)

@@ -29,13 +29,13 @@ class Malleable(Instance):
 
     def __init__(self, pods: Pods) -> None:
         super().__init__(pods)
-        self.held = pods.directory / "hold"
+        self.hold_file = pods.directory / "hold"
 
     def begin(self, name: str, *arguments: str, words: tuple[str, ...] = MALLEABLE, most: int = 4) -> str:
         """Submit an example that goes on until it is let go, and wait for its companions."""
-        self.held.touch()
+        self.hold_file.touch()
         program = str(EXAMPLES / name / f"{name}.py")
-        job = self.submit(*words, sys.executable, program, *arguments, "--hold", str(self.held))
+        job = self.submit(*words, sys.executable, program, *arguments, "--hold", str(self.hold_file))
         self.size(job, most)
         return job
 
@@ -57,7 +57,7 @@ class Malleable(Instance):
 @pytest.fixture(scope="module")
 def cluster(lay_out_flux: Callable[..., Pods]) -> Malleable:
     pods = lay_out_flux("priority-elastic", 2, cores=2, policy_settings={"gap": 0}).start(0, 1)
-    with pods.door.watch() as watch:
+    with pods.lead_api.watch() as watch:
         watch.until(online="0-1", running=True)
     until(lambda: pods.run("resource", "list", "-s", "up", "-no", "{ncores}") == "4", "all cores")
     return Malleable(pods)
@@ -67,7 +67,7 @@ def cluster(lay_out_flux: Callable[..., Pods]) -> Malleable:
 def instance(cluster: Malleable) -> Iterator[Malleable]:
     """The same, with no job."""
     yield cluster
-    cluster.held.unlink(missing_ok=True)
+    cluster.hold_file.unlink(missing_ok=True)
     cluster.clear()
 
 
@@ -82,7 +82,7 @@ def test_a_program_gives_way_twice_and_comes_back(instance: Malleable, example: 
         instance.size(job, 4)
     assert instance.pending()["free"] == 0
     last = instance.companions(job)
-    instance.held.unlink()
+    instance.hold_file.unlink()
     output = instance.pods.run("job", "attach", job)
     assert "checked: " in output
     (sizes,) = re.findall(r"on ([\d →]+) tasks", output)
@@ -99,7 +99,7 @@ def test_companions_have_the_environment_of_their_base(instance: Malleable) -> N
     words = ("--env=*", "--env=MARK=of the base", "sh", "-c", 'echo "mark: $MARK"; exec "$0" "$@"')
     job = instance.begin(*QUEENS, words=(*MALLEABLE, *words))
     all_of_it = [job, *instance.companions(job)]
-    instance.held.unlink()
+    instance.hold_file.unlink()
     assert len(all_of_it) == 4
     for each in all_of_it:
         assert "mark: of the base" in instance.pods.run("job", "attach", each)
@@ -136,7 +136,7 @@ def test_companions_survive_a_reload_and_end_with_their_job(instance: Malleable)
     companions = instance.companions(job)
     instance.pods.run("module", "reload", "minicluster-sched")
     assert (instance.pending()["free"], instance.pending()["running"]) == (0, 4)
-    instance.held.unlink()
+    instance.hold_file.unlink()
     assert "checked: right" in instance.pods.run("job", "attach", job)
     instance.gone(*companions)
     assert instance.place(instance.submit("-n4", "true")) == ("mc-[0-1]", 4)

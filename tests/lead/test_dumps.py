@@ -20,7 +20,7 @@ import pytest
 from minicluster.save_restore import dumps
 from minicluster.save_restore.command import LONGEST, message
 from minicluster.save_restore.errors import DumpUnusable
-from minicluster.save_restore.state_files import Notes
+from minicluster.save_restore.state_files import StateFiles
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -93,40 +93,40 @@ def test_file_that_is_no_dump(tmp_path: Path) -> None:
 
 def test_kept_dump_replaces_the_older_one(tmp_path: Path) -> None:
     """Under its name; the draft is gone."""
-    draft, archive = tmp_path / "draft", tmp_path / "mc.tgz"
-    draft.write_bytes(FORMS["gzip"])
+    temporary, archive = tmp_path / "draft", tmp_path / "mc.tgz"
+    temporary.write_bytes(FORMS["gzip"])
     archive.write_bytes(b"old")
-    assert dumps.keep(draft, archive) == len(FORMS["gzip"])
+    assert dumps.keep(temporary, archive) == len(FORMS["gzip"])
     assert {each.name: each.read_bytes() for each in tmp_path.iterdir()} == {"mc.tgz": FORMS["gzip"]}
 
 
 def test_kept_dump_is_its_owners_alone(tmp_path: Path) -> None:
     """However it was written, and whoever could read the older one: it holds the environment of every job."""
-    draft, archive = tmp_path / "draft", tmp_path / "mc.tgz"
-    draft.write_bytes(FORMS["gzip"])
+    temporary, archive = tmp_path / "draft", tmp_path / "mc.tgz"
+    temporary.write_bytes(FORMS["gzip"])
     archive.write_bytes(b"old")
-    for each in (draft, archive):
+    for each in (temporary, archive):
         each.chmod(0o644)
-    dumps.keep(draft, archive)
+    dumps.keep(temporary, archive)
     assert stat.S_IMODE(archive.stat().st_mode) == 0o600
 
 
 def test_file_that_flux_left_empty(tmp_path: Path) -> None:
     """It was made before, for Flux to write into."""
-    draft, archive = tmp_path / "draft", tmp_path / "mc.tgz"
-    draft.touch()
-    with pytest.raises(DumpUnusable, match=f"{archive}: {draft}: the dump was not written"):
-        dumps.keep(draft, archive)
+    temporary, archive = tmp_path / "draft", tmp_path / "mc.tgz"
+    temporary.touch()
+    with pytest.raises(DumpUnusable, match=f"{archive}: {temporary}: the dump was not written"):
+        dumps.keep(temporary, archive)
     assert not archive.exists()
 
 
-def test_broken_draft_keeps_the_older_one(tmp_path: Path) -> None:
+def test_broken_dump_keeps_the_older_one(tmp_path: Path) -> None:
     """And the archive is named."""
-    draft, archive = tmp_path / "draft", tmp_path / "mc.tgz"
-    draft.write_bytes(FORMS["gzip"][:-1])
+    temporary, archive = tmp_path / "draft", tmp_path / "mc.tgz"
+    temporary.write_bytes(FORMS["gzip"][:-1])
     archive.write_bytes(b"old")
     with pytest.raises(DumpUnusable, match=f"nothing was saved to {archive}: "):
-        dumps.keep(draft, archive)
+        dumps.keep(temporary, archive)
     assert archive.read_bytes() == b"old"
 
 
@@ -140,39 +140,39 @@ def test_volume_that_is_too_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         dumps.check_room(dump, tmp_path)
 
 
-def test_last_words_fit() -> None:
+def test_termination_message_fits() -> None:
     """However many jobs there are; how many is told."""
     pairs = [[f"f{number:010}", f"f{number + 1:010}"] for number in range(1000)]
     lost = [[f"f{number:010}", "it does not fit into this cluster"] for number in range(500)]
     text = message("/archive/mc.tgz", 10, {"jobs": 7, "restarted": pairs, "lost": lost}, launcher=False)
-    told = json.loads(text)
+    decoded = json.loads(text)
     assert len(text) <= LONGEST
-    assert (told["restarted_total"], told["lost_total"]) == (1000, 500)
-    assert (told["restarted"], told["lost"]) == (
-        pairs[: len(told["restarted"])],
-        lost[: len(told["lost"])],
+    assert (decoded["restarted_total"], decoded["lost_total"]) == (1000, 500)
+    assert (decoded["restarted"], decoded["lost"]) == (
+        pairs[: len(decoded["restarted"])],
+        lost[: len(decoded["lost"])],
     )
-    assert len(told["restarted"]) > 10
-    assert len(told["lost"]) > 10
+    assert len(decoded["restarted"]) > 10
+    assert len(decoded["lost"]) > 10
 
 
 def test_second_order_is_none(tmp_path: Path) -> None:
     """The first one's seconds count until it is withdrawn."""
-    notes = Notes(str(tmp_path))
-    assert (notes.order(3), notes.order(5), notes.ordered_timeout()) == (True, False, 3.0)
-    notes.withdraw()
-    assert (notes.order(5), notes.ordered_timeout()) == (True, 5.0)
+    state_files = StateFiles(str(tmp_path))
+    assert (state_files.order(3), state_files.order(5), state_files.ordered_timeout()) == (True, False, 3.0)
+    state_files.withdraw()
+    assert (state_files.order(5), state_files.ordered_timeout()) == (True, 5.0)
 
 
 def test_each_failure_has_a_time_of_its_own(tmp_path: Path) -> None:
     """One save has one, whatever its phase."""
-    notes = Notes(str(tmp_path))
+    state_files = StateFiles(str(tmp_path))
     times = []
     for _ in range(2):
-        notes.progress("waiting", 3)
-        begun = notes.saving()
-        notes.progress("failed", error="no room")
-        failed = notes.saving()
+        state_files.progress("waiting", 3)
+        begun = state_files.saving()
+        state_files.progress("failed", error="no room")
+        failed = state_files.saving()
         assert begun is not None
         assert failed is not None
         assert failed == {"phase": "failed", "since": begun["since"], "waiting_for": 0, "error": "no room"}

@@ -44,7 +44,7 @@ def test_what_the_api_server_passes_on_is_answered_from_the_zip(tmp_path: Path) 
         "settings = {'metrics-tls': '/tls', 'namespace': 'default', 'name': 'mc', 'service': 'mc'}\n"
         "made = list(extensions.load(routes.ExtensionContext(settings, None, None), print))\n"
         "asked = ['GET', '/apis/custom.metrics.k8s.io', {}, '', routes.Identity('jane'), False]\n"
-        "answer = extensions.proxied(made)['apis'](routes.Proxied(*asked))\n"
+        "answer = extensions.proxied(made)['apis'](routes.AggregatedRequest(*asked))\n"
         "print(answer.code, answer.kind)"
     )
     shown = subprocess.check_output([sys.executable, "-I", "-S", "-c", program], text=True)
@@ -70,7 +70,7 @@ def test_one_that_cannot_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
     assert log[0].startswith("metrics_api.lead.routes:extension is not served: ValueError: ")
 
 
-def test_the_doors_own_routes_are_not_replaced() -> None:
+def test_the_servers_own_routes_are_not_replaced() -> None:
     """Nor opened to others."""
 
     class Greedy:

@@ -26,7 +26,7 @@ POLICIES = {"embedded": "minicluster/fcfs", "flux": "fcfs"}
 
 def test_status(three: Pods, engine: str) -> None:
     """Every field of an instance that idles."""
-    status = three.door.status()
+    status = three.lead_api.status()
     assert status == {
         "engine": engine,
         "version": "0.88.0",
@@ -47,7 +47,7 @@ def test_status(three: Pods, engine: str) -> None:
 
 def test_a_queue_that_was_stopped(three: Pods) -> None:
     """With its reason; until it is started."""
-    with three.door.watch() as watch:
+    with three.lead_api.watch() as watch:
         watch.until(halted=[])
         three.run("queue", "stop", "--message=maintenance until five")
         watch.until(halted=["maintenance until five"])
@@ -58,7 +58,7 @@ def test_a_queue_that_was_stopped(three: Pods) -> None:
 def test_brokers_come_and_go(pods: Callable[..., Pods]) -> None:
     """A watch hears of each, and why the one that left is not there."""
     cluster = pods().start(0)
-    with cluster.door.watch() as watch:
+    with cluster.lead_api.watch() as watch:
         assert watch.until(online="0")["troubles"] == []
         cluster.start(2)
         watch.until(online="0,2")
@@ -71,7 +71,7 @@ def test_brokers_come_and_go(pods: Callable[..., Pods]) -> None:
 def test_running_means_that_enough_brokers_joined(pods: Callable[..., Pods]) -> None:
     """The quorum is two."""
     cluster = pods(quorum=2).start(0)
-    with cluster.door.watch() as watch:
+    with cluster.lead_api.watch() as watch:
         assert not watch.until(online="0")["running"]
         cluster.start(1)
         assert watch.until(running=True)["online"] == "0-1"
@@ -80,7 +80,7 @@ def test_running_means_that_enough_brokers_joined(pods: Callable[..., Pods]) -> 
 def test_main_job_is_named_and_its_ranks_are_busy(pods: Callable[..., Pods]) -> None:
     """By its id as people see it, and the ranks that it holds."""
     cluster = pods(size=2, quorum=2, command=Command("sleep 60"), submit=Submit(2)).start(0, 1)
-    with cluster.door.watch() as watch:
+    with cluster.lead_api.watch() as watch:
         watch.until(busy="0-1")
         jobid = next(each["jobid"] for each in chain([watch.last], watch) if each["jobid"])
         assert jobid.startswith("f")
@@ -93,7 +93,7 @@ def test_the_instance_ends_with_the_main_job(pods: Callable[..., Pods]) -> None:
     """The watch ends as an HTTP response ends, and the exit code is the program's."""
     line = "while [ ! -e go ]; do sleep 0.1; done; exit 3"
     cluster = pods(size=1, command=Command(line), mode=RunMode.LAUNCHER).start(0)
-    with cluster.door.watch() as watch:
+    with cluster.lead_api.watch() as watch:
         watch.until(running=True)
         (cluster.directory / "go").touch()
         assert all(status["size"] == 1 for status in watch)
@@ -103,7 +103,7 @@ def test_the_instance_ends_with_the_main_job(pods: Callable[..., Pods]) -> None:
 def test_interactive_instance_ends_in_order(pods: Callable[..., Pods]) -> None:
     """The door is closed before, and changes nothing about how it ends."""
     cluster = pods(size=1).start(0)
-    with cluster.door.watch() as watch:
+    with cluster.lead_api.watch() as watch:
         watch.until(running=True)
         cluster.run("shutdown")
         assert all(status["online"] in ("0", "") for status in watch)
@@ -112,26 +112,26 @@ def test_interactive_instance_ends_in_order(pods: Callable[..., Pods]) -> None:
 
 def test_drain_and_undrain(three: Pods) -> None:
     """The status tells at once, with the reason; a rank that was drained before keeps its own."""
-    door = three.door
-    assert door.ask("POST", "/v1/drain", {"ranks": "2", "reason": "bad disk"}) == (200, {})
-    assert door.ask("POST", "/v1/drain", {"ranks": "1-2", "reason": "shrinking"}) == (200, {})
-    status = door.status()
+    lead_api = three.lead_api
+    assert lead_api.ask("POST", "/v1/drain", {"ranks": "2", "reason": "bad disk"}) == (200, {})
+    assert lead_api.ask("POST", "/v1/drain", {"ranks": "1-2", "reason": "shrinking"}) == (200, {})
+    status = lead_api.status()
     assert (status["drained"], status["drains"]) == ("1-2", {"1": "shrinking", "2": "bad disk"})
-    assert door.ask("POST", "/v1/undrain", {"ranks": "0-2"}) == (200, {})
-    assert door.status()["drained"] == ""
+    assert lead_api.ask("POST", "/v1/undrain", {"ranks": "0-2"}) == (200, {})
+    assert lead_api.status()["drained"] == ""
 
 
 def test_nothing_starts_on_a_drained_rank(three: Pods) -> None:
     """That is what draining is for; what runs there goes on."""
-    three.door.ask("POST", "/v1/drain", {"ranks": "0-1", "reason": "test"})
+    three.lead_api.ask("POST", "/v1/drain", {"ranks": "0-1", "reason": "test"})
     job = three.run("submit", "-N1", "sleep", "60")
-    with three.door.watch() as watch:
+    with three.lead_api.watch() as watch:
         assert watch.until(busy="2")
-        three.door.ask("POST", "/v1/drain", {"ranks": "2", "reason": "test"})
+        three.lead_api.ask("POST", "/v1/drain", {"ranks": "2", "reason": "test"})
         watch.until(drained="0-2", busy="2")
         three.run("cancel", job)
         watch.until(drained="0-2", busy="")
-    assert three.door.ask("POST", "/v1/undrain", {"ranks": "0-2"}) == (200, {})
+    assert three.lead_api.ask("POST", "/v1/undrain", {"ranks": "0-2"}) == (200, {})
 
 
 @pytest.mark.parametrize(
@@ -162,25 +162,25 @@ def test_nothing_starts_on_a_drained_rank(three: Pods) -> None:
 )
 def test_orders_that_make_no_sense(three: Pods, body: object, message: str) -> None:
     """Are refused with words, and change nothing."""
-    assert three.door.ask("POST", "/v1/drain", body) == (400, {"error": message})
-    assert three.door.status()["drained"] == ""
+    assert three.lead_api.ask("POST", "/v1/drain", body) == (400, {"error": message})
+    assert three.lead_api.status()["drained"] == ""
 
 
-def test_a_broker_with_another_certificate_is_told_of(pods: Callable[..., Pods], engine: str) -> None:
+def test_a_broker_with_another_certificate_is_reported(pods: Callable[..., Pods], engine: str) -> None:
     """By its address: the handshake tells no name."""
     if engine == "flux":
         pytest.skip("real Flux's lead says nothing of a broker whose CURVE handshake fails")
     cluster = pods().start(0)
-    with cluster.door.watch() as watch:
+    with cluster.lead_api.watch() as watch:
         watch.until(online="0")
         cluster.start(1, MINICLUSTER_CURVE=str(cluster.certificate("another.cert")))
         watch.until(troubles=["127.0.0.1: turned away: wrong certificate"])
 
 
-def test_a_lost_broker_is_told_of(pods: Callable[..., Pods]) -> None:
+def test_a_lost_broker_is_reported(pods: Callable[..., Pods]) -> None:
     """By its host name."""
     cluster = pods().start(0, 1)
-    with cluster.door.watch() as watch:
+    with cluster.lead_api.watch() as watch:
         watch.until(online="0-1")
         cluster.processes[1].send_signal(signal.SIGKILL)  # the script, so that it starts no broker again
         cluster.wait(1)
@@ -197,77 +197,79 @@ def test_an_instance_without_the_files_runs(pods: Callable[..., Pods]) -> None:
     (cluster.secret / "door.key").unlink()
     cluster.start(0)
     why = f"the instance runs without the lead's door: cannot read {cluster.secret}/door.key: No such file"
-    cluster.says(why)
+    cluster.wait_for_log(why)
     assert cluster.run("run", "echo", "works") == "works"
     cluster.run("shutdown")
     assert cluster.wait() == 0
-    assert cluster.said().count("without the lead's door") == 1
+    assert cluster.log_text().count("without the lead's door") == 1
 
 
 def test_a_port_that_is_taken_is_waited_for(pods: Callable[..., Pods]) -> None:
     """The instance runs meanwhile."""
     cluster = pods(size=1)
-    with socket.create_server(("0.0.0.0", cluster.door.port)):
+    with socket.create_server(("0.0.0.0", cluster.lead_api.port)):
         cluster.start(0)
-        cluster.says(f"minicluster-door: cannot listen on port {cluster.door.port}: Address already in use")
+        cluster.wait_for_log(
+            f"minicluster-door: cannot listen on port {cluster.lead_api.port}: Address already in use"
+        )
         until(lambda: cluster.run("uptime"), "an instance")
-    assert cluster.door.status()["size"] == 1
+    assert cluster.lead_api.status()["size"] == 1
 
 
-def test_killed_door(pods: Callable[..., Pods], engine: str) -> None:
+def test_killed_lead_server(pods: Callable[..., Pods], engine: str) -> None:
     """It comes back, and the instance goes on."""
     cluster = pods(size=1).start(0)
-    cluster.door.status()
-    killed = cluster.door_process()
+    cluster.lead_api.status()
+    killed = cluster.lead_server_process()
     os.kill(killed, signal.SIGKILL)
     named = {"embedded": "module door", "flux": "minicluster-door: the door"}[engine]
-    cluster.says(f"{named} was killed by signal 9; it is started again in 0.25 s")
-    assert cluster.door.status()["running"]
+    cluster.wait_for_log(f"{named} was killed by signal 9; it is started again in 0.25 s")
+    assert cluster.lead_api.status()["running"]
     assert cluster.run("run", "echo", "alive") == "alive"
     cluster.run("shutdown")
     assert cluster.wait() == 0
 
 
-def test_killed_lead_leaves_no_door(pods: Callable[..., Pods]) -> None:
+def test_killed_lead_leaves_no_server(pods: Callable[..., Pods]) -> None:
     """Its port is free for the lead that comes next."""
     cluster = pods(size=1).start(0)
-    cluster.door.status()
-    door = cluster.door_process()
+    cluster.lead_api.status()
+    lead_api = cluster.lead_server_process()
     for broker in cluster.brokers(0):
         os.kill(broker, signal.SIGKILL)
     assert cluster.wait() == 137
-    until(lambda: not Path(f"/proc/{door}").exists(), "the end of the door")
+    until(lambda: not Path(f"/proc/{lead_api}").exists(), "the end of the door")
 
 
 def test_orders_leave_no_connection_behind(three: Pods) -> None:
     """Each has a connection to the broker of its own."""
-    descriptors = Path(f"/proc/{three.door_process()}/fd")
-    three.door.ask("POST", "/v1/undrain", {"ranks": "0"})
+    descriptors = Path(f"/proc/{three.lead_server_process()}/fd")
+    three.lead_api.ask("POST", "/v1/undrain", {"ranks": "0"})
     before = len(list(descriptors.iterdir()))
     for _ in range(30):
-        assert three.door.ask("POST", "/v1/undrain", {"ranks": "0"}) == (200, {})
+        assert three.lead_api.ask("POST", "/v1/undrain", {"ranks": "0"}) == (200, {})
     assert len(list(descriptors.iterdir())) < before + 10
 
 
 def test_no_secret_is_in_the_log_or_in_arguments(three: Pods) -> None:
     """Nor in the environment of the lead's processes."""
-    three.door.status()
-    words = three.said().encode()
-    for pid in (three.door_process(), *three.brokers(0)):
+    three.lead_api.status()
+    words = three.log_text().encode()
+    for pid in (three.lead_server_process(), *three.brokers(0)):
         for file in ("cmdline", "environ"):
             words += Path(f"/proc/{pid}/{file}").read_bytes()
-    assert three.door.token.encode() not in words
+    assert three.lead_api.token.encode() not in words
 
 
 def test_memory(three: Pods) -> None:
     """What the door itself takes, shared libraries apart, is under 20 MB."""
-    three.door.status()
-    lines = Path(f"/proc/{three.door_process()}/status").read_text().splitlines()
+    three.lead_api.status()
+    lines = Path(f"/proc/{three.lead_server_process()}/status").read_text().splitlines()
     sizes = dict(line.split(":", 1) for line in lines)
     assert int(sizes["RssAnon"].split()[0]) < 20_000
 
 
-def test_an_instance_in_a_job_has_no_door(three: Pods, engine: str) -> None:
+def test_an_instance_in_a_job_has_no_lead_server(three: Pods, engine: str) -> None:
     """What the lead's environment says of modules is not for it."""
     if engine == "embedded":
         pytest.skip("the embedded instance names its modules in broker.toml only")
@@ -279,18 +281,18 @@ def test_an_instance_in_a_job_has_no_door(three: Pods, engine: str) -> None:
 def test_many_readers(three: Pods) -> None:
     """Thirty watches at once, each with the same status."""
     with ExitStack() as stack:
-        watches = [stack.enter_context(three.door.watch()) for _ in range(30)]
+        watches = [stack.enter_context(three.lead_api.watch()) for _ in range(30)]
         assert {next(iter(watch))["online"] for watch in watches} == {"0-2"}
 
 
-def test_a_door_that_was_just_opened_answers(pods: Callable[..., Pods]) -> None:
+def test_a_lead_server_that_was_just_opened_answers(pods: Callable[..., Pods]) -> None:
     """With a status, or with 503 while the broker starts; never with something that is no answer."""
     cluster = pods(size=1).start(0)
     end = time.monotonic() + 30
     codes = set()
     while codes != {200} and time.monotonic() < end:
         try:
-            code, answer = cluster.door.ask("GET", "/v1/status")
+            code, answer = cluster.lead_api.ask("GET", "/v1/status")
         except ConnectionError:
             continue
         codes = {code}

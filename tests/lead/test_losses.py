@@ -69,19 +69,19 @@ def test_a_lost_job_is_started_again_with_its_urgency_and_waits_for_nothing() ->
 def test_only_what_a_lost_broker_ended() -> None:
     """Not what failed by itself, ran elsewhere, or was lost with the pod before this one."""
     jobs = Instance()
-    before, itself, elsewhere, told = (jobs.add(name) for name in "abcd")
+    before, itself, elsewhere, canceled = (jobs.add(name) for name in "abcd")
     jobs.now = 4.0
     jobs.end(before, LOST)
     jobs.now = 10.0
     jobs.end(itself, "")
     jobs.end(elsewhere, "node failure on mc-2 (rank 2)")
-    jobs.end(told, "no node failure", "cancel")
+    jobs.end(canceled, "no node failure", "cancel")
     assert restart_lost(jobs, {1: Loss(5.0, NEVER)}) == ([], [])
     assert restart_lost(jobs, {1: Loss(5.0, NEVER), 2: Loss(11.0, NEVER)}) == ([], [])
     assert restart_lost(jobs, {1: Loss(5.0, NEVER), 2: Loss(5.0, NEVER)}).restarted == [(elsewhere, 5)]
 
 
-def test_where_a_broker_was_told_to_go_whatever_its_jobs_shells_then_lacked() -> None:
+def test_where_a_broker_was_terminated_whatever_its_jobs_shells_then_lacked() -> None:
     """Not what was cancelled meanwhile, ran elsewhere, or had failed before."""
     jobs = Instance()
     before, hit, elsewhere, cancelled = (jobs.add(name) for name in "abcd")
@@ -150,7 +150,7 @@ def test_a_copy_that_fails_by_itself_stays_failed_and_so_does_what_waits_for_it(
     assert len(jobs.specs) == 4
 
 
-def test_what_is_refused_is_told() -> None:
+def test_what_is_refused_is_reported() -> None:
     """The others are started again all the same."""
     jobs = Instance()
     large, small = jobs.add("large"), jobs.add("small")
@@ -163,7 +163,7 @@ def test_what_is_refused_is_told() -> None:
     assert restart_lost(jobs, {1: Loss(5.0, NEVER)}) == ([(small, 4)], [(large, "it does not fit")])
 
 
-def test_a_job_that_may_run_once_only_is_told_as_lost() -> None:
+def test_a_job_that_may_run_once_only_is_reported_as_lost() -> None:
     """And what waits for it cannot start."""
     jobs = Instance()
     once = jobs.add("once", user={"minicluster": {"restart": False}})

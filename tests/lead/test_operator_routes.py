@@ -10,8 +10,8 @@ import pytest
 from minicluster.broker_link.errors import InstanceGone, Refused
 from minicluster.lead_client import connection
 from minicluster.lead_server import operator_routes, status_snapshot
-from minicluster.lead_server.status_snapshot import Board
-from minicluster.save_restore.state_files import Notes
+from minicluster.lead_server.status_snapshot import StatusSnapshot
+from minicluster.save_restore.state_files import StateFiles
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,7 +31,7 @@ class Link:
 
 
 @pytest.mark.parametrize(
-    "seconds", [status_snapshot.PATIENCE, operator_routes.TIMEOUT], ids=["status", "order"]
+    "seconds", [status_snapshot.READ_TIMEOUT, operator_routes.TIMEOUT], ids=["status", "order"]
 )
 def test_an_answer_comes_while_the_operator_waits(seconds: float) -> None:
     """It begins to wait before the door does, by a way through the network."""
@@ -43,11 +43,11 @@ def test_an_order_that_failed_may_have_been_carried_out(
     failure: Exception, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """What hung there before is no status any more."""
-    monkeypatch.setattr(status_snapshot, "PATIENCE", 0.05)
-    hung = Board(lambda: None)
+    monkeypatch.setattr(status_snapshot, "READ_TIMEOUT", 0.05)
+    hung = StatusSnapshot(lambda: None)
     hung.begin()
     hung.publish({"drained": "1"})
-    table: Any = operator_routes.routes(hung, lambda: Link(failure), Notes(str(tmp_path)), "")  # type: ignore[arg-type,return-value]
+    table: Any = operator_routes.routes(hung, lambda: Link(failure), StateFiles(str(tmp_path)), "")  # type: ignore[arg-type,return-value]
     with pytest.raises(type(failure)):
         table["/v1/undrain"]["POST"]({}, {"ranks": "1"})
     with pytest.raises(InstanceGone, match="the broker has not answered yet"):

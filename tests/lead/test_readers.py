@@ -15,7 +15,7 @@ from minicluster.lead_server import lead_server as whole
 from minicluster.lead_server.errors import FilesUnusable
 from minicluster.lead_server.routes import Audience, Text
 from minicluster.lead_server.server import Server
-from minicluster.plan.objects.keys import DOOR_DOMAIN
+from minicluster.plan.objects.keys import LEAD_DOMAIN
 from tests.lead.client import DEADLINE
 from tests.lead.keys import NAME, Authority
 from tests.lead.serving import serving
@@ -32,7 +32,7 @@ ROUTES: dict[str, Any] = {
 }
 
 
-class Door:
+class LeadApi:
     """A door with a certificate for readers, which another authority signed than its own."""
 
     def __init__(self, folder: Path) -> None:
@@ -63,70 +63,72 @@ class Door:
 
 
 @pytest.fixture
-def door(tmp_path: Path) -> Iterator[Door]:
-    made = Door(tmp_path)
+def lead_api(tmp_path: Path) -> Iterator[LeadApi]:
+    made = LeadApi(tmp_path)
     with serving(made.server):
         yield made
 
 
-def test_a_certificate_is_as_good_as_the_token_for_metrics(door: Door) -> None:
-    assert door.ask("/metrics", door.clients) == 200
+def test_a_certificate_is_as_good_as_the_token_for_metrics(lead_api: LeadApi) -> None:
+    assert lead_api.ask("/metrics", lead_api.clients) == 200
 
 
-def test_it_is_good_for_nothing_else(door: Door) -> None:
-    assert door.ask("/v1/status", door.clients) == 403
+def test_it_is_good_for_nothing_else(lead_api: LeadApi) -> None:
+    assert lead_api.ask("/v1/status", lead_api.clients) == 403
 
 
-def test_without_one_the_token_is_needed_as_before(door: Door) -> None:
-    assert door.ask("/metrics") == 401
-    token = door.credentials.metrics_token.decode()
-    assert door.ask("/metrics", Authorization=f"Bearer {token}") == 200
+def test_without_one_the_token_is_needed_as_before(lead_api: LeadApi) -> None:
+    assert lead_api.ask("/metrics") == 401
+    token = lead_api.credentials.metrics_token.decode()
+    assert lead_api.ask("/metrics", Authorization=f"Bearer {token}") == 200
 
 
-def test_one_of_another_authority_gets_no_answer(door: Door) -> None:
+def test_one_of_another_authority_gets_no_answer(lead_api: LeadApi) -> None:
     with pytest.raises(OSError, match=REFUSED):
-        door.ask("/metrics", Authority())
+        lead_api.ask("/metrics", Authority())
 
 
 @pytest.mark.parametrize("whose", ["own", "readers"])
-def test_only_those_of_the_named_authority_count(door: Door, whose: str) -> None:
+def test_only_those_of_the_named_authority_count(lead_api: LeadApi, whose: str) -> None:
     """Not that of the door, nor that of the certificate which readers are shown."""
     with pytest.raises(OSError, match=REFUSED):
-        door.ask("/metrics", getattr(door, whose))
+        lead_api.ask("/metrics", getattr(lead_api, whose))
 
 
-def test_the_operator_is_shown_the_doors_own(door: Door) -> None:
-    assert door.ask("/metrics", name=NAME) == 401
-    token = door.credentials.token.decode()
-    assert door.ask("/v1/status", name=NAME, Authorization=f"Bearer {token}") == 200
+def test_the_operator_is_shown_the_leads_own(lead_api: LeadApi) -> None:
+    assert lead_api.ask("/metrics", name=NAME) == 401
+    token = lead_api.credentials.token.decode()
+    assert lead_api.ask("/v1/status", name=NAME, Authorization=f"Bearer {token}") == 200
 
 
-def test_a_certificate_counts_by_the_readers_name_alone(door: Door) -> None:
+def test_a_certificate_counts_by_the_readers_name_alone(lead_api: LeadApi) -> None:
     with pytest.raises(OSError, match=REFUSED):
-        door.ask("/metrics", door.clients, NAME)
+        lead_api.ask("/metrics", lead_api.clients, NAME)
 
 
-def test_it_may_be_rotated(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_may_be_rotated(lead_api: LeadApi, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also the authority of those who read."""
     monkeypatch.setattr(files, "PAUSE", 0.0)
-    door.readers, before = Authority(), door.clients
-    door.readers.issue(door.folder / "readers", HOST)
-    door.clients = Authority()
-    (door.folder / "readers" / "ca.crt").write_text(door.clients.certificate)
-    assert door.ask("/metrics", door.clients) == 200
+    lead_api.readers, before = Authority(), lead_api.clients
+    lead_api.readers.issue(lead_api.folder / "readers", HOST)
+    lead_api.clients = Authority()
+    (lead_api.folder / "readers" / "ca.crt").write_text(lead_api.clients.certificate)
+    assert lead_api.ask("/metrics", lead_api.clients) == 200
     with pytest.raises(OSError, match=REFUSED):
-        door.ask("/metrics", before)
+        lead_api.ask("/metrics", before)
 
 
-def test_while_files_are_no_good_those_from_before_stay(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_while_files_are_no_good_those_from_before_stay(
+    lead_api: LeadApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(files, "PAUSE", 0.0)
-    (door.folder / "readers" / "ca.crt").write_text("nonsense")
-    assert door.ask("/metrics", door.clients) == 200
-    assert [line.rpartition("; ")[2] for line in door.log] == ["that from before stays in use"]
-    assert "ca.crt is no certificate" in door.log[0]
+    (lead_api.folder / "readers" / "ca.crt").write_text("nonsense")
+    assert lead_api.ask("/metrics", lead_api.clients) == 200
+    assert [line.rpartition("; ")[2] for line in lead_api.log] == ["that from before stays in use"]
+    assert "ca.crt is no certificate" in lead_api.log[0]
 
 
-def test_without_good_ones_from_the_beginning_the_doors_own_is_shown(tmp_path: Path) -> None:
+def test_without_good_ones_from_the_beginning_the_leads_own_is_shown(tmp_path: Path) -> None:
     """The operator must not be shut out for it."""
     Authority().write(tmp_path)
     log: list[str] = []
@@ -134,11 +136,11 @@ def test_without_good_ones_from_the_beginning_the_doors_own_is_shown(tmp_path: P
     assert ("tls.crt: No such file" in log[0], log[0].endswith("the door's own is shown")) == (True, True)
 
 
-def test_the_door_finds_them_where_broker_toml_says(tmp_path: Path) -> None:
+def test_the_lead_server_finds_them_where_broker_toml_says(tmp_path: Path) -> None:
     Authority().write(tmp_path)
     log: list[str] = []
     settings = {"directory": str(tmp_path), "metrics-tls": str(tmp_path / "readers")}
-    whole.Door(settings, lambda: pytest.fail("no link is needed"), log.append, lambda _: None)
+    whole.LeadServer(settings, lambda: pytest.fail("no link is needed"), log.append, lambda _: None)
     assert f"cannot read {tmp_path}/readers/tls.crt" in log[0]
 
 
@@ -168,5 +170,5 @@ def test_without_an_authority_there_are_tokens_alone(tmp_path: Path) -> None:
     assert files.readers_context(str(tmp_path)).cert_store_stats()["x509_ca"] == 0
 
 
-def test_both_sides_know_the_doors_domain_by_one_name() -> None:
-    assert f".{DOOR_DOMAIN}" == files.DOMAIN
+def test_both_sides_know_the_leads_domain_by_one_name() -> None:
+    assert f".{LEAD_DOMAIN}" == files.DOMAIN

@@ -87,7 +87,7 @@ class Instance:
         if False in _verdicts(self.jobs, spec):
             raise JobRefused("a dependency can never be satisfied")
         self.jobs[number] = Job(spec, urgency)
-        self._look()
+        self._reconsider()
         return number
 
     def run(self, jobid: int) -> None:
@@ -107,9 +107,9 @@ class Instance:
 
     def _end(self, jobid: int, *, completed: bool) -> None:
         self.jobs[jobid].state, self.jobs[jobid].completed = OVER, completed
-        self._look()
+        self._reconsider()
 
-    def _look(self) -> None:
+    def _reconsider(self) -> None:
         for key, job in self.jobs.items():
             if job.state == DEPEND:
                 verdicts = _verdicts(self.jobs, job.spec)
@@ -257,7 +257,7 @@ def test_cut_off_anywhere_and_done_again(steps: int) -> None:
     with pytest.raises(Cut):
         restarts.restart(instance, [1, 2], "saved")
     instance.cut_after = -1
-    restarts.tidy(instance)
+    restarts.reconcile(instance)
     restarts.restart(instance, [1, 2], "saved")
     instance.run_all()
     assert completions(instance) == ONCE
@@ -274,7 +274,7 @@ def test_cut_off_anywhere_and_the_jobs_finish_after_all(steps: int) -> None:
     for job in (1, 2):
         if instance.jobs[job].state == RUN:
             instance.finish(job)
-    restarts.tidy(instance)
+    restarts.reconcile(instance)
     instance.run_all()
     ledger = completions(instance)
     assert {name: ledger[name] for name in ("first", "second", "free")} == dict.fromkeys(
@@ -295,7 +295,7 @@ def test_cut_off_anywhere_with_the_lead(steps: int) -> None:
     for job in (1, 2):
         if instance.jobs[job].state == RUN:
             instance.cancel(job, "lead broker restarted")
-    restarts.tidy(instance)
+    restarts.reconcile(instance)
     instance.run_all()
     ledger = completions(instance)
     for job, name in ((1, "first"), (2, "second")):

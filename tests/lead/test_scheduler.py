@@ -43,7 +43,7 @@ def minicluster_policies():
 def easy(lay_out_flux: Callable[..., Pods]) -> Instance:
     """Three nodes of four cores, with EASY."""
     pods = lay_out_flux("minicluster/easy", 3).start(0, 1, 2)
-    with pods.door.watch() as watch:
+    with pods.lead_api.watch() as watch:
         watch.until(online="0-2", running=True)
     until(lambda: pods.run("resource", "list", "-s", "up", "-no", "{ncores}") == "12", "all cores")
     return Instance(pods)
@@ -60,7 +60,7 @@ class TestEasy:
     """What users see of it."""
 
     def test_status_says_which_policy_decides(self, instance: Instance) -> None:
-        with instance.pods.door.watch() as watch:
+        with instance.pods.lead_api.watch() as watch:
             assert watch.until(queue_policy="minicluster/easy")
 
     def test_slots_are_chosen_at_the_start(self, instance: Instance) -> None:
@@ -75,7 +75,7 @@ class TestEasy:
         assert instance.pods.run("job", "attach", job).split() == ["3-3"] * 3
 
     @pytest.mark.parametrize(
-        ("words", "said"),
+        ("words", "message"),
         [
             pytest.param(elastic(3, 2), "attributes.user.elastic: min 3 is greater than max 2", id="range"),
             pytest.param(elastic(13, 20), "need 13 slot(s)", id="least size too large"),
@@ -83,12 +83,12 @@ class TestEasy:
         ],
     )
     def test_what_can_never_run_is_refused(
-        self, instance: Instance, words: tuple[str, ...], said: str
+        self, instance: Instance, words: tuple[str, ...], message: str
     ) -> None:
         """At submission."""
         done = instance.pods.ran("submit", *words, "true")
         assert done.returncode != 0
-        assert said in done.stderr
+        assert message in done.stderr
 
     def test_jobs_overtake_only_where_that_delays_nobody(self, instance: Instance) -> None:
         """And whoever waits is told why, and until when."""
@@ -136,7 +136,7 @@ def test_a_policy_that_raises_takes_nothing_down(lay_out_flux: Callable[..., Pod
     install_plugin(site, "sjf", "my_sjf", "import no_such_module")
     pods = lay_out_flux("minicluster/failing", policy_settings={"while_there": str(trouble)})
     pods.start(0, PYTHONPATH=str(site))
-    with pods.door.watch() as watch:
+    with pods.lead_api.watch() as watch:
         watch.until(online="0", running=True)
     instance = Instance(pods)
     running = instance.submit("-n1", "sleep", "inf")
@@ -157,7 +157,7 @@ def test_the_instance_ends_clean(lay_out_flux: Callable[..., Pods]) -> None:
     line = "flux module list && flux job attach $(flux batch -N1 --output=kvs --wrap flux module list)"
     pods = lay_out_flux("priority-elastic", 2, command=Command(line), mode=RunMode.LAUNCHER, quorum=2)
     pods.start(0, 1).processes[0].wait(100)  # an instance within an instance, on a busy machine
-    assert pods.wait(0) == 0, pods.said(0)
-    loaded = [line.split()[0] for line in pods.said(0).splitlines() if line.endswith("feasibility,sched")]
+    assert pods.wait(0) == 0, pods.log_text(0)
+    loaded = [line.split()[0] for line in pods.log_text(0).splitlines() if line.endswith("feasibility,sched")]
     assert loaded == ["minicluster-sched", "sched-simple"]
-    assert pods.wait(1) == 0, pods.said(1)
+    assert pods.wait(1) == 0, pods.log_text(1)

@@ -8,7 +8,7 @@ import pytest
 
 from broker_config.formats import idset
 from broker_config.formats.jobid import f58
-from minicluster.flux_scheduler import holdings
+from minicluster.flux_scheduler import job_allocations
 from minicluster.flux_scheduler.errors import NoRoom
 from minicluster.flux_scheduler.ranks import Ranks
 from minicluster.flux_scheduler.scheduling import Scheduling
@@ -62,11 +62,11 @@ class TestStarts:
         made = scheduling(owner=0)
         arrive(made, 1, jobspec(nodes=1, elastic={"min": 1, "max": 9, "malleable": True}))
         (begun,) = made.decide(100.0).starts
-        assert (idset.encode(begun.holding), begun.slots) == ("0", 1)
+        assert (idset.encode(begun.allocation), begun.slots) == ("0", 1)
         assert [place.rank for place in begun.more] == [1, 2, 3]
         record = made.running[1]
         assert (record.size, record.heeds, made.malleable) == (4, False, True)
-        made.holdings.free(1)
+        made.allocations.free(1)
         assert (made.pool.free, made.malleable) == (16, False)
 
     def test_a_part_of_a_malleable_job_is_free_at_its_end(self) -> None:
@@ -74,9 +74,9 @@ class TestStarts:
         made = scheduling(owner=0)
         arrive(made, 1, jobspec(slots=1, elastic={"min": 8, "max": 8, "malleable": True}))
         made.decide(100.0)
-        made.holdings.free(1, [0])
+        made.allocations.free(1, [0])
         assert made.pool.free == 8
-        made.holdings.free(1)
+        made.allocations.free(1)
         assert made.pool.free == 16
 
     def test_priority_comes_first(self) -> None:
@@ -115,8 +115,8 @@ class TestStarts:
         arrive(made, 1, jobspec(slots=15, limit=60))
         arrive(made, 2, jobspec(slots=16))
         assert started(made).keys() == {1}
-        made.holdings.limit(1, 500.0)
-        made.holdings.limit(9, 500.0)
+        made.allocations.limit(1, 500.0)
+        made.allocations.limit(9, 500.0)
         made.decide(101.0)
         assert made.expected == {2: 500.0}
 
@@ -128,8 +128,8 @@ class TestResources:
         made = scheduling()
         arrive(made, 1, jobspec(slots=16))
         made.decide(100.0)
-        made.holdings.free(1)
-        made.holdings.free(1)
+        made.allocations.free(1)
+        made.allocations.free(1)
         assert (made.pool.free, len(made.running)) == (16, 0)
 
     def test_ranks_come_back_one_by_one(self) -> None:
@@ -137,15 +137,15 @@ class TestResources:
         made = scheduling()
         arrive(made, 1, jobspec(slots=16))
         made.decide(100.0)
-        made.holdings.free(1, [0, 2])
+        made.allocations.free(1, [0, 2])
         assert (made.pool.free, made.running[1].size) == (8, 8)
-        made.holdings.free(1)
+        made.allocations.free(1)
         assert made.pool.free == 16
 
     def test_ranks_that_are_down_get_nothing(self) -> None:
         made = scheduling()
-        made.holdings.ranks.up -= {0, 1}
-        made.holdings.follow_ranks()
+        made.allocations.ranks.up -= {0, 1}
+        made.allocations.follow_ranks()
         arrive(made, 1, jobspec(slots=5))
         assert started(made) == {1: ("2-3", 5)}
 
@@ -161,10 +161,10 @@ class TestResources:
         made = scheduling()
         arrive(made, 1, jobspec(slots=16))
         made.decide(100.0)
-        made.holdings.ranks.remove([3])
-        made.holdings.follow_ranks()
+        made.allocations.ranks.remove([3])
+        made.allocations.follow_ranks()
         assert (made.pool.total, made.running[1].size) == (12, 12)
-        made.holdings.free(1)
+        made.allocations.free(1)
         assert made.pool.free == 12
 
     def test_no_rank_at_all(self) -> None:
@@ -177,23 +177,25 @@ class TestResources:
     def test_jobs_from_before_keep_what_they_have(self) -> None:
         made = scheduling()
         execution = {"starttime": 50.0, "expiration": 150.0}
-        made.holdings.resume(*holdings.running(7, 16, 0, 40.0, resources("1-2", "0-1", **execution)))
+        made.allocations.resume(
+            *job_allocations.running(7, 16, 0, 40.0, resources("1-2", "0-1", **execution))
+        )
         assert (made.pool.free, made.running[7].end) == (12, 150.0)
 
     def test_without_expiration_they_never_end(self) -> None:
-        record, _ = holdings.running(7, 16, 0, 40.0, resources("1", expiration=0.0))
+        record, _ = job_allocations.running(7, 16, 0, 40.0, resources("1", expiration=0.0))
         assert record.end == math.inf
 
     def test_jobs_on_ranks_that_left_are_refused(self) -> None:
         made = scheduling(ranks="0-1")
         with pytest.raises(NoRoom, match=f"job {f58(7)} runs on ranks that are not here: 2"):
-            made.holdings.resume(*holdings.running(7, 16, 0, 40.0, resources("1-2")))
+            made.allocations.resume(*job_allocations.running(7, 16, 0, 40.0, resources("1-2")))
 
     def test_an_r_of_what_is_given_out(self) -> None:
         made = scheduling()
         arrive(made, 1, jobspec(slots=5))
         made.decide(100.0)
-        execution = made.holdings.ranks.encode(made.holdings.allocated(), nslots=5)["execution"]
+        execution = made.allocations.ranks.encode(made.allocations.allocated(), nslots=5)["execution"]
         assert (execution["nodelist"], execution["nslots"]) == (["n[0-1]"], 5)
         assert execution["R_lite"] == [
             {"rank": "0", "children": {"core": "0-3"}},

@@ -8,7 +8,7 @@ import pytest
 
 from broker_config.formats.errors import JobspecError
 from broker_config.formats.jobid import f58
-from minicluster.flux_scheduler import holdings
+from minicluster.flux_scheduler import job_allocations
 from minicluster.flux_scheduler.choice import chosen, order_timeout
 from minicluster.flux_scheduler.errors import WrongArgument
 from queue_policies.fcfs import Fcfs
@@ -20,7 +20,7 @@ class TestRefusals:
     """Jobs that can never run."""
 
     @pytest.mark.parametrize(
-        ("spec", "said"),
+        ("spec", "message"),
         [
             pytest.param(jobspec(slots=17), "unsatisfiable request: need 17 slot(s)", id="too many slots"),
             pytest.param(jobspec(nodes=5), "unsatisfiable request: need 5 node(s)", id="too many nodes"),
@@ -29,22 +29,22 @@ class TestRefusals:
             ),
         ],
     )
-    def test_too_large(self, spec: Any, said: str) -> None:
-        assert said in str(scheduling().infeasible(spec))
+    def test_too_large(self, spec: Any, message: str) -> None:
+        assert message in str(scheduling().infeasible(spec))
 
     def test_only_the_least_size_must_be_there(self) -> None:
         assert scheduling().infeasible(jobspec(elastic={"min": 1, "max": 99})) is None
 
     @pytest.mark.parametrize(
-        ("elastic", "said"),
+        ("elastic", "message"),
         [
             pytest.param({"min": 3, "max": 2}, "min 3 is greater than max 2", id="min above max"),
             pytest.param({"min": 1}, "max is missing", id="no max"),
             pytest.param("yes", "must be a mapping", id="no table"),
         ],
     )
-    def test_elastic_that_is_none(self, elastic: Any, said: str) -> None:
-        with pytest.raises(JobspecError, match=said):
+    def test_elastic_that_is_none(self, elastic: Any, message: str) -> None:
+        with pytest.raises(JobspecError, match=message):
             scheduling().queued(1, 16, 0, 0.0, jobspec(elastic=elastic))
 
 
@@ -52,7 +52,7 @@ class TestDefects:
     """A policy that is wrong costs no job and no instance."""
 
     @pytest.mark.parametrize(
-        ("answer", "said"),
+        ("answer", "message"),
         [
             pytest.param(lambda *_: 1 / 0, "wrong failed: ZeroDivisionError", id="raises"),
             pytest.param(lambda *_: [Start(9)], "starts job 9, which is not queued", id="unknown job"),
@@ -60,11 +60,11 @@ class TestDefects:
             pytest.param(lambda *_: None, "which is no list of actions", id="no list"),
         ],
     )
-    def test_jobs_wait(self, answer: Any, said: str) -> None:
+    def test_jobs_wait(self, answer: Any, message: str) -> None:
         made = scheduling(Wrong(answer))
         arrive(made, 1, jobspec())
         assert started(made) == {}
-        assert said in made.defect
+        assert message in made.defect
         assert len(made.queue) == 1
 
     def test_what_was_counted_may_not_fit(self) -> None:
@@ -74,7 +74,7 @@ class TestDefects:
         arrive(made, 2, jobspec(nodes=1, slots=1))
         for rank in range(4):
             arrive(made, 10 + rank, jobspec())
-        made.holdings.resume(*holdings.running(7, 16, 0, 0.0, resources("0-3", "0")))
+        made.allocations.resume(*job_allocations.running(7, 16, 0, 0.0, resources("0-3", "0")))
         assert started(made) == {}
         assert f"starts job {f58(1)} at 4 cores, for which there is no room" in made.defect
 
@@ -123,7 +123,7 @@ class TestChoice:
         assert chosen(table, arguments) == (name, settings)
 
     @pytest.mark.parametrize(
-        ("table", "arguments", "said"),
+        ("table", "arguments", "message"),
         [
             pytest.param(None, ["polcy=easy"], "unknown argument 'polcy=easy': known are", id="argument"),
             pytest.param(None, ["setting.extra"], "unknown argument 'setting.extra'", id="no value"),
@@ -134,8 +134,8 @@ class TestChoice:
             ),
         ],
     )
-    def test_wrong(self, table: Any, arguments: list[str], said: str) -> None:
-        with pytest.raises(WrongArgument, match=said):
+    def test_wrong(self, table: Any, arguments: list[str], message: str) -> None:
+        with pytest.raises(WrongArgument, match=message):
             chosen(table, arguments)
 
 

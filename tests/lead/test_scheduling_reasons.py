@@ -21,7 +21,7 @@ class TestReasons:
     """Why a job waits."""
 
     @pytest.mark.parametrize(
-        ("spec", "said"),
+        ("spec", "message"),
         [
             pytest.param(jobspec(slots=3), "needs 3 cores; 2 cores are free", id="slots"),
             pytest.param(
@@ -34,15 +34,15 @@ class TestReasons:
             pytest.param(jobspec(slots=15), "needs nodes that are down or drained", id="down"),
         ],
     )
-    def test_too_little_is_free(self, spec: Any, said: str) -> None:
+    def test_too_little_is_free(self, spec: Any, message: str) -> None:
         made = scheduling()
         arrive(made, 1, jobspec(slots=10))
         made.decide(100.0)
-        made.holdings.ranks.up.discard(3)
-        made.holdings.follow_ranks()
+        made.allocations.ranks.up.discard(3)
+        made.allocations.follow_ranks()
         arrive(made, 2, spec)
         made.decide(100.0)
-        assert Reasons(made).of(made.queue[2]) == said
+        assert Reasons(made).of(made.queue[2]) == message
 
     def test_the_policy_keeps_it_for_another(self) -> None:
         made = scheduling()
@@ -50,15 +50,15 @@ class TestReasons:
         arrive(made, 2, jobspec(slots=10))
         arrive(made, 3, jobspec())
         made.decide(100.0)
-        said = f"its resources are free, but queue policy fcfs keeps them for job {f58(2)}"
-        assert Reasons(made).of(made.queue[3]) == said
+        message = f"its resources are free, but queue policy fcfs keeps them for job {f58(2)}"
+        assert Reasons(made).of(made.queue[3]) == message
 
     def test_the_policy_waits_itself(self) -> None:
         made = scheduling(Wrong(lambda *_: []))
         arrive(made, 1, jobspec())
         made.decide(100.0)
-        said = "its resources are free, but queue policy wrong does not start it yet"
-        assert Reasons(made).of(made.queue[1]) == said
+        message = "its resources are free, but queue policy wrong does not start it yet"
+        assert Reasons(made).of(made.queue[1]) == message
 
     def test_the_policy_failed(self) -> None:
         made = scheduling(Wrong(lambda *_: 1 / 0))  # type: ignore[arg-type, return-value]
@@ -83,33 +83,33 @@ class TestAnswers:
     def test_all_that_is_reserved_is_annotated(self) -> None:
         made = scheduling(Easy())
         made.expected[99] = 500.0
-        assert replies.told(made) == {99: {"t_estimate": 500.0, "reason_pending": None}}
+        assert replies.annotations_of(made) == {99: {"t_estimate": 500.0, "reason_pending": None}}
 
     def test_without_time_limits_no_start_is_expected(self) -> None:
         made = scheduling()
         arrive(made, 1, jobspec(slots=16))
         arrive(made, 2, jobspec())
         made.decide(100.0)
-        assert replies.told(made)[2]["t_estimate"] is None
+        assert replies.annotations_of(made)[2]["t_estimate"] is None
 
     def test_what_is_down_makes_no_room(self) -> None:
         """However long one waits."""
         made = scheduling()
         arrive(made, 1, jobspec(limit=60))
         made.decide(100.0)
-        made.holdings.ranks.up.discard(3)
-        made.holdings.follow_ranks()
+        made.allocations.ranks.up.discard(3)
+        made.allocations.follow_ranks()
         arrive(made, 2, jobspec(nodes=4))
         assert replies.soonest(made, made.queue[2]) is None
 
     def test_first_jobs_are_annotated(self, made: Scheduling) -> None:
         """Not all of them: each costs a message."""
-        told = replies.told(made)
-        assert list(told) == list(range(2, 10))
-        assert told[2] == {"t_estimate": 160.0, "reason_pending": "needs 16 cores; 0 cores are free"}
-        assert told[3]["t_estimate"] is None
+        annotations = replies.annotations_of(made)
+        assert list(annotations) == list(range(2, 10))
+        assert annotations[2] == {"t_estimate": 160.0, "reason_pending": "needs 16 cores; 0 cores are free"}
+        assert annotations[3]["t_estimate"] is None
 
-    def test_whoever_asks_is_told_of_all(self, made: Scheduling) -> None:
+    def test_whoever_asks_gets_all(self, made: Scheduling) -> None:
         answer = replies.pending(made, {})
         counted = {key: answer[key] for key in ("policy", "defect", "free", "total", "running", "pending")}
         assert counted == {
@@ -144,7 +144,7 @@ class TestAnswers:
         assert [line["ahead"] for line in replies.pending(made, asked)["jobs"]] == ahead
 
     @pytest.mark.parametrize(
-        ("asked", "said"),
+        ("asked", "message"),
         [
             pytest.param([], "asks for nothing", id="no table"),
             pytest.param({"ids": 1}, "asks for nothing", id="unknown key"),
@@ -154,8 +154,8 @@ class TestAnswers:
             pytest.param({"id": None}, "id is None, which is no job id", id="null"),
         ],
     )
-    def test_a_wrong_question_is_told_so(self, made: Scheduling, asked: Any, said: str) -> None:
-        with pytest.raises(WrongArgument, match=said):
+    def test_a_wrong_question_is_refused(self, made: Scheduling, asked: Any, message: str) -> None:
+        with pytest.raises(WrongArgument, match=message):
             replies.pending(made, asked)
 
     def test_elastic_jobs_show_their_most(self) -> None:

@@ -35,7 +35,7 @@ ABSENT = {"rank": 3, "status": "offline", "duration": 9.0}
 
 
 @pytest.mark.parametrize(
-    ("turned_away", "answer", "told"),
+    ("rejected_peers", "answer", "expected"),
     [
         pytest.param([], {}, [], id="no answer"),
         pytest.param([], health(ABSENT), [], id="never came"),
@@ -56,9 +56,9 @@ ABSENT = {"rank": 3, "status": "offline", "duration": 9.0}
         pytest.param(["a", "a"], {}, ["a"], id="once"),
     ],
 )
-def test_troubles(turned_away: list[str], answer: dict[str, Any], told: list[str]) -> None:
+def test_troubles(rejected_peers: list[str], answer: dict[str, Any], expected: list[str]) -> None:
     """Why brokers are not there."""
-    assert status.troubles(turned_away, answer, HOSTS) == told
+    assert status.troubles(rejected_peers, answer, HOSTS) == expected
 
 
 @pytest.mark.parametrize(

@@ -42,10 +42,10 @@ def test_status_of_a_broker_that_just_started(following: Following) -> None:
 
 def test_notes_of_the_start_script_are_in_the_status(following: Following) -> None:
     """How saving stands, and which jobs are kept."""
-    following.notes.progress("waiting", 3)
-    following.notes.keep(["f1: too wide"])
+    following.state_files.progress("waiting", 3)
+    following.state_files.keep(["f1: too wide"])
     status = following.status()
-    assert (status["saving"], status["kept"]) == (following.notes.saving(), ["f1: too wide"])
+    assert (status["saving"], status["kept"]) == (following.state_files.saving(), ["f1: too wide"])
 
 
 def test_pushed_answers_are_in_the_status(following: Following) -> None:
@@ -113,7 +113,7 @@ def test_a_policy_that_is_loaded_later(following: Following) -> None:
     following.until(queue_policy="fcfs")
 
 
-def test_why_no_jobs_start_is_told_while_the_instance_works(following: Following) -> None:
+def test_why_no_jobs_start_is_reported_while_the_instance_works(following: Following) -> None:
     """Before and after that its queues are stopped in any case."""
     following.status()
     following.link.answers |= {"job-manager.queue-list": {"queues": []}, "job-manager.queue-status": FULL}
@@ -143,13 +143,13 @@ def test_what_is_refused_stays_as_it_was(following: Following, refusal: Refused)
     status = following.until(running=True)
     assert status["queue_policy"] == "minicluster/easy"
     assert status["troubles"] == ["10.0.0.7: turned away: wrong certificate"]
-    assert (following.told, following.connections) == ([], 1)
+    assert (following.broken, following.connections) == ([], 1)
 
 
 @pytest.mark.parametrize("topic", ["resource.status", "sched.resource-status", "overlay.health"])
 def test_a_service_that_is_slow(following: Following, monkeypatch: pytest.MonkeyPatch, topic: str) -> None:
     """It is there, so that nothing is known of it: what hung there before stays."""
-    monkeypatch.setattr(status_snapshot, "PATIENCE", 0.05)
+    monkeypatch.setattr(status_snapshot, "READ_TIMEOUT", 0.05)
     following.link.answers["resource.status"] = DRAINED
     following.link.answers["sched.resource-status"] = resources(["1-3"], ["2"])
     before = following.until(drained="1-3")
@@ -158,7 +158,7 @@ def test_a_service_that_is_slow(following: Following, monkeypatch: pytest.Monkey
     assert following.status() == before
     following.link.answers[topic] = {}
     following.until(online="0")
-    assert (following.told, following.connections) == ([], 1)
+    assert (following.broken, following.connections) == ([], 1)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_a_service_that_is_slow(following: Following, monkeypatch: pytest.Monkey
         pytest.param({"id": -1}, True, id="the end of the history"),
     ],
 )
-def test_only_the_main_job_is_a_reason_to_look(event: dict[str, Any], wanted: bool, tmp_path: Path) -> None:
+def test_only_the_main_job_is_a_reason_to_ask(event: dict[str, Any], wanted: bool, tmp_path: Path) -> None:
     """There may be thousands of others."""
     follower = Following(tmp_path).follower
     follower._take_jobs({"id": 6, "jobspec": MAIN}, None)
@@ -238,4 +238,4 @@ def test_a_link_that_breaks_is_made_anew(following: Following, error: Exception)
     until(lambda: len(following.links) > 1, "another link")
     assert following.until(online="")
     assert broken.closed == 1
-    assert following.told == [error]
+    assert following.broken == [error]

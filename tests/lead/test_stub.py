@@ -26,13 +26,13 @@ class Handle:
 """
 
 
-def run(tmp_path: Path, door: str, more: str = "", said: str = "") -> tuple[str, list[str]]:
-    """Run the module with a door of this text; it is unloaded once a line with `said` is on its stderr."""
+def run(tmp_path: Path, source: str, more: str = "", logged: str = "") -> tuple[str, list[str]]:
+    """Run the module with a door of this text; it is unloaded once a line with `logged` is on its stderr."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         for name in (f"{MODULE.rsplit('/', depth)[0]}/__init__.py" for depth in (1, 2)):
             archive.writestr(name, "")
-        archive.writestr(MODULE, door)
+        archive.writestr(MODULE, source)
     (tmp_path / flux_zips.ZIP).write_bytes(packed.getvalue())
     stub = tmp_path / STUB
     stub.write_text(flux_zips.module_files()[STUB].replace("GRACE = 3.0", "GRACE = 0.2"))
@@ -43,7 +43,7 @@ def run(tmp_path: Path, door: str, more: str = "", said: str = "") -> tuple[str,
     ) as module:  # fmt: skip
         assert module.stderr is not None
         lines = []
-        while said and not (lines and said in lines[-1]):
+        while logged and not (lines and logged in lines[-1]):
             lines.append(module.stderr.readline())
             assert lines[-1], "it has ended"
         out, err = module.communicate(timeout=30)
@@ -51,9 +51,9 @@ def run(tmp_path: Path, door: str, more: str = "", said: str = "") -> tuple[str,
     return out, [line.strip() for line in [*lines, *err.splitlines()]]
 
 
-def test_a_door_that_dies_is_started_again(tmp_path: Path) -> None:
+def test_a_lead_server_that_dies_is_started_again(tmp_path: Path) -> None:
     """After a pause that grows; one that ends with 0 is over."""
-    door = f"""\
+    source = f"""\
 import pathlib
 def main(uri, settings):
     deaths = pathlib.Path({str(tmp_path / "deaths")!r})
@@ -63,7 +63,7 @@ def main(uri, settings):
         print(uri, settings, file=__import__('sys').stderr)
     return [3, 4, 0][count]
 """
-    assert run(tmp_path, door, said="local:///nowhere") == (
+    assert run(tmp_path, source, logged="local:///nowhere") == (
         "runs\n",
         [
             "minicluster-door: the door ended with 3; it is started again in 0.25 s",
@@ -73,9 +73,9 @@ def main(uri, settings):
     )
 
 
-def test_a_door_is_closed_with_the_module(tmp_path: Path) -> None:
+def test_a_lead_server_is_closed_with_the_module(tmp_path: Path) -> None:
     """Its stdin ends, and it may say so."""
-    door = """\
+    source = """\
 import sys
 def main(uri, settings):
     print('opened', file=sys.stderr, flush=True)
@@ -83,18 +83,18 @@ def main(uri, settings):
     print('closed', file=sys.stderr, flush=True)
     return 0
 """
-    assert run(tmp_path, door, said="opened") == ("runs\n", ["opened", "closed"])
+    assert run(tmp_path, source, logged="opened") == ("runs\n", ["opened", "closed"])
 
 
-def test_a_door_that_does_not_close_is_killed(tmp_path: Path) -> None:
+def test_a_lead_server_that_does_not_close_is_killed(tmp_path: Path) -> None:
     """It would keep its port, and here its stderr, whose end `run` waits for."""
-    door = """\
+    source = """\
 import sys, time
 def main(uri, settings):
     print('opened', file=sys.stderr, flush=True)
     time.sleep(1000)
 """
-    assert run(tmp_path, door, said="opened") == ("runs\n", ["opened"])
+    assert run(tmp_path, source, logged="opened") == ("runs\n", ["opened"])
 
 
 @pytest.mark.parametrize(
@@ -124,9 +124,9 @@ def test_nothing_is_raised(tmp_path: Path, more: str, words: str) -> None:
     assert lines == [f"minicluster-door: {words}"]
 
 
-def test_a_door_that_cannot_be_imported(tmp_path: Path) -> None:
+def test_a_lead_server_that_cannot_be_imported(tmp_path: Path) -> None:
     """It is as one that died."""
-    out, lines = run(tmp_path, "raise ImportError('a defect')", said="again in 0.25 s")
+    out, lines = run(tmp_path, "raise ImportError('a defect')", logged="again in 0.25 s")
     assert out == "runs\n"
     assert lines[-2:] == [
         "ImportError: a defect",

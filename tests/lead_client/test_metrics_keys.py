@@ -43,7 +43,7 @@ def test_the_key_does_not_show() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "fields"),
     [
         ({"ca.crt": None}, "ca.crt is missing"),
         ({"metrics.key": None}, "metrics.key is missing"),
@@ -52,13 +52,13 @@ def test_the_key_does_not_show() -> None:
         ({"metrics.key": "00" * 31}, "they are damaged"),
     ],
 )
-def test_what_is_wrong_with_the_secret_is_said(changes: dict[str, str | None], said: str) -> None:
+def test_what_is_wrong_with_the_secret_is_reported(changes: dict[str, str | None], fields: str) -> None:
     item = AUTHORITY.metrics().secret("system")
     for name, text in changes.items():
         del item["data"][name]
         if text is not None:
             item["data"][name] = b64encode(text.encode()).decode()
-    with pytest.raises(LeadKeysError, match=said):
+    with pytest.raises(LeadKeysError, match=fields):
         MetricsKeys.of_secret(item)
 
 

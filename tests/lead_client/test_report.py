@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker_config.formats import idset
-from minicluster.lead_client import report as door_report
+from minicluster.lead_client import report as report_module
 from minicluster.lead_client.errors import LeadError
 from minicluster.plan import BrokerReport, LeadCommand, RestartReport, SaveProgress
 
@@ -17,8 +17,8 @@ PODS = 10
 GOOD: dict[str, Any] = {"size": 8, "running": True, "online": "0,1,2"}
 
 
-def parse(**said: Any) -> BrokerReport:
-    return door_report.parse(json.dumps({**GOOD, **said}).encode(), PODS)
+def parse(**fields: Any) -> BrokerReport:
+    return report_module.parse(json.dumps({**GOOD, **fields}).encode(), PODS)
 
 
 def test_ranks_are_put_into_their_usual_form() -> None:
@@ -29,19 +29,19 @@ def test_ranks_are_put_into_their_usual_form() -> None:
 def test_ranks_that_are_no_pods_are_left_out() -> None:
     """Hosts of other clusters may join; and whoever says that they are many must not cost much."""
     drains = {"9-11": "minicluster: shrinking to 9", "8,15": "minicluster: shrinking to 8"}
-    said = parse(size=100_000, online="0-8,10-99999", drained="8-11,15", drains=drains, busy="10-50")
-    assert (said.online, said.drained, said.shrunk, said.busy) == ("0-8", "8-9", "8-9", "")
+    body = parse(size=100_000, online="0-8,10-99999", drained="8-11,15", drains=drains, busy="10-50")
+    assert (body.online, body.drained, body.shrunk, body.busy) == ("0-8", "8-9", "8-9", "")
 
 
 def test_millions_of_ranks_are_never_counted_out() -> None:
     """All leads share one loop: what one says costs as much as its letters, whatever they stand for."""
     everything = "0-99999"
     drains = {f"{first}-99999": "minicluster: shrinking to 1" for first in range(20)}
-    said = {**GOOD, "size": 100_000, "online": everything, "busy": everything, "drains": drains}
-    line = json.dumps(said).encode()
+    body = {**GOOD, "size": 100_000, "online": everything, "busy": everything, "drains": drains}
+    line = json.dumps(body).encode()
     tracemalloc.start()
     try:
-        report = door_report.parse(line, 100_000)
+        report = report_module.parse(line, 100_000)
         _, most = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -49,19 +49,19 @@ def test_millions_of_ranks_are_never_counted_out() -> None:
     assert most < 200_000  # the numbers themselves take 3 MB
 
 
-def test_what_an_older_lead_does_not_say_is_empty() -> None:
+def test_what_an_older_lead_does_not_report_is_empty() -> None:
     assert parse() == BrokerReport(online="0-2", running=True)
 
 
 def test_only_drains_of_the_operators_own_are_its_to_undo() -> None:
-    said = parse(
+    body = parse(
         drained="1,4-6", drains={"4-5": "minicluster: shrinking to 4", "6": "bad disk", "1": "minicluster"}
     )
-    assert (said.drained, said.shrunk) == ("1,4-6", "4-5")
+    assert (body.drained, body.shrunk) == ("1,4-6", "4-5")
 
 
 @pytest.mark.parametrize(
-    ("said", "why"),
+    ("body", "why"),
     [
         pytest.param({"size": 0}, "size is no number of hosts", id="no hosts"),
         pytest.param({"size": True}, "size is no number of hosts", id="size true"),
@@ -88,23 +88,23 @@ def test_only_drains_of_the_operators_own_are_its_to_undo() -> None:
         pytest.param({"troubles": [1]}, "troubles are no list of texts", id="a trouble"),
     ],
 )
-def test_what_makes_no_sense(said: dict[str, Any], why: str) -> None:
+def test_what_makes_no_sense(body: dict[str, Any], why: str) -> None:
     with pytest.raises(LeadError) as caught:
-        parse(**said)
+        parse(**body)
     assert str(caught.value) == f"the lead's door says nothing that makes sense: {why}"
 
 
 @pytest.mark.parametrize("line", [b"{", b"\xff", b"[" * 60_000, b""], ids=["cut", "bytes", "deep", "empty"])
 def test_no_json(line: bytes) -> None:
     with pytest.raises(LeadError, match="no JSON"):
-        door_report.parse(line, PODS)
+        report_module.parse(line, PODS)
 
 
 def test_what_people_will_read_is_one_short_line() -> None:
     """No control characters for their terminals, no half of a character pair that no server takes."""
-    said = parse(jobid="ƒ\x1b[31m\ud800", troubles=["a\nb", "x" * 1000, *["more"] * 20])
-    assert said.jobid == "ƒ [31m "
-    assert said.troubles == ("a b", "x" * 200, *["more"] * 6)
+    body = parse(jobid="ƒ\x1b[31m\ud800", troubles=["a\nb", "x" * 1000, *["more"] * 20])
+    assert body.jobid == "ƒ [31m "
+    assert body.troubles == ("a b", "x" * 200, *["more"] * 6)
 
 
 ANYTHING = st.recursive(
@@ -112,7 +112,7 @@ ANYTHING = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=5,
 )
-SAID = st.fixed_dictionaries(
+BODIES = st.fixed_dictionaries(
     {},
     optional={
         "size": st.integers(1, 12) | ANYTHING,
@@ -128,35 +128,37 @@ SAID = st.fixed_dictionaries(
 )
 
 
-@given(SAID | ANYTHING)
-def test_whatever_it_says_is_a_report_or_nonsense(said: Any) -> None:
+@given(BODIES | ANYTHING)
+def test_whatever_it_says_is_a_report_or_nonsense(body: Any) -> None:
     """And a report's ranks are ranks of its hosts and pods."""
     try:
-        report = door_report.parse(json.dumps(said).encode(), PODS)
+        report = report_module.parse(json.dumps(body).encode(), PODS)
     except LeadError:
         return
     for text in (report.online, report.drained, report.shrunk, report.busy):
-        assert all(rank < min(said["size"], PODS) for rank in idset.decode(text))
+        assert all(rank < min(body["size"], PODS) for rank in idset.decode(text))
 
 
 RANKS = st.frozensets(st.integers(0, 200))
 
 
 @given(RANKS, RANKS, st.integers(1, 201))
-def test_ranks_are_those_that_were_said(online: frozenset[int], shrunk: frozenset[int], pods: int) -> None:
-    said = {
+def test_ranks_are_those_that_were_reported(
+    online: frozenset[int], shrunk: frozenset[int], pods: int
+) -> None:
+    body = {
         "size": 201,
         "running": True,
         "online": ",".join(map(str, sorted(online))),
         "drains": {str(rank): "minicluster: shrinking to 1" for rank in shrunk},
     }
-    report = door_report.parse(json.dumps(said).encode(), pods)
+    report = report_module.parse(json.dumps(body).encode(), pods)
     expected = [idset.encode(rank for rank in ranks if rank < pods) for ranks in (online, shrunk)]
     assert [report.online, report.shrunk] == expected
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("body", "expected"),
     [
         pytest.param(None, None, id="none"),
         pytest.param(
@@ -174,8 +176,8 @@ def test_ranks_are_those_that_were_said(online: frozenset[int], shrunk: frozense
         pytest.param({"phase": "waiting", "waiting_for": -1}, SaveProgress("waiting"), id="no count"),
     ],
 )
-def test_how_far_a_save_is(said: Any, expected: SaveProgress | None) -> None:
-    assert parse(saving=said).saving == expected
+def test_how_far_a_save_is(body: Any, expected: SaveProgress | None) -> None:
+    assert parse(saving=body).saving == expected
 
 
 def test_a_save_that_makes_no_sense() -> None:
@@ -186,11 +188,11 @@ def test_a_save_that_makes_no_sense() -> None:
 def test_which_jobs_were_started_again() -> None:
     order = LeadCommand("restart", "2-3", generation=7)
     text = json.dumps({"restarted": [["f2a", "f3b"]], "lost": [["f4c", "why"]]})
-    assert door_report.restarted(text, order) == RestartReport(order, (("ƒ2a", "ƒ3b"),), (("ƒ4c", "why"),))
+    assert report_module.restarted(text, order) == RestartReport(order, (("ƒ2a", "ƒ3b"),), (("ƒ4c", "why"),))
     with pytest.raises(LeadError, match="no JSON"):
-        door_report.restarted("cut", order)
+        report_module.restarted("cut", order)
     with pytest.raises(LeadError, match="no object"):
-        door_report.restarted("[]", order)
+        report_module.restarted("[]", order)
 
 
 def test_why_no_jobs_start() -> None:

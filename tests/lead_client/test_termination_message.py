@@ -13,15 +13,15 @@ from minicluster.plan import Dump
 
 AT = "2026-03-14T15:09:26Z"
 TIME = datetime(2026, 3, 14, 15, 9, 26, tzinfo=UTC)
-SAID: dict[str, Any] = {"saved": "/archive/mc.tgz", "bytes": 12345, "jobs": 12}
+MESSAGE: dict[str, Any] = {"saved": "/archive/mc.tgz", "bytes": 12345, "jobs": 12}
 
 
 def ended(text: str, at: str | None = AT) -> dict[str, Any]:
     return {"exitCode": 75, "message": text, "finishedAt": at}
 
 
-def dump(**said: Any) -> Dump | None:
-    return termination_message.dump(ended(json.dumps({**SAID, **said})))
+def dump(**fields: Any) -> Dump | None:
+    return termination_message.dump(ended(json.dumps({**MESSAGE, **fields})))
 
 
 def test_what_was_saved() -> None:
@@ -45,11 +45,11 @@ def test_other_words_are_no_dump(text: str) -> None:
 
 def test_without_a_time_there_is_none() -> None:
     """A kubelet that lost a container does not know when it ended."""
-    assert termination_message.dump(ended(json.dumps(SAID), None)) is None
+    assert termination_message.dump(ended(json.dumps(MESSAGE), None)) is None
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("fields", "expected"),
     [
         pytest.param({"bytes": -1, "jobs": True}, Dump(TIME, "/archive/mc.tgz"), id="counts that are none"),
         pytest.param(
@@ -71,8 +71,8 @@ def test_without_a_time_there_is_none() -> None:
         ),
     ],
 )
-def test_what_makes_no_sense_is_left_out(said: dict[str, Any], expected: Dump) -> None:
-    assert dump(**said) == expected
+def test_what_makes_no_sense_is_left_out(fields: dict[str, Any], expected: Dump) -> None:
+    assert dump(**fields) == expected
 
 
 def test_why_a_broker_could_not_start() -> None:
@@ -88,6 +88,6 @@ def test_other_words_are_no_refusal(text: str) -> None:
 
 
 @given(st.text(max_size=4096) | st.builds(json.dumps, st.dictionaries(st.text(), st.integers() | st.text())))
-def test_whatever_is_said_nothing_breaks(text: str) -> None:
+def test_whatever_the_message_is_nothing_breaks(text: str) -> None:
     assert termination_message.dump(ended(text)) is None or '"saved"' in text
     assert isinstance(termination_message.refusal(ended(text)), str)

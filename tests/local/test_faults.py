@@ -180,7 +180,7 @@ def test_a_certificate_that_others_can_read(embedded: Machine, tmp_path: Path) -
     assert "chmod 400" in done.stderr
 
 
-def test_another_certificate_is_turned_away_and_counted(embedded: Machine, tmp_path: Path) -> None:
+def test_another_certificate_is_rejected_and_counted(embedded: Machine, tmp_path: Path) -> None:
     """A broker with another key never joins; the lead counts it, the others work on."""
     embedded.up(document(tmp_path, spec={"maxSize": 3, "interactive": True}))
     directory, wrong, other = embedded.root / "mc", tmp_path / "broker.toml", tmp_path / "other.cert"

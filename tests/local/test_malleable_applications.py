@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ELASTIC = [f"--setattr=user.elastic.{each}" for each in ("min=1", "max=4", "malleable=true")]
-PATIENCE = 100.0
+TIMEOUT = 100.0
 
 
 def _nodes(machine: Machine, job: str) -> int:
@@ -46,11 +46,11 @@ def test_an_application_gives_way_and_comes_back(
     flux = ("shell", "mc", "--", "flux")
     job = embedded.good(*flux, "submit", *words).stdout.strip()
     for _ in range(2):
-        eventually(lambda: _nodes(embedded, job) == 4, "all four nodes", PATIENCE)
-        embedded.good(*flux, "run", "-N2", "--urgency=20", "true", timeout=PATIENCE)
-    eventually(lambda: _nodes(embedded, job) == 4, "all four nodes once more", PATIENCE)
+        eventually(lambda: _nodes(embedded, job) == 4, "all four nodes", TIMEOUT)
+        embedded.good(*flux, "run", "-N2", "--urgency=20", "true", timeout=TIMEOUT)
+    eventually(lambda: _nodes(embedded, job) == 4, "all four nodes once more", TIMEOUT)
     hold.unlink()
-    output = embedded.good("attach", "mc", job, timeout=PATIENCE).stdout
+    output = embedded.good("attach", "mc", job, timeout=TIMEOUT).stdout
     assert answer in output
     (sizes,) = re.findall(r"on ([\d →]+) tasks", output)
     changes = [int(size) for size in sizes.split(" → ")]

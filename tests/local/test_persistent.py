@@ -53,7 +53,7 @@ def test_a_shell_knows_the_directory_and_outlives_it(up: Machine) -> None:
     assert done.stdout == "cluster mc is down\noutlived\n"
 
 
-def test_list_and_status_say_how_it_is(up: Machine) -> None:
+def test_list_and_status_show_how_it_is(up: Machine) -> None:
     (row,) = up.rows("list")
     assert (row["name"], row["phase"], row["size"], row["max_size"], row["engine"]) == (
         "mc",
@@ -126,7 +126,7 @@ def test_a_lost_pod_is_replaced(up: Machine) -> None:
 
 def test_a_lost_lead_comes_back_with_its_queue(up: Machine) -> None:
     """Followers end and return with it; what waited still waits."""
-    held = up.good("submit", "mc", "--urgency", "0", "--", "echo", "kept").stdout.strip()
+    pending = up.good("submit", "mc", "--urgency", "0", "--", "echo", "kept").stdout.strip()
     first = up.broker(0)
     os.kill(first, signal.SIGKILL)
     eventually(lambda: up.broker(0) != first, "another lead")
@@ -137,7 +137,7 @@ def test_a_lost_lead_comes_back_with_its_queue(up: Machine) -> None:
 
     eventually(whole, "all brokers", deadline=60)
     if up.engine == "embedded":  # real Flux writes its state only when it ends in order
-        assert [row["id"] for row in up.rows("jobs", "mc")] == [held]
+        assert [row["id"] for row in up.rows("jobs", "mc")] == [pending]
 
 
 def _parent(pid: int) -> int:
@@ -184,7 +184,7 @@ def test_a_job_that_ended_can_be_attached_to_but_not_cancelled(up: Machine) -> N
     )
 
 
-def test_two_scalings_at_once_take_turns(up: Machine) -> None:
+def test_two_scalings_at_once_are_done_one_by_one(up: Machine) -> None:
     both = [up.start("scale", "mc", size) for size in ("3", "4")]
     ends = [each.communicate(timeout=60) for each in both]
     assert [each.returncode for each in both] == [0, 0], ends

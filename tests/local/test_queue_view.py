@@ -27,20 +27,20 @@ def submit(up: Machine, *words: str) -> str:
     return up.good("submit", "mc", *words).stdout.strip()
 
 
-def test_what_waits_is_told_with_what_is_demanded(up: Machine) -> None:
+def test_what_waits_is_shown_with_what_is_demanded(up: Machine) -> None:
     """Of jobs that could run, that are held, that depend on others."""
     assert up.rows("top", "mc", "--once")[0]["nodes_demanded"] == 2  # its least size
     for _ in range(2):
         submit(up, "-N", "1", "--", "sleep", "600")
     waits = submit(up, "-N", "1", "--", "sleep", "600")
-    held = submit(up, "--urgency", "0", "--", "sleep", "600")
+    pending = submit(up, "--urgency", "0", "--", "sleep", "600")
     depends = submit(up, "--dependency", f"afterok:{waits}", "--", "true")
     (seen,) = up.rows("status", "mc")
     assert (seen["nodes_demanded"], seen["jobs_running"], seen["jobs_pending"]) == (3, 2, 3)
     why = {each["id"]: each["why"] for each in seen["waiting"]}
-    assert why.keys() == {waits, held, depends}
+    assert why.keys() == {waits, pending, depends}
     assert why[waits] == "waits for resources: 0 of 2 cores on 2 nodes are free"
-    assert why[held] == "held: its urgency is 0"
+    assert why[pending] == "held: its urgency is 0"
     assert why[depends].startswith("depends on ")
     up.good("shell", "mc", "--", "flux", "queue", "stop", "--all")
     assert "is stopped" in up.rows("status", "mc")[0]["waiting"][0]["why"]
@@ -68,10 +68,10 @@ def test_top_goes_on_until_it_is_interrupted(embedded: Machine, tmp_path: Path) 
     top = up.start("top", "mc", "--output", "json", "--interval", "0.2")
     try:
         assert top.stdout is not None
-        looks = (json.loads(line) for line in top.stdout)
-        assert next(looks)["jobs_running"] == 0
+        samples = (json.loads(line) for line in top.stdout)
+        assert next(samples)["jobs_running"] == 0
         submit(up, "--", "sleep", "600")
-        assert eventually(lambda: next(looks)["jobs_running"] == 1, "the job to be seen")
+        assert eventually(lambda: next(samples)["jobs_running"] == 1, "the job to be seen")
         top.send_signal(signal.SIGINT)
         assert (top.wait(30), top.communicate()[1]) == (130, "")
     finally:

@@ -23,7 +23,7 @@ def test_a_job_on_a_broker_that_leaves_may_ask_for_it(machine: Machine, tmp_path
     assert {row["id"]: row["state"] for row in machine.rows("jobs", "mc", "--all")} == {job: "COMPLETED"}
 
 
-def test_a_job_is_told_which_size_there_cannot_be(machine: Machine, tmp_path: Path) -> None:
+def test_a_size_that_there_cannot_be_is_reported(machine: Machine, tmp_path: Path) -> None:
     assert machine.up(document(tmp_path, spec=SPEC, resources=CPU)).returncode == 0
     job = machine.good("submit", "mc", "--", "minicluster", "scale", "self", "9").stdout.strip()
     done = machine.call("attach", "mc", job)

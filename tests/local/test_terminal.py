@@ -83,7 +83,7 @@ def _terminal(
     return Terminal(pid, descriptor)
 
 
-def test_what_is_said_never_meets_what_the_command_writes(embedded: Machine, tmp_path: Path) -> None:
+def test_notices_never_mix_with_what_the_command_writes(embedded: Machine, tmp_path: Path) -> None:
     """Whole lines, without a colour or a moving cursor, on a terminal as well."""
     path = document(tmp_path, command="echo out")
     terminal = _terminal(embedded, "run", path, "--engine", "embedded", columns=20)

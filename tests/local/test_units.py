@@ -123,7 +123,7 @@ def test_a_containers_path_is_a_path_here(path: str, here: str) -> None:
     assert mapping.here(path) == here
 
 
-def test_a_volume_is_told_by_a_variable() -> None:
+def test_a_volume_is_named_by_a_variable() -> None:
     mapping = VolumeMap({"/data": Path("/here")}, {"my-data.1": "/data"})
     assert mapping.environment() == {"MINICLUSTER_VOLUME_MY_DATA_1": "/here"}
 
@@ -228,6 +228,6 @@ def test_a_log_stays_bounded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     assert last_lines(tmp_path / "x.log")[-1:] in (["line 99"], [])
 
 
-def test_a_process_is_told_apart_from_a_later_one_of_its_id() -> None:
+def test_a_process_is_distinguished_from_a_later_one_of_its_id() -> None:
     assert processes.start_time(os.getpid()) > 0
     assert processes.start_time(2**22 - 1) == 0

@@ -39,20 +39,20 @@ class Desk:
         self.events += step.events
         return list(step.events)
 
-    def say(self, connection: object, **message: object) -> list[Event]:
+    def send(self, connection: object, **message: object) -> list[Event]:
         return self.take(self.exchange.received(connection, json.dumps(message).encode() + b"\n", self.now))
 
     def register(self, connection: object = "p") -> list[Event]:
         self.take(self.exchange.opened(connection))
         mac = proof(TOKEN, "nonce", "register", JOB)
-        return self.say(connection, type="register", version=1, job=JOB, mac=mac)
+        return self.send(connection, type="register", version=1, job=JOB, mac=mac)
 
     def join(self, task: int, order: int, connection: object = None) -> list[Event]:
         connection = connection or f"w{task}"
         self.take(self.exchange.opened(connection))
         mac = proof(TOKEN, "nonce", "join", JOB, task, order, "a:1")
         message = {"job": JOB, "mac": mac, "task": task, "order": order, "address": "a:1"}
-        return self.say(connection, type="join", version=1, **message)
+        return self.send(connection, type="join", version=1, **message)
 
     def grow(self, *hosts: str) -> None:
         self.take(self.session.grow(hosts, self.now))

@@ -51,9 +51,9 @@ class Played:
         self.exchange.add(self.session)
         self._connections = Connections(
             self._changed,
-            lambda key: self._carry_out(self.exchange.opened(key)),
-            lambda key, data: self._carry_out(self.exchange.received(key, data, self.now)),
-            lambda key: self._carry_out(self.exchange.closed(key, self.now)),
+            lambda key: self._apply(self.exchange.opened(key)),
+            lambda key, data: self._apply(self.exchange.received(key, data, self.now)),
+            lambda key: self._apply(self.exchange.closed(key, self.now)),
         )
         self.credentials = Credentials(self._connections.address, "ƒplayed", token)
         self.path = directory / f"malleable-{token[:6]}.json"
@@ -84,13 +84,13 @@ class Played:
         """Let so much time pass."""
         with self._changed:
             self.now += seconds
-            self._carry_out(self.session.tick(self.now))
+            self._apply(self.session.tick(self.now))
 
     def ended(self, *tasks: int) -> None:
         """Tasks have ended."""
         with self._changed:
             for task in tasks:
-                self._carry_out(self.session.ended(task, self.now))
+                self._apply(self.session.ended(task, self.now))
 
     def hang_up(self) -> None:
         """Lose the program's connection."""
@@ -124,11 +124,11 @@ class Played:
         self.tasks.close()
 
     def _order(self, step: Step) -> int:
-        self._carry_out(step)
+        self._apply(step)
         assert self.session.order is not None
         return self.session.order.id
 
-    def _carry_out(self, step: Step) -> None:
+    def _apply(self, step: Step) -> None:
         for key, data in step.sends:
             self._connections.send(key, data)
         for key in step.closes:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.malleable.played import Played
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-PATIENCE = 60.0
+TIMEOUT = 60.0
 
 
 def program(name: str) -> Path:
@@ -95,12 +95,12 @@ class Runs:
             self.instance.expect(events.JobResized, count)
 
     def end(self) -> None:
-        self._thread.join(PATIENCE)
+        self._thread.join(TIMEOUT)
         self.team.close()
         assert not self._thread.is_alive()
         assert self._failure is None
         for task, process in self.instance.tasks.processes.items():
-            assert process.wait(PATIENCE) == 0, f"task {task}"
+            assert process.wait(TIMEOUT) == 0, f"task {task}"
 
 
 @pytest.mark.parametrize("instance", ["jacobi"], indirect=True)
@@ -167,14 +167,14 @@ def test_a_task_that_leaves_is_given_no_boards() -> None:
     lead = queens.Lead(first, queens.Bag(8), workers={1, 2}, asked={1: 2}, sizes=[3])
     shrinking = threading.Thread(target=lead.before_shrink, args=(Shrink(order=1, count=1, size=2),))
     shrinking.start()
-    told = leaver.receive(PATIENCE)
-    assert told is not None
-    assert told.kind == "leave"
+    message = leaver.receive(TIMEOUT)
+    assert message is not None
+    assert message.kind == "leave"
     giver.send(0, "boards", boards=[(1, 2, 3, 0.5)], done=0.25)
     while lead.asked:
         time.sleep(0.01)
     leaver.send(0, "left", boards=[(4, 5, 6, 0.25)], solutions=7, seen=8, done=0.0)
-    shrinking.join(PATIENCE)
+    shrinking.join(TIMEOUT)
     assert (lead.workers, lead.leaving, lead.sizes) == ({1}, set(), [3, 2])
     assert (lead.bag.boards, lead.bag.solutions) == ([(1, 2, 3, 0.5), (4, 5, 6, 0.25)], 7)
     assert leaver.receive(0) is None

@@ -91,7 +91,7 @@ def test_fields_of_a_later_version_are_ignored() -> None:
         pytest.param(None, "a line is longer than 65536 bytes", id="too long"),
     ],
 )
-def test_what_is_wrong_with_a_line_is_said(line: bytes | None, reason: str) -> None:
+def test_what_is_wrong_with_a_line_is_reported(line: bytes | None, reason: str) -> None:
     with pytest.raises(ProtocolError) as raised:
         parse_to_instance(line)
     assert reason in str(raised.value)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Kept(Hooks):
+class RecordingHooks(Hooks):
     """Keeps what it was called with; `refuses` names the hook that refuses."""
 
     refuses: str = ""
@@ -50,9 +50,9 @@ class Kept(Hooks):
 
 
 @pytest.fixture
-def hooks() -> Kept:
+def hooks() -> RecordingHooks:
     """Hooks that keep what they were called with."""
-    return Kept()
+    return RecordingHooks()
 
 
 def joins(played: list[Played]) -> Callable[[int, int], object]:
@@ -74,7 +74,7 @@ def until(program: Program, condition: Callable[[], object]) -> None:
     raise AssertionError("the program never saw it")
 
 
-def test_a_run_without_an_instance_is_a_rigid_one(hooks: Kept) -> None:
+def test_a_run_without_an_instance_is_a_rigid_one(hooks: RecordingHooks) -> None:
     with Program(hooks, {}) as program:
         assert not program.malleable
         assert program.poll() is False
@@ -83,7 +83,7 @@ def test_a_run_without_an_instance_is_a_rigid_one(hooks: Kept) -> None:
     assert hooks.called == []
 
 
-def test_a_program_knows_its_size(play: Callable[..., Played], hooks: Kept) -> None:
+def test_a_program_knows_its_size(play: Callable[..., Played], hooks: RecordingHooks) -> None:
     played = play(least=1, most=4, size=2)
     with Program(hooks, played.environment()) as program:
         assert (program.size, program.least, program.most) == (2, 1, 4)
@@ -91,7 +91,7 @@ def test_a_program_knows_its_size(play: Callable[..., Played], hooks: Kept) -> N
     played.expect(events.ProgramDeregistered)
 
 
-def test_growth(play: Callable[..., Played], hooks: Kept) -> None:
+def test_growth(play: Callable[..., Played], hooks: RecordingHooks) -> None:
     """Hooks are called before and after, with the workers' addresses; then the growth is acknowledged."""
     box: list[Played] = []
     box.append(play(size=1, start=joins(box)))
@@ -103,7 +103,7 @@ def test_growth(play: Callable[..., Played], hooks: Kept) -> None:
     assert (resized.size, resized.gained) == (3, {1: "h3", 2: "h4"})
 
 
-def test_a_shrink(play: Callable[..., Played], hooks: Kept) -> None:
+def test_a_shrink(play: Callable[..., Played], hooks: RecordingHooks) -> None:
     """The program names who leaves, and hears when they have ended."""
     played = play(size=4)
     with Program(hooks, played.environment()) as program:
@@ -116,7 +116,9 @@ def test_a_shrink(play: Callable[..., Played], hooks: Kept) -> None:
 
 
 @pytest.mark.parametrize("hook", ["before_grow", "before_shrink"])
-def test_a_hook_refuses_with_its_reason(play: Callable[..., Played], hooks: Kept, hook: str) -> None:
+def test_a_hook_refuses_with_its_reason(
+    play: Callable[..., Played], hooks: RecordingHooks, hook: str
+) -> None:
     hooks.refuses = hook
     played = play(size=2)
     with Program(hooks, played.environment()) as program:
@@ -126,7 +128,9 @@ def test_a_hook_refuses_with_its_reason(play: Callable[..., Played], hooks: Kept
         assert program.size == 2
 
 
-def test_a_refusal_once_the_workers_are_there_ends_them(play: Callable[..., Played], hooks: Kept) -> None:
+def test_a_refusal_once_the_workers_are_there_ends_them(
+    play: Callable[..., Played], hooks: RecordingHooks
+) -> None:
     hooks.refuses = "after_grow"
     box: list[Played] = []
     box.append(play(size=1, start=joins(box)))
@@ -137,7 +141,9 @@ def test_a_refusal_once_the_workers_are_there_ends_them(play: Callable[..., Play
         assert program.size == 1
 
 
-def test_a_program_that_never_answers_keeps_its_size(play: Callable[..., Played], hooks: Kept) -> None:
+def test_a_program_that_never_answers_keeps_its_size(
+    play: Callable[..., Played], hooks: RecordingHooks
+) -> None:
     """And what it answers late changes nothing."""
     played = play(size=4)
     with Program(hooks, played.environment()) as program:
@@ -150,11 +156,13 @@ def test_a_program_that_never_answers_keeps_its_size(play: Callable[..., Played]
         assert hooks.called == [("before_shrink", 1)]  # the first one is read together with its end
 
 
-def test_workers_given_up_too_late_go_with_the_next_order(play: Callable[..., Played], hooks: Kept) -> None:
+def test_workers_given_up_too_late_go_with_the_next_order(
+    play: Callable[..., Played], hooks: RecordingHooks
+) -> None:
     """Their data are away and they have left: the instance holds their resources until it asks again."""
     played = play(size=4)
 
-    class Late(Kept):
+    class Late(RecordingHooks):
         def before_shrink(self, order: Shrink) -> Sequence[int]:
             chosen = super().before_shrink(order)
             played.wait(lambda: played.stage == "moving", "that it is at work")
@@ -174,7 +182,7 @@ def test_workers_given_up_too_late_go_with_the_next_order(play: Callable[..., Pl
     assert [name for name, *_ in late.called] == ["before_shrink", "expired", "after_shrink"]
 
 
-def test_a_worker_that_dies_before_it_joins(play: Callable[..., Played], hooks: Kept) -> None:
+def test_a_worker_that_dies_before_it_joins(play: Callable[..., Played], hooks: RecordingHooks) -> None:
     played = play(size=1)
     with Program(hooks, played.environment()) as program:
         played.grow("h3")
@@ -183,10 +191,10 @@ def test_a_worker_that_dies_before_it_joins(play: Callable[..., Played], hooks: 
         played.ended(1)
         until(program, lambda: len(hooks.called) == 2)
         assert hooks.called[1] == ("expired", 1, "worker 1 ended before it was taken on")
-        assert (program.size, played.session.heeds) == (1, True)
+        assert (program.size, played.session.accepts_resize) == (1, True)
 
 
-def test_workers_that_are_late_are_turned_away(play: Callable[..., Played], hooks: Kept) -> None:
+def test_workers_that_are_late_are_rejected(play: Callable[..., Played], hooks: RecordingHooks) -> None:
     played = play(size=1)
     with Program(hooks, played.environment()) as program:
         played.grow("h3")
@@ -197,7 +205,7 @@ def test_workers_that_are_late_are_turned_away(play: Callable[..., Played], hook
             Worker.from_environment(played.environment(1, 1)).join("addr1")
 
 
-def test_a_program_that_dies_half_way(play: Callable[..., Played], hooks: Kept) -> None:
+def test_a_program_that_dies_half_way(play: Callable[..., Played], hooks: RecordingHooks) -> None:
     """Its workers are named, and its job is rigid from then on."""
     box: list[Played] = []
     box.append(play(size=1, start=joins(box)))
@@ -208,10 +216,10 @@ def test_a_program_that_dies_half_way(play: Callable[..., Played], hooks: Kept) 
     program.close()
     assert box[0].expect(events.ResizeExpired).workers == (1,)
     box[0].expect(events.ProgramDeregistered)
-    assert not box[0].session.heeds
+    assert not box[0].session.accepts_resize
 
 
-def test_a_lost_connection_is_made_again_once(play: Callable[..., Played], hooks: Kept) -> None:
+def test_a_lost_connection_is_made_again_once(play: Callable[..., Played], hooks: RecordingHooks) -> None:
     played = play(size=4)
     with Program(hooks, played.environment()) as program:
         played.hang_up()
@@ -224,7 +232,9 @@ def test_a_lost_connection_is_made_again_once(play: Callable[..., Played], hooks
         assert program.poll() is False
 
 
-def test_an_order_is_over_when_the_connection_is_lost(play: Callable[..., Played], hooks: Kept) -> None:
+def test_an_order_is_over_when_the_connection_is_lost(
+    play: Callable[..., Played], hooks: RecordingHooks
+) -> None:
     played = play(size=1)
     with Program(hooks, played.environment()) as program:
         played.grow("h3")
@@ -237,7 +247,9 @@ def test_an_order_is_over_when_the_connection_is_lost(play: Callable[..., Played
         until(program, lambda: hooks.called[-1] == ("before_grow", ("h3",)))
 
 
-def test_a_release_is_not_forgotten_with_the_connection(play: Callable[..., Played], hooks: Kept) -> None:
+def test_a_release_is_not_forgotten_with_the_connection(
+    play: Callable[..., Played], hooks: RecordingHooks
+) -> None:
     played = play(size=4)
     with Program(hooks, played.environment()) as program:
         played.shrink(1)
@@ -250,14 +262,18 @@ def test_a_release_is_not_forgotten_with_the_connection(play: Callable[..., Play
     assert hooks.called == [("before_shrink", 1), ("after_shrink", 3)]
 
 
-def test_a_program_is_not_taken_with_another_job_s_token(play: Callable[..., Played], hooks: Kept) -> None:
+def test_a_program_is_not_taken_with_another_job_s_token(
+    play: Callable[..., Played], hooks: RecordingHooks
+) -> None:
     played = play()
     played.path.write_text(played.path.read_text().replace(played.credentials.token, "0" * 64))
     with pytest.raises(Rejected, match="ƒplayed: register: the proof is not one of this job"):
         Program(hooks, played.environment())
 
 
-def test_progress_is_passed_on_a_few_times_a_second(play: Callable[..., Played], hooks: Kept) -> None:
+def test_progress_is_passed_on_a_few_times_a_second(
+    play: Callable[..., Played], hooks: RecordingHooks
+) -> None:
     played = play()
     with Program(hooks, played.environment()) as program:
         for step in range(1001):
@@ -266,7 +282,7 @@ def test_progress_is_passed_on_a_few_times_a_second(play: Callable[..., Played],
         assert sum(isinstance(event, events.ProgressReported) for event in played.events) < 1001
 
 
-def test_deregistration(play: Callable[..., Played], hooks: Kept) -> None:
+def test_deregistration(play: Callable[..., Played], hooks: RecordingHooks) -> None:
     played = play(size=2)
     with Program(hooks, played.environment()) as program:
         program.deregister()
@@ -274,7 +290,7 @@ def test_deregistration(play: Callable[..., Played], hooks: Kept) -> None:
         assert not program.malleable
 
 
-def test_a_thread_of_its_own_may_poll(play: Callable[..., Played], hooks: Kept) -> None:
+def test_a_thread_of_its_own_may_poll(play: Callable[..., Played], hooks: RecordingHooks) -> None:
     """Closing wakes it; progress may be told meanwhile."""
     played = play(size=4)
     program = Program(hooks, played.environment())
@@ -295,7 +311,7 @@ def test_a_thread_of_its_own_may_poll(play: Callable[..., Played], hooks: Kept) 
 
 
 def test_a_hook_that_names_wrong_workers_is_a_mistake_of_the_program(play: Callable[..., Played]) -> None:
-    class Wrong(Kept):
+    class Wrong(RecordingHooks):
         def before_shrink(self, order: Shrink) -> Sequence[int]:
             return [0]
 
@@ -316,11 +332,11 @@ def strange(tmp_path: Path) -> Iterator[Callable[[bytes], dict[str, str]]]:
     """Make something that says these bytes to whoever connects, and hangs up; return a task's environment."""
     listener = socket.create_server(("127.0.0.1", 0))
 
-    def make(said: bytes) -> dict[str, str]:
+    def make(greeting: bytes) -> dict[str, str]:
         def answer() -> None:
             connection, _ = listener.accept()
             with connection:
-                connection.sendall(said)
+                connection.sendall(greeting)
 
         threading.Thread(target=answer, daemon=True).start()
         path = tmp_path / "strange.json"
@@ -333,7 +349,7 @@ def strange(tmp_path: Path) -> Iterator[Callable[[bytes], dict[str, str]]]:
 
 
 @pytest.mark.parametrize(
-    ("said", "reason"),
+    ("greeting", "reason"),
     [
         pytest.param(b'{"type":"hello","version":9,"nonce":"n"}\n', "does not speak version 1", id="version"),
         pytest.param(b'{"type":"released","order":1}\n', "does not speak version 1", id="no hello"),
@@ -342,13 +358,13 @@ def strange(tmp_path: Path) -> Iterator[Callable[[bytes], dict[str, str]]]:
     ],
 )
 def test_what_is_no_instance_is_not_taken_for_one(
-    strange: Callable[[bytes], dict[str, str]], hooks: Kept, said: bytes, reason: str
+    strange: Callable[[bytes], dict[str, str]], hooks: RecordingHooks, greeting: bytes, reason: str
 ) -> None:
     with pytest.raises((Rejected, ConnectionError), match=reason):
-        Program(hooks, strange(said))
+        Program(hooks, strange(greeting))
 
 
-def test_an_instance_that_is_not_there(hooks: Kept, tmp_path: Path) -> None:
+def test_an_instance_that_is_not_there(hooks: RecordingHooks, tmp_path: Path) -> None:
     path = tmp_path / "m.json"
     path.write_text(Credentials("nonsense", "ƒ", "t").text())
     with pytest.raises(Rejected, match="not host:port: 'nonsense'"):
@@ -356,7 +372,7 @@ def test_an_instance_that_is_not_there(hooks: Kept, tmp_path: Path) -> None:
 
 
 def test_mistakes_are_logged(
-    play: Callable[..., Played], hooks: Kept, caplog: pytest.LogCaptureFixture
+    play: Callable[..., Played], hooks: RecordingHooks, caplog: pytest.LogCaptureFixture
 ) -> None:
     played = play()
     with Program(hooks, played.environment()) as program:

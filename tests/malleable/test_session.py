@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from minicluster.malleable import events
-from minicluster.malleable.errors import NotHeeding
-from minicluster.malleable.exchange import STRANGERS
+from minicluster.malleable.errors import NotAccepting
+from minicluster.malleable.exchange import MAX_UNPROVEN
 from tests.malleable.desk import JOB, TOKEN, Desk
 
 
@@ -22,37 +22,37 @@ def desk() -> Desk:
 
 def started(desk: Desk, *hosts: str) -> None:
     desk.grow(*hosts)
-    desk.say("p", type="accept", order=1)
+    desk.send("p", type="accept", order=1)
 
 
-def test_a_program_registers_and_hears_its_size() -> None:
+def test_a_program_registers_and_receives_its_size() -> None:
     desk = Desk()
     assert desk.register() == [events.ProgramRegistered(JOB)]
     workers = [{"task": 0, "host": "h0"}, {"task": 1, "host": "h1"}]
     assert desk.last == {"type": "registered", "size": 2, "min": 1, "max": 4, "workers": workers}
-    assert desk.session.heeds
+    assert desk.session.accepts_resize
 
 
 def test_growth(desk: Desk) -> None:
     """Order, accept, start, join, done."""
     desk.grow("h3", "h2")
     assert desk.last == {"type": "grow", "order": 1, "hosts": ["h3", "h2"], "size": 4}
-    assert desk.say("p", type="accept", order=1) == [events.GrowAccepted(JOB, 1, {2: "h3", 3: "h2"})]
+    assert desk.send("p", type="accept", order=1) == [events.GrowAccepted(JOB, 1, {2: "h3", 3: "h2"})]
     assert desk.join(3, 1) == []
     assert desk.lines["w3"][-1] == {"type": "joined", "order": 0, "workers": []}
     assert "w3" in desk.closed
     assert desk.join(2, 1) == [events.WorkersJoined(JOB, 1)]
     assert [worker["task"] for worker in desk.last["workers"]] == [2, 3]
     assert desk.last["workers"][0] == {"task": 2, "host": "h3", "address": "a:1"}
-    assert desk.say("p", type="done", order=1) == [events.JobResized(JOB, 1, 4, {2: "h3", 3: "h2"}, ())]
-    assert (desk.session.size, desk.session.heeds) == (4, True)
+    assert desk.send("p", type="done", order=1) == [events.JobResized(JOB, 1, 4, {2: "h3", 3: "h2"}, ())]
+    assert (desk.session.size, desk.session.accepts_resize) == (4, True)
 
 
 def test_a_shrink(desk: Desk) -> None:
     """Order, release, the task's end, released."""
     desk.shrink(1)
     assert desk.last == {"type": "shrink", "order": 1, "count": 1, "size": 1}
-    assert desk.say("p", type="release", order=1, workers=[1]) == [events.WorkersReleased(JOB, 1, (1,))]
+    assert desk.send("p", type="release", order=1, workers=[1]) == [events.WorkersReleased(JOB, 1, (1,))]
     assert desk.session.size == 2  # until it has ended
     assert desk.take(desk.session.ended(1, 0.0)) == [events.JobResized(JOB, 1, 1, {}, (1,))]
     assert desk.last == {"type": "released", "order": 1}
@@ -61,7 +61,7 @@ def test_a_shrink(desk: Desk) -> None:
 def test_a_worker_that_left_on_its_own_is_released_at_once(desk: Desk) -> None:
     desk.take(desk.session.ended(1, 0.0))
     desk.shrink(1)
-    released = desk.say("p", type="release", order=1, workers=[1])
+    released = desk.send("p", type="release", order=1, workers=[1])
     assert released == [events.WorkersReleased(JOB, 1, (1,)), events.JobResized(JOB, 1, 1, {}, (1,))]
 
 
@@ -69,16 +69,16 @@ def test_numbers_of_workers_are_never_used_again(desk: Desk) -> None:
     started(desk, "h2")
     desk.take(desk.session.ended(2, 0.0))
     desk.grow("h2")
-    (accepted,) = desk.say("p", type="accept", order=2)
+    (accepted,) = desk.send("p", type="accept", order=2)
     assert accepted == events.GrowAccepted(JOB, 2, {3: "h2"})
 
 
 @pytest.mark.parametrize("kind", ["grow", "shrink"])
 def test_a_refusal_has_its_reason(desk: Desk, kind: str) -> None:
     desk.grow("h2") if kind == "grow" else desk.shrink(1)
-    refused = desk.say("p", type="refuse", order=1, reason="little work left")
+    refused = desk.send("p", type="refuse", order=1, reason="little work left")
     assert refused == [events.ResizeRefused(JOB, 1, "little work left")]
-    assert (desk.session.size, desk.session.heeds) == (2, True)
+    assert (desk.session.size, desk.session.accepts_resize) == (2, True)
 
 
 def test_no_answer_in_time_and_a_late_one(desk: Desk) -> None:
@@ -86,9 +86,9 @@ def test_no_answer_in_time_and_a_late_one(desk: Desk) -> None:
     assert desk.session.deadline == 60
     assert desk.tick(59.9) == []
     assert desk.tick(0.1) == [events.ResizeExpired(JOB, 1, "no answer in 60 s", ())]
-    assert desk.say("p", type="accept", order=1) == []
+    assert desk.send("p", type="accept", order=1) == []
     assert desk.last == {"type": "expired", "order": 1, "reason": "this order is over"}
-    assert desk.session.heeds
+    assert desk.session.accepts_resize
 
 
 def test_workers_that_do_not_join_in_time(desk: Desk) -> None:
@@ -108,9 +108,9 @@ def test_a_program_that_never_takes_its_workers_on(desk: Desk) -> None:
 
 def test_an_accept_once_more_renews_the_limit(desk: Desk) -> None:
     desk.shrink(1)
-    assert desk.say("p", type="accept", order=1) == []
+    assert desk.send("p", type="accept", order=1) == []
     desk.tick(599)
-    desk.say("p", type="accept", order=1)
+    desk.send("p", type="accept", order=1)
     assert desk.tick(599) == []
     assert desk.tick(1) == [events.ResizeExpired(JOB, 1, "no answer in 600 s", ())]
 
@@ -133,7 +133,7 @@ def test_workers_that_cannot_be_started(desk: Desk) -> None:
 
 def test_a_refusal_after_workers_were_started_names_them(desk: Desk) -> None:
     started(desk, "h2")
-    assert desk.say("p", type="refuse", order=1, reason="no") == [
+    assert desk.send("p", type="refuse", order=1, reason="no") == [
         events.ResizeExpired(JOB, 1, "refused: no", (2,))
     ]
 
@@ -142,11 +142,11 @@ def test_a_refusal_after_workers_were_started_names_them(desk: Desk) -> None:
 def test_a_lost_program_amid_an_order(desk: Desk, stage: str) -> None:
     if stage == "moving":
         desk.shrink(1)
-        desk.say("p", type="accept", order=1)
+        desk.send("p", type="accept", order=1)
     else:
         desk.grow("h2")
     if stage in ("starting", "taking on"):
-        desk.say("p", type="accept", order=1)
+        desk.send("p", type="accept", order=1)
     if stage == "taking on":
         desk.join(2, 1)
     assert desk.session.order is not None
@@ -155,12 +155,12 @@ def test_a_lost_program_amid_an_order(desk: Desk, stage: str) -> None:
     assert isinstance(expired, events.ResizeExpired)
     assert expired.workers == ((2,) if stage in ("starting", "taking on") else ())
     assert gone == events.ProgramDeregistered(JOB, "its connection was lost")
-    assert not desk.session.heeds
+    assert not desk.session.accepts_resize
 
 
 def test_a_release_is_carried_out_without_its_program(desk: Desk) -> None:
     desk.shrink(1)
-    desk.say("p", type="release", order=1, workers=[1])
+    desk.send("p", type="release", order=1, workers=[1])
     assert desk.take(desk.exchange.closed("p", 0.0)) == [
         events.ProgramDeregistered(JOB, "its connection was lost")
     ]
@@ -185,8 +185,8 @@ def test_a_second_connection_takes_the_place_of_a_first(desk: Desk) -> None:
 
 def test_deregistration_is_for_good(desk: Desk) -> None:
     gone = events.ProgramDeregistered(JOB, "the program deregistered")
-    assert desk.say("p", type="deregister") == [gone]
-    with pytest.raises(NotHeeding, match="takes no order now"):
+    assert desk.send("p", type="deregister") == [gone]
+    with pytest.raises(NotAccepting, match="takes no order now"):
         desk.grow("h2")
     assert desk.take(desk.exchange.closed("p", 0.0)) == []
     assert desk.register("again") == []
@@ -194,7 +194,7 @@ def test_deregistration_is_for_good(desk: Desk) -> None:
 
 
 def test_progress_is_passed_on(desk: Desk) -> None:
-    assert desk.say("p", type="progress", share=0.25) == [events.ProgressReported(JOB, 0.25)]
+    assert desk.send("p", type="progress", share=0.25) == [events.ProgressReported(JOB, 0.25)]
 
 
 @pytest.mark.parametrize(("act", "more"), [("grow", 3), ("grow", 0), ("shrink", 2), ("shrink", 0)])
@@ -205,7 +205,7 @@ def test_the_job_s_range_holds(desk: Desk, act: str, more: int) -> None:
 
 def test_one_order_at_a_time(desk: Desk) -> None:
     desk.grow("h2")
-    with pytest.raises(NotHeeding):
+    with pytest.raises(NotAccepting):
         desk.shrink(1)
 
 
@@ -224,22 +224,22 @@ def test_one_order_at_a_time(desk: Desk) -> None:
 )
 def test_a_wrong_answer_changes_nothing(desk: Desk, message: dict[str, Any], reason: str) -> None:
     desk.shrink(1)
-    assert desk.say("p", **message) == []
+    assert desk.send("p", **message) == []
     assert desk.last["type"] == "error"
     assert reason in desk.last["reason"]
     assert "p" not in desk.closed
-    (released,) = desk.say("p", type="release", order=1, workers=[1])
+    (released,) = desk.send("p", type="release", order=1, workers=[1])
     assert isinstance(released, events.WorkersReleased)
 
 
 def test_a_release_for_a_growth_and_a_second_one_are_wrong(desk: Desk) -> None:
     started(desk, "h2")
-    desk.say("p", type="release", order=1, workers=[1])
+    desk.send("p", type="release", order=1, workers=[1])
     assert "does not wait for it" in desk.last["reason"]
-    desk.say("p", type="refuse", order=1)
+    desk.send("p", type="refuse", order=1)
     desk.shrink(1)
-    desk.say("p", type="release", order=2, workers=[1])
-    desk.say("p", type="refuse", order=2)
+    desk.send("p", type="release", order=2, workers=[1])
+    desk.send("p", type="refuse", order=2)
     assert "order 2 is carried out" in desk.last["reason"]
 
 
@@ -272,20 +272,20 @@ def test_a_join_that_is_not_waited_for(desk: Desk) -> None:
     ],
     ids=["forged", "another job", "forged join", "no register", "version"],
 )
-def test_a_stranger_is_told_why_and_hung_up_on(message: dict[str, Any], reason: str) -> None:
+def test_an_unproven_peer_is_sent_the_reason_and_hung_up_on(message: dict[str, Any], reason: str) -> None:
     desk = Desk()
     desk.take(desk.exchange.opened("s"))
     assert desk.lines["s"] == [{"type": "hello", "version": 1, "nonce": "nonce"}]
-    assert desk.say("s", **message) == []
+    assert desk.send("s", **message) == []
     assert reason in desk.lines["s"][-1]["reason"]
     assert desk.closed == {"s"}
 
 
-def test_of_too_many_silent_strangers_the_oldest_goes(desk: Desk) -> None:
-    for number in range(STRANGERS + 1):
+def test_of_too_many_silent_callers_the_oldest_goes(desk: Desk) -> None:
+    for number in range(MAX_UNPROVEN + 1):
         desk.take(desk.exchange.opened(number))
     assert desk.closed == {0}
-    assert desk.session.heeds
+    assert desk.session.accepts_resize
 
 
 def test_when_the_job_has_ended_its_program_is_hung_up_on(desk: Desk) -> None:

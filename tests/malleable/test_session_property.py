@@ -22,7 +22,7 @@ class AnyProgram(RuleBasedStateMachine):
         super().__init__()
         self.desk = Desk(size=3, least=1, most=6)
         self.reserved = 0  # for the growth under way
-        self.held = 3
+        self.allocated = 3
         self.alive = {0, 1, 2}
         self.used = {0, 1, 2}
         self.orders = 0
@@ -36,16 +36,16 @@ class AnyProgram(RuleBasedStateMachine):
                 self.used |= set(event.workers)
                 self.alive |= set(event.workers)
             elif isinstance(event, events.JobResized):
-                self.held += len(event.gained) - len(event.lost)
+                self.allocated += len(event.gained) - len(event.lost)
                 assert len(event.gained) == self.reserved
                 assert not self.alive & set(event.lost)
-                assert event.size == self.held
+                assert event.size == self.allocated
                 self.reserved = 0
             elif isinstance(event, (events.ResizeRefused, events.ResizeExpired)):
                 self.reserved = 0
                 self.alive -= set(getattr(event, "workers", ()))
 
-    @precondition(lambda self: self.desk.session.heeds and self.desk.session.size < 6)
+    @precondition(lambda self: self.desk.session.accepts_resize and self.desk.session.size < 6)
     @rule(count=st.integers(1, 3))
     def order_growth(self, count: int) -> None:
         count = min(count, 6 - self.desk.session.size)
@@ -53,7 +53,7 @@ class AnyProgram(RuleBasedStateMachine):
         self.reserved = count
         self.desk.grow(*["h"] * count)
 
-    @precondition(lambda self: self.desk.session.heeds and self.desk.session.size > 1)
+    @precondition(lambda self: self.desk.session.accepts_resize and self.desk.session.size > 1)
     @rule(count=st.integers(1, 3))
     def order_shrink(self, count: int) -> None:
         self.orders += 1
@@ -69,7 +69,7 @@ class AnyProgram(RuleBasedStateMachine):
             order = self.desk.session.order
             right = sorted(self.desk.session.workers)[-order.count :] if order is not None else []
             message["workers"] = data.draw(st.one_of(st.just(right), tasks))
-        self.account(self.desk.say(self.connection, **message))
+        self.account(self.desk.send(self.connection, **message))
 
     @precondition(lambda self: self.desk.session.order is not None and self.desk.session.order.workers)
     @rule(data=st.data())
@@ -91,7 +91,7 @@ class AnyProgram(RuleBasedStateMachine):
         self.account(self.desk.tick(seconds))
 
     @rule(line=st.sampled_from([b"?\n", b'{"type":"progress","share":0.5}\n', b'{"type":"deregister"}\n']))
-    def say(self, line: bytes) -> None:
+    def send(self, line: bytes) -> None:
         self.account(self.desk.take(self.desk.exchange.received(self.connection, line, self.desk.now)))
 
     @rule()
@@ -106,7 +106,7 @@ class AnyProgram(RuleBasedStateMachine):
     @invariant()
     def everything_is_accounted_for(self) -> None:
         session = self.desk.session
-        assert session.size == self.held
+        assert session.size == self.allocated
         assert 1 <= session.size <= 6
         assert 0 in session.workers
         ended = sum(isinstance(event, ENDS) for event in self.desk.events)

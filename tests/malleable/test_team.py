@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tests.malleable.played import Played
 
-PATIENCE = 60.0
+TIMEOUT = 60.0
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ class PmiServer:
                 self.values[words["key"]] = words["value"]
             return "cmd=put_result rc=0"
         if words["cmd"] == "barrier_in":
-            self.barrier.wait(PATIENCE)
+            self.barrier.wait(TIMEOUT)
             return "cmd=barrier_out rc=0"
         if words["cmd"] == "get":
             found = self.values.get(words["key"])
@@ -90,7 +90,7 @@ def test_frames_of_a_task_arrive_whole_and_in_order(team: Callable[..., Team]) -
     for number in range(50):
         one.send(2, "rows", bytes(number) * 1000, first=number)
     for number in range(50):
-        frame = two.receive(PATIENCE)
+        frame = two.receive(TIMEOUT)
         assert frame is not None
         assert (frame.sender, frame.kind, frame.fields) == (1, "rows", {"first": number})
         assert frame.body == bytes(number) * 1000
@@ -102,7 +102,7 @@ def test_large_data_both_ways_at_once_do_not_block(team: Callable[..., Team]) ->
     one.send(2, "block", data)
     two.send(1, "block", data)
     for end in (one, two):
-        frame = end.receive(PATIENCE)
+        frame = end.receive(TIMEOUT)
         assert frame is not None
         assert len(frame.body) == 8 << 20
 
@@ -112,7 +112,7 @@ def test_a_task_can_send_to_itself(team: Callable[..., Team]) -> None:
     data = bytearray(b"now")
     one.send(1, "note", data)
     data[:] = b"new"  # as with others, what was sent is what it was then
-    frame = one.receive(PATIENCE)
+    frame = one.receive(TIMEOUT)
     assert frame is not None
     assert frame.body == b"now"
 
@@ -122,23 +122,23 @@ def test_nothing_comes_in_time(team: Callable[..., Team]) -> None:
     assert team(2).receive(0.001) is None
 
 
-def test_a_task_that_is_gone_is_told_of(team: Callable[..., Team]) -> None:
+def test_a_task_that_is_gone_is_reported(team: Callable[..., Team]) -> None:
     one, two = team(1), team(2)
     one.send(2, "hello")
     next(iter(one._out.values())).shutdown(socket.SHUT_RDWR)  # as the kernel does when a process dies
-    assert [getattr(two.receive(PATIENCE), "kind", None) for _ in range(2)] == ["hello", GONE]
-    gone = one.receive(PATIENCE)
+    assert [getattr(two.receive(TIMEOUT), "kind", None) for _ in range(2)] == ["hello", GONE]
+    gone = one.receive(TIMEOUT)
     assert gone is not None
     assert (gone.sender, gone.kind) == (2, GONE)  # who only sends notices it as well
 
 
-def test_a_task_that_says_farewell_is_not(team: Callable[..., Team]) -> None:
+def test_a_task_that_says_goodbye_is_not(team: Callable[..., Team]) -> None:
     one, two, three = team(1), team(2), team(3)
     one.send(2, "hello")
     one.dismiss(2)
     assert one.others == [3]
     three.send(2, "later")
-    assert {getattr(two.receive(PATIENCE), "kind", None) for _ in range(2)} == {"hello", "later"}
+    assert {getattr(two.receive(TIMEOUT), "kind", None) for _ in range(2)} == {"hello", "later"}
     assert two.receive(0) is None
 
 
@@ -152,22 +152,22 @@ def test_a_task_that_has_left_cannot_be_reached(team: Callable[..., Team]) -> No
         one.send(2, "hello")
 
 
-def test_a_stranger_is_not_heard(team: Callable[..., Team]) -> None:
-    one, stranger = team(1), Team(7, "another key")
-    stranger.admit({1: one.address})
+def test_an_unproven_peer_is_ignored(team: Callable[..., Team]) -> None:
+    one, unproven = team(1), Team(7, "another key")
+    unproven.admit({1: one.address})
     with contextlib.suppress(TeamError):  # it may have been hung up on already
-        stranger.send(1, "trust me")
+        unproven.send(1, "trust me")
     team(2).send(1, "hello")
-    frame = one.receive(PATIENCE)
+    frame = one.receive(TIMEOUT)
     assert frame is not None
     assert frame.kind == "hello"
-    stranger.close()
+    unproven.close()
 
 
 @pytest.mark.parametrize("first", [b"GET / HTTP/1.1\r\n\r\n", struct.pack(">IQ", 4, 1 << 40), b"x" * 100])
 def test_what_is_no_frame_is_hung_up_on(team: Callable[..., Team], first: bytes) -> None:
     one = team(1)
-    with socket.create_connection(split_address(one.address), timeout=PATIENCE) as connection:
+    with socket.create_connection(split_address(one.address), timeout=TIMEOUT) as connection:
         connection.sendall(first)
         with contextlib.suppress(ConnectionResetError):  # it has not read everything
             while connection.recv(4096):
@@ -201,11 +201,11 @@ def test_tasks_that_start_together_find_each_other() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(PATIENCE)
+        thread.join(TIMEOUT)
     server.close()
     assert teams[0].others == [1, 2]
     teams[2].send(1, "hello")
-    frame = teams[1].receive(PATIENCE)
+    frame = teams[1].receive(TIMEOUT)
     assert frame is not None
     assert frame.sender == 2
     for team in teams.values():
@@ -228,7 +228,7 @@ def test_without_a_launcher_a_task_is_alone() -> None:
     alone.close()
 
 
-def test_what_pmi_refuses_is_said() -> None:
+def test_what_pmi_refuses_is_reported() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         ours.sendall(b"cmd=response_to_init rc=-1\n")
@@ -254,16 +254,16 @@ def test_a_started_worker_comes_in_by_the_instance(play: Callable[..., Played]) 
 
     with Program(Admit(), played.environment()) as program:
         played.grow("h1")
-        program.poll(PATIENCE)
+        program.poll(TIMEOUT)
         order = played.expect(events.GrowAccepted).order
         worker = Team.open(played.environment(1, order))
-        assert program.poll(PATIENCE)
+        assert program.poll(TIMEOUT)
         first.send(1, "welcome")
-        frame = worker.receive(PATIENCE)
+        frame = worker.receive(TIMEOUT)
         assert frame is not None
         assert frame.kind == "welcome"
         worker.send(0, "thanks")  # it knows where from
-        frame = first.receive(PATIENCE)
+        frame = first.receive(TIMEOUT)
         assert frame is not None
         assert (frame.sender, frame.kind) == (1, "thanks")
         played.expect(events.JobResized)

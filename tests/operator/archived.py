@@ -5,7 +5,7 @@ from typing import Any
 
 from minicluster.plan.constants import FINALIZER, SAVE_SECONDS
 from tests.operator import memory_jobs
-from tests.operator.cases import STEPS, Step, document, gap, tell_all
+from tests.operator.cases import STEPS, Step, deliver_all, document, gap
 from tests.operator.contents import NAME, PLACE
 from tests.operator.field_sets import Object
 from tests.operator.memory_objects import Place
@@ -13,7 +13,7 @@ from tests.operator.objects import NAMESPACE
 from tests.operator.virtual_time import now
 from tests.operator.world import World, world
 
-PATIENCE = 60.0 + SAVE_SECONDS
+TIMEOUT = 60.0 + SAVE_SECONDS
 """How long a deletion waits at most; `document` leaves drainTimeoutSeconds out."""
 JOB = Place("Job", NAMESPACE, NAME)
 
@@ -61,10 +61,10 @@ class Instance:
         self.here.start_job()
         self.run()
         self.here.lead.advance()
-        tell_all(self.here)
+        deliver_all(self.here)
         self.here.report()
         await self.here.live(1.1)
-        self.here.lead.look()
+        self.here.lead.refresh()
 
     async def minute(self) -> None:
         """Let a minute pass."""
@@ -159,9 +159,9 @@ async def play(schedule: Sequence[Step], *, watched: bool = True) -> Instance:
         for step in schedule:
             asked = instance.asked
             await instance.take(step)
-            here.lead.look()
+            here.lead.refresh()
             if watched:
-                early = [at for at in here.lead.abrupt if asked is None or at - asked < PATIENCE - 2]
+                early = [at for at in here.lead.abrupt if asked is None or at - asked < TIMEOUT - 2]
                 assert not early, f"the lead went before it had saved, at {step}"
             here.lead.abrupt.clear()
         await instance.rest()

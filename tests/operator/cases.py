@@ -130,7 +130,7 @@ def edit(here: World, which: int, how: str) -> None:
     if how in {"delete", "usurp"}:
         here.store.delete(place)
         if how == "usurp":  # their own of the same name instead
-            here.foreign.occupy(place.kind, place.name)
+            here.conflicting.occupy(place.kind, place.name)
     else:
         body = {"change": CHANGED, "remove": REMOVED}.get(how, {}).get(place.kind) or LABELLED[how]
         here.store.patch(place, body, "somebody")
@@ -147,9 +147,9 @@ async def do(here: World, written: Object, what: str, *how: Any) -> None:
         here.edit({what: AUTOSCALING.get(how[0], how[0])})
 
 
-def tell_all(here: World) -> None:
+def deliver_all(here: World) -> None:
     for kind in KINDS:
-        here.watches.tell(kind)
+        here.watches.deliver(kind)
 
 
 def gap(here: World) -> None:
@@ -174,9 +174,9 @@ def collect(here: World) -> None:
 
 
 STEPS: dict[str, Callable[..., Awaitable[None] | None]] = {
-    "tell": lambda here, kind, count: here.watches.tell(kind, count),
-    "tell all": tell_all,
-    "tell again": lambda here, kind, count: here.watches.tell_again(kind, count),
+    "tell": lambda here, kind, count: here.watches.deliver(kind, count),
+    "tell all": deliver_all,
+    "tell again": lambda here, kind, count: here.watches.redeliver(kind, count),
     "relist": lambda here, kind: here.watches.relist(kind),
     "gap": gap,
     "live": lambda here, seconds: here.live(seconds),
@@ -186,8 +186,8 @@ STEPS: dict[str, Callable[..., Awaitable[None] | None]] = {
     "job": lambda here: here.start_job(),
     "garbage": collect,
     "edit": edit,
-    "occupy": lambda here, name: here.foreign.occupy(*name),
-    "free": lambda here: here.foreign.free(),
+    "occupy": lambda here, name: here.conflicting.occupy(*name),
+    "free": lambda here: here.conflicting.free(),
 }
 
 
@@ -217,13 +217,13 @@ async def end(here: World, code: int, mishaps: Sequence[Step] = ()) -> None:
 
 async def rest(here: World) -> Object:
     """Come to rest, and stay so: telling everything again leads to no write."""
-    here.foreign.free()
-    await here.settle()
+    here.conflicting.free()
+    await here.converge()
     writes = len(here.api.writes)
     for kind in KINDS:
         here.watches.relist(kind)
-        here.watches.tell_again(kind, 10_000)
-        here.watches.tell(kind)
+        here.watches.redeliver(kind, 10_000)
+        here.watches.deliver(kind)
     await here.live(PATIENT)
     assert [str(each) for each in here.api.writes[writes:]] == [], "a settled MiniCluster was written to"
     return here.contents.state()
@@ -239,7 +239,7 @@ def undisturbed(name: str, doings: tuple[Step, ...], code: int) -> tuple[Object,
             await here.write(written)
             for doing in doings:
                 await play(here, written, [doing])
-                await here.settle()
+                await here.converge()
             before = await rest(here)
             await end(here, code)
             return before, await rest(here)

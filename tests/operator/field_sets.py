@@ -27,7 +27,7 @@ SETS = {"finalizers"}
 # Maps that count as one field.
 ATOMIC = {"selector", "podSelector", "namespaceSelector", "labelSelector", "nodeSelector"}
 # Nobody holds these: they are which object it is, or the server's own.
-UNHELD = (
+UNOWNED = (
     "name",
     "namespace",
     "uid",
@@ -43,7 +43,7 @@ ITEM = object()  # the value of a list item itself, beside those of its fields
 def flatten(item: Object) -> dict[Path, Any]:
     """Return the fields of an object and their values."""
     plain = {key: value for key, value in item.items() if key not in {"apiVersion", "kind", "metadata"}}
-    metadata = {key: value for key, value in item["metadata"].items() if key not in UNHELD}
+    metadata = {key: value for key, value in item["metadata"].items() if key not in UNOWNED}
     return dict(_walk(plain, ())) | dict(_walk(metadata, ("f:metadata",)) if metadata else ())
 
 
@@ -99,10 +99,10 @@ def without(value: Any, gone: Fields, path: Path = ()) -> Any:
 
 
 @functools.lru_cache(maxsize=10_000)
-def rendered(held: Fields) -> Object:
+def rendered(fields: Fields) -> Object:
     """Return fields as `fieldsV1` has them."""
     tree: Object = {}
-    for path in sorted(held):
+    for path in sorted(fields):
         node = tree
         for element in path:
             node = node.setdefault(element, {})

@@ -26,7 +26,7 @@ REPORT: dict[str, Any] = {
 }
 
 
-Script = Callable[["Door", asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+Script = Callable[["FakeLead", asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 def chunk(data: bytes) -> bytes:
@@ -40,7 +40,7 @@ def line(report: Any) -> bytes:
 
 
 @dataclass
-class Door:
+class FakeLead:
     """A door that follows its script: what it sends after a request, and whether it then waits."""
 
     script: "Script"
@@ -71,9 +71,9 @@ class Door:
             writer.close()
 
 
-async def reporting(door: Door, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def reporting(fake_lead: FakeLead, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Send one report, and wait; an order is taken."""
-    if door.requests[-1][0].startswith("POST"):
+    if fake_lead.requests[-1][0].startswith("POST"):
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
         return
     writer.write(ANSWER.format(status="200 OK").encode() + line(REPORT))
@@ -83,7 +83,7 @@ async def reporting(door: Door, reader: asyncio.StreamReader, writer: asyncio.St
 def sending(data: bytes, *, stays: bool = False) -> Script:
     """Return a script that sends these bytes, and hangs up or waits."""
 
-    async def script(_: Door, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def script(_: FakeLead, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(data)
         await writer.drain()
         if stays:
@@ -104,11 +104,11 @@ def context(folder: Path, authority: LeadAuthority, uid: str) -> ssl.SSLContext:
 
 
 @asynccontextmanager
-async def serving(door: Door, tls: ssl.SSLContext | None, port: int = 0) -> AsyncIterator[Door]:
+async def serving(fake_lead: FakeLead, tls: ssl.SSLContext | None, port: int = 0) -> AsyncIterator[FakeLead]:
     """Serve on this machine."""
-    server = await asyncio.start_server(door.serve, "127.0.0.1", port, ssl=tls)
-    door.port = server.sockets[0].getsockname()[1]
+    server = await asyncio.start_server(fake_lead.serve, "127.0.0.1", port, ssl=tls)
+    fake_lead.port = server.sockets[0].getsockname()[1]
     try:
-        yield door
+        yield fake_lead
     finally:
         server.close()

@@ -15,12 +15,12 @@ from minicluster.operator.lead_watch import LeadWatch
 from minicluster.operator.records import LeadReport, Unreachable
 from minicluster.plan import BrokerReport
 from tests.operator import objects
-from tests.operator.lead_server import ANSWER, Door, Script, context, reporting, serving
+from tests.operator.lead_server import ANSWER, FakeLead, Script, context, reporting, serving
 
 UID = "uid-mc"
 OURS = LeadAuthority.make()
 NAME = Name(objects.NAMESPACE, "mc")
-HEARD = BrokerReport(
+BROKER_REPORT = BrokerReport(
     online="0-2",
     busy="1",
     running=True,
@@ -55,7 +55,7 @@ class Listening:
     def __init__(self, port: int) -> None:
         self.cache = Cache()
         self.changed: list[Name] = []
-        self.doors = LeadWatch(self.cache, OURS, self.changed.append, port)
+        self.lead_watch = LeadWatch(self.cache, OURS, self.changed.append, port)
         self.version = 1
         self.cache.see_cluster(objects.minicluster(uid=UID, maxSize=4))
         self.cache.see("Job", objects.job(owner=UID))
@@ -65,16 +65,16 @@ class Listening:
         self.version += 1
         state = {"phase": "Running", "address": "127.0.0.1", **more}
         self.cache.see("Pod", objects.broker(version=self.version, name=name, **state))
-        self.doors.follow(NAME)
+        self.lead_watch.follow(NAME)
 
     @property
     def report(self) -> BrokerReport | None:
         """What the lead reports; None: nothing is known, or it is unreachable."""
-        found = self.heard
+        found = self.lead_report
         return found.report if isinstance(found, LeadReport) else None
 
     @property
-    def heard(self) -> LeadReport | Unreachable | None:
+    def lead_report(self) -> LeadReport | Unreachable | None:
         """What is known of the lead."""
         return self.cache.leads.get(NAME)
 
@@ -86,12 +86,12 @@ async def listening(
     tls: ssl.SSLContext | None = None,
     *,
     plain: bool = False,
-) -> AsyncIterator[tuple[Listening, Door]]:
+) -> AsyncIterator[tuple[Listening, FakeLead]]:
     """Have a door with a script, and somebody who listens to it."""
-    door = Door(script, OURS.token(UID))
-    async with serving(door, None if plain else tls or context(folder, OURS, UID)):
-        here = Listening(door.port)
+    fake_lead = FakeLead(script, OURS.token(UID))
+    async with serving(fake_lead, None if plain else tls or context(folder, OURS, UID)):
+        here = Listening(fake_lead.port)
         try:
-            yield here, door
+            yield here, fake_lead
         finally:
-            await here.doors.close()
+            await here.lead_watch.close()

@@ -36,14 +36,14 @@ class Operator:
     """One process: what it knows, and its work. It knows nothing when it begins."""
 
     def __init__(
-        self, api: MemoryApi, keys: Iterator[FreshKeys], meter: Meter, site: Site, doors: LeadCommands
+        self, api: MemoryApi, keys: Iterator[FreshKeys], meter: Meter, site: Site, commands: LeadCommands
     ) -> None:
         self.cache = Cache()
         self.queue = WorkQueue(now)
         around = ReconcilerOptions(
             site, "test", lambda _: next(keys), lambda: BEGIN + timedelta(seconds=now())
         )
-        reconciler = Reconciler(api, self.cache, around, meter, doors)
+        reconciler = Reconciler(api, self.cache, around, meter, commands)
         self.controller = Controller(self.cache, self.queue, reconciler, meter)
         self.working: asyncio.Future[None] = asyncio.Future()
 

@@ -24,7 +24,7 @@ def start_job(store: Store, namespace: str, name: str) -> None:
             store.delete(Place("Pod", namespace, pod["metadata"]["name"]))
     for index in sorted(set(range(wanted)) - set(there)):
         _make_pod(store, job, index)
-    _tell(store, job, _status_of(store, job, wanted))
+    _write_status(store, job, _status_of(store, job, wanted))
 
 
 def run_pod(store: Store, namespace: str, name: str, index: int) -> None:
@@ -115,16 +115,16 @@ def _status_of(store: Store, job: Object, wanted: int) -> Object:
     """Return a Job's status; a Job that is held back says so, and one that is released as well."""
     known = job.get("status", {})
     conditions = list(known.get("conditions", ()))
-    held = bool(job["spec"].get("suspend"))
-    if held and not _is_held(known):
+    suspended = bool(job["spec"].get("suspend"))
+    if suspended and not _is_suspended(known):
         conditions = [_condition(store, "Suspended", "JobSuspended", "Job suspended")]
-    elif _is_held(known) and not held:
+    elif _is_suspended(known) and not suspended:
         conditions = [_condition(store, "Suspended", "JobResumed", "Job resumed", "False")]
-    began = None if held else known.get("startTime") or store.clock.text()
+    began = None if suspended else known.get("startTime") or store.clock.text()
     return {"active": wanted or None, "startTime": began, "conditions": conditions or None}
 
 
-def _is_held(status: Object) -> bool:
+def _is_suspended(status: Object) -> bool:
     return any(each["status"] == "True" for each in status.get("conditions", ()))
 
 
@@ -133,10 +133,10 @@ def _end(store: Store, namespace: str, name: str, status: Object) -> None:
     for pod in pods(store, job):
         if pod["status"]["phase"] in {"Pending", "Running"}:
             store.delete(Place("Pod", namespace, pod["metadata"]["name"]))
-    _tell(store, job, status)
+    _write_status(store, job, status)
 
 
-def _tell(store: Store, job: Object, status: Object) -> None:
+def _write_status(store: Store, job: Object, status: Object) -> None:
     place = Place("Job", job["metadata"]["namespace"], job["metadata"]["name"])
     store.patch(place, {"status": status}, CONTROLLER, "status")
 

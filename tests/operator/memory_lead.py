@@ -38,7 +38,7 @@ class Lead:
     drained: dict[int, str] = field(default_factory=dict)
     since: dict[int, float] = field(default_factory=dict)
     lost: list[int] = field(default_factory=list)
-    told: list[LeadCommand] = field(default_factory=list)
+    reported_at: list[LeadCommand] = field(default_factory=list)
     saving: SaveProgress | None = None
     broken: bool = False
     hangs: bool = False
@@ -49,7 +49,7 @@ class Lead:
     _pods: dict[int, str] = field(default_factory=dict)
     _saved: str = ""
 
-    def look(self) -> None:
+    def refresh(self) -> None:
         """Take in which pods run: what went with the others is lost."""
         pods = {
             index_of(pod): str(pod["metadata"]["uid"])
@@ -70,7 +70,7 @@ class Lead:
 
     def work(self, rank: int) -> None:
         """Have a job start on a rank, if it may."""
-        self.look()
+        self.refresh()
         free = rank in self._pods and rank not in self.drained and not self._is_saving
         if free and RANK_OF_LEAD in self._pods:
             self.busy.add(rank)
@@ -81,12 +81,12 @@ class Lead:
 
     def order(self, orders: tuple[LeadCommand, ...]) -> RestartReport | None:
         """Do as the operator says, unless the door does not answer; return the answer about jobs."""
-        self.look()
+        self.refresh()
         answer = None
         if self.deaf or RANK_OF_LEAD not in self._pods:
             return None
         for order in orders:
-            self.told.append(order)
+            self.reported_at.append(order)
             if order.action == "save" and not self._is_saving:
                 self._enter("waiting")
             elif order.action == "restart":
@@ -102,7 +102,7 @@ class Lead:
 
     def advance(self) -> None:
         """Have a save go one step on; in the end the lead is gone."""
-        self.look()
+        self.refresh()
         if self.saving is None or self.hangs:
             return
         if self.saving.phase == "waiting" and not self.busy:
@@ -133,7 +133,7 @@ class Lead:
         self.saves += 1
         words = json.dumps({"saved": "/archive/mc.tgz", "bytes": 100 + self.saves, "jobs": 2})
         memory_jobs.end_pod(self.store, about["namespace"], job, RANK_OF_LEAD, REPLACED, words)
-        self.look()
+        self.refresh()
 
     def _restart(self, order: LeadCommand) -> RestartReport:
         """Start the jobs of ranks again elsewhere; those that were are named again."""
@@ -145,7 +145,7 @@ class Lead:
 
     def report(self) -> BrokerReport:
         """Return what the lead says now."""
-        self.look()
+        self.refresh()
         ours = (rank for rank, reason in self.drained.items() if reason.startswith(SHRINKING))
         return BrokerReport(
             online=idset.encode(self._pods),

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from minicluster.kube_client.errors import ApiError
 from tests.operator.field_sets import (
-    UNHELD,
+    UNOWNED,
     Fields,
     Object,
     changes,
@@ -46,7 +46,7 @@ class Store:
     objects: dict[Place, Object] = field(default_factory=dict)
     history: History = field(default_factory=History)
     clock: Clock = field(default_factory=Clock)
-    _held: dict[Place, dict[Hold, Fields]] = field(default_factory=dict)
+    _field_sets: dict[Place, dict[Hold, Fields]] = field(default_factory=dict)
     _ending: set[str] = field(default_factory=set)
     _uids: int = 0
 
@@ -82,24 +82,24 @@ class Store:
                 raise _conflict(place, "it was to have a uid, and there is none")
             return self._insert(place, _without_status(item), hold, applied)
         _check(place, live, item["metadata"])
-        others = {each: held for each, held in self._held[place].items() if each != hold}
+        others = {each: field_sets for each, field_sets in self._field_sets[place].items() if each != hold}
         theirs = frozenset[tuple[str, ...]]().union(*others.values())
-        left = self._held[place].get(hold, frozenset()) - applied - theirs
+        left = self._field_sets[place].get(hold, frozenset()) - applied - theirs
         new = without(
             merge(live, _applied(item)), frozenset(each for each in left if not _above(each, theirs))
         )
         new = _with_status(new, live, place.kind)
         changed, gone = changes(live, new)
-        held = {each: fields_ - ((changed & applied) | gone) for each, fields_ in others.items()}
-        return self._commit(place, live, new, {**held, hold: applied})
+        field_sets = {each: fields_ - ((changed & applied) | gone) for each, fields_ in others.items()}
+        return self._commit(place, live, new, {**field_sets, hold: applied})
 
     def patch(self, place: Place, body: Object, manager: str, subresource: str = "") -> Object:
         """Merge into an object, or into its status alone."""
         live = self.read(place)
-        said = body.get("metadata", {})
+        message = body.get("metadata", {})
         if subresource == "status":  # a uid is not looked at there
-            said = {key: value for key, value in said.items() if key != "uid"}
-        _check(place, live, said)
+            message = {key: value for key, value in message.items() if key != "uid"}
+        _check(place, live, message)
         merged = merge_patch(live, body)
         if subresource == "status":
             merged = {**live, "status": merged.get("status", {})}
@@ -118,14 +118,14 @@ class Store:
         """Delete an object; one that has finalizers only begins to go. Return it."""
         live = self.read(place)
         if uid and live["metadata"]["uid"] != uid:
-            said = f"UID in precondition: {uid}, UID in object meta: {live['metadata']['uid']}"
-            raise _conflict(place, f"Precondition failed: {said}")
+            message = f"UID in precondition: {uid}, UID in object meta: {live['metadata']['uid']}"
+            raise _conflict(place, f"Precondition failed: {message}")
         if not live["metadata"].get("finalizers"):
             return self._remove(place)
         if "deletionTimestamp" in live["metadata"]:
             return live
         going = {**live, "metadata": {**live["metadata"], "deletionTimestamp": self.clock.text()}}
-        return self._commit(place, live, going, self._held[place])
+        return self._commit(place, live, going, self._field_sets[place])
 
     def collect_garbage(self) -> int:
         """Delete the objects whose owners are all gone, and theirs; return how many."""
@@ -140,7 +140,7 @@ class Store:
         """Have a namespace refuse whatever is new."""
         self._ending.add(namespace)
 
-    def _insert(self, place: Place, item: Object, hold: Hold, held: Fields) -> Object:
+    def _insert(self, place: Place, item: Object, hold: Hold, fields: Fields) -> Object:
         if place.namespace in self._ending:
             why = (
                 f"unable to create new content in namespace {place.namespace} because it is being terminated"
@@ -154,28 +154,36 @@ class Store:
         new = {**item, "metadata": {**item["metadata"], **about}}
         if place.kind in HAVE_GENERATION:
             new["metadata"]["generation"] = 1
-        return self._commit(place, None, new, {hold: held})
+        return self._commit(place, None, new, {hold: fields})
 
     def _update(self, place: Place, live: Object, new: Object, hold: Hold) -> Object:
         changed, gone = changes(live, new)
-        mine = self._held[place].get(hold, frozenset())
-        others = {each: held - changed - gone for each, held in self._held[place].items() if each != hold}
+        mine = self._field_sets[place].get(hold, frozenset())
+        others = {
+            each: field_sets - changed - gone
+            for each, field_sets in self._field_sets[place].items()
+            if each != hold
+        }
         return self._commit(place, live, new, {**others, hold: (mine | changed) - gone})
 
-    def _commit(self, place: Place, old: Object | None, new: Object, held: dict[Hold, Fields]) -> Object:
+    def _commit(
+        self, place: Place, old: Object | None, new: Object, field_sets: dict[Hold, Fields]
+    ) -> Object:
         """Store an object, unless nothing about it is new."""
-        held = {each: held_ for each, held_ in held.items() if held_}
+        field_sets = {each: fields for each, fields in field_sets.items() if fields}
         if old is not None:
             new = {**new, "metadata": {**new["metadata"], **_kept(old)}}
             _check_fixed(place, old, new)
             _check_finalizers(place, old, new)
-            if held == self._held[place] and new == old:
+            if field_sets == self._field_sets[place] and new == old:
                 return old
         metadata = new["metadata"]
         if old is not None and place.kind in HAVE_GENERATION and _is_changed(old, new):
             metadata["generation"] += 1
-        self._held[place] = held
-        metadata["managedFields"] = [_entry(new, hold, held[hold]) for hold in sorted(held, key=_rank)]
+        self._field_sets[place] = field_sets
+        metadata["managedFields"] = [
+            _entry(new, hold, field_sets[hold]) for hold in sorted(field_sets, key=_rank)
+        ]
         if "deletionTimestamp" in metadata and not metadata.get("finalizers"):
             return self._remove(place)
         self.objects[place] = new
@@ -184,7 +192,7 @@ class Store:
 
     def _remove(self, place: Place) -> Object:
         gone = self.objects.pop(place)
-        del self._held[place]
+        del self._field_sets[place]
         self.history.record(place, gone, None)
         return gone
 
@@ -201,13 +209,13 @@ def _is_orphan(item: Object, uids: set[str]) -> bool:
     return bool(owners) and not going and owners.isdisjoint(uids)
 
 
-def _check(place: Place, live: Object, said: Object) -> None:
+def _check(place: Place, live: Object, message: Object) -> None:
     """Raise where a uid or version that was said is not the object's."""
-    if said.get("uid", live["metadata"]["uid"]) != live["metadata"]["uid"]:
+    if message.get("uid", live["metadata"]["uid"]) != live["metadata"]["uid"]:
         there = live["metadata"]["uid"]
-        wrong = f"Precondition failed: UID in precondition: {said['uid']}, UID in object meta: {there}"
+        wrong = f"Precondition failed: UID in precondition: {message['uid']}, UID in object meta: {there}"
         raise _conflict(place, wrong)
-    if said.get("resourceVersion", live["metadata"]["resourceVersion"]) != _version(live):
+    if message.get("resourceVersion", live["metadata"]["resourceVersion"]) != _version(live):
         modified = "the object has been modified; please apply your changes to the latest version"
         raise _conflict(place, f"{modified} and try again")
 
@@ -234,13 +242,13 @@ def _with_status(item: Object, live: Object, kind: str) -> Object:
 
 
 def _applied(item: Object) -> Object:
-    said = {key: value for key, value in item["metadata"].items() if key not in {"uid", "resourceVersion"}}
-    return {**_without_status(item), "metadata": said}
+    message = {key: value for key, value in item["metadata"].items() if key not in {"uid", "resourceVersion"}}
+    return {**_without_status(item), "metadata": message}
 
 
 def _kept(old: Object) -> Object:
     """Return what of an object's metadata nobody changes."""
-    return {name: old["metadata"][name] for name in UNHELD if name in old["metadata"]}
+    return {name: old["metadata"][name] for name in UNOWNED if name in old["metadata"]}
 
 
 def _above(path: tuple[str, ...], others: Fields) -> bool:
@@ -282,12 +290,12 @@ def _rank(hold: Hold) -> tuple[str, ...]:
     return hold.operation, hold.manager, hold.subresource
 
 
-def _entry(item: Object, hold: Hold, held: Fields) -> Object:
+def _entry(item: Object, hold: Hold, fields: Fields) -> Object:
     return {
         "manager": hold.manager,
         "operation": hold.operation,
         "apiVersion": item["apiVersion"],
         "fieldsType": "FieldsV1",
-        "fieldsV1": rendered(held),
+        "fieldsV1": rendered(fields),
         **({"subresource": hold.subresource} if hold.subresource else {}),
     }

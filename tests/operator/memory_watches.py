@@ -24,7 +24,7 @@ class Watches:
         for kind in reversed(KINDS):
             self.relist(kind)
 
-    def tell(self, kind: str, count: int = 10_000) -> None:
+    def deliver(self, kind: str, count: int = 10_000) -> None:
         """Tell the operator the next changes of a kind."""
         later = (each for each in self.api.store.history.changes[self.positions[kind] :] if count > 0)
         for change in later:
@@ -34,7 +34,7 @@ class Watches:
                 count -= 1
                 self._take(kind, event.type, event.item)
 
-    def tell_again(self, kind: str, count: int) -> None:
+    def redeliver(self, kind: str, count: int) -> None:
         """Have a watch begin anew at an older version: changes are told once more."""
         self.positions[kind] = max(0, self.positions[kind] - count)
 

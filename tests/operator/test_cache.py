@@ -126,11 +126,11 @@ def missing_in_a_list(cache: Cache) -> None:
     cache.replace_all("Job", [], 6)
 
 
-@pytest.mark.parametrize("told", [seen_and_deleted, missing_in_a_list])
-def test_an_answer_that_a_deletion_overtook_is_not_taken_in(told: Callable[[Cache], None]) -> None:
+@pytest.mark.parametrize("deliver", [seen_and_deleted, missing_in_a_list])
+def test_an_answer_that_a_deletion_overtook_is_not_taken_in(deliver: Callable[[Cache], None]) -> None:
     """Else what is gone would count as being there, for ever."""
     cache = Cache()
-    told(cache)
+    deliver(cache)
     assert not cache.applied(job(), answer(job(), 5))
     assert contents(cache) == contents(Cache())
 
@@ -142,7 +142,7 @@ def test_an_answer_that_is_younger_than_a_deletion_is_taken_in() -> None:
     assert JOB in cache.dependents
 
 
-def test_an_applied_job_keeps_the_status_that_was_told() -> None:
+def test_an_applied_job_keeps_the_status_that_was_observed() -> None:
     cache = Cache()
     cache.see("Job", job(version=1, status={"active": 2}))
     cache.applied(job(parallelism=4), answer(job(), 5))
@@ -166,7 +166,7 @@ def test_a_job_made_anew_has_none_of_the_formers_status() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "applied", "suspended"),
+    ("seen", "applied", "suspended"),
     [
         (None, {}, True),
         ({"suspend": True}, {}, True),
@@ -176,13 +176,13 @@ def test_a_job_made_anew_has_none_of_the_formers_status() -> None:
     ],
     ids=["new", "held back", "admitted", "resumed by us", "new, ours to start"],
 )
-def test_whether_a_job_is_held_back_is_kueues_word_where_it_is_not_ours(
-    told: Object | None, applied: Object, suspended: bool
+def test_whether_a_job_is_suspended_is_kueues_decision_where_it_is_not_ours(
+    seen: Object | None, applied: Object, suspended: bool
 ) -> None:
     """A Job in a queue is applied without the field; the watch tells nothing new of what was just applied."""
     cache = Cache()
-    if told is not None:
-        cache.see("Job", {**job(version=1), "spec": {"parallelism": 2, **told}})
+    if seen is not None:
+        cache.see("Job", {**job(version=1), "spec": {"parallelism": 2, **seen}})
     item: Object = {**job(), "spec": {"parallelism": 4, **applied}}
     cache.applied(item, answer(item, 5))
     assert cache.dependents.jobs[JOB].suspended is suspended
@@ -236,11 +236,11 @@ def test_nothing_is_left_of_what_is_gone() -> None:
     cache.applied(job(), answer(job(), 3))
     cache.forget("Pod", broker(version=5, instance="other"))
     cache.forget("Job", job(version=6))
-    left = cache.dependents.held or cache.dependents._by_instance
+    left = cache.dependents.owned_fields or cache.dependents._by_instance
     assert (contents(cache), left) == (contents(Cache()), {})
 
 
-def test_labels_are_what_tells_the_instance() -> None:
+def test_labels_are_what_names_the_instance() -> None:
     """An object without the label belongs to no MiniCluster, whatever its name."""
     item = config()
     del item["metadata"]["labels"][LABEL_INSTANCE]

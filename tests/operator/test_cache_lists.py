@@ -49,7 +49,7 @@ def test_a_list_of_a_namespace_leaves_other_namespaces() -> None:
     assert JOB in cache.dependents
 
 
-STRANGER = ObservedObject(CONFIG.key, "", "")
+CONFLICTING = ObservedObject(CONFIG.key, "", "")
 STIRS: dict[str, Callable[[Cache], set[Name]]] = {
     "changed": lambda cache: cache.see("ConfigMap", config(5, instance="other", owner="uid-else")),
     "deleted": lambda cache: cache.forget("ConfigMap", config(5, instance="other")),
@@ -58,29 +58,29 @@ STIRS: dict[str, Callable[[Cache], set[Name]]] = {
 
 
 @pytest.mark.parametrize("stir", STIRS.values(), ids=STIRS)
-def test_a_stranger_that_stirs_wakes_whom_it_stands_in_the_way(stir: Callable[[Cache], set[Name]]) -> None:
+def test_a_conflicting_object_that_changes_wakes_its_minicluster(stir: Callable[[Cache], set[Name]]) -> None:
     cache = Cache()
     cache.see("ConfigMap", config(1, instance="other"))
-    cache.conflicts.add(MC, CONFIG, STRANGER)
+    cache.conflicts.add(MC, CONFIG, CONFLICTING)
     assert MC in stir(cache)
 
 
-def test_a_stranger_that_no_watch_tells_of_wakes_by_its_deletion() -> None:
+def test_a_conflicting_object_that_no_watch_reports_wakes_by_its_deletion() -> None:
     cache = Cache()
-    cache.conflicts.add(MC, CONFIG, STRANGER)
+    cache.conflicts.add(MC, CONFIG, CONFLICTING)
     assert cache.forget("ConfigMap", config(5)) == {MC}
 
 
-def test_a_stranger_out_of_the_way_is_forgotten() -> None:
+def test_a_conflicting_object_that_is_gone_is_forgotten() -> None:
     cache = Cache()
-    cache.conflicts.add(MC, CONFIG, STRANGER)
+    cache.conflicts.add(MC, CONFIG, CONFLICTING)
     cache.conflicts.remove(MC, CONFIG)
     assert cache.conflicts == {}
 
 
-def test_strangers_go_with_their_minicluster() -> None:
+def test_conflicting_objects_go_with_their_minicluster() -> None:
     cache = Cache()
     cache.see_cluster(minicluster())
-    cache.conflicts.add(MC, CONFIG, STRANGER)
+    cache.conflicts.add(MC, CONFIG, CONFLICTING)
     cache.forget_cluster(minicluster())
     assert cache.conflicts == {}

@@ -49,8 +49,8 @@ def taken(version: int, name: str = "mc-1-x", index: int = 1, **more: str) -> Ob
     """Return a follower's pod that Kubernetes takes away."""
     pod = broker(index, version=version, name=name, phase="Running", **more)
     pod["status"]["startTime"] = "2026-03-14T15:00:00Z"
-    told = {"type": "DisruptionTarget", "status": "True", "lastTransitionTime": "2026-03-14T15:09:26Z"}
-    pod["status"]["conditions"] = [told]
+    reported = {"type": "DisruptionTarget", "status": "True", "lastTransitionTime": "2026-03-14T15:09:26Z"}
+    pod["status"]["conditions"] = [reported]
     return pod
 
 
@@ -106,7 +106,7 @@ class TestDisruptions:
         news[first != "the lead"]()
         assert self.found(cache) == ()
 
-    def test_not_when_the_lead_tells_late(self, cache: Cache) -> None:
+    def test_not_when_the_lead_reports_late(self, cache: Cache) -> None:
         """It had not noticed yet."""
         cache.forget("Pod", taken(6))
         cache.report(MC, LeadReport(BrokerReport("0-2")))

@@ -32,21 +32,21 @@ def kept(here: World) -> dict[str, Any]:
 
 
 async def deleted(here: World) -> None:
-    await here.settle()
+    await here.converge()
     here.store.delete(PLACE)
 
 
 async def deleted_while_it_is_made(here: World) -> None:
     here.api.latency = 1.0
-    here.watches.tell(PLACE.kind)
+    here.watches.deliver(PLACE.kind)
     await here.live(2.5)
     here.store.delete(PLACE)
-    here.watches.tell(PLACE.kind)
+    here.watches.deliver(PLACE.kind)
     await here.live(2.5)
 
 
 async def deleted_unseen(here: World) -> None:
-    await here.settle()
+    await here.converge()
     here.store.delete(PLACE)
     here.watches.relist(PLACE.kind)
 
@@ -54,7 +54,7 @@ async def deleted_unseen(here: World) -> None:
 async def deleted_unseen_after_its_end(here: World) -> None:
     await rest(here)
     await end(here, 3)
-    await here.settle()
+    await here.converge()
     here.store.delete(PLACE)
     here.watches.relist(PLACE.kind)
 
@@ -81,7 +81,7 @@ def test_of_what_was_deleted_nothing_is_kept(ending: Any) -> None:
         async with world() as here:
             await here.write(document(cleanup=ending is deleted_by_itself))
             await ending(here)
-            await here.settle()
+            await here.converge()
             assert PLACE not in here.store.objects
             found = kept(here)
             found.pop("WorkQueue._heaps", None)
@@ -104,11 +104,11 @@ def test_a_refusal_in_other_words_each_time_is_no_news() -> None:
         async with world() as here:
             here.api.refusals.append(refuse)
             await here.write(document())
-            here.watches.tell(PLACE.kind)
+            here.watches.deliver(PLACE.kind)
             await here.live(200)
             before = len(here.api.requests)
             for _ in range(60):
-                here.watches.tell(PLACE.kind)
+                here.watches.deliver(PLACE.kind)
                 await here.live(60)
             return sum(each.kind == "ConfigMap" for each in here.api.requests[before:])
 
@@ -121,15 +121,15 @@ def test_what_is_deleted_while_its_status_is_written_does_not_come_back() -> Non
     async def work() -> tuple[int, dict[str, Any]]:
         async with world() as here:
             await here.write(document())
-            await here.settle()
+            await here.converge()
             memory_jobs.complete_job(here.store, NAMESPACE, NAME)
             here.api.latency = 1.0
             before = len(here.api.writes)
-            here.watches.tell("Job")
+            here.watches.deliver("Job")
             await here.live(1.5)
             here.store.delete(PLACE)
-            here.watches.tell(KIND)
-            await here.settle()
+            here.watches.deliver(KIND)
+            await here.converge()
             statuses = [each for each in here.api.writes[before:] if each.subresource == "status"]
             return len(statuses), here.operator.cache.clusters
 
@@ -138,22 +138,22 @@ def test_what_is_deleted_while_its_status_is_written_does_not_come_back() -> Non
 
 async def made(here: World) -> None:
     here.api.latency = 1.0
-    here.watches.tell(KIND)
+    here.watches.deliver(KIND)
     while CONFIG_MAP not in here.store.objects:
         await here.live(0.5)
 
 
 async def edited(here: World) -> None:
-    await here.settle()
+    await here.converge()
     here.api.latency = 1.0
     here.store.patch(CONFIG_MAP, {"data": {"start.sh": "exit 0"}}, "somebody")
-    here.watches.tell(CONFIG_MAP.kind)
+    here.watches.deliver(CONFIG_MAP.kind)
     await here.live(1.5)
 
 
 @pytest.mark.parametrize("written", [made, edited])
-@pytest.mark.parametrize("told", [Watches.tell, Watches.relist], ids=["by a watch", "by a list"])
-def test_what_is_deleted_before_its_write_is_answered_is_made_again(written: Any, told: Any) -> None:
+@pytest.mark.parametrize("deliver", [Watches.deliver, Watches.relist], ids=["by a watch", "by a list"])
+def test_what_is_deleted_before_its_write_is_answered_is_made_again(written: Any, deliver: Any) -> None:
     """The watch was faster than the answer, which tells of it as it was before."""
 
     async def work() -> Object:
@@ -161,8 +161,8 @@ def test_what_is_deleted_before_its_write_is_answered_is_made_again(written: Any
             await here.write(document())
             await written(here)
             here.store.delete(CONFIG_MAP)
-            told(here.watches, CONFIG_MAP.kind)
-            await here.settle()
+            deliver(here.watches, CONFIG_MAP.kind)
+            await here.converge()
             return here.store.objects[CONFIG_MAP]["data"]
 
     assert run(work())["start.sh"] != "exit 0"
@@ -176,7 +176,7 @@ def test_an_event_that_came_through_without_an_answer_is_no_trouble(caplog: pyte
         async with world() as here:
             here.api.faults = Unanswered()
             await here.write(document())
-            await here.settle()
+            await here.converge()
             found = here.store.objects.values()
             return [each["reason"] for each in found if each["kind"] == "Event"]
 

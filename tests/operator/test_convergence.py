@@ -55,7 +55,7 @@ def test_whatever_goes_wrong_it_ends_the_same(case: dict[str, Any]) -> None:
         async with world() as here:
             written = document(**DOCUMENTS[name])
             for occupied in case["occupied"]:
-                here.foreign.occupy(*occupied)
+                here.conflicting.occupy(*occupied)
             await here.write(written)
             await play(here, written, schedule)
             before = await rest(here)
@@ -95,7 +95,7 @@ def test_what_somebody_edits_is_put_right(which: int, how: str, seen: bool) -> N
     async def work() -> Object:
         async with world() as here:
             await here.write(document())
-            await here.settle()
+            await here.converge()
             if not seen:
                 await here.operator.end()
             edit(here, which, how)
@@ -113,10 +113,10 @@ def test_what_is_deleted_in_a_gap_of_the_watch_is_made_anew(which: int) -> None:
     async def work() -> Object:
         async with world() as here:
             await here.write(document())
-            await here.settle()
+            await here.converge()
             edit(here, which, "delete")
             await play(here, {}, [("gap",)])
-            await here.settle()
+            await here.converge()
             return here.contents.state()
 
     assert run(work()) == undisturbed("plain", (), 0)[0]
@@ -129,12 +129,12 @@ def test_what_somebody_put_in_an_objects_place_is_not_overwritten(which: int) ->
     async def work() -> Object:
         async with world() as here:
             await here.write(document())
-            await here.settle()
+            await here.converge()
             edit(here, which, "change")
             await play(here, {}, [("tell all",)])
             edit(here, which, "usurp")
             await here.live(PATIENT)
-            here.foreign.check()
+            here.conflicting.check()
             return await rest(here)
 
     assert run(work()) == undisturbed("plain", (), 0)[0]
@@ -154,7 +154,7 @@ def test_no_more_writes_than_objects_and_two_statuses(name: str) -> None:
     async def work() -> None:
         async with world() as here:
             await here.write(document(**DOCUMENTS[name]))
-            await here.settle()
+            await here.converge()
             writes = [each for each in here.api.writes if each.kind != "Event"]
             statuses = [each for each in writes if each.subresource == "status"]
             objects = [*here.contents.dependents(), *set(here.contents.secrets())]
@@ -165,7 +165,7 @@ def test_no_more_writes_than_objects_and_two_statuses(name: str) -> None:
 
 
 @pytest.mark.parametrize(("code", "phase"), [(0, "Succeeded"), (3, "Failed")])
-def test_the_end_is_told(code: int, phase: str) -> None:
+def test_the_end_is_reported(code: int, phase: str) -> None:
     status = undisturbed("plain", (), code)[1][f"{KIND} {NAME}"]["status"]
     assert (status["phase"], status["exitCode"]) == (phase, code)
 

@@ -9,7 +9,7 @@ from tests.operator.virtual_time import run
 ONE, OTHER = Name("science", "one"), Name("science", "other")
 
 
-def test_many_pieces_of_news_are_one_look() -> None:
+def test_many_changes_are_one_poll() -> None:
     async def work() -> tuple[list[Name], list[Name]]:
         first: list[Name] = []
         second: list[Name] = []
@@ -23,14 +23,14 @@ def test_many_pieces_of_news_are_one_look() -> None:
     assert run(work()) == ([ONE, OTHER], [ONE, OTHER])
 
 
-def test_what_comes_later_is_looked_at_again() -> None:
+def test_what_comes_later_is_observed_again() -> None:
     async def work() -> list[Name]:
-        looked: list[Name] = []
-        notice = Debounce(looked.append)
+        polled: list[Name] = []
+        notice = Debounce(polled.append)
         notice(ONE)
         await asyncio.sleep(1)
         notice(ONE)
         await asyncio.sleep(1)
-        return looked
+        return polled
 
     assert run(work()) == [ONE, ONE]

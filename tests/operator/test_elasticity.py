@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from minicluster.plan import LeadCommand
 from minicluster.plan.constants import KIND
 from tests.operator import memory_jobs
-from tests.operator.cases import MISHAPS, STEPS, Step, document, gap, tell_all
+from tests.operator.cases import MISHAPS, STEPS, Step, deliver_all, document, gap
 from tests.operator.contents import NAME
 from tests.operator.field_sets import Object
 from tests.operator.memory_objects import Place
@@ -22,7 +22,7 @@ from tests.operator.objects import NAMESPACE
 from tests.operator.virtual_time import now, run
 from tests.operator.world import World, world
 
-PATIENCE = 60.0
+TIMEOUT = 60.0
 """What `document` says by leaving drainTimeoutSeconds out."""
 JOB = Place("Job", NAMESPACE, NAME)
 ranks = st.integers(0, 3)
@@ -58,17 +58,17 @@ class Cluster:
     async def begin(self) -> None:
         """Have it made, and its brokers join."""
         await self.here.write(document(size=4, minSize=1))
-        tell_all(self.here)
+        deliver_all(self.here)
         await self.here.live(1.0)
         for _ in range(3):
-            self.settle_pods()
+            self.converge_pods()
             await self.here.live(1.5)
 
-    def settle_pods(self) -> None:
+    def converge_pods(self) -> None:
         """Have the Job controller and kubelets do their part, and everybody told."""
         self.here.start_job()
         self.run()
-        tell_all(self.here)
+        deliver_all(self.here)
         self.here.report()
 
     def resize(self, size: int) -> None:
@@ -76,7 +76,7 @@ class Cluster:
         if size != self.size:
             self.size, self.asked = size, now()
             self.here.edit({"size": size})
-            self.here.watches.tell(KIND)
+            self.here.watches.deliver(KIND)
 
     def run(self) -> None:
         """Have the pods run that wait."""
@@ -95,7 +95,7 @@ class Cluster:
 
     async def pass_on(self) -> None:
         """Let a second pass in which everybody does their part, and everything is told."""
-        self.settle_pods()
+        self.converge_pods()
         await self.here.live(1.1)
         self.here.start_job()
 
@@ -122,7 +122,7 @@ class Cluster:
         if doing is not None:
             await doing
         self.note_released()
-        self.here.lead.look()
+        self.here.lead.refresh()
         lost = set(self.here.lead.lost[before:]) - self.overdue - overdue
         assert not lost, f"jobs on ranks {lost} were lost {begun - self.asked} s after the resize: {step}"
 
@@ -130,7 +130,7 @@ class Cluster:
         """Note which ranks the Job was told to have no more, after they were waited for."""
         job = self.here.store.objects.get(JOB)
         pods = job["spec"]["parallelism"] if job else self.pods
-        if pods < self.pods and now() - self.asked >= PATIENCE - 1:
+        if pods < self.pods and now() - self.asked >= TIMEOUT - 1:
             self.overdue |= set(range(pods, self.pods))
         self.overdue -= set(range(pods))
         self.pods = pods
@@ -144,7 +144,7 @@ class Cluster:
             self.here.lead.finish(rank)
         for _ in range(6):
             gap(self.here)
-            self.settle_pods()
+            self.converge_pods()
             await self.here.live(4.0)
         self.here.store.collect_garbage()
 
@@ -173,7 +173,7 @@ async def play(schedule: Sequence[Step]) -> tuple[Object, list[LeadCommand], Obj
         written = len(here.api.writes)
         await here.live(200.0)
         assert here.api.writes[written:] == [], "a settled MiniCluster was written to"
-        return job["spec"], list(here.lead.told), status
+        return job["spec"], list(here.lead.reported_at), status
 
 
 @pytest.mark.timeout(900)
@@ -195,18 +195,18 @@ def orders(schedule: Sequence[Any]) -> list[tuple[str, str]]:
 
 def test_two_four_one_three() -> None:
     """At once: what counts is the last."""
-    told = orders([("size", 2), ("size", 4), ("size", 1), ("size", 3), SECOND, SECOND, SECOND])
-    assert told == [("drain", "3")]
+    orders_sent = orders([("size", 2), ("size", 4), ("size", 1), ("size", 3), SECOND, SECOND, SECOND])
+    assert orders_sent == [("drain", "3")]
 
 
 def test_a_shrink_that_is_called_off_gives_its_ranks_back() -> None:
-    told = orders([("begin", 2), ("size", 2), SECOND, SECOND, ("size", 4), SECOND, SECOND])
-    assert told == [("drain", "2-3"), ("undrain", "2-3")]
+    orders_sent = orders([("begin", 2), ("size", 2), SECOND, SECOND, ("size", 4), SECOND, SECOND])
+    assert orders_sent == [("drain", "2-3"), ("undrain", "2-3")]
 
 
 def test_ranks_that_come_back_get_jobs_again() -> None:
-    told = orders([("size", 2), SECOND, SECOND, SECOND, ("run",), ("size", 4), SECOND, SECOND])
-    assert told == [("drain", "2-3"), ("undrain", "2-3")]
+    orders_sent = orders([("size", 2), SECOND, SECOND, SECOND, ("run",), ("size", 4), SECOND, SECOND])
+    assert orders_sent == [("drain", "2-3"), ("undrain", "2-3")]
 
 
 async def outlive(seconds: float, *, deaf: bool) -> tuple[int, str]:

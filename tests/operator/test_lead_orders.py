@@ -20,30 +20,30 @@ class TestOrders:
     UNDRAIN = LeadCommand("undrain", "1")
 
     @in_loop
-    async def test_the_lead_is_told_in_order(self, tmp_path: Path) -> None:
-        async with listening(tmp_path) as (here, door):
+    async def test_orders_reach_the_lead_in_order(self, tmp_path: Path) -> None:
+        async with listening(tmp_path) as (here, fake_lead):
             here.pod()
-            await until(lambda: here.heard)
-            here.doors.send(NAME, (self.DRAIN, self.UNDRAIN))
-            assert here.heard is None  # what was reported before is forgotten
-            await until(lambda: here.heard)
-            assert [(head, json.loads(body)) for head, _, body in door.requests[1:3]] == [
+            await until(lambda: here.lead_report)
+            here.lead_watch.send(NAME, (self.DRAIN, self.UNDRAIN))
+            assert here.lead_report is None  # what was reported before is forgotten
+            await until(lambda: here.lead_report)
+            assert [(head, json.loads(body)) for head, _, body in fake_lead.requests[1:3]] == [
                 ("POST /v1/drain HTTP/1.1", {"ranks": "2-3", "reason": "minicluster: shrinking to 2"}),
                 ("POST /v1/undrain HTTP/1.1", {"ranks": "1"}),
             ]
-            assert door.requests[3][0] == door.requests[0][0]  # and then it is listened to anew
+            assert fake_lead.requests[3][0] == fake_lead.requests[0][0]  # and then it is listened to anew
 
     @in_loop
     async def test_what_is_refused_is_logged(self, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
         refusal = b'{"error": "no such rank"}'
         sent = b"HTTP/1.1 400 Bad Request\r\nContent-Length: %d\r\n\r\n%s" % (len(refusal), refusal)
-        async with listening(tmp_path, sending(sent)) as (here, door):
+        async with listening(tmp_path, sending(sent)) as (here, fake_lead):
             here.pod()
-            here.doors.send(NAME, (self.DRAIN, self.UNDRAIN))
-            await until(lambda: not here.doors._sending)
-        told = [each for each in caplog.messages if "told" in each]
-        expected = f'the lead\'s door at 127.0.0.1:{door.port} answers 400: {{"error": "no such rank"}}'
-        assert told == [
+            here.lead_watch.send(NAME, (self.DRAIN, self.UNDRAIN))
+            await until(lambda: not here.lead_watch._sending)
+        messages = [each for each in caplog.messages if "told" in each]
+        expected = f'the lead\'s door at 127.0.0.1:{fake_lead.port} answers 400: {{"error": "no such rank"}}'
+        assert messages == [
             f"drain of ranks 2-3 was not told: {expected}",
             f"undrain of ranks 1 was not told: {expected}",
         ]
@@ -53,26 +53,28 @@ class TestOrders:
         """While a lead is being told something it is told nothing else: what fails is ordered again."""
         async with listening(tmp_path, sending(b"", stays=True)) as (here, _):
             here.pod()
-            here.doors.send(NAME, (self.DRAIN,))
-            first = here.doors._streams[NAME]
-            here.doors.send(NAME, (self.UNDRAIN,))
-            assert here.doors._streams[NAME] is first
+            here.lead_watch.send(NAME, (self.DRAIN,))
+            first = here.lead_watch._streams[NAME]
+            here.lead_watch.send(NAME, (self.UNDRAIN,))
+            assert here.lead_watch._streams[NAME] is first
 
     @in_loop
-    async def test_without_a_lead_nobody_is_told(self, tmp_path: Path) -> None:
+    async def test_without_a_lead_no_order_is_sent(self, tmp_path: Path) -> None:
         async with listening(tmp_path) as (here, _):
-            here.doors.send(NAME, (self.DRAIN,))
-            assert (here.doors._sending, here.doors._streams) == (set(), {})
+            here.lead_watch.send(NAME, (self.DRAIN,))
+            assert (here.lead_watch._sending, here.lead_watch._streams) == (set(), {})
 
     @in_loop
     async def test_a_save_is_accepted(self, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
         """It goes on after the answer (202)."""
         sent = b"HTTP/1.1 202 Accepted\r\nContent-Length: 2\r\n\r\n{}"
-        async with listening(tmp_path, sending(sent)) as (here, door):
+        async with listening(tmp_path, sending(sent)) as (here, fake_lead):
             here.pod()
-            here.doors.send(NAME, (LeadCommand("save", seconds=45, generation=3),))
-            await until(lambda: not here.doors._sending)
-        (order,) = ((head, json.loads(body)) for head, _, body in door.requests if head.startswith("POST"))
+            here.lead_watch.send(NAME, (LeadCommand("save", seconds=45, generation=3),))
+            await until(lambda: not here.lead_watch._sending)
+        (order,) = (
+            (head, json.loads(body)) for head, _, body in fake_lead.requests if head.startswith("POST")
+        )
         assert order == ("POST /v1/save HTTP/1.1", {"timeout": 45})
         assert [each for each in caplog.messages if "told" in each] == []
 
@@ -81,12 +83,12 @@ class TestOrders:
         answer = b'{"restarted": [["f2a", "f3b"]], "lost": []}'
         sent = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(answer), answer)
         order = LeadCommand("restart", "2-3", generation=3)
-        async with listening(tmp_path, sending(sent)) as (here, door):
+        async with listening(tmp_path, sending(sent)) as (here, fake_lead):
             here.pod()
-            here.doors.send(NAME, (order,))
+            here.lead_watch.send(NAME, (order,))
             await until(lambda: here.cache.answers)
             assert here.cache.answers == {NAME: {"restart": RestartReport(order, (("ƒ2a", "ƒ3b"),))}}
-            (body,) = (json.loads(body) for head, _, body in door.requests if head.startswith("POST"))
+            (body,) = (json.loads(body) for head, _, body in fake_lead.requests if head.startswith("POST"))
             assert body == {"ranks": "2-3"}
             here.pod("mc-0-y", phase="Pending")
             assert here.cache.answers == {}  # that was another instance
@@ -100,14 +102,14 @@ class TestOrders:
         sent = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(answer), answer)
         lost = Disruption(1, NOW, NOW), Disruption(3, NOW, NOW + timedelta(seconds=4))
         order = LeadCommand("recover", lost=lost)
-        async with listening(tmp_path, sending(sent)) as (here, door):
+        async with listening(tmp_path, sending(sent)) as (here, fake_lead):
             here.pod()
-            here.doors.send(NAME, (order,))
+            here.lead_watch.send(NAME, (order,))
             await until(lambda: here.cache.answers)
             known = RestartReport(order, (("ƒ2a", "ƒ3b"),), (("ƒ2c", "it does not fit"),))
             assert here.cache.answers == {NAME: {"recover": known}}
             (sent_,) = (
-                (head, json.loads(body)) for head, _, body in door.requests if head.startswith("POST")
+                (head, json.loads(body)) for head, _, body in fake_lead.requests if head.startswith("POST")
             )
         then = NOW.timestamp()
         assert sent_ == ("POST /v1/recover HTTP/1.1", {"lost": {"1": [then, then], "3": [then, then + 4]}})
@@ -116,11 +118,11 @@ class TestOrders:
 
 def test_since_when_a_save_has_failed_is_by_the_operators_clock() -> None:
     """Nodes may have other times; the same failure told again is no other one."""
-    told = SaveProgress("failed", "1970-01-01T00:00:00Z", error="full")
-    first = lead_watch._dated(BrokerReport("0", saving=told), None, NOW)
-    assert first == BrokerReport("0", saving=replace(told, since=NOW))
-    later = lead_watch._dated(BrokerReport("0-1", saving=told), first, NOW + timedelta(minutes=1))
-    assert later == BrokerReport("0-1", saving=replace(told, since=NOW))
-    another = replace(told, told="1970-01-01T00:01:00Z")
+    progress = SaveProgress("failed", "1970-01-01T00:00:00Z", error="full")
+    first = lead_watch._dated(BrokerReport("0", saving=progress), None, NOW)
+    assert first == BrokerReport("0", saving=replace(progress, since=NOW))
+    later = lead_watch._dated(BrokerReport("0-1", saving=progress), first, NOW + timedelta(minutes=1))
+    assert later == BrokerReport("0-1", saving=replace(progress, since=NOW))
+    another = replace(progress, reported_at="1970-01-01T00:01:00Z")
     again = lead_watch._dated(BrokerReport("0", saving=another), first, NOW + timedelta(minutes=1))
     assert again == BrokerReport("0", saving=replace(another, since=NOW + timedelta(minutes=1)))

@@ -14,7 +14,7 @@ from minicluster.operator.records import LeadReport, Unreachable
 from minicluster.plan import BrokerReport
 from tests.operator import objects
 from tests.operator.lead_server import REPORT, chunk, context, line, reporting, sending
-from tests.operator.listening import HEARD, NAME, OK, OURS, UID, Listening, in_loop, listening, until
+from tests.operator.listening import BROKER_REPORT, NAME, OK, OURS, UID, Listening, in_loop, listening, until
 
 
 @pytest.fixture(autouse=True)
@@ -25,18 +25,18 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @in_loop
 async def test_what_the_lead_reports_is_known(tmp_path: Path) -> None:
-    async with listening(tmp_path) as (here, door):
+    async with listening(tmp_path) as (here, fake_lead):
         here.pod()
-        await until(lambda: here.heard)
-        assert here.heard == LeadReport(HEARD)
+        await until(lambda: here.lead_report)
+        assert here.lead_report == LeadReport(BROKER_REPORT)
         assert here.changed == [NAME]
-        request, fields, _ = door.requests[0]
+        request, fields, _ = fake_lead.requests[0]
         assert request == "GET /v1/status?watch=true HTTP/1.1"
         assert fields["host"] == f"{UID}.door.minicluster"
 
 
 @in_loop
-async def test_each_change_is_told_once(tmp_path: Path) -> None:
+async def test_each_change_is_delivered_once(tmp_path: Path) -> None:
     """The lead says the same again every 15 s: that is no news."""
     reports = [REPORT, REPORT, {**REPORT, "online": "0-3"}]
     script = sending(OK + b"".join(map(line, reports)), stays=True)
@@ -56,7 +56,7 @@ async def test_each_change_is_told_once(tmp_path: Path) -> None:
     ],
 )
 @in_loop
-async def test_ranks_are_heard_of_as_far_as_there_can_be_pods(
+async def test_ranks_are_reported_as_far_as_there_can_be_pods(
     tmp_path: Path, spec: dict[str, int], status: dict[str, int], expected: str
 ) -> None:
     script = sending(OK + line({**REPORT, "size": 99_999, "online": "0-99998"}), stays=True)
@@ -64,7 +64,7 @@ async def test_ranks_are_heard_of_as_far_as_there_can_be_pods(
         cluster = {**objects.minicluster(version=2, uid=UID), "spec": spec, "status": status}
         here.cache.see_cluster(cluster)
         here.pod()
-        await until(lambda: here.heard)
+        await until(lambda: here.lead_report)
         assert here.report is not None
         assert here.report.online == expected
 
@@ -72,30 +72,30 @@ async def test_ranks_are_heard_of_as_far_as_there_can_be_pods(
 @in_loop
 async def test_lines_need_not_arrive_whole(tmp_path: Path) -> None:
     text = json.dumps(REPORT).encode() + b"\n"
-    pieces = b"".join(chunk(text[place : place + 7]) for place in range(0, len(text), 7))
-    async with listening(tmp_path, sending(OK + pieces, stays=True)) as (here, _):
+    parts = b"".join(chunk(text[place : place + 7]) for place in range(0, len(text), 7))
+    async with listening(tmp_path, sending(OK + parts, stays=True)) as (here, _):
         here.pod()
-        await until(lambda: here.heard)
-        assert here.heard == LeadReport(HEARD)
+        await until(lambda: here.lead_report)
+        assert here.lead_report == LeadReport(BROKER_REPORT)
 
 
 @in_loop
 async def test_nobody_is_asked_before_the_lead_runs(tmp_path: Path) -> None:
-    async with listening(tmp_path) as (here, door):
+    async with listening(tmp_path) as (here, fake_lead):
         here.pod(phase="Pending")
         here.pod(address="")
-        assert not here.doors._streams
+        assert not here.lead_watch._streams
         here.pod()
-        await until(lambda: here.heard)
-        assert door.connections == 1
+        await until(lambda: here.lead_report)
+        assert fake_lead.connections == 1
 
 
 @pytest.mark.parametrize("how", ["its pod goes", "the MiniCluster goes", "the pod is gone", "it has ended"])
 @in_loop
 async def test_listening_ends_with_the_lead(tmp_path: Path, how: str) -> None:
-    async with listening(tmp_path) as (here, door):
+    async with listening(tmp_path) as (here, fake_lead):
         here.pod()
-        await until(lambda: here.heard)
+        await until(lambda: here.lead_report)
         if how == "its pod goes":
             pod = objects.broker(version=9, phase="Running", address="127.0.0.1")
             pod["metadata"]["deletionTimestamp"] = "2026-03-14T15:09:26Z"
@@ -106,23 +106,23 @@ async def test_listening_ends_with_the_lead(tmp_path: Path, how: str) -> None:
             here.cache.forget("Pod", objects.broker(version=9))
         else:
             here.cache.see("Pod", objects.broker(version=9, phase="Succeeded", address="127.0.0.1"))
-        here.doors.follow(NAME)
-        await until(lambda: door.open == 0)
-        assert (here.heard, here.doors._streams) == (None, {})
+        here.lead_watch.follow(NAME)
+        await until(lambda: fake_lead.open == 0)
+        assert (here.lead_report, here.lead_watch._streams) == (None, {})
 
 
 @in_loop
 async def test_another_pod_is_another_lead(tmp_path: Path) -> None:
     """What the former one said does not count any more."""
-    async with listening(tmp_path) as (here, door):
+    async with listening(tmp_path) as (here, fake_lead):
         here.pod()
-        await until(lambda: here.heard)
+        await until(lambda: here.lead_report)
         here.cache.forget("Pod", objects.broker(version=2))
-        door.script = sending(OK + line({**REPORT, "online": "0"}), stays=True)
+        fake_lead.script = sending(OK + line({**REPORT, "online": "0"}), stays=True)
         here.pod("mc-0-y")
-        assert here.heard is None
-        await until(lambda: here.heard)
-        assert here.heard == LeadReport(BrokerReport(**{**as_fields(HEARD), "online": "0"}))
+        assert here.lead_report is None
+        await until(lambda: here.lead_report)
+        assert here.lead_report == LeadReport(BrokerReport(**{**as_fields(BROKER_REPORT), "online": "0"}))
 
 
 def as_fields(report: BrokerReport) -> dict[str, Any]:
@@ -132,24 +132,24 @@ def as_fields(report: BrokerReport) -> dict[str, Any]:
 @in_loop
 async def test_a_stream_that_ends_is_begun_again(tmp_path: Path) -> None:
     """As long as that is quick nobody is told: the door was started again, not the lead."""
-    async with listening(tmp_path, sending(OK + line(REPORT) + chunk(b""))) as (here, door):
+    async with listening(tmp_path, sending(OK + line(REPORT) + chunk(b""))) as (here, fake_lead):
         here.pod()
-        await until(lambda: door.connections >= 3)
-        assert here.heard == LeadReport(HEARD)
+        await until(lambda: fake_lead.connections >= 3)
+        assert here.lead_report == LeadReport(BROKER_REPORT)
         assert here.changed == [NAME]
 
 
 class TestTrouble:
     """Whatever is behind the door: it is told in words, and asked again."""
 
-    async def silence(self, here: Listening) -> str:
+    async def unreachable_reason(self, here: Listening) -> str:
         here.pod()
-        found = await until(lambda: isinstance(here.heard, Unreachable) and here.heard)
-        return str(found.reason).replace(str(here.doors._port), "PORT")
+        found = await until(lambda: isinstance(here.lead_report, Unreachable) and here.lead_report)
+        return str(found.reason).replace(str(here.lead_watch._port), "PORT")
 
     @pytest.fixture(autouse=True)
     def impatient(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(lead_watch, "SILENCE_LIMIT", 0.0)
+        monkeypatch.setattr(lead_watch, "REPORT_TIMEOUT", 0.0)
         monkeypatch.setattr(lead_watch, "STARTING_LIMIT", 0.0)
 
     @pytest.mark.parametrize(
@@ -196,12 +196,15 @@ class TestTrouble:
     @in_loop
     async def test_what_it_sends(self, tmp_path: Path, sent: bytes, expected: str) -> None:
         async with listening(tmp_path, sending(sent)) as (here, _):
-            assert await self.silence(here) == f"the lead's door at 127.0.0.1:PORT {expected}"
+            assert await self.unreachable_reason(here) == f"the lead's door at 127.0.0.1:PORT {expected}"
 
     @in_loop
     async def test_nonsense(self, tmp_path: Path) -> None:
         async with listening(tmp_path, sending(OK + line([]), stays=True)) as (here, _):
-            assert await self.silence(here) == "the lead's door says nothing that makes sense: no object"
+            assert (
+                await self.unreachable_reason(here)
+                == "the lead's door says nothing that makes sense: no object"
+            )
 
     @pytest.mark.parametrize(
         ("authority", "uid", "expected"),
@@ -215,9 +218,9 @@ class TestTrouble:
         self, tmp_path: Path, authority: LeadAuthority, uid: str, expected: str
     ) -> None:
         """Nothing is sent to a stranger, the token least of all."""
-        async with listening(tmp_path, tls=context(tmp_path, authority, uid)) as (here, door):
-            assert await self.silence(here) == f"the lead's door at 127.0.0.1:PORT {expected}"
-            assert door.requests == []
+        async with listening(tmp_path, tls=context(tmp_path, authority, uid)) as (here, fake_lead):
+            assert await self.unreachable_reason(here) == f"the lead's door at 127.0.0.1:PORT {expected}"
+            assert fake_lead.requests == []
 
     @in_loop
     async def test_no_tls(self, tmp_path: Path) -> None:
@@ -225,31 +228,31 @@ class TestTrouble:
 
         async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             await reader.read(10)
-            await script(door, reader, writer)
+            await script(fake_lead, reader, writer)
             writer.close()
 
-        async with listening(tmp_path, plain=True) as (here, door):
-            door.serve = answer  # type: ignore[method-assign]
+        async with listening(tmp_path, plain=True) as (here, fake_lead):
+            fake_lead.serve = answer  # type: ignore[method-assign]
             server = await asyncio.start_server(answer, "127.0.0.1", 0)
-            here.doors._port = server.sockets[0].getsockname()[1]
-            assert await self.silence(here) == (
+            here.lead_watch._port = server.sockets[0].getsockname()[1]
+            assert await self.unreachable_reason(here) == (
                 "the lead's door at 127.0.0.1:PORT does not speak TLS as it should"
             )
             server.close()
 
     @in_loop
     async def test_another_token(self, tmp_path: Path) -> None:
-        async with listening(tmp_path) as (here, door):
-            door.token = "other"
+        async with listening(tmp_path) as (here, fake_lead):
+            fake_lead.token = "other"
             expected = "the lead's door at 127.0.0.1:PORT does not accept this operator's token"
-            assert await self.silence(here) == expected
+            assert await self.unreachable_reason(here) == expected
 
     @in_loop
     async def test_nobody_there(self, tmp_path: Path) -> None:
         async with listening(tmp_path) as (here, _):
-            here.doors._port = 1
+            here.lead_watch._port = 1
             expected = "the lead's door at 127.0.0.1:1 does not answer: connection refused"
-            assert (await self.silence(here)).replace("PORT", "1") == expected
+            assert (await self.unreachable_reason(here)).replace("PORT", "1") == expected
 
     @in_loop
     async def test_a_broker_that_starts_is_no_trouble_yet(
@@ -258,16 +261,16 @@ class TestTrouble:
         """Nobody listens there before; once it was open, a closed door is told of."""
         monkeypatch.setattr(lead_watch, "STARTING_LIMIT", 3600.0)
         caplog.set_level("DEBUG")
-        async with listening(tmp_path, sending(OK + line(REPORT))) as (here, door):
-            here.doors._port = 1
+        async with listening(tmp_path, sending(OK + line(REPORT))) as (here, fake_lead):
+            here.lead_watch._port = 1
             here.pod()
             await until(lambda: caplog.text.count("connection refused; tried again") >= 3)
-            assert here.heard is None
-            here.doors._port = door.port
+            assert here.lead_report is None
+            here.lead_watch._port = fake_lead.port
             await until(lambda: here.report)
-            here.doors._port = 1
+            here.lead_watch._port = 1
             expected = "the lead's door at 127.0.0.1:1 does not answer: connection refused"
-            await until(lambda: here.heard == Unreachable(expected))
+            await until(lambda: here.lead_report == Unreachable(expected))
 
     @in_loop
     async def test_no_handshake(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -275,34 +278,38 @@ class TestTrouble:
         monkeypatch.setattr(connection, "CONNECT_TIMEOUT", 0.1)
         async with listening(tmp_path, plain=True) as (here, _):
             expected = "the lead's door at 127.0.0.1:PORT does not begin TLS within 0.1 s"
-            assert await self.silence(here) == expected
+            assert await self.unreachable_reason(here) == expected
 
     @in_loop
     async def test_no_answer(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(connection, "ANSWER_TIMEOUT", 0.1)
         async with listening(tmp_path, sending(b"", stays=True)) as (here, _):
-            assert await self.silence(here) == "the lead's door at 127.0.0.1:PORT does not answer for 0.1 s"
+            assert (
+                await self.unreachable_reason(here)
+                == "the lead's door at 127.0.0.1:PORT does not answer for 0.1 s"
+            )
 
     @in_loop
     async def test_silent_for_too_long(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """A half-dead connection is given up; what was said before does not count for ever."""
-        monkeypatch.setattr(connection, "SILENCE_TIMEOUT", 0.1)
+        monkeypatch.setattr(connection, "REPORT_TIMEOUT", 0.1)
         async with listening(tmp_path) as (here, _):
-            assert await self.silence(here) == "the lead's door at 127.0.0.1:PORT has been silent for 0.1 s"
+            assert (
+                await self.unreachable_reason(here)
+                == "the lead's door at 127.0.0.1:PORT has been silent for 0.1 s"
+            )
 
     @in_loop
-    async def test_it_is_heard_again(self, tmp_path: Path) -> None:
-        async with listening(tmp_path, sending(b"")) as (here, door):
-            await self.silence(here)
-            door.script = reporting
+    async def test_it_reports_again(self, tmp_path: Path) -> None:
+        async with listening(tmp_path, sending(b"")) as (here, fake_lead):
+            await self.unreachable_reason(here)
+            fake_lead.script = reporting
             await until(lambda: here.report)
-            assert here.heard == LeadReport(HEARD)
+            assert here.lead_report == LeadReport(BROKER_REPORT)
 
     @in_loop
-    async def test_what_is_told_quotes_no_secret(
-        self, tmp_path: Path, caplog: pytest.LogCaptureFixture
-    ) -> None:
+    async def test_reasons_quote_no_secret(self, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
         caplog.set_level("DEBUG")
         async with listening(tmp_path, sending(b"HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n")) as (here, _):
-            await self.silence(here)
+            await self.unreachable_reason(here)
         assert OURS.token(UID) not in caplog.text

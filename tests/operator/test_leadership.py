@@ -175,7 +175,7 @@ class TestTakeover:
         ],
         ids=["shortened", "lengthened", "nobody", "its own name", "an old time", "as if released"],
     )
-    def test_edited_by_a_person(self, changes: dict[str, Any], least: float) -> None:
+    def test_edited_by_a_user(self, changes: dict[str, Any], least: float) -> None:
         """A Lease that a person wrote into is left alone for the holder's time; a released one is free."""
         server = Server()
 
@@ -186,7 +186,7 @@ class TestTakeover:
 
         assert least <= run(main()) <= least + 2.2
 
-    def test_deleted_by_a_person(self) -> None:
+    def test_deleted_by_a_user(self) -> None:
         """Who saw a Lease held waits also when it is gone: its holder may not know."""
         server = Server()
 

@@ -62,12 +62,12 @@ class TestLog:
         """Missing rights are told once, with verb, Lease and what is needed, until they are there."""
         run(takeover(contender(Server(), "a", trips=iter(trips))))
         errors = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
-        told = (
+        message = (
             f"cannot {verb} the Lease operators/minicluster-operator: {FORBIDDEN} "
             "(the operator's Role in operators must allow get, create, update on "
             "leases.coordination.k8s.io); it is tried again"
         )
-        assert errors == [told]
+        assert errors == [message]
         assert "the Lease operators/minicluster-operator can be used again" in caplog.messages
 
     def test_release_that_fails(self, caplog: pytest.LogCaptureFixture) -> None:

@@ -163,8 +163,8 @@ def test_two_operators(cache: Cache) -> None:
 def test_scrape(metrics: OperatorMetrics) -> None:
     """A scrape shows every metric, and the process's own."""
     text, content_type = metrics.scrape()
-    told = {line.split()[2] for line in text.decode().splitlines() if line.startswith("# TYPE")}
-    assert set(module.NAMES) | {"process_cpu_seconds_total", "process_resident_memory_bytes"} <= told
+    exposed = {line.split()[2] for line in text.decode().splitlines() if line.startswith("# TYPE")}
+    assert set(module.NAMES) | {"process_cpu_seconds_total", "process_resident_memory_bytes"} <= exposed
     assert content_type.startswith("text/plain; version=0.0.4")
 
 
@@ -183,9 +183,9 @@ def test_name_is_documented(name: str) -> None:
 
 def test_names_are_all() -> None:
     """The list of names is complete."""
-    told = {each.name for each in OperatorMetrics(Cache(), []).registry.collect()}
+    exposed = {each.name for each in OperatorMetrics(Cache(), []).registry.collect()}
     assert {name.removesuffix("_total") for name in module.NAMES} == {
-        name for name in told if name.startswith("minicluster_")
+        name for name in exposed if name.startswith("minicluster_")
     }
 
 

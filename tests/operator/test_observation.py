@@ -14,10 +14,10 @@ from minicluster.plan import JobCondition, JobReport, ObjectKey, ObservedObject,
 from minicluster.plan.constants import LABEL_POD_INDEX
 from tests.operator.objects import Object, broker, job, owned
 
-HELD = {"f:spec": {"f:parallelism": {}, "f:completions": {}}}
+OWNED = {"f:spec": {"f:parallelism": {}, "f:completions": {}}}
 
 
-def entry(manager: str = APPLY_MANAGER, fields: Object = HELD, **more: str) -> Object:
+def entry(manager: str = APPLY_MANAGER, fields: Object = OWNED, **more: str) -> Object:
     return {"manager": manager, "operation": "Apply", "fieldsV1": fields, **more}
 
 
@@ -61,14 +61,14 @@ HOLDS: dict[str, tuple[observation.Dependent, bool, bool]] = {
 }
 
 
-@pytest.mark.parametrize(("found", "all_held", "shared"), HOLDS.values(), ids=HOLDS)
-def test_who_holds_the_fields(found: observation.Dependent, all_held: bool, shared: bool) -> None:
-    assert (found.held == OURS.held, found.shared) == (all_held, shared)
+@pytest.mark.parametrize(("found", "all_owned", "shared"), HOLDS.values(), ids=HOLDS)
+def test_who_holds_the_fields(found: observation.Dependent, all_owned: bool, shared: bool) -> None:
+    assert (found.owned_fields == OURS.owned_fields, found.shared) == (all_owned, shared)
 
 
 def test_the_order_of_fields_does_not_matter() -> None:
     other = {"f:spec": {"f:completions": {}, "f:parallelism": {}}}
-    assert managed(entry(fields=other)).held == OURS.held
+    assert managed(entry(fields=other)).owned_fields == OURS.owned_fields
 
 
 def test_an_object_that_goes_says_so() -> None:
@@ -99,7 +99,7 @@ def test_a_stamp_leaves_other_annotations() -> None:
     assert item["metadata"]["annotations"] == {"a": "b"}
 
 
-def held() -> Object:
+def fields_of_ours() -> Object:
     """Return what managedFields say of an applied Service."""
     ports = {'k:{"port":1,"protocol":"TCP"}': {".": {}, "f:port": {}}}
     owners = {'k:{"uid":"uid-mc"}': {}}
@@ -122,7 +122,7 @@ APPLIED: Object = {
 
 def test_an_object_has_the_shape_of_what_it_holds() -> None:
     """Lists and atomic maps count as one field; names and kinds are nobody's."""
-    found = managed(entry(fields=held()))
+    found = managed(entry(fields=fields_of_ours()))
     assert found.shape == observation.shape(APPLIED)
 
 
@@ -136,12 +136,12 @@ LOST = {
 @pytest.mark.parametrize("more", LOST.values(), ids=LOST)
 def test_an_object_that_lost_a_field_has_another_shape(more: Object) -> None:
     """What is applied has a field that is not held."""
-    assert managed(entry(fields=held())).shape != observation.shape({**APPLIED, **more})
+    assert managed(entry(fields=fields_of_ours())).shape != observation.shape({**APPLIED, **more})
 
 
 def test_two_entries_of_ours_have_one_shape() -> None:
     """What was patched once is held under the same name by another entry."""
-    first, second = {"f:metadata": held()["f:metadata"]}, {"f:spec": held()["f:spec"]}
+    first, second = {"f:metadata": fields_of_ours()["f:metadata"]}, {"f:spec": fields_of_ours()["f:spec"]}
     found = managed(entry(fields=first), entry(fields=second, operation="Update"))
     assert found.shape == observation.shape(APPLIED)
 
@@ -226,7 +226,7 @@ def test_what_a_pod_says(status: Object, report: PodReport) -> None:
     assert broker_pods.pod_report({**broker(0), "status": status}) == report
 
 
-def test_a_pod_that_was_told_to_go_is_leaving() -> None:
+def test_a_pod_that_was_deleted_is_leaving() -> None:
     pod = broker(0)
     assert not broker_pods.pod_report(pod).leaving
     pod["metadata"]["deletionTimestamp"] = "2026-03-14T15:09:26Z"

@@ -34,7 +34,7 @@ def event(message: str, at: str, reason: str = "FailedMount") -> Object:
 
 
 @dataclass
-class Telling(MemoryApi):
+class EventServer(MemoryApi):
     """An API server that has these Events about anything."""
 
     events: tuple[Object, ...] = ()
@@ -50,18 +50,18 @@ class Telling(MemoryApi):
         return Listing(self.events, "1")
 
 
-def telling(*events: Object) -> Telling:
+def event_server(*events: Object) -> EventServer:
     """Return such a server."""
-    return Telling(events=events)
+    return EventServer(events=events)
 
 
-class Looking:
+class PodEventsScene:
     """One operator's complaints, about one MiniCluster."""
 
     def __init__(self, api: MemoryApi) -> None:
         self.cache = Cache()
         self.changed: list[Name] = []
-        self.complaints = PodEvents(api, self.cache, self.changed.append)
+        self.pod_events = PodEvents(api, self.cache, self.changed.append)
         self.version = 1
         self.cache.see_cluster(objects.minicluster())
         self.cache.see("Job", objects.job())
@@ -77,7 +77,7 @@ class Looking:
             "containerStatuses": [{"name": "mc", "state": state}],
         }
         self.cache.see("Pod", pod)
-        self.complaints.follow(NAME)
+        self.pod_events.follow(NAME)
 
     @property
     def words(self) -> list[tuple[str, str]]:
@@ -85,28 +85,28 @@ class Looking:
         return [(each.reason, each.message) for each in self.cache.pods.reports(NAME, "uid-Job-mc")]
 
 
-def looking(api: MemoryApi, doing: Any) -> Any:
+def with_pod_events(api: MemoryApi, doing: Any) -> Any:
     """Do something with complaints in virtual time, and end them."""
 
     async def work() -> Any:
-        here = Looking(api)
+        here = PodEventsScene(api)
         done: Awaitable[Any] = doing(here)
         try:
             return await done
         finally:
-            await here.complaints.close()
+            await here.pod_events.close()
 
     return run(work())
 
 
 def test_the_latest_word_is_the_pods() -> None:
-    api = telling(
+    api = event_server(
         event("older", "2026-03-14T15:01:00Z"),
         event(LACKING, "2026-03-14T15:03:00Z"),
         event("old", "2026-03-14T15:02:00Z"),
     )
 
-    async def doing(here: Looking) -> None:
+    async def doing(here: PodEventsScene) -> None:
         here.pod()
         await asyncio.sleep(3)
         assert here.words == [("FailedMount", LACKING)]
@@ -115,14 +115,14 @@ def test_the_latest_word_is_the_pods() -> None:
             "/api/v1/namespaces/science/events?involvedObject.uid=uid-Pod-mc-0-x,type=Warning"
         ]
 
-    looking(api, doing)
+    with_pod_events(api, doing)
 
 
-def test_the_same_complaint_about_another_sandbox_is_no_news() -> None:
+def test_the_same_event_about_another_sandbox_is_no_news() -> None:
     """Each try to make a pod's network has an identifier of its own: 64 digits."""
-    api = telling(event(f'failed to set up sandbox "{"0a" * 32}": no network', "2026-03-14T15:01:00Z"))
+    api = event_server(event(f'failed to set up sandbox "{"0a" * 32}": no network', "2026-03-14T15:01:00Z"))
 
-    async def doing(here: Looking) -> None:
+    async def doing(here: PodEventsScene) -> None:
         here.pod()
         await asyncio.sleep(3)
         api.events = (event(f'failed to set up sandbox "{"1b" * 32}": no network', "2026-03-14T15:02:00Z"),)
@@ -130,7 +130,7 @@ def test_the_same_complaint_about_another_sandbox_is_no_news() -> None:
         assert here.words == [("FailedMount", 'failed to set up sandbox "…": no network')]
         assert here.changed == [NAME]
 
-    looking(api, doing)
+    with_pod_events(api, doing)
 
 
 @pytest.mark.parametrize(
@@ -142,112 +142,112 @@ def test_the_same_complaint_about_another_sandbox_is_no_news() -> None:
     ],
 )
 def test_otherwise_nobody_is_asked(waiting: str, node: str) -> None:
-    api = telling(event(LACKING, ""))
+    api = event_server(event(LACKING, ""))
 
-    async def doing(here: Looking) -> None:
+    async def doing(here: PodEventsScene) -> None:
         here.pod(0, waiting, node=node)
         await asyncio.sleep(100)
 
-    looking(api, doing)
+    with_pod_events(api, doing)
     assert api.asked == []
 
 
 def test_one_that_comes_up_quickly_is_not_asked_about() -> None:
-    api = telling(event(LACKING, ""))
+    api = event_server(event(LACKING, ""))
 
-    async def doing(here: Looking) -> None:
+    async def doing(here: PodEventsScene) -> None:
         here.pod()
         await asyncio.sleep(1)
         here.pod(0, "")
         await asyncio.sleep(100)
 
-    looking(api, doing)
+    with_pod_events(api, doing)
     assert api.asked == []
 
 
-def test_once_it_runs_the_complaint_is_forgotten() -> None:
-    async def doing(here: Looking) -> None:
+def test_once_it_runs_the_event_is_forgotten() -> None:
+    async def doing(here: PodEventsScene) -> None:
         here.pod()
         await asyncio.sleep(3)
         here.pod(0, "")
         assert (here.words, here.cache.pods.warnings) == ([("", "")], {})
 
-    looking(telling(event(LACKING, "")), doing)
+    with_pod_events(event_server(event(LACKING, "")), doing)
 
 
 def test_it_is_asked_less_and_less_often() -> None:
     """And the same words are no news."""
-    api = telling(event(LACKING, ""))
+    api = event_server(event(LACKING, ""))
 
-    async def doing(here: Looking) -> None:
+    async def doing(here: PodEventsScene) -> None:
         here.pod()
         await asyncio.sleep(60)
         assert here.changed == [NAME]
 
-    looking(api, doing)
+    with_pod_events(api, doing)
     assert len(api.asked) == 4  # after 2, 6, 14 and 30 s
 
 
 def test_of_many_pods_one_is_asked_about() -> None:
     """They lack the same, most often."""
-    api = telling(event(LACKING, ""))
+    api = event_server(event(LACKING, ""))
 
-    async def doing(here: Looking) -> None:
+    async def doing(here: PodEventsScene) -> None:
         for index in range(3):
             here.pod(index)
         await asyncio.sleep(3)
         assert here.words == [("FailedMount", LACKING), ("", ""), ("", "")]
 
-    looking(api, doing)
+    with_pod_events(api, doing)
     assert len(api.asked) == 1
 
 
 def test_a_server_that_is_away_is_asked_again() -> None:
-    api = telling(event(LACKING, ""))
+    api = event_server(event(LACKING, ""))
     api.away = 2
 
-    async def doing(here: Looking) -> None:
+    async def doing(here: PodEventsScene) -> None:
         here.pod()
         await asyncio.sleep(20)
         assert here.cache.pods.warnings[NAME] == PodWarning("uid-Pod-mc-0-x", "FailedMount", LACKING)
 
-    looking(api, doing)
+    with_pod_events(api, doing)
 
 
 def test_a_defect_does_not_end_the_asking(caplog: pytest.LogCaptureFixture) -> None:
     """It is logged, with where it is."""
-    api = telling(event(LACKING, ""))
+    api = event_server(event(LACKING, ""))
     api.away, api.trouble = 1, ZeroDivisionError("oh")
 
-    async def doing(here: Looking) -> None:
+    async def doing(here: PodEventsScene) -> None:
         here.pod()
         await asyncio.sleep(20)
         assert here.words == [("FailedMount", LACKING)]
 
-    looking(api, doing)
+    with_pod_events(api, doing)
     assert caplog.messages == ["science/mc: a defect of the operator: the Events of pod mc-0-x"]
     assert "ZeroDivisionError: oh" in caplog.text
 
 
 def test_an_event_that_makes_no_sense_does_not_end_the_asking() -> None:
-    api = telling({"reason": "Odd"})
+    api = event_server({"reason": "Odd"})
 
-    async def doing(here: Looking) -> None:
+    async def doing(here: PodEventsScene) -> None:
         here.pod()
         await asyncio.sleep(3)
         api.events = (event(LACKING, ""),)
         await asyncio.sleep(20)
         assert here.words == [("FailedMount", LACKING)]
 
-    looking(api, doing)
+    with_pod_events(api, doing)
 
 
 def test_of_a_minicluster_that_is_gone_nothing_is_kept() -> None:
-    async def doing(here: Looking) -> None:
+    async def doing(here: PodEventsScene) -> None:
         here.pod()
         await asyncio.sleep(3)
         here.cache.forget_cluster(objects.minicluster())
-        here.complaints.follow(NAME)
-        assert (here.cache.pods.warnings, here.complaints._asking) == ({}, {})
+        here.pod_events.follow(NAME)
+        assert (here.cache.pods.warnings, here.pod_events._asking) == ({}, {})
 
-    looking(telling(event(LACKING, "")), doing)
+    with_pod_events(event_server(event(LACKING, "")), doing)

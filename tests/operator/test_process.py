@@ -7,14 +7,14 @@ import pytest
 from minicluster.kube_client import logs
 from minicluster.kube_client.access import Access
 from minicluster.operator import process
-from minicluster.operator.errors import FollowingError, LeadershipLostError
+from minicluster.operator.errors import LeadershipLostError, WatchLostError
 from minicluster.operator.settings import OperatorSettings
 
 SETTINGS = OperatorSettings(Access(), (), None, ("127.0.0.1", 0), "json", "info", "test")
 ENDS = [
     pytest.param(LeadershipLostError("another leads"), "the operator ends: another leads", id="known"),
     pytest.param(
-        ExceptionGroup("of its tasks", [FollowingError("404")]), "the operator ends: 404", id="of a task"
+        ExceptionGroup("of its tasks", [WatchLostError("404")]), "the operator ends: 404", id="of a task"
     ),
     pytest.param(KeyError("metadata"), "the operator ends: a defect of it", id="a defect"),
 ]

@@ -41,17 +41,17 @@ ERRORS = {
 
 @pytest.mark.parametrize("kind", MADE)
 @pytest.mark.parametrize("error", ERRORS.values(), ids=ERRORS)
-def test_what_is_refused_is_told_and_heals(kind: str, error: ApiError) -> None:
+def test_what_is_refused_is_reported_and_heals(kind: str, error: ApiError) -> None:
     """In the server's words, with the object's name; when it is taken at last, nothing is left of that."""
 
     async def work() -> tuple[tuple[str, str, str], Object]:
         async with world() as here:
             here.api.refusals.append(refusing(kind, error))
             await here.write(document())
-            await here.settle()
-            told = condition(here)
+            await here.converge()
+            reported = condition(here)
             here.api.refusals.clear()
-            return told, await rest(here)
+            return reported, await rest(here)
 
     (status, reason, message), state = run(work())
     assert (status, reason) == ("False", "Refused")
@@ -66,11 +66,11 @@ def test_somebody_elses_object_is_left_alone(place: tuple[str, str]) -> None:
 
     async def work() -> tuple[tuple[str, str, str], Object]:
         async with world() as here:
-            here.foreign.occupy(*place)
+            here.conflicting.occupy(*place)
             await here.write(document())
-            await here.settle()
-            told = condition(here)
-            return told, await rest(here)
+            await here.converge()
+            reported = condition(here)
+            return reported, await rest(here)
 
     (status, reason, message), state = run(work())
     assert (status, reason) == ("False", "NameTaken")
@@ -83,15 +83,15 @@ def test_somebody_elses_autoscaler_is_left_alone_and_keeps_nothing_back() -> Non
 
     async def work() -> tuple[tuple[str, str, str], tuple[str, str, str], Object]:
         async with world() as here:
-            here.foreign.occupy(*AUTOSCALER)
+            here.conflicting.occupy(*AUTOSCALER)
             await here.write(document(autoscaling={}))
-            await here.settle()
-            told, resources = condition(here, "Autoscaling"), condition(here)
-            return told, resources, await rest(here)
+            await here.converge()
+            reported, resources = condition(here, "Autoscaling"), condition(here)
+            return reported, resources, await rest(here)
 
-    told, resources, state = run(work())
-    assert told[:2] == ("False", "NameTaken")
-    assert "HorizontalPodAutoscaler mc belongs to somebody else" in told[2]
+    reported, resources, state = run(work())
+    assert reported[:2] == ("False", "NameTaken")
+    assert "HorizontalPodAutoscaler mc belongs to somebody else" in reported[2]
     assert resources[:2] == ("True", "Created")
     assert state == undisturbed("autoscaled", (), 0)[0]
 
@@ -101,15 +101,15 @@ def test_somebody_elses_autoscaler_is_no_concern_of_a_document_that_wants_none()
 
     async def work() -> tuple[list[str], bool]:
         async with world() as here:
-            here.foreign.occupy(*AUTOSCALER)
+            here.conflicting.occupy(*AUTOSCALER)
             await here.write(document(autoscaling={}))
-            await here.settle()
+            await here.converge()
             here.edit({"autoscaling": None})
-            await here.settle()
+            await here.converge()
             before = len(here.api.requests)
             await here.live(3600)
-            here.foreign.check()
-            return [str(each) for each in here.api.requests[before:]], here.foreign.items != {}
+            here.conflicting.check()
+            return [str(each) for each in here.api.requests[before:]], here.conflicting.items != {}
 
     assert run(work()) == ([], True)
 
@@ -121,14 +121,14 @@ def test_an_autoscaler_that_is_refused_keeps_nothing_back() -> None:
         async with world() as here:
             here.api.refusals.append(refusing(AUTOSCALER[0], ERRORS["a webhook"]))
             await here.write(document(autoscaling={}))
-            await here.settle()
-            told, resources = condition(here, "Autoscaling"), condition(here)
+            await here.converge()
+            reported, resources = condition(here, "Autoscaling"), condition(here)
             here.api.refusals.clear()
-            return told, resources, await rest(here)
+            return reported, resources, await rest(here)
 
-    told, resources, state = run(work())
-    assert told[:2] == ("False", "Refused")
-    assert ERRORS["a webhook"].message in told[2]
+    reported, resources, state = run(work())
+    assert reported[:2] == ("False", "Refused")
+    assert ERRORS["a webhook"].message in reported[2]
     assert resources[:2] == ("True", "Created")
     assert state == undisturbed("autoscaled", (), 0)[0]
 
@@ -144,7 +144,7 @@ def test_an_autoscaler_that_has_no_use_is_deleted_and_comes_again(change: Object
             found = []
             for spec in ({}, change, {"autoscaling": {}, "suspend": False}):
                 here.edit(spec)
-                await here.settle()
+                await here.converge()
                 found.append(Place(AUTOSCALER[0], NAMESPACE, NAME) in here.store.objects)
             return found
 
@@ -157,11 +157,11 @@ def test_of_two_that_want_one_service_the_first_has_it() -> None:
     async def work() -> tuple[tuple[str, str, str], tuple[str, str, str]]:
         async with world() as here:
             await here.write(document(network={"headlessName": "shared"}))
-            await here.settle()
+            await here.converge()
             second = document(network={"headlessName": "shared"})
             second["metadata"]["name"] = "second"
             await here.write(second)
-            await here.settle()
+            await here.converge()
             return condition(here), condition(here, name="second")
 
     first, second = run(work())
@@ -176,12 +176,12 @@ def test_in_a_namespace_that_ends_nothing_is_made() -> None:
         async with world() as here:
             await here.write(document())
             here.store.terminate_namespace(NAMESPACE)
-            await here.settle()
+            await here.converge()
             return condition(here), [place.kind for place in here.store.objects]
 
-    told, kinds = run(work())
-    assert told[:2] == ("False", "Refused")
-    assert "because it is being terminated" in told[2]
+    reported, kinds = run(work())
+    assert reported[:2] == ("False", "Refused")
+    assert "because it is being terminated" in reported[2]
     assert kinds == [KIND]
 
 
@@ -189,7 +189,7 @@ def test_what_another_controller_manages_is_left_alone() -> None:
     async def work() -> list[str]:
         async with world() as here:
             await here.write(document(managedBy="example.org/other"))
-            await here.settle()
+            await here.converge()
             return [str(each) for each in here.api.requests]
 
     assert run(work()) == []
@@ -201,25 +201,25 @@ def test_a_deletion_leaves_nothing() -> None:
     async def work() -> set[str]:
         async with world() as here:
             await here.write(document())
-            await here.settle()
+            await here.converge()
             here.store.delete(PLACE)
-            await here.settle()
+            await here.converge()
             return {place.kind for place in here.store.objects}
 
     assert run(work()) <= {"Event"}
 
 
-def test_a_deletion_that_no_watch_told_of_is_found_out() -> None:
+def test_a_deletion_that_no_watch_reported_is_found_out() -> None:
     """kopf does not tell of those that fell into a gap: what is gone must not be made again for ever."""
 
     async def work() -> list[str]:
         async with world() as here:
             await here.write(document())
-            await here.settle()
+            await here.converge()
             here.store.delete(PLACE)
             here.watches.relist(KIND)
             before = len(here.api.writes)
-            await here.settle()
+            await here.converge()
             return [str(each) for each in here.api.writes[before:]]
 
     assert run(work()) == []
@@ -231,11 +231,11 @@ def test_a_status_is_written_at_most_once_a_second() -> None:
     async def work() -> int:
         async with world() as here:
             await here.write(document(size=40, maxSize=40))
-            await here.settle()
+            await here.converge()
             before = len(here.api.writes)
             for index in range(40):
                 memory_jobs.run_pod(here.store, NAMESPACE, NAME, index)
-                here.watches.tell("Pod")
+                here.watches.deliver("Pod")
                 await here.live(0.1)
             return sum(each.subresource == "status" for each in here.api.writes[before:])
 
@@ -248,7 +248,7 @@ def test_a_settled_minicluster_costs_no_request() -> None:
     async def work() -> list[str]:
         async with world() as here:
             await here.write(document())
-            await here.settle()
+            await here.converge()
             before = len(here.api.requests)
             await here.live(3600)
             return [str(each) for each in here.api.requests[before:]]
@@ -263,7 +263,7 @@ def test_retries_are_spaced() -> None:
         async with world() as here:
             here.api.refusals.append(refusing("ConfigMap", ERRORS["a quota"]))
             await here.write(document())
-            await here.settle()
+            await here.converge()
             before = len(here.api.requests)
             await here.live(3600)
             return len([each for each in here.api.requests[before:] if each.kind == "ConfigMap"])

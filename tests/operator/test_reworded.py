@@ -44,7 +44,7 @@ def touch(here: World, number: int, *, reworded: bool) -> None:
         words = {"message": f"reworded {number}: 7 jobs", "lastTransitionTime": "2001-01-01T00:00:00Z"}
         changed = [each | (words if reworded else {"message": f"{each['message']} "}) for each in stored]
         here.store.patch(PLACE, {"status": {"conditions": changed}}, "kubectl", "status")
-        here.watches.tell(KIND)
+        here.watches.deliver(KIND)
 
 
 def shown(here: World) -> Object:

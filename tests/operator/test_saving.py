@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from minicluster.plan.constants import FINALIZER, KIND
 from tests.operator import memory_jobs
 from tests.operator.archived import JOB, Instance, play
-from tests.operator.cases import Step, tell_all
+from tests.operator.cases import Step, deliver_all
 from tests.operator.contents import NAME, PLACE
 from tests.operator.faults import FAULTS
 from tests.operator.field_sets import Object
@@ -86,7 +86,7 @@ def test_each_single_write_of_a_save_may_go_wrong(doing: Step, which: int, late:
 
 
 @pytest.mark.parametrize("doing", [("suspend", True), ("delete",)], ids=["suspend", "delete"])
-def test_it_is_told_where_it_was_saved(doing: Step) -> None:
+def test_the_status_names_where_it_was_saved(doing: Step) -> None:
     instance = run(play([doing]))
     assert ("Saved", "2 jobs saved to /archive/mc.tgz (101 bytes)") in instance.notes
     assert [reason for reason, _ in instance.notes].count("Saved") == 1
@@ -108,12 +108,12 @@ def test_a_save_that_fails_suspends_nothing() -> None:
             instance.suspend(True)
             for _ in range(10):
                 await instance.second()
-            told = instance.suspended, here.store.objects[JOB]["spec"]["suspend"], instance.notes[-1]
+            before_rest = instance.suspended, here.store.objects[JOB]["spec"]["suspend"], instance.notes[-1]
             await instance.rest()
-            return *told, instance.suspended, here.lead.saves
+            return *before_rest, instance.suspended, here.lead.saves
 
-    before, held, (reason, note), after, saves = run(work())
-    assert (before, held, reason) == (("False", "SaveFailed"), False, "SaveFailed")
+    before, suspended, (reason, note), after, saves = run(work())
+    assert (before, suspended, reason) == (("False", "SaveFailed"), False, "SaveFailed")
     assert note.startswith(
         "nothing was saved to /archive/mc.tgz: no space left on device; it is tried again at"
     )
@@ -130,7 +130,7 @@ def test_without_an_archive_nothing_is_saved() -> None:
             await instance.begin()
             finalizers = instance.about.get("finalizers")
             instance.delete()
-            return finalizers, PLACE in here.store.objects, here.lead.told
+            return finalizers, PLACE in here.store.objects, here.lead.reported_at
 
     assert run(work()) == (None, False, [])
 
@@ -166,7 +166,7 @@ def test_where_there_is_nothing_to_save_it_goes_at_once(how: str) -> None:
             instance = Instance(here, **({"suspend": True} if how == "suspended" else {}))
             if how == "before its pods run":
                 await instance.create()
-                tell_all(here)
+                deliver_all(here)
                 await here.live(1.1)
             else:
                 await instance.begin()
@@ -179,10 +179,10 @@ def test_where_there_is_nothing_to_save_it_goes_at_once(how: str) -> None:
                 memory_jobs.complete_job(here.store, NAMESPACE, NAME)
             instance.delete()
             for _ in range(2):
-                tell_all(here)
+                deliver_all(here)
                 await here.live(1.1)
             warned = [reason for reason, _ in instance.notes if reason == "NotSaved"]
-            return PLACE in here.store.objects, warned, len(here.lead.told)
+            return PLACE in here.store.objects, warned, len(here.lead.reported_at)
 
     assert run(work()) == (False, [], 0)
 
@@ -230,21 +230,21 @@ def test_what_another_controller_takes_over_is_released() -> None:
     assert run(work()) == []
 
 
-def test_kueue_suspends_and_what_the_lead_then_saves_is_told() -> None:
+def test_kueue_suspends_and_what_the_lead_then_saves_is_reported() -> None:
     """The Job is not ours to suspend: the lead saves on SIGTERM, in its grace period, and its pod goes."""
 
     async def work() -> tuple[Any, ...]:
         async with world() as here:
             instance = Instance(here, jobLabels={"kueue.x-k8s.io/queue-name": "q"})
             await instance.create()
-            tell_all(here)
+            deliver_all(here)
             await here.live(1.1)
             kueue = here.api.as_manager("kueue")
             kueue.store.patch(JOB, {"spec": {"suspend": False}}, "kueue")
             for _ in range(4):
                 await instance.second()
             kueue.store.patch(JOB, {"spec": {"suspend": True}}, "kueue")
-            here.lead.look()
+            here.lead.refresh()
             here.lead._save()
             for _ in range(4):
                 await instance.second()
@@ -303,32 +303,37 @@ async def endure(doing: Step, trouble: str, seconds: float) -> tuple[Any, ...]:
 
 
 WAITED = "nothing is known to be saved to /archive/mc.tgz after 180 s"
-DOOR = "the lead's door does not answer: connection refused"
+SILENT_LEAD = "the lead's door does not answer: connection refused"
 DELETED = "the MiniCluster is deleted all the same, and what the lead does not save by itself is lost"
-HELD = "its pods are told to go all the same, and what the lead does not save by itself is lost"
+SUSPENDED_ANYWAY = "its pods are told to go all the same, and what the lead does not save by itself is lost"
 
 
 @pytest.mark.parametrize(
-    ("doing", "trouble", "said"),
+    ("doing", "trouble", "message"),
     [
         pytest.param(("delete",), "hangs", f"{WAITED}; {DELETED}", id="deleted, hangs"),
-        pytest.param(("delete",), "deaf", f"{WAITED} ({DOOR}); {DELETED}", id="deleted, not heard"),
+        pytest.param(("delete",), "deaf", f"{WAITED} ({SILENT_LEAD}); {DELETED}", id="deleted, not heard"),
         pytest.param(
             ("delete",), "broken", f"{WAITED} (no space left on device); {DELETED}", id="deleted, fails"
         ),
-        pytest.param(("suspend", True), "deaf", f"{WAITED} ({DOOR}); {HELD}", id="suspended, not heard"),
+        pytest.param(
+            ("suspend", True),
+            "deaf",
+            f"{WAITED} ({SILENT_LEAD}); {SUSPENDED_ANYWAY}",
+            id="suspended, not heard",
+        ),
     ],
 )
-def test_what_is_waited_for_no_longer(doing: Step, trouble: str, said: str) -> None:
+def test_what_is_waited_for_no_longer(doing: Step, trouble: str, message: str) -> None:
     """A deletion for nothing, a suspension for a lead of which nothing is heard."""
-    there, held, told = run(endure(doing, trouble, 170))
-    assert (there, held, told) == (True, False, [])
-    there, held, told = run(endure(doing, trouble, 190))
-    assert (there, held, told) == (doing[0] == "suspend", True if there else None, [said])
+    there, suspended, notes = run(endure(doing, trouble, 170))
+    assert (there, suspended, notes) == (True, False, [])
+    there, suspended, notes = run(endure(doing, trouble, 190))
+    assert (there, suspended, notes) == (doing[0] == "suspend", True if there else None, [message])
 
 
 @pytest.mark.parametrize("trouble", ["hangs", "broken"])
-def test_a_suspension_waits_as_long_as_the_lead_is_heard(trouble: str) -> None:
+def test_a_suspension_waits_as_long_as_the_lead_reports(trouble: str) -> None:
     assert run(endure(("suspend", True), trouble, 1000)) == (True, False, [])
 
 
@@ -343,7 +348,7 @@ def test_a_lead_that_dies_over_it(doing: Step) -> None:
             await instance.second()
             await instance.second()
             memory_jobs.end_pod(here.store, NAMESPACE, NAME, 0, 137, "137")
-            tell_all(here)
+            deliver_all(here)
             await here.live(1.1)
             return [note for reason, note in instance.notes if reason == "NotSaved"]
 

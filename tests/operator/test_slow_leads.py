@@ -17,8 +17,8 @@ from minicluster.operator import lead_slots, lead_watch
 from minicluster.operator.records import LeadReport
 from minicluster.plan import LeadCommand
 from tests.operator import objects, virtual_time
-from tests.operator.lead_server import Door, reporting, sending
-from tests.operator.listening import HEARD, NAME, UID, Listening, in_loop, listening, until
+from tests.operator.lead_server import FakeLead, reporting, sending
+from tests.operator.listening import BROKER_REPORT, NAME, UID, Listening, in_loop, listening, until
 
 
 @pytest.fixture(autouse=True)
@@ -35,24 +35,26 @@ def meet(here: Listening, name: str) -> None:
     pod = objects.broker(name=name, phase="Running", address="127.0.0.1", instance=name)
     pod["metadata"]["ownerReferences"][0]["uid"] = f"uid-Job-{name}"
     here.cache.see("Pod", pod)
-    here.doors.follow(Name(objects.NAMESPACE, name))
+    here.lead_watch.follow(Name(objects.NAMESPACE, name))
 
 
 @in_loop
-async def test_not_all_doors_are_knocked_at_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_not_all_leads_are_connected_to_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A thousand leads that do not answer must not cost a thousand connections."""
     monkeypatch.setattr(lead_slots, "MAX_CONNECTING", 3)
     async with AsyncExitStack() as stack:
-        here, door = await stack.enter_async_context(listening(tmp_path, sending(b"", stays=True)))
+        here, fake_lead = await stack.enter_async_context(listening(tmp_path, sending(b"", stays=True)))
         for number in range(10):
             meet(here, f"mc{number}")
-        assert len(here.doors._streams) == 10
-        await until(lambda: door.open == 3)
+        assert len(here.lead_watch._streams) == 10
+        await until(lambda: fake_lead.open == 3)
         await asyncio.sleep(0)
-        assert door.connections == 3
+        assert fake_lead.connections == 3
 
 
-class TestSlowDoors:
+class TestSlowLeads:
     """Leads that keep the operator waiting are not in the others' way."""
 
     @pytest.fixture(autouse=True)
@@ -64,19 +66,21 @@ class TestSlowDoors:
 
     @in_loop
     async def test_orders_do_not_wait_for_those_that_are_listened_to(self, tmp_path: Path) -> None:
-        async def script(door: Door, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            if door.requests[-1][0].startswith("POST"):
-                await reporting(door, reader, writer)
+        async def script(
+            fake_lead: FakeLead, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        ) -> None:
+            if fake_lead.requests[-1][0].startswith("POST"):
+                await reporting(fake_lead, reader, writer)
             else:
                 await reader.read()  # until the other side hangs up
 
-        async with listening(tmp_path, script) as (here, door):
+        async with listening(tmp_path, script) as (here, fake_lead):
             meet(here, "slow")
-            await until(lambda: door.open)
+            await until(lambda: fake_lead.open)
             here.pod()
-            here.doors.send(NAME, (LeadCommand("drain", "1", "minicluster: shrinking to 1"),))
-            await until(lambda: not here.doors._sending)
-            assert [head.split()[0] for head, _, _ in door.requests] == ["GET", "POST"]
+            here.lead_watch.send(NAME, (LeadCommand("drain", "1", "minicluster: shrinking to 1"),))
+            await until(lambda: not here.lead_watch._sending)
+            assert [head.split()[0] for head, _, _ in fake_lead.requests] == ["GET", "POST"]
 
     @in_loop
     async def test_those_that_were_slow_wait_for_one_another(
@@ -84,33 +88,35 @@ class TestSlowDoors:
     ) -> None:
         monkeypatch.setattr(lead_slots, "SLOW_AFTER", 0.0)
 
-        async def script(door: Door, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            if door.connections == 2:
+        async def script(
+            fake_lead: FakeLead, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        ) -> None:
+            if fake_lead.connections == 2:
                 await reader.read()  # until the other side hangs up
-            elif door.connections > 2:
-                await reporting(door, reader, writer)
+            elif fake_lead.connections > 2:
+                await reporting(fake_lead, reader, writer)
 
-        async with listening(tmp_path, script) as (here, door):
+        async with listening(tmp_path, script) as (here, fake_lead):
             meet(here, "slow")
-            await until(lambda: door.connections == 2)
+            await until(lambda: fake_lead.connections == 2)
             here.pod()
-            await until(lambda: here.heard)
-            assert here.heard == LeadReport(HEARD)
-            assert door.open == 2
+            await until(lambda: here.lead_report)
+            assert here.lead_report == LeadReport(BROKER_REPORT)
+            assert fake_lead.open == 2
 
     @in_loop
     async def test_one_that_is_quick_again_is_as_others(self, tmp_path: Path) -> None:
         async with listening(tmp_path) as (here, _):
-            here.doors._slots._slow.add((NAME, "stream"))
+            here.lead_watch._slots._slow.add((NAME, "stream"))
             here.pod()
-            await until(lambda: here.heard)
-            assert here.doors._slots._slow == set()
+            await until(lambda: here.lead_report)
+            assert here.lead_watch._slots._slow == set()
 
     def test_only_a_quick_answer_of_its_kind_makes_up_for_a_slow_one(self) -> None:
         """Neither a quick report for a slow order, nor a try that was broken off by the next order."""
 
         async def work() -> None:
-            here = Listening(1).doors
+            here = Listening(1).lead_watch
             here._streams[NAME] = lead_watch._Stream(Lead(UID, "pod", "h"), asyncio.Future())
             async with here._slots.use(NAME, "command"):
                 await asyncio.sleep(lead_slots.SLOW_AFTER)
@@ -127,34 +133,34 @@ class TestSlowDoors:
     async def test_another_lead_begins_anew(self, tmp_path: Path) -> None:
         async with listening(tmp_path) as (here, _):
             here.pod()
-            here.doors._slots._slow.add((NAME, "command"))
+            here.lead_watch._slots._slow.add((NAME, "command"))
             here.cache.forget("Pod", objects.broker(version=2))
-            here.doors.follow(NAME)
-            assert here.doors._slots._slow == set()
+            here.lead_watch.follow(NAME)
+            assert here.lead_watch._slots._slow == set()
 
 
 @pytest.mark.parametrize(
-    ("pieces", "seconds"),
+    ("parts", "seconds"),
     [
         pytest.param([b"x"] * 10_000, 7.8, id="letter by letter"),
         pytest.param([b"x" * 16_383 + b"\n"] * 40, 2.0, id="long lines"),
         pytest.param([b"x" * 4000 + b"\n"], 0.0, id="a usual line"),
     ],
 )
-def test_whoever_says_much_is_read_slowly(pieces: list[bytes], seconds: float) -> None:
+def test_whoever_says_much_is_read_slowly(parts: list[bytes], seconds: float) -> None:
     """All leads share one loop: none gets more of it than MAX_READ_BYTES in READ_INTERVAL."""
 
     class Endless(LeadConnection):
         async def _body(self) -> AsyncIterator[bytes]:
-            for piece in pieces:
+            for piece in parts:
                 self._received += len(piece)
                 yield piece
 
     async def work() -> float:
         begin = virtual_time.now()
         reader: Any = None
-        door = Endless(Address("h", 1, "h"), ssl.create_default_context(), reader, reader)
-        async for _ in door.lines():
+        fake_lead = Endless(Address("h", 1, "h"), ssl.create_default_context(), reader, reader)
+        async for _ in fake_lead.lines():
             pass
         return virtual_time.now() - begin
 

@@ -17,11 +17,11 @@ JOB = Place("Job", NAMESPACE, NAME)
 async def upgraded(here: World) -> tuple[Object, Object]:
     """Make a MiniCluster, and have an operator take over that would make its pods otherwise."""
     await here.write(document())
-    await here.settle()
+    await here.converge()
     before = copy.deepcopy(here.store.objects[JOB])
     here.site = Site(image_volumes=True)
     await here.restart()
-    await here.settle()
+    await here.converge()
     return before, here.store.objects[JOB]
 
 
@@ -32,7 +32,7 @@ def test_the_pods_of_a_job_stay_as_they_were_made() -> None:
         async with world() as here:
             before, after = await upgraded(here)
             writes = len(here.api.writes)
-            await here.settle()
+            await here.converge()
             return before, after, len(here.api.writes) - writes, here.meter.results
 
     before, after, later_writes, results = run(work())
@@ -47,7 +47,7 @@ def test_its_size_can_still_change() -> None:
         async with world() as here:
             await upgraded(here)
             here.edit({"size": 3})
-            await here.settle()
+            await here.converge()
             return here.store.objects[JOB]
 
     job = run(work())

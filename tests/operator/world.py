@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from broker_config import curve
 from minicluster.kube_client.objects import Name
 from minicluster.operator.records import LeadReport, Unreachable
-from minicluster.plan import DoorKeys, FreshKeys, LeadCommand, Site
+from minicluster.plan import FreshKeys, LeadCommand, LeadKeys, Site
 from tests.operator import memory_jobs
+from tests.operator.conflicting_objects import ConflictingObjects
 from tests.operator.contents import NAME, PLACE, Contents
 from tests.operator.faults import Armed
 from tests.operator.field_sets import Object
-from tests.operator.foreign_objects import ForeignObjects
 from tests.operator.live_operator import Meter, Operator
 from tests.operator.memory_api import MemoryApi
 from tests.operator.memory_lead import Lead
@@ -29,7 +29,7 @@ from tests.operator.objects import NAMESPACE
 
 PATIENT = 200.0  # seconds: longer than any retry waits
 KEYS = [
-    FreshKeys(curve.generate(), DoorKeys("certificate", "key", "token", "metrics token")) for _ in range(8)
+    FreshKeys(curve.generate(), LeadKeys("certificate", "key", "token", "metrics token")) for _ in range(8)
 ]
 
 
@@ -39,14 +39,14 @@ class World:
 
     api: MemoryApi = field(default_factory=MemoryApi)
     meter: Meter = field(default_factory=Meter)
-    site: Site = field(default_factory=lambda: Site(door=True))
+    site: Site = field(default_factory=lambda: Site(fake_lead=True))
     lead: Lead = field(init=False)
 
     def __post_init__(self) -> None:
         self.armed = self.api.faults = Armed(self.kill)
         self.keys = itertools.cycle(KEYS)
         self.lead = Lead(self.store)
-        self.foreign = ForeignObjects(self.store)
+        self.conflicting = ConflictingObjects(self.store)
         self.contents = Contents(self.store)
         self.begin()
 
@@ -76,12 +76,12 @@ class World:
         if self.operator.crashed:
             return
         if self.operator.cache.own_pods(name).lead is None:
-            heard = None
+            report = None
         elif self.lead.deaf:
-            heard = Unreachable("the lead's door does not answer: connection refused")
+            report = Unreachable("the lead's door does not answer: connection refused")
         else:
-            heard = LeadReport(self.lead.report())
-        if self.operator.cache.report(name, heard):
+            report = LeadReport(self.lead.report())
+        if self.operator.cache.report(name, report):
             self.operator.controller.changed(name)
 
     def send(self, name: Name, orders: tuple[LeadCommand, ...]) -> None:
@@ -100,7 +100,7 @@ class World:
         if self.operator.crashed:
             await self.restart()
 
-    async def settle(self) -> None:
+    async def converge(self) -> None:
         """Nothing goes wrong any more, everything is told, and the other controllers do their part."""
         self.armed.disarm()
         self.api.latency = 0.0
@@ -115,7 +115,7 @@ class World:
         self.store.collect_garbage()
         self.start_job()
         for kind in KINDS:
-            self.watches.tell(kind)
+            self.watches.deliver(kind)
         self.report()
         await self.live(PATIENT)
 

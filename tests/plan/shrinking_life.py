@@ -10,10 +10,10 @@ from broker_config import curve
 from minicluster import document as spec
 from minicluster.plan import (
     BrokerReport,
-    DoorKeys,
     FreshKeys,
     JobReport,
     LeadCommand,
+    LeadKeys,
     ObjectKey,
     Observed,
     ObservedObject,
@@ -25,8 +25,8 @@ from minicluster.plan import (
 )
 from tests.plan.conftest import NOW, UID
 
-SITE = Site(door=True)
-KEYS = FreshKeys(curve.generate(), DoorKeys("certificate", "key", "token", "metrics token"))
+SITE = Site(lead_api=True)
+KEYS = FreshKeys(curve.generate(), LeadKeys("certificate", "key", "token", "metrics token"))
 LEAD = PodReport(0, "Running", scheduled=True)
 ALL = BrokerReport("0-3", running=True)
 DRAIN = LeadCommand("drain", "2-3", "minicluster: shrinking to 2")
@@ -52,7 +52,7 @@ class Life:
 
     def __init__(self, pods: int = 4, report: BrokerReport | None = ALL, **wanted: Any) -> None:
         self.pods, self.report, self.wanted = pods, report, wanted
-        self.silence = ""
+        self.unreachable_reason = ""
         self.restarted: RestartReport | None = None
         self.lead = LEAD
         self.others: tuple[PodReport, ...] = ()
@@ -82,7 +82,9 @@ class Life:
         keys = (ObjectKey(each["kind"], each["metadata"]["name"]) for each in made)
         objects = tuple(ObservedObject(key, UID) for key in keys)
         pods = (self.lead, *self.others)
-        observed = Observed(objects, job, pods, self.report, self.silence, restarted=self.restarted)
+        observed = Observed(
+            objects, job, pods, self.report, self.unreachable_reason, restarted=self.restarted
+        )
         decided = plan(cluster, observed, SITE, None, now)
         (self.job,) = (each for each in decided.objects if each["kind"] == "Job")
         self.pods = self.job["spec"]["parallelism"]

@@ -49,7 +49,7 @@ def built(decided):
     return next((each for each in decided.objects if each["kind"] == KEY.kind), None)
 
 
-def told(decided, type_="Autoscaling"):
+def autoscaling_condition(decided, type_="Autoscaling"):
     """Status, reason and message of a condition, None where it is not told."""
     found = (each for each in decided.status["conditions"] if each["type"] == type_)
     return next(((each["status"], each["reason"], each["message"]) for each in found), None)
@@ -98,7 +98,7 @@ def test_it_is_made_last(decide):
     assert decide(WANTED).objects[-1]["kind"] == KEY.kind
 
 
-def test_where_it_can_be_told_it_is_exact(decide):
+def test_where_it_can_be_computed_it_is_exact(decide):
     """Else a difference of a tenth would not count."""
     behavior = built(decide(WANTED, site=Site(scaling_tolerance=True)))["spec"]["behavior"]
     assert [behavior[way]["tolerance"] for way in ("scaleUp", "scaleDown")] == ["0", "0"]
@@ -152,7 +152,7 @@ def test_without_a_queue_to_follow_there_is_none(decide, wanted, job, reason):
     """One that is there is deleted, and the condition says why."""
     decided = decide({**WANTED, **wanted}, job=job)
     assert (built(decided), decided.delete) == (None, (KEY,))
-    assert (told(decided) or (None, None))[1] == reason
+    assert (autoscaling_condition(decided) or (None, None))[1] == reason
 
 
 @pytest.mark.parametrize(("wanted", "job", "reason"), NO_MORE.values(), ids=NO_MORE)
@@ -165,7 +165,9 @@ def test_while_it_is_saved_for_its_suspension_there_is_none(decide):
     """The queue stops then: the autoscaler would shrink what is being saved."""
     wanted = {**WANTED, "suspend": True, "archive": {"path": "/a.tgz"}}
     lead = PodReport(0, "Running", scheduled=True)
-    decided = decide(wanted, pods=(lead,), brokers=BrokerReport("0-1", running=True), site=Site(door=True))
+    decided = decide(
+        wanted, pods=(lead,), brokers=BrokerReport("0-1", running=True), site=Site(lead_api=True)
+    )
     assert [order.action for order in decided.orders] == ["save"]
     assert (built(decided), decided.delete) == (None, (KEY,))
 
@@ -173,7 +175,7 @@ def test_while_it_is_saved_for_its_suspension_there_is_none(decide):
 def test_while_it_is_saved_for_its_deletion_there_is_none(decide):
     """As above."""
     about = {"finalizers": [FINALIZER], "deletionTimestamp": "2026-03-14T15:09:26Z"}
-    decided = decide({**WANTED, "archive": {"path": "/a.tgz"}}, site=Site(door=True), metadata=about)
+    decided = decide({**WANTED, "archive": {"path": "/a.tgz"}}, site=Site(lead_api=True), metadata=about)
     assert (decided.objects, decided.delete) == ((), (KEY,))
 
 
@@ -184,29 +186,33 @@ def test_somebody_elses_keeps_nothing_else_back(decide):
     assert [each["kind"] for each in decided.objects][-1] == "Job"
     advice = "take spec.autoscaling out of the document, or delete the other one"
     whose = "HorizontalPodAutoscaler hpc belongs to Deployment web"
-    assert told(decided) == ("False", "NameTaken", f"{whose}: {advice}")
-    assert told(decided, "ResourcesCreated")[1] == "Creating"
-    assert told(decided, "Resizing")[1] == "AtSize"
+    assert autoscaling_condition(decided) == ("False", "NameTaken", f"{whose}: {advice}")
+    assert autoscaling_condition(decided, "ResourcesCreated")[1] == "Creating"
+    assert autoscaling_condition(decided, "Resizing")[1] == "AtSize"
 
 
-def test_that_it_was_refused_is_said_of_it_alone(decide):
+def test_that_it_was_refused_is_reported_of_it_alone(decide):
     """The brokers' objects were made."""
     refusal = ApplyRefusal(KEY, "admission webhook denied the request: no autoscalers")
     decided = decide(WANTED, None, refusals=(refusal,))
-    assert told(decided)[:2] == ("False", "Refused")
-    assert refusal.message in told(decided)[2]
-    assert told(decided, "ResourcesCreated")[1] == "Creating"
+    assert autoscaling_condition(decided)[:2] == ("False", "Refused")
+    assert refusal.message in autoscaling_condition(decided)[2]
+    assert autoscaling_condition(decided, "ResourcesCreated")[1] == "Creating"
 
 
-def test_it_is_told_before_it_exists_and_then(decide):
+def test_it_is_reported_before_it_exists_and_then(decide):
     """What it follows, and how far."""
-    assert told(decide(WANTED, None))[:2] == ("False", "Creating")
-    assert told(decide(WANTED)) == ("True", "Following", "the size follows flux_nodes_demanded, from 1 to 8")
+    assert autoscaling_condition(decide(WANTED, None))[:2] == ("False", "Creating")
+    assert autoscaling_condition(decide(WANTED)) == (
+        "True",
+        "Following",
+        "the size follows flux_nodes_demanded, from 1 to 8",
+    )
 
 
-def test_nobody_asked_nobody_is_told(decide):
+def test_nothing_asked_nothing_reported(decide):
     """There is no condition of it."""
-    assert told(decide({"size": 2}, None)) is None
+    assert autoscaling_condition(decide({"size": 2}, None)) is None
 
 
 @pytest.mark.parametrize("asked", [True, False])
@@ -214,7 +220,7 @@ def test_a_document_that_became_invalid_changes_nothing_of_it(decide, make, now,
     """What was said of it stays; where nothing was, nothing is."""
     before = decide({**WANTED, "autoscaling": {} if asked else None})
     cluster = make(WANTED, status=before.status)
-    assert told(refuse(cluster.status, 2, "size: no", now)) == told(before)
+    assert autoscaling_condition(refuse(cluster.status, 2, "size: no", now)) == autoscaling_condition(before)
 
 
 @pytest.mark.parametrize(("wanted", "names"), [(WANTED, ()), ({**WANTED, "suspend": True}, (KEY,))])

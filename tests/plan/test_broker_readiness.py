@@ -13,8 +13,8 @@ RUNNING = JobReport(parallelism=4, active=4)
 PULL = {"phase": "Pending", "reason": "ImagePullBackOff", "message": 'Back-off pulling image "app"'}
 
 
-def observed(report: BrokerReport | None, *found: PodReport, silence: str = "") -> Observed:
-    return Observed(job=RUNNING, pods=found, brokers=report, silence=silence)
+def observed(report: BrokerReport | None, *found: PodReport, unreachable_reason: str = "") -> Observed:
+    return Observed(job=RUNNING, pods=found, brokers=report, unreachable_reason=unreachable_reason)
 
 
 def ready(make: Any, keys: Any, now: Any, seen: Observed, **more: Any) -> dict[str, Any]:
@@ -57,7 +57,7 @@ WAITING = [
 
 
 @pytest.mark.parametrize(("found", "missing"), WAITING)
-def test_pods_say_why(make, keys, now, found, missing):
+def test_pods_give_the_reason(make, keys, now, found, missing):
     seen = observed(BrokerReport("0"), pod(0), *found)
     expected = f"1 of 4 brokers have joined; work starts with 2; missing: {missing}"
     assert ready(make, keys, now, seen, wanted={"minSize": 2})["message"] == expected
@@ -95,7 +95,7 @@ def test_the_lead_says_why(make, keys, now, troubles, missing):
     assert ready(make, keys, now, seen)["message"].partition("missing: ")[2] == missing
 
 
-def test_a_pod_that_is_told_to_go_and_stays_is_named(make, keys, now):
+def test_a_pod_that_is_deleted_and_stays_is_named(make, keys, now):
     """Nobody ends the pods of a node that died."""
     seen = observed(
         BrokerReport("0,2-3", troubles=("hpc-1: lost: lost connection",)), *pods(1), pod(1, leaving=True)
@@ -121,7 +121,7 @@ def test_ranks_that_are_to_leave_do_not_count(make, keys, now):
 
 
 @pytest.mark.parametrize(
-    ("lead", "silence", "message"),
+    ("lead", "unreachable_reason", "message"),
     [
         pytest.param((), "", "the lead broker has not reported yet: no pod yet", id="no pod"),
         pytest.param(
@@ -139,8 +139,8 @@ def test_ranks_that_are_to_leave_do_not_count(make, keys, now):
         ),
     ],
 )
-def test_why_the_lead_is_not_heard(make, keys, now, lead, silence, message):
-    found = ready(make, keys, now, observed(None, *lead, silence=silence))
+def test_why_the_lead_is_unreachable(make, keys, now, lead, unreachable_reason, message):
+    found = ready(make, keys, now, observed(None, *lead, unreachable_reason=unreachable_reason))
     assert (found["status"], found["reason"], found["message"]) == ("Unknown", "NotReported", message)
 
 
@@ -149,17 +149,23 @@ class TestWithoutNews:
 
     REPORT = BrokerReport("0-3", running=True, jobid="ƒ2")
 
-    def test_what_was_heard_last_stands(self, make, keys, now):
+    def test_the_last_report_stands(self, make, keys, now):
         before = decide(make, keys, now, observed(self.REPORT, *pods(4))).status
         after = decide(make, keys, now, observed(None, *pods(4)), status=before)
         assert (after.status, after.events) == (before, ())
 
-    def test_a_door_that_is_never_heard_is_not_waited_for_again(self, make, keys, now):
-        silence = "the lead's door does not answer"
-        before = decide(make, keys, now, observed(None, *pods(4), silence=silence)).status
+    def test_a_lead_server_that_never_reports_is_not_waited_for_again(self, make, keys, now):
+        unreachable_reason = "the lead's door does not answer"
+        before = decide(
+            make, keys, now, observed(None, *pods(4), unreachable_reason=unreachable_reason)
+        ).status
         after = decide(make, keys, now, observed(None, *pods(4)), status=before)
-        told = condition(after, "Running")
-        assert (told["status"], told["reason"], told["message"]) == ("True", "PodsRunning", "4 of 4 pods run")
+        running_condition = condition(after, "Running")
+        assert (running_condition["status"], running_condition["reason"], running_condition["message"]) == (
+            "True",
+            "PodsRunning",
+            "4 of 4 pods run",
+        )
 
     def test_it_is_no_verdict_on_another_size(self, make, keys, now):
         """Else brokers that were never there would be told as lost."""
@@ -172,28 +178,30 @@ class TestWithoutNews:
         silent = decide(make, keys, now, observed(None, *pods(2)), {"maxSize": 4}, stored)
         assert condition(silent, "BrokersReady")["reason"] == "NotReported"
         assert (silent.status["readyBrokers"], condition(silent, "Running")["status"]) == (2, "True")
-        heard = decide(make, keys, now, observed(report, *pods(2)), {"maxSize": 4}, silent.status)
-        assert condition(heard, "BrokersReady")["reason"] == "Joining"
+        again = decide(make, keys, now, observed(report, *pods(2)), {"maxSize": 4}, silent.status)
+        assert condition(again, "BrokersReady")["reason"] == "Joining"
 
     @pytest.mark.parametrize("code", [0, 3])
-    def test_it_stands_until_the_job_has_told_the_end(self, make, keys, now, code):
+    def test_it_stands_until_the_job_has_reported_the_end(self, make, keys, now, code):
         """The lead has ended, its door with it: for a moment nothing else is known."""
         before = decide(make, keys, now, observed(self.REPORT, *pods(4))).status
         lead = pod(0, phase="Failed" if code else "Succeeded", exit_code=code)
-        seen = observed(None, lead, *pods(4)[1:], silence="the lead's door does not answer")
+        seen = observed(None, lead, *pods(4)[1:], unreachable_reason="the lead's door does not answer")
         assert decide(make, keys, now, seen, status=before).status == before
 
     @pytest.mark.parametrize(
-        ("found", "silence"),
+        ("found", "unreachable_reason"),
         [
             pytest.param((pod(0, phase="Failed", exit_code=137), *pods(4)[1:]), "", id="the lead was lost"),
             pytest.param(pods(4), "the lead's door does not answer", id="the door is silent"),
             pytest.param(pods(4, phase="Pending"), "", id="the lead does not run any more"),
         ],
     )
-    def test_but_not_once_it_cannot_be_so(self, make, keys, now, found, silence):
+    def test_but_not_once_it_cannot_be_so(self, make, keys, now, found, unreachable_reason):
         before = decide(make, keys, now, observed(self.REPORT, *pods(4))).status
-        after = decide(make, keys, now, observed(None, *found, silence=silence), status=before)
+        after = decide(
+            make, keys, now, observed(None, *found, unreachable_reason=unreachable_reason), status=before
+        )
         assert condition(after, "BrokersReady")["reason"] == "NotReported"
         assert after.status["readyBrokers"] == 0
         assert condition(after, "Running")["reason"] in {"PodsRunning", "LeadLost"}

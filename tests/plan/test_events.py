@@ -65,8 +65,8 @@ TRANSITIONS = [
 def test_events(make, keys, now, before, after, expected):
     """A change that a person would ask about is told, once."""
     status = None if before is None else decide(make, keys, now, before).status
-    told = decide(make, keys, now, after, status=status).events
-    notable = [(event.type, str(event.reason)) for event in told if event.reason != Reason.CREATED]
+    events = decide(make, keys, now, after, status=status).events
+    notable = [(event.type, str(event.reason)) for event in events if event.reason != Reason.CREATED]
     assert notable == expected
 
 

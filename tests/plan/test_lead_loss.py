@@ -52,7 +52,7 @@ def others() -> tuple[PodReport, ...]:
 
 
 @pytest.mark.parametrize(("lead", "how"), LOSSES)
-def test_it_is_said_how_the_lead_went(make, keys, now, lead, how):
+def test_the_message_names_how_the_lead_ended(make, keys, now, lead, how):
     before = decide(make, keys, now, observed(WORKS, *pods(4)))
     after = decide(make, keys, now, observed(None, *lead, *others()), status=before.status)
     found = condition(after, "Running")
@@ -63,19 +63,19 @@ def test_it_is_said_how_the_lead_went(make, keys, now, lead, how):
 
 
 @pytest.mark.parametrize(("spec", "words"), KEPT)
-def test_it_is_said_what_was_lost(make, keys, now, spec, words):
+def test_the_message_names_what_was_lost(make, keys, now, spec, words):
     before = decide(make, keys, now, observed(WORKS, *pods(4)), spec)
     assert f": {words};" in running(make, keys, now, before, observed(None, *others()), **spec)["message"]
 
 
-def test_it_is_said_until_another_lead_reports(make, keys, now):
+def test_the_message_stays_until_another_lead_reports(make, keys, now):
     """Also while that one's pod starts, and runs."""
     plan = decide(make, keys, now, observed(WORKS, *pods(4)))
     plan = decide(make, keys, now, observed(None, pod(0, phase="Failed", exit_code=143)), status=plan.status)
     for seen in (
         observed(None, PodReport(0)),
         observed(None, *pods(4)),
-        observed(None, *pods(4), silence="-"),
+        observed(None, *pods(4), unreachable_reason="-"),
     ):
         plan = decide(make, keys, now, seen, status=plan.status)
         assert condition(plan, "Running")["reason"] == "LeadLost"
@@ -83,7 +83,7 @@ def test_it_is_said_until_another_lead_reports(make, keys, now):
 
 
 @pytest.mark.parametrize(("spec", "noted"), [({}, True), (STATE, False)], ids=["lost", "kept"])
-def test_the_next_instance_is_said_to_be_another_one(make, keys, now, spec, noted):
+def test_the_next_instance_is_reported_as_another_one(make, keys, now, spec, noted):
     """As long as it lives, where the queue is lost."""
     plan = decide(make, keys, now, observed(WORKS, *pods(4)), spec)
     plan = decide(make, keys, now, observed(None, *others()), spec, plan.status)
@@ -94,14 +94,17 @@ def test_the_next_instance_is_said_to_be_another_one(make, keys, now, spec, note
 
 def test_a_lead_that_ended_with_its_instance_is_not_lost(make, keys, now):
     before = decide(make, keys, now, observed(WORKS, *pods(4)))
-    seen = observed(None, pod(0, phase="Failed", exit_code=3), *others(), silence="-")
+    seen = observed(None, pod(0, phase="Failed", exit_code=3), *others(), unreachable_reason="-")
     assert running(make, keys, now, before, seen)["reason"] != "LeadLost"
 
 
-def test_a_door_that_is_silent_is_no_loss(make, keys, now):
+def test_a_lead_server_that_is_silent_is_no_loss(make, keys, now):
     """Its pod runs, and jobs do not care."""
     before = decide(make, keys, now, observed(WORKS, *pods(4)))
-    assert running(make, keys, now, before, observed(None, *pods(4), silence="-"))["reason"] == "PodsRunning"
+    assert (
+        running(make, keys, now, before, observed(None, *pods(4), unreachable_reason="-"))["reason"]
+        == "PodsRunning"
+    )
 
 
 def test_a_lead_that_never_worked_is_not_lost(make, keys, now):

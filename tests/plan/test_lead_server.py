@@ -11,11 +11,11 @@ import pytest
 from broker_config import curve
 from minicluster import flux_zips
 from minicluster.flux_zips import FluxFiles
-from minicluster.plan import DoorKeys, FreshKeys, KeysNeededError, Observed, Site, lead_hosts, plan, render
+from minicluster.plan import FreshKeys, KeysNeededError, LeadKeys, Observed, Site, lead_hosts, plan, render
 
-SITE = Site(door=True)
-DOOR = DoorKeys("the certificate", "the key", "the token", "the metrics token")
-KEYS = FreshKeys(curve.generate(), DOOR)
+SITE = Site(lead_api=True)
+LEAD_KEYS = LeadKeys("the certificate", "the key", "the token", "the metrics token")
+KEYS = FreshKeys(curve.generate(), LEAD_KEYS)
 
 
 def made(make: Any, now: Any, kind: str, site: Site = SITE) -> dict[str, Any]:
@@ -58,8 +58,8 @@ def test_its_modules_are_in_the_config_map(make, now):
     assert flux_zips.module_files().items() <= config["data"].items()
 
 
-def test_the_brokers_are_told_where_its_files_are(make, now):
-    text = made(make, now, "ConfigMap", Site(door=True, door_port=9443))["data"]["broker.toml"]
+def test_the_brokers_settings_name_where_its_files_are(make, now):
+    text = made(make, now, "ConfigMap", Site(lead_api=True, lead_api_port=9443))["data"]["broker.toml"]
     assert "9443" in text
     assert "/etc/minicluster-curve" in text
 
@@ -67,7 +67,7 @@ def test_the_brokers_are_told_where_its_files_are(make, now):
 READERS = {"autoscaling": {"tlsSecret": "tls"}}
 
 
-def test_the_documents_own_certificate_is_where_the_door_looks(make, now):
+def test_the_documents_own_certificate_is_where_the_lead_reads_it(make, now):
     objects = {each["kind"]: each for each in plan(make(READERS), Observed(), SITE, KEYS, now).objects}
     place = tomllib.loads(objects["ConfigMap"]["data"]["broker.toml"])["minicluster"]["modules"]["door"]
     pod = objects["Job"]["spec"]["template"]["spec"]
@@ -77,17 +77,17 @@ def test_the_documents_own_certificate_is_where_the_door_looks(make, now):
     assert volume["secret"] == {"secretName": "tls", "defaultMode": 0o400}
 
 
-def test_the_door_knows_whose_metrics_the_api_server_may_ask_for(make, now):
+def test_the_lead_knows_whose_metrics_the_api_server_may_ask_for(make, now):
     text = next(
         each
         for each in plan(make(READERS), Observed(), SITE, KEYS, now).objects
         if each["kind"] == "ConfigMap"
     )["data"]["broker.toml"]
-    door = tomllib.loads(text)["minicluster"]["modules"]["door"]
-    assert (door["namespace"], door["name"], door["service"]) == ("science", "hpc", "hpc")
+    module = tomllib.loads(text)["minicluster"]["modules"]["door"]
+    assert (module["namespace"], module["name"], module["service"]) == ("science", "hpc", "hpc")
 
 
-def test_where_there_is_no_door_it_is_not_needed(make):
+def test_where_there_is_no_lead_api_it_is_not_needed(make):
     """Such as on a laptop, where nobody has that Secret."""
     (job,) = (each for each in render(make(READERS), Site()) if each["kind"] == "Job")
     assert "tls" not in str(job["spec"]["template"]["spec"]["volumes"])
@@ -128,7 +128,7 @@ def test_rendered_they_are_left_out(make):
 def test_files_for_flux_come_with_the_site(make, now):
     """Nothing else decides what a ConfigMap holds of what is installed."""
     files = FluxFiles(lambda: {"a.py": "1"}, lambda: b"zip", dict, lambda: b"")
-    item = made(make, now, "ConfigMap", Site(door=True, flux_files=files))
+    item = made(make, now, "ConfigMap", Site(lead_api=True, flux_files=files))
     assert item["data"]["a.py"] == "1"
     assert item["binaryData"] == {flux_zips.ZIP: "emlw"}
     assert not flux_zips.module_files().keys() & item["data"].keys()

@@ -15,7 +15,7 @@ BROKER = {**OWN, "app.kubernetes.io/component": "broker"}
 SERVICES = {**OWN, "app.kubernetes.io/component": "services"}
 OPERATOR = {"app.kubernetes.io/name": "minicluster-operator"}
 ADAPTER = {"app.kubernetes.io/name": "minicluster-metrics-adapter"}
-DOOR = Site().door_port
+PORT = Site().lead_api_port
 SPEC = {
     "containers": [
         {"image": "app", "command": "hostname", "runFlux": True, "ports": [9000]},
@@ -75,13 +75,13 @@ def allowed(policies: list[dict[str, Any]], source: Pod, target: Pod, port: int)
         pytest.param(Pod(SERVICES), Pod(BROKER), 41234, True, id="services to broker"),
         pytest.param(Pod(BROKER), Pod(SERVICES), 5000, True, id="broker to services"),
         pytest.param(Pod({}), Pod(BROKER), 8050, False, id="stranger to broker"),
-        pytest.param(Pod({}), Pod(BROKER), DOOR, False, id="stranger to the door"),
+        pytest.param(Pod({}), Pod(BROKER), PORT, False, id="stranger to the door"),
         pytest.param(Pod(OTHER), Pod(BROKER), 8050, False, id="another MiniCluster to broker"),
         pytest.param(Pod(BROKER, "elsewhere"), Pod(BROKER), 8050, False, id="its double elsewhere"),
-        pytest.param(Pod(OPERATOR, "system"), Pod(BROKER), DOOR, True, id="operator to the door"),
+        pytest.param(Pod(OPERATOR, "system"), Pod(BROKER), PORT, True, id="operator to the door"),
         pytest.param(Pod(OPERATOR, "system"), Pod(BROKER), 8050, False, id="operator to the broker port"),
-        pytest.param(Pod(OPERATOR, "system"), Pod(SERVICES), DOOR, False, id="operator to services"),
-        pytest.param(Pod(ADAPTER, "system"), Pod(BROKER), DOOR, True, id="metrics adapter to the door"),
+        pytest.param(Pod(OPERATOR, "system"), Pod(SERVICES), PORT, False, id="operator to services"),
+        pytest.param(Pod(ADAPTER, "system"), Pod(BROKER), PORT, True, id="metrics adapter to the door"),
         pytest.param(Pod({}, "elsewhere"), Pod(BROKER), 9000, True, id="anybody to the runner's port"),
         pytest.param(Pod({}), Pod(BROKER), 8080, True, id="anybody to a sidecar's port"),
         pytest.param(Pod({}), Pod(SERVICES), 6379, True, id="anybody to a service's port"),
@@ -97,18 +97,18 @@ def test_connection(make, source, target, port, expected):
 
 
 @pytest.mark.parametrize(("namespace", "expected"), [("system", True), ("elsewhere", False)])
-def test_door_of_a_known_operator(make, namespace, expected):
+def test_lead_api_of_a_known_operator(make, namespace, expected):
     """Where the operator's namespace is known, its namesake elsewhere stays outside."""
     policies = [
         item
         for item in render(make(SPEC), Site(operator_namespace="system"))
         if item["kind"] == "NetworkPolicy"
     ]
-    assert allowed(policies, Pod(OPERATOR, namespace), Pod(BROKER), DOOR) is expected
+    assert allowed(policies, Pod(OPERATOR, namespace), Pod(BROKER), PORT) is expected
 
 
-@pytest.mark.parametrize(("port", "expected"), [(DOOR, True), (8050, False)], ids=["door", "brokers"])
-def test_readers_with_a_certificate_reach_the_door_from_anywhere(make, port, expected):
+@pytest.mark.parametrize(("port", "expected"), [(PORT, True), (8050, False)], ids=["door", "brokers"])
+def test_readers_with_a_certificate_reach_the_lead_api_from_anywhere(make, port, expected):
     """The certificate is what admits them, to metrics alone."""
     items = render(make({**SPEC, "autoscaling": {"tlsSecret": "tls"}}), Site())
     policies = [item for item in items if item["kind"] == "NetworkPolicy"]

@@ -11,9 +11,9 @@ import pytest
 from minicluster.plan import (
     BrokerReport,
     Disruption,
-    DoorKeys,
     FreshKeys,
     LeadCommand,
+    LeadKeys,
     Observed,
     Plan,
     RestartReport,
@@ -27,20 +27,20 @@ TAKEN = datetime(2026, 3, 14, 15, 9, tzinfo=UTC)
 ORDER = LeadCommand("recover", lost=(Disruption(1, STARTED, TAKEN),))
 ANSWER = RestartReport(ORDER, (("ƒa", "ƒb"),), (("ƒc", "it does not fit"),))
 MISSING = "3 of 4 brokers have joined; missing: 1 (lost: lost connection)"
-TOLD = f"{MISSING}; of the jobs that ran there: started again: ƒa as ƒb; lost: ƒc (it does not fit)"
-HEARD = BrokerReport("0,2-3", running=True, troubles=("hpc-1: lost: lost connection",))
-SITE = Site(door=True)
-DOOR = DoorKeys("the certificate", "the key", "the token", "the metrics token")
+REPORTED = f"{MISSING}; of the jobs that ran there: started again: ƒa as ƒb; lost: ƒc (it does not fit)"
+REPORT = BrokerReport("0,2-3", running=True, troubles=("hpc-1: lost: lost connection",))
+SITE = Site(lead_api=True)
+LEAD_KEYS = LeadKeys("the certificate", "the key", "the token", "the metrics token")
 
 
 @pytest.fixture(scope="module")
 def keys(keys: FreshKeys) -> FreshKeys:
     """With those of the lead's door."""
-    return replace(keys, door=DOOR)
+    return replace(keys, lead=LEAD_KEYS)
 
 
 def see(
-    report: BrokerReport | None = HEARD, answer: Any = None, disrupted: tuple[int, ...] = (1,)
+    report: BrokerReport | None = REPORT, answer: Any = None, disrupted: tuple[int, ...] = (1,)
 ) -> Observed:
     taken = tuple(Disruption(rank, STARTED, TAKEN) for rank in disrupted)
     return replace(observed(report, *pods(4)), recovered=answer, disrupted=taken)
@@ -57,11 +57,11 @@ def joined(make, keys, now):
     return step(make, keys, now, observed(BrokerReport("0-3", running=True), *pods(4)), None)
 
 
-def test_the_lead_is_told(make, keys, now, joined):
+def test_the_lead_gets_the_order(make, keys, now, joined):
     decided = step(make, keys, now, see(), joined)
     assert (decided.orders, decided.again) == ((ORDER,), 2.0)
-    told = condition(decided, "BrokersReady")
-    assert (told["reason"], told["message"]) == ("BrokersMissing", MISSING)
+    reported = condition(decided, "BrokersReady")
+    assert (reported["reason"], reported["message"]) == ("BrokersMissing", MISSING)
 
 
 @pytest.mark.parametrize(
@@ -76,18 +76,22 @@ def test_otherwise_it_is_not(make, keys, now, joined, seen):
     assert step(make, keys, now, see(**seen), joined).orders == ()
 
 
-def test_without_doors_nobody_is_told(make, keys, now):
+def test_without_a_lead_api_no_order_is_sent(make, keys, now):
     assert decide(make, keys, now, see()).orders == ()
 
 
-def test_its_answer_is_told_once(make, keys, now, joined):
+def test_its_answer_is_reported_once(make, keys, now, joined):
     missing = step(make, keys, now, see(), joined)
     decided = step(make, keys, now, see(answer=ANSWER), missing)
     assert decided.orders == ()
-    told = condition(decided, "BrokersReady")
-    assert (told["status"], told["reason"], told["message"]) == ("False", "JobsRestarted", TOLD)
+    reported = condition(decided, "BrokersReady")
+    assert (reported["status"], reported["reason"], reported["message"]) == (
+        "False",
+        "JobsRestarted",
+        REPORTED,
+    )
     events = [(each.type, str(each.reason), each.message) for each in decided.events]
-    assert events == [("Warning", "JobsRestarted", TOLD)]
+    assert events == [("Warning", "JobsRestarted", REPORTED)]
     again = step(make, keys, now, see(answer=ANSWER), decided)
     assert (again.events, again.status) == ((), decided.status)
 
@@ -96,9 +100,9 @@ def test_it_is_kept_by_a_new_operator_which_asks_again(make, keys, now, joined):
     known = step(make, keys, now, see(answer=ANSWER), joined)
     decided = step(make, keys, now, see(), known)
     assert (decided.orders, decided.events) == ((ORDER,), ())
-    assert condition(decided, "BrokersReady")["message"] == TOLD
+    assert condition(decided, "BrokersReady")["message"] == REPORTED
     silent = step(make, keys, now, see(None), known)
-    assert condition(silent, "BrokersReady")["message"] == TOLD
+    assert condition(silent, "BrokersReady")["message"] == REPORTED
 
 
 def test_it_is_kept_until_all_have_joined(make, keys, now, joined):
@@ -115,7 +119,7 @@ def test_it_is_kept_until_all_have_joined(make, keys, now, joined):
     assert condition(gone, "BrokersReady")["reason"] == "BrokersMissing"
 
 
-def test_where_no_jobs_were_there_nothing_is_said(make, keys, now, joined):
+def test_where_no_jobs_were_there_nothing_is_reported(make, keys, now, joined):
     seen = see(answer=RestartReport(ORDER))
     decided = step(make, keys, now, seen, joined)
     assert decided.orders == ()

@@ -189,8 +189,8 @@ def test_cleanup_waits_for_the_written_result(make, keys, now):
     """`cleanup` deletes the MiniCluster, but not before its stored status tells the result."""
     cluster = make({"cleanup": True})
     first = plan(cluster, Observed(job=ENDED), Site(), keys, now)
-    told = make({"cleanup": True}, status=first.status)
-    second = plan(told, Observed(job=ENDED), Site(), keys, now + timedelta(seconds=1))
+    written = make({"cleanup": True}, status=first.status)
+    second = plan(written, Observed(job=ENDED), Site(), keys, now + timedelta(seconds=1))
     assert (first.delete, second.delete) == ((), (ObjectKey("MiniCluster", "hpc"),))
     assert [str(event.reason) for event in first.events][-1] == "CommandSucceeded"
 
@@ -326,7 +326,7 @@ def test_local_documents_have_no_owner(make, keys, now):
     assert found(plan(cluster, seen, Site(), None, now), "ResourcesCreated")["status"] == "True"
 
 
-def test_two_miniclusters_share_no_name(make, keys, now):
+def test_two_miniclusters_have_no_name_in_common(make, keys, now):
     """Names that only differ in where a hyphen belongs stay apart."""
 
     def with_sidecar(name: str, sidecar: str) -> document.MiniCluster:

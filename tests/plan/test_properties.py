@@ -16,10 +16,10 @@ from broker_config.formats import idset
 from minicluster import document as spec
 from minicluster.plan import (
     BrokerReport,
-    DoorKeys,
     FreshKeys,
     JobCondition,
     JobReport,
+    LeadKeys,
     ObjectKey,
     Observed,
     ObservedObject,
@@ -34,7 +34,7 @@ from minicluster.plan import (
 NOW = datetime(2026, 3, 14, 15, 9, 26, tzinfo=UTC)
 LATER = NOW + timedelta(hours=1)
 CURVE = generate()
-KEYS = FreshKeys(CURVE, DoorKeys("door certificate", "door key", "door token", "metrics token"))
+KEYS = FreshKeys(CURVE, LeadKeys("door certificate", "door key", "door token", "metrics token"))
 UID = "8c8a2f4e-6b0f-4f3a-9d53-0f6f2a1c7b11"
 DNS_LABEL = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
 SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")

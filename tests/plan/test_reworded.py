@@ -13,7 +13,7 @@ from minicluster import plan as planning
 from minicluster.plan import BrokerReport, FreshKeys, Observed, Plan, PodReport
 from tests.plan.test_broker_readiness import observed
 from tests.plan.test_conditions import condition, decide, pod, pods
-from tests.plan.test_node_loss import ANSWER, DOOR, HEARD, SITE, see
+from tests.plan.test_node_loss import ANSWER, LEAD_KEYS, REPORT, SITE, see
 
 ALL = observed(BrokerReport("0-3", running=True), *pods(4))
 SILENT = observed(None, *pods(4)[1:])
@@ -23,7 +23,7 @@ COURSES = {
         see(),
         see(answer=ANSWER),
         see(),
-        see(HEARD),
+        see(REPORT),
         observed(BrokerReport("0,2-3", running=True), *pods(4)),
         ALL,
         see(),
@@ -43,7 +43,7 @@ COURSES = {
 @pytest.fixture(scope="module")
 def keys(keys: FreshKeys) -> FreshKeys:
     """With those of the lead's API."""
-    return replace(keys, door=DOOR)
+    return replace(keys, lead=LEAD_KEYS)
 
 
 def course(make: Any, keys: Any, now: Any, seen: list[Observed], words: str) -> list[Plan]:

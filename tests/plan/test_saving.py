@@ -26,11 +26,11 @@ from minicluster.plan.constants import FINALIZER
 from tests.plan.conftest import NOW, UID
 from tests.plan.test_shrinking import KEYS
 
-SITE = Site(door=True)
+SITE = Site(lead_api=True)
 ARCHIVE = "/archive/mc.tgz"
 RUNS = JobReport(2, active=2)
 LEAD = PodReport(0, "Running", scheduled=True)
-HEARD = BrokerReport("0-1", running=True)
+REPORT = BrokerReport("0-1", running=True)
 DUMP = Dump(NOW, ARCHIVE, bytes=2048, jobs=3)
 DELETED = NOW.strftime("%Y-%m-%dT%H:%M:%SZ")
 
@@ -38,7 +38,7 @@ DELETED = NOW.strftime("%Y-%m-%dT%H:%M:%SZ")
 def saving(phase: Any, seconds: float = 0, **more: Any) -> BrokerReport:
     """A report of a lead whose save has been in a phase since so many seconds."""
     since = NOW + timedelta(seconds=seconds)
-    return replace(HEARD, saving=SaveProgress(phase, since.isoformat(), since=since, **more))
+    return replace(REPORT, saving=SaveProgress(phase, since.isoformat(), since=since, **more))
 
 
 def document(status: Any = None, *, deleted: bool = False, **wanted: Any) -> spec.MiniCluster:
@@ -51,7 +51,7 @@ def document(status: Any = None, *, deleted: bool = False, **wanted: Any) -> spe
     return spec.validate({**named, "spec": whole, "status": status or {}})
 
 
-def observed(report: BrokerReport | None = HEARD, lead: PodReport | None = LEAD, **more: Any) -> Observed:
+def observed(report: BrokerReport | None = REPORT, lead: PodReport | None = LEAD, **more: Any) -> Observed:
     pods = (lead,) if lead else ()
     return Observed(**{"job": RUNS, "pods": pods, "brokers": report, **more})
 
@@ -60,29 +60,29 @@ def decide(cluster: spec.MiniCluster, seen: Observed, seconds: float = 0) -> Pla
     return plan(cluster, seen, SITE, KEYS, NOW + timedelta(seconds=seconds))
 
 
-def told(status: Any) -> tuple[str, str, str]:
+def suspended_condition(status: Any) -> tuple[str, str, str]:
     (found,) = (each for each in status["conditions"] if each["type"] == "Suspended")
     return found["status"], found["reason"], found["message"]
 
 
-def held(decided: Plan) -> bool:
+def is_suspended(decided: Plan) -> bool:
     (job,) = (each for each in decided.objects if each["kind"] == "Job")
     return bool(job["spec"]["suspend"])
 
 
 BEFORE = f"saving to {ARCHIVE} before its pods go"
-SILENCE = "the lead's door does not answer: connection refused"
+UNREACHABLE = "the lead's door does not answer: connection refused"
 STAGES = [
-    pytest.param(HEARD, {}, f"{BEFORE}: the lead broker is told", id="not begun"),
+    pytest.param(REPORT, {}, f"{BEFORE}: the lead broker is told", id="not begun"),
     pytest.param(saving("waiting", waiting_for=1), {}, f"{BEFORE}: waiting for 1 job", id="one job"),
     pytest.param(saving("waiting", waiting_for=7), {}, f"{BEFORE}: waiting for 7 jobs", id="jobs"),
     pytest.param(saving("writing"), {}, f"{BEFORE}: the dump is being written", id="writing"),
     pytest.param(
         None, {}, f"{BEFORE}: nothing is heard of the lead for the moment", id="just being listened to"
     ),
-    pytest.param(None, {"silence": SILENCE}, f"{BEFORE}: {SILENCE}", id="not heard"),
+    pytest.param(None, {"unreachable_reason": UNREACHABLE}, f"{BEFORE}: {UNREACHABLE}", id="not heard"),
     pytest.param(
-        HEARD,
+        REPORT,
         {"pods": (replace(LEAD, leaving=True),)},
         f"{BEFORE}: the lead's pod was told to go, and saves before it does",
         id="on its way",
@@ -93,8 +93,8 @@ STAGES = [
 @pytest.mark.parametrize(("report", "more", "message"), STAGES)
 def test_a_suspension_waits_for_the_save(report: Any, more: Any, message: str) -> None:
     decided = decide(document(suspend=True), observed(report, **more))
-    assert told(decided.status) == ("False", "Saving", message)
-    assert not held(decided)
+    assert suspended_condition(decided.status) == ("False", "Saving", message)
+    assert not is_suspended(decided)
     assert [str(each.reason) for each in decided.events if each.reason != "Created"].count("Saving") == 1
 
 
@@ -102,7 +102,7 @@ def test_a_suspension_waits_for_the_save(report: Any, more: Any, message: str) -
 def test_so_does_a_deletion(report: Any, more: Any, message: str) -> None:
     decided = decide(document(deleted=True), observed(report, **more))
     words = message.replace("its pods go", "it is deleted")
-    assert told(decided.status) == (
+    assert suspended_condition(decided.status) == (
         "False",
         "Saving",
         f"{words}; it goes after 180 s at the latest",
@@ -113,14 +113,14 @@ def test_so_does_a_deletion(report: Any, more: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("report", "orders"),
     [
-        pytest.param(HEARD, (LeadCommand("save", seconds=60, generation=1),), id="not begun"),
+        pytest.param(REPORT, (LeadCommand("save", seconds=60, generation=1),), id="not begun"),
         pytest.param(saving("waiting"), (), id="it waits"),
         pytest.param(saving("writing"), (), id="it writes"),
         pytest.param(saving("failed"), (), id="it has just failed"),
         pytest.param(None, (), id="nobody hears"),
     ],
 )
-def test_the_lead_is_told_once(report: Any, orders: tuple[LeadCommand, ...]) -> None:
+def test_the_lead_gets_the_order_once(report: Any, orders: tuple[LeadCommand, ...]) -> None:
     assert decide(document(suspend=True), observed(report)).orders == orders
 
 
@@ -147,8 +147,8 @@ def test_what_fails_is_tried_again(failed: int, due: int) -> None:
     early = decide(document(begun.status, suspend=True), observed(report), due - 1)
     at = (NOW + timedelta(seconds=due)).strftime("%Y-%m-%dT%H:%M:%SZ")
     message = f"nothing was saved to {ARCHIVE}: no space left on device; it is tried again at {at}"
-    assert told(early.status) == ("False", "SaveFailed", message)
-    assert (early.orders, held(early)) == ((), False)
+    assert suspended_condition(early.status) == ("False", "SaveFailed", message)
+    assert (early.orders, is_suspended(early)) == ((), False)
     late = decide(document(early.status, suspend=True), observed(report), due)
     assert [each.action for each in late.orders] == ["save"]
 
@@ -157,7 +157,7 @@ def test_another_try_is_no_news() -> None:
     failed = decide(document(suspend=True), observed(saving("failed", error="full")))
     assert [str(each.reason) for each in failed.events if each.type == "Warning"] == ["SaveFailed"]
     again = decide(document(failed.status, suspend=True), observed(saving("waiting")), 70)
-    assert (told(again.status)[1], again.events) == ("Saving", ())
+    assert (suspended_condition(again.status)[1], again.events) == ("Saving", ())
 
 
 ENDED = replace(LEAD, phase="Failed", exit_code=75, dump=DUMP)
@@ -171,13 +171,13 @@ def test_saved(deleted: bool) -> None:
     seen = observed(None, ENDED, dump=DUMP)
     decided = decide(document(begun.status, deleted=deleted, **wanted), seen, 5)
     words = f"3 jobs saved to {ARCHIVE} (2048 bytes)"
-    assert told(decided.status) == ("False", "Saved", words)
+    assert suspended_condition(decided.status) == ("False", "Saved", words)
     events = [(each.type, str(each.reason), each.message) for each in decided.events]
     assert events.count(("Normal", "Saved", words)) == 1
     dump = {"path": ARCHIVE, "time": DELETED, "bytes": 2048, "jobs": 3, "restarted": 0, "lost": 0}
     assert decided.status["lastDump"] == dump
     assert decided.finalizer is not deleted
-    assert deleted or held(decided)
+    assert deleted or is_suspended(decided)
     again = decide(document(decided.status, deleted=deleted, **wanted), seen, 6)
     assert (again.status, again.events) == (decided.status, ())
 
@@ -221,11 +221,11 @@ def test_a_lead_that_restarts_in_place_has_saved_before() -> None:
     lead = replace(LEAD, exit_code=75, dump=DUMP)
     begun = decide(document(**wanted), observed())
     saved = decide(document(begun.status, **wanted), observed(None, lead, dump=DUMP), 5)
-    assert (held(saved), told(saved.status)[1]) == (True, "Saved")
+    assert (is_suspended(saved), suspended_condition(saved.status)[1]) == (True, "Saved")
     later = decide(
-        document({"lastDump": saved.status["lastDump"]}, **wanted), observed(HEARD, lead, dump=DUMP), 99
+        document({"lastDump": saved.status["lastDump"]}, **wanted), observed(REPORT, lead, dump=DUMP), 99
     )
-    assert (held(later), [each.action for each in later.orders]) == (False, ["save"])
+    assert (is_suspended(later), [each.action for each in later.orders]) == (False, ["save"])
 
 
 @pytest.mark.parametrize(
@@ -241,19 +241,22 @@ def test_who_has_the_finalizer(site: Site, wanted: Any, finalizer: bool) -> None
     assert decided.finalizer is finalizer
 
 
-def test_without_a_door_a_suspension_does_not_wait() -> None:
+def test_without_a_lead_api_a_suspension_does_not_wait() -> None:
     """As on this machine: the lead saves on SIGTERM."""
-    assert held(plan(document(suspend=True), observed(), Site(), KEYS, NOW))
+    assert is_suspended(plan(document(suspend=True), observed(), Site(), KEYS, NOW))
 
 
 def test_the_wait_begins_anew_with_an_operator_that_was_away() -> None:
     """While none looked, nobody was waited for."""
     begun = decide(document(deleted=True), observed())
     late = decide(document(begun.status, deleted=True), observed(), 500)
-    assert (told(late.status)[1], late.orders) == ("NotSaved", ())
+    assert (suspended_condition(late.status)[1], late.orders) == ("NotSaved", ())
     since = NOW + timedelta(seconds=490)
     fresh = decide(document(begun.status, deleted=True), observed(since=since), 500)
-    assert (told(fresh.status)[1], [each.action for each in fresh.orders]) == ("Saving", ["save"])
+    assert (suspended_condition(fresh.status)[1], [each.action for each in fresh.orders]) == (
+        "Saving",
+        ["save"],
+    )
 
 
 def test_pods_stay_while_it_is_saved() -> None:
@@ -287,12 +290,12 @@ def test_a_lead_that_could_not_start_says_why() -> None:
     assert "exitCode" not in status
 
 
-def test_why_no_jobs_start_is_told() -> None:
+def test_why_no_jobs_start_is_reported() -> None:
     """A queue was stopped by hand, or the lead's disk is full."""
     why = ("queue debug: maintenance", "queue a: stopped")
     (found,) = (
         each
-        for each in decide(document(), observed(replace(HEARD, halted=why))).status["conditions"]
+        for each in decide(document(), observed(replace(REPORT, halted=why))).status["conditions"]
         if each["type"] == "Running"
     )
     assert (found["status"], found["reason"], found["message"]) == (
@@ -305,7 +308,7 @@ def test_why_no_jobs_start_is_told() -> None:
 def test_jobs_for_which_it_is_too_small_are_named() -> None:
     """They came with an archive of a larger one."""
     status = decide(
-        document(), observed(replace(HEARD, kept=("ƒa: needs 4 nodes", "ƒb: needs 3 nodes")))
+        document(), observed(replace(REPORT, kept=("ƒa: needs 4 nodes", "ƒb: needs 3 nodes")))
     ).status
     (found,) = (each for each in status["conditions"] if each["type"] == "Running")
     assert found["message"] == (
@@ -315,7 +318,7 @@ def test_jobs_for_which_it_is_too_small_are_named() -> None:
 
 
 @pytest.mark.parametrize("report", [saving("waiting", waiting_for=3), saving("failed", error="full")])
-def test_an_operator_that_begins_to_listen_repeats_what_was_said(report: BrokerReport) -> None:
+def test_an_operator_that_begins_to_listen_repeats_its_orders(report: BrokerReport) -> None:
     """Else one that dies whenever it has written would never come to do more than that."""
     begun = decide(document(suspend=True), observed(report))
     again = decide(document(begun.status, suspend=True), observed(None), 9)
@@ -323,9 +326,9 @@ def test_an_operator_that_begins_to_listen_repeats_what_was_said(report: BrokerR
 
 
 @pytest.mark.parametrize(
-    ("report", "again"), [(HEARD, 2.0), (None, None)], ids=["heard", "just being listened to"]
+    ("report", "again"), [(REPORT, 2.0), (None, None)], ids=["heard", "just being listened to"]
 )
-def test_a_suspension_that_has_lasted_is_not_looked_at_all_the_time(report: Any, again: float | None) -> None:
+def test_a_suspension_that_has_lasted_is_not_polled_all_the_time(report: Any, again: float | None) -> None:
     begun = decide(document(suspend=True), observed())
     late = decide(document(begun.status, suspend=True), observed(report), 5000)
-    assert (told(late.status)[1], late.again) == ("Saving", again)
+    assert (suspended_condition(late.status)[1], late.again) == ("Saving", again)

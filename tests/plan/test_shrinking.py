@@ -55,7 +55,7 @@ class TestWaiting:
             f"shrinking to 2 pods: waiting for the jobs on rank 3; they go at {UNTIL} at the latest",
         )
 
-    def test_the_highest_go_as_soon_as_they_can(self) -> None:
+    def test_the_highest_go_first_once_they_can(self) -> None:
         life = Life()
         life.resize(1)
         life.report = replace(ALL, drained="1-3", shrunk="1-3", busy="1")
@@ -106,7 +106,7 @@ class TestTimeOver:
             ("Warning", text)
         ]
 
-    def test_that_is_told_before_they_go(self) -> None:
+    def test_that_is_reported_before_they_go(self) -> None:
         """Else nobody would ever say it, if the operator were stopped after it had written to the Job."""
         life = Life(drainTimeoutSeconds=0, report=replace(ALL, busy="3"))
         life.resize(2)
@@ -117,7 +117,7 @@ class TestTimeOver:
 
     def test_also_where_nobody_knows_what_runs_there(self) -> None:
         life = Life(report=None)
-        life.silence = "the lead's door does not answer: connection refused"
+        life.unreachable_reason = "the lead's door does not answer: connection refused"
         decided = life.resize(2)
         unknown = (
             "whether jobs run on ranks 2-3 is not known (the lead's door does not answer: connection refused)"
@@ -134,14 +134,14 @@ class TestTimeOver:
             f"shrinking to 2 pods: after 60 s (spec.drainTimeoutSeconds) {unknown}",
         )
 
-    def test_it_is_told_until_they_are_gone(self) -> None:
+    def test_it_is_reported_until_they_are_gone(self) -> None:
         life = Life(drainTimeoutSeconds=0, report=replace(ALL, busy="3"))
         life.resize(2)
         life.reconcile(after(30))
-        told = life.resizing
+        resizing = life.resizing
         life.active = 3
         decided = life.reconcile(after(31))
-        assert (life.resizing, decided.events) == (told, ())
+        assert (life.resizing, decided.events) == (resizing, ())
         life.active = 2
         life.reconcile(after(32))
         assert life.resizing[0] == "AtSize"
@@ -152,7 +152,7 @@ class TestTimeOver:
         life.resize(2, after(0.5))
         life.report = None
         assert life.reconcile(after(20.5)).again == 39.5
-        life.silence = "the lead's door does not answer"
+        life.unreachable_reason = "the lead's door does not answer"
         life.reconcile(after(60))
         assert life.pods == 2
 
@@ -185,7 +185,7 @@ class TestRestarting:
         life.report = self.BUSY
         return life
 
-    def test_the_lead_is_told(self) -> None:
+    def test_the_lead_gets_the_order(self) -> None:
         life = self.late()
         decided = life.step(after(60))
         assert (life.pods, decided.orders, decided.again) == (4, (self.ORDER,), 2.0)
@@ -194,28 +194,28 @@ class TestRestarting:
         )
         assert life.resizing == ("Draining", message)
 
-    def test_while_nothing_is_heard_it_is_waited_for(self) -> None:
+    def test_while_no_report_comes_it_is_waited_for(self) -> None:
         """After an order the lead is listened to anew."""
         life = self.late()
         life.report = None
         decided = life.step(after(61))
         assert (life.pods, decided.orders) == (4, ())
 
-    def test_its_answer_is_told_before_pods_go(self) -> None:
+    def test_its_answer_is_reported_before_pods_go(self) -> None:
         life = self.late()
         life.step(after(60))
         life.restarted = self.ANSWER
         decided = life.step(after(61))
         assert (life.pods, life.resizing, decided.again) == (4, ("JobsRestarted", self.WORDS), 0.0)
-        told = [(each.type, str(each.reason), each.message) for each in decided.events]
-        assert told == [("Warning", "JobsRestarted", self.WORDS)]
+        events = [(each.type, str(each.reason), each.message) for each in decided.events]
+        assert events == [("Warning", "JobsRestarted", self.WORDS)]
         life.step(after(61))
         assert life.pods == 2
 
     @pytest.mark.parametrize(
         "report", [None, BUSY, replace(BUSY, busy="0")], ids=["not heard", "busy", "idle"]
     )
-    def test_once_told_they_go(self, report: BrokerReport | None) -> None:
+    def test_once_reported_they_go(self, report: BrokerReport | None) -> None:
         """Also with an operator that was started again, and knows of no answer."""
         life = self.late()
         life.restarted = self.ANSWER
@@ -274,7 +274,7 @@ class TestGrowing:
 
 
 class TestElsewhere:
-    def test_without_a_door_it_shrinks_at_once(self) -> None:
+    def test_without_a_lead_api_it_shrinks_at_once(self) -> None:
         cluster = document(2)
         observed = Observed(job=JobReport(4, active=4), pods=(LEAD,))
         decided = plan(cluster, observed, Site(), KEYS, NOW)

@@ -152,9 +152,9 @@ class Kit:
     state = staticmethod(state)
 
     @staticmethod
-    def answer(policy: Policy, situation: State, now: float = 0.0) -> list[Action]:
+    def answer(policy: Policy, given: State, now: float = 0.0) -> list[Action]:
         """What a policy answers, checked."""
-        return list(decide(policy, situation, now))
+        return list(decide(policy, given, now))
 
     @staticmethod
     def starts(
@@ -166,8 +166,8 @@ class Kit:
     ) -> list[int]:
         """Which jobs a policy starts at time 0; `limit` of a running job is what is left of it."""
         records = [RunningJob(job.id, Units(job.size), -1.0, job.limit) for job in running]
-        situation = state(total, [job.queued() for job in waiting], records, changes)
-        return [action.job for action in decide(policy, situation, 0.0) if isinstance(action, Start)]
+        given = state(total, [job.queued() for job in waiting], records, changes)
+        return [action.job for action in decide(policy, given, 0.0) if isinstance(action, Start)]
 
 
 @pytest.fixture(scope="session")

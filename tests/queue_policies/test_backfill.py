@@ -24,13 +24,13 @@ def test_the_size_at_which_jobs_start(kit: Any, name: str, expected: list[Start]
     """Job 2 never fits; with 7 free, job 1 can have all that job 4 leaves."""
     queued = [kit.waits(1, 4, 8 if name not in {"backfill", "moldable"} else 6)]
     queued += [kit.waits(2, 8, 12), kit.waits(3, 2, 4), kit.waits(4, 1)]
-    situation = kit.state(16, queued, [kit.runs(9, 9)])
-    assert kit.answer(plugins.load(name), situation) == expected
+    state = kit.state(16, queued, [kit.runs(9, 9)])
+    assert kit.answer(plugins.load(name), state) == expected
 
 
 def test_rigid_max_takes_the_whole_cluster_for_what_is_larger(kit: Any) -> None:
-    situation = kit.state(16, [kit.waits(1, 4, 99)])
-    assert kit.answer(plugins.load("rigid-max"), situation) == [Start(1, 16)]
+    state = kit.state(16, [kit.waits(1, 4, 99)])
+    assert kit.answer(plugins.load("rigid-max"), state) == [Start(1, 16)]
 
 
 @pytest.mark.parametrize(
@@ -44,8 +44,8 @@ def test_rigid_max_takes_the_whole_cluster_for_what_is_larger(kit: Any) -> None:
         pytest.param([Change(Happened.ENDED, 7)], [Start(2), Start(3)], id="all when something ended"),
     ],
 )
-def test_only_what_changed_is_looked_at(kit: Any, changes: Any, expected: list[Start]) -> None:
+def test_only_what_changed_is_considered(kit: Any, changes: Any, expected: list[Start]) -> None:
     """Job 2 would have been started at the last decision, had it been possible."""
     queued = [kit.waits(1, 4), kit.waits(2, 1), kit.waits(3, 1)]
-    situation = kit.state(4, queued, [kit.runs(9, 2)], changes)
-    assert kit.answer(plugins.load("backfill"), situation) == expected
+    state = kit.state(4, queued, [kit.runs(9, 2)], changes)
+    assert kit.answer(plugins.load("backfill"), state) == expected

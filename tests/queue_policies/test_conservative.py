@@ -70,8 +70,8 @@ def test_a_moldable_job_starts_at_what_the_plan_leaves(kit: Any) -> None:
 def test_jobs_behind_the_depth_start_where_they_delay_none(kit: Any, waiting: Any, started: Any) -> None:
     queue = [kit.waits(1, 4, limit=10.0)]
     queue += [kit.waits(n, size, limit=float(limit)) for n, (size, limit) in enumerate(waiting, 2)]
-    situation = kit.state(4, queue, [kit.runs(9, 3, end=100.0)])
-    answer = kit.answer(Conservative(depth=1), situation)
+    state = kit.state(4, queue, [kit.runs(9, 3, end=100.0)])
+    answer = kit.answer(Conservative(depth=1), state)
     assert [action.job for action in answer if isinstance(action, Start)] == started
 
 
@@ -83,11 +83,11 @@ def test_jobs_behind_the_depth_start_where_they_delay_none(kit: Any, waiting: An
         pytest.param(1, 1, [Reserve(1, 100.0), Start(2)], id="it fits"),
     ],
 )
-def test_what_arrives_is_looked_at(kit: Any, size: int, depth: int, expected: Any) -> None:
+def test_what_arrives_is_considered(kit: Any, size: int, depth: int, expected: Any) -> None:
     queue = [kit.waits(1, 4, limit=10.0), kit.waits(2, size, limit=10.0)]
     changes = [Change(Happened.ARRIVED, 2)]
-    situation = kit.state(4, queue, [kit.runs(9, 3, end=100.0)], changes)
-    assert kit.answer(Conservative(depth=depth), situation) == expected
+    state = kit.state(4, queue, [kit.runs(9, 3, end=100.0)], changes)
+    assert kit.answer(Conservative(depth=depth), state) == expected
 
 
 class _Elsewhere:
@@ -104,10 +104,10 @@ class _Elsewhere:
 @pytest.mark.parametrize("depth", [1, 9], ids=["behind the depth", "with a reservation"])
 def test_where_units_do_not_suit_a_job_it_waits_for_others(kit: Any, depth: int) -> None:
     queue = [kit.waits(1, 4, limit=10.0), kit.waits(2, 1, limit=10.0), kit.waits(3, 1, 1, limit=10.0)]
-    situation = kit.state(4, queue, [kit.runs(9, 2, end=100.0)])
-    sketch = situation.cluster.sketch()
-    situation.cluster.sketch = lambda: _Elsewhere(sketch)
-    answer = Conservative(depth=depth).decide(situation, 0.0)
+    state = kit.state(4, queue, [kit.runs(9, 2, end=100.0)])
+    sketch = state.cluster.sketch()
+    state.cluster.sketch = lambda: _Elsewhere(sketch)
+    answer = Conservative(depth=depth).decide(state, 0.0)
     starts = [action.job for action in answer if isinstance(action, Start)]
     assert starts == [3]
     assert Reserve(1, 100.0) in answer

@@ -27,7 +27,7 @@ class Fixed:
 
 
 @pytest.fixture
-def situation(kit: Any) -> State:
+def given(kit: Any) -> State:
     """Of 16 units 4 are free."""
     queued = [kit.waits(1, 2), kit.waits(2, 2, 4), kit.waits(3, 9), kit.waits(4, 1)]
     deaf = kit.runs(7, 4, 2, 6, heeds=False)
@@ -81,9 +81,9 @@ STATE = "; at 5 with 4 queued (first 1 for 2, 2 for 2, 3 for 9), 3 running, 4 of
         pytest.param(["start"], "answers 'start', which is no action", id="no action"),
     ],
 )
-def test_what_cannot_be_is_named(situation: State, actions: Any, message: str) -> None:
+def test_what_cannot_be_is_named(given: State, actions: Any, message: str) -> None:
     with pytest.raises(PolicyDefect) as error:
-        decide(Fixed(actions), situation, 5.0)
+        decide(Fixed(actions), given, 5.0)
     assert str(error.value) == f"queue policy fixed {message}{STATE}"
 
 
@@ -106,20 +106,20 @@ def test_what_cannot_be_is_named(situation: State, actions: Any, message: str) -
         pytest.param([Preempt(6), Start(3)], "starts job 3 at 9 units where 4 are free", id="used at once"),
     ],
 )
-def test_where_jobs_can_be_preempted(situation: State, actions: list[Action], message: str) -> None:
+def test_where_jobs_can_be_preempted(given: State, actions: list[Action], message: str) -> None:
     with pytest.raises(PolicyDefect) as error:
-        decide(Fixed(actions), situation._replace(preemption=True), 5.0)
+        decide(Fixed(actions), given._replace(preemption=True), 5.0)
     assert str(error.value) == f"queue policy fixed {message}{STATE}"
 
 
-def test_what_can_be_passes(situation: State) -> None:
+def test_what_can_be_passes(given: State) -> None:
     actions = [Shrink(8, 2), Start(2, 4, (8,)), Start(1), Reserve(3, 9.0), WakeAt(6.0)]
-    assert decide(Fixed(actions), situation, 5.0) == actions
+    assert decide(Fixed(actions), given, 5.0) == actions
 
 
-def test_a_policy_that_raises_is_named(situation: State) -> None:
+def test_a_policy_that_raises_is_named(given: State) -> None:
     with pytest.raises(PolicyDefect) as error:
-        decide(Fixed(7), situation, 5.0)
+        decide(Fixed(7), given, 5.0)
     assert "queue policy fixed answers 7, which is no list of actions" in str(error.value)
 
     class Broken(Fixed):
@@ -127,7 +127,7 @@ def test_a_policy_that_raises_is_named(situation: State) -> None:
             raise KeyError("job 3")
 
     with pytest.raises(PolicyDefect) as error:
-        decide(Broken(), situation, 5.0)
+        decide(Broken(), given, 5.0)
     assert str(error.value) == f"queue policy fixed failed: KeyError: 'job 3'{STATE}"
 
 

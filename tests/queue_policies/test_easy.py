@@ -51,7 +51,7 @@ def test_backfill(kit: Any, running: Any, waiting: Any, started: list[int]) -> N
     assert kit.starts(Easy(), queue, busy) == started
 
 
-def test_the_head_is_told_when_it_starts(kit: Any) -> None:
+def test_the_head_is_promised_its_start(kit: Any) -> None:
     world = kit.World(Easy(), 4).run([kit.Job(1, 3, runtime=7, limit=100), kit.Job(2, 4, 1.0)])
     assert world.reserved(2) == [100.0]
 
@@ -67,8 +67,8 @@ def test_the_size_at_which_a_moldable_job_overtakes(kit: Any, waiting: Any, expe
     """The head needs 3 of 4 at 100."""
     least, most, limit = waiting
     queue = [kit.waits(1, 3, limit=9.0), kit.waits(2, least, most, limit=limit)]
-    situation = kit.state(4, queue, [kit.runs(9, 2, end=100.0)])
-    assert expected in kit.answer(Easy(), situation)
+    state = kit.state(4, queue, [kit.runs(9, 2, end=100.0)])
+    assert expected in kit.answer(Easy(), state)
 
 
 @pytest.mark.parametrize(("extra", "started"), [(True, [2]), (False, [])])
@@ -92,7 +92,7 @@ def test_alike_jobs_all_start(kit: Any) -> None:
         pytest.param([Change(ARRIVED, 7)], [], id="what arrived has left again"),
     ],
 )
-def test_only_what_changed_is_looked_at(kit: Any, changes: list[Change], started: list[int]) -> None:
+def test_only_what_changed_is_considered(kit: Any, changes: list[Change], started: list[int]) -> None:
     """Job 2 would have been started at the last decision, had it been possible."""
     waiting = [kit.Job(1, 4), kit.Job(2, 1, limit=5), kit.Job(3, 1, limit=5)]
     assert kit.starts(Easy(), waiting, [kit.Job(9, 2, limit=100)], changes=changes) == started
@@ -140,9 +140,9 @@ def test_agrees_with_the_textbook(kit: Any, data: st.DataObject, total: int) -> 
 class Kinds:
     """A sketch of units of two kinds."""
 
-    def __init__(self, free: list[int], held: dict[int, tuple[int, int]]) -> None:
+    def __init__(self, free: list[int], placed: dict[int, tuple[int, int]]) -> None:
         self._free = free
-        self._held = held
+        self._placed = placed
 
     @property
     def free(self) -> int:
@@ -155,22 +155,22 @@ class Kinds:
         if not self.fits(request):
             return False
         self._free[request.kind] -= request.units
-        self._held[job] = (request.kind, request.units)
+        self._placed[job] = (request.kind, request.units)
         return True
 
     def holds(self, job: int) -> bool:
-        return job in self._held
+        return job in self._placed
 
     def give(self, job: int) -> None:
-        kind, units = self._held.pop(job)
+        kind, units = self._placed.pop(job)
         self._free[kind] += units
 
     def mirror(self, other: Kinds, job: int) -> None:
-        kind, units = self._held[job] = other._held[job]
+        kind, units = self._placed[job] = other._placed[job]
         self._free[kind] -= units
 
     def copy(self) -> Kinds:
-        return Kinds(list(self._free), dict(self._held))
+        return Kinds(list(self._free), dict(self._placed))
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,7 @@ def test_the_heads_own_kind_is_kept_for_it(kit: Any, waiting: Any, started: list
     for number, (kind, units, limit) in enumerate(waiting, 2):
         queue.append(kit.waits(number, 1)._replace(request=Kind(kind, units), limit=float(limit)))
     running = [kit.runs(8, 3, end=100.0)._replace(request=Kind(0, 3)), kit.runs(9, 2, end=900.0)]
-    situation = kit.state(8, queue, running)
-    situation.cluster.sketch = lambda: Kinds([1, 2], {8: (0, 3), 9: (1, 2)})
-    answer = Easy().decide(situation, 0.0)
+    state = kit.state(8, queue, running)
+    state.cluster.sketch = lambda: Kinds([1, 2], {8: (0, 3), 9: (1, 2)})
+    answer = Easy().decide(state, 0.0)
     assert [action.job for action in answer if isinstance(action, Start)] == started

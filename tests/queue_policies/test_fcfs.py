@@ -28,7 +28,7 @@ def test_a_higher_priority_goes_first(kit: Any) -> None:
     assert kit.starts(Fcfs(), [kit.Job(1, 4), kit.Job(2, 4, priority=20)]) == [2]
 
 
-def test_a_decision_looks_at_the_head_only(kit: Any) -> None:
+def test_a_decision_considers_the_head_only(kit: Any) -> None:
     """However many jobs wait behind a blocked head, none of them is read."""
 
     class Counting(list[Any]):

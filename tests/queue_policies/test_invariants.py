@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from queue_policies import plugins
 from queue_policies.policy import Policy
 from queue_policies.records import Grow, Reserve, Shrink
-from queue_policies.simulator.circumstances import Circumstances
 from queue_policies.simulator.cost import Cost, PerUnit, Relaunch
 from queue_policies.simulator.estimate import Estimates
 from queue_policies.simulator.job import WorkloadJob
 from queue_policies.simulator.loop import simulate
+from queue_policies.simulator.simulation_options import SimulationOptions
 from queue_policies.simulator.speedup import Amdahl
 from queue_policies.simulator.workload import Workload
 
@@ -81,11 +81,11 @@ def workloads(draw: st.DrawFn, priorities: bool = True, limited: bool = False) -
     return Workload("drawn", tuple(jobs), TOTAL, cost=draw(st.sampled_from(COSTS)))
 
 
-def circumstances() -> st.SearchStrategy[Circumstances]:
+def options() -> st.SearchStrategy[SimulationOptions]:
     """Estimates that are true, wrong or absent; programs that refuse some orders or none."""
     estimates = st.sampled_from((Estimates(), Estimates(error=0.5), Estimates(known=False)))
     return st.builds(
-        Circumstances, estimates=estimates, refusals=st.sampled_from((0.0, 0.3)), seed=st.integers(0, 9)
+        SimulationOptions, estimates=estimates, refusals=st.sampled_from((0.0, 0.3)), seed=st.integers(0, 9)
     )
 
 
@@ -94,11 +94,11 @@ class Log:
 
     def __init__(self, policy: Policy) -> None:
         self.gap = getattr(policy, "gap", 0.0)
-        self.told: list[tuple[float, list[Action]]] = []
+        self.decisions: list[tuple[float, list[Action]]] = []
         self.promised: dict[int, float] = {}
 
     def __call__(self, state: State, now: float, actions: Sequence[Action]) -> None:
-        self.told.append((now, list(actions)))
+        self.decisions.append((now, list(actions)))
         for action in actions:
             if isinstance(action, Grow | Shrink):
                 job = state.running[action.job]
@@ -107,7 +107,7 @@ class Log:
                 self.promised.setdefault(action.job, action.at)
 
 
-def run(policy: Policy, workload: Workload, given: Circumstances | None = None) -> tuple[RunOutcome, Log]:
+def run(policy: Policy, workload: Workload, given: SimulationOptions | None = None) -> tuple[RunOutcome, Log]:
     log = Log(policy)
     return simulate(workload, policy, given, log), log
 
@@ -133,27 +133,29 @@ def test_a_policy_names_its_source_and_its_bound(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "values"), VARIANTS)
-@given(workload=workloads(), given_=circumstances())
+@given(workload=workloads(), given_=options())
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=30)
 def test_every_job_ends_within_capacity_and_range(
-    name: str, values: dict[str, Any], workload: Workload, given_: Circumstances
+    name: str, values: dict[str, Any], workload: Workload, given_: SimulationOptions
 ) -> None:
     """And nothing is resized within the gap. `decision` fails on what is over capacity or out of range."""
     outcome, _ = run(plugins.load(name, values), workload, given_)
     assert [job.id for job in outcome.jobs] == [job.id for job in workload.jobs]
     for job, end in zip(workload.jobs, outcome.jobs, strict=True):
         assert end.ended >= end.started >= job.submitted
-        held = [size for _, size in end.sizes if size]
-        assert all(job.min <= size <= job.max for size in held)
-        assert len(end.sizes) - len(held) == 1 + end.preemptions, "it stops once more than it is preempted"
+        sizes = [size for _, size in end.sizes if size]
+        assert all(job.min <= size <= job.max for size in sizes)
+        assert len(end.sizes) - len(sizes) == 1 + end.preemptions, "it stops once more than it is preempted"
 
 
 @pytest.mark.parametrize("name", POLICIES)
-@given(workload=workloads(), given_=circumstances())
+@given(workload=workloads(), given_=options())
 @settings(deadline=None, max_examples=20)
-def test_the_same_input_gives_the_same_actions(name: str, workload: Workload, given_: Circumstances) -> None:
+def test_the_same_input_gives_the_same_actions(
+    name: str, workload: Workload, given_: SimulationOptions
+) -> None:
     first, second = (run(plugins.load(name), workload, given_)[1] for _ in range(2))
-    assert first.told == second.told
+    assert first.decisions == second.decisions
 
 
 @pytest.mark.parametrize(
@@ -167,7 +169,7 @@ def test_the_same_input_gives_the_same_actions(name: str, workload: Workload, gi
 )
 @given(workload=workloads(priorities=False, limited=True))
 @settings(deadline=None)
-def test_no_head_starts_later_than_it_was_first_told(
+def test_no_head_starts_later_than_was_first_promised(
     name: str, values: dict[str, Any], workload: Workload
 ) -> None:
     """The bound on starvation. Units return at once here: nobody plans with a lag."""

@@ -30,14 +30,14 @@ def test_what_is_known(seen: list[tuple[int, float, float]], expected: dict[int,
     """The estimate that a job was given tells what was seen afterwards, too."""
     learner = Learner()
     estimate = learner.estimate("stencil", least=4, limit=800.0)
-    for size, share, seconds in seen:
-        learner.observe("stencil", size, share, seconds)
+    for size, fraction, seconds in seen:
+        learner.observe("stencil", size, fraction, seconds)
     assert {size: pytest.approx(seconds) for size, seconds in expected.items()} == {
         size: estimate.seconds(size) for size in expected
     }
 
 
-def test_programs_are_told_apart() -> None:
+def test_programs_are_distinguished() -> None:
     learner = Learner()
     learner.observe("stencil", 4, 0.5, 50.0)
     assert learner.estimate("queens", least=2).seconds(2) == UNLIMITED

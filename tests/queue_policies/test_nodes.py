@@ -128,7 +128,7 @@ class Obedient:
         if isinstance(order, GrowOrder):
             lost, workers = [], request.workers + len(order.more)  # one a node
         else:
-            lost = slots_of(self.cluster.holding(order.job), request)[-order.workers :]
+            lost = slots_of(self.cluster.allocation(order.job), request)[-order.workers :]
             workers = request.workers - order.workers
         self.answers.append(lambda: self.resizing.resized(order.job, workers, lost, 0.0, heeds=True))
 
@@ -155,11 +155,11 @@ def test_those_that_shrink_for_a_job_do_so_until_it_fits(name: str) -> None:
     changes.append(Change(Happened.ARRIVED, 2))
     orders = 0
     for _ in range(40):
-        told, changes[:] = list(changes), []
+        changed, changes[:] = list(changes), []
         for ready in resizing.ready(0.0):
             begin(ready.queued, ready.request)
-        for action in decide(policy, State(queue, running, cluster, told), 0.0):
-            deed = actions.carry_out(action, 0.0)
+        for action in decide(policy, State(queue, running, cluster, changed), 0.0):
+            deed = actions.apply(action, 0.0)
             assert not isinstance(deed, Misfit)
             if isinstance(deed, Begun):
                 begin(deed.queued, deed.request)

@@ -21,7 +21,7 @@ PLACES = [Slot(rank, (1, 0)) for rank in range(3)]
 class Session:
     """A program that can always be told of an order."""
 
-    heeds: bool = True
+    accepts_resize: bool = True
     deadline: float | None = None
 
 
@@ -33,13 +33,13 @@ def _orders() -> ProgramOrders:
 def test_workers_get_places_on_their_hosts() -> None:
     orders = _orders()
     assert orders.start({5: "2", 6: "1"}, lambda slot: str(slot.rank)) == {5: PLACES[2], 6: PLACES[1]}
-    assert (orders.heeds, orders.starting) == (False, {5, 6})
+    assert (orders.accepts_resize, orders.starting) == (False, {5, 6})
     assert orders.resized(()) == []
-    assert (orders.heeds, orders.places[5]) == (True, PLACES[2])
+    assert (orders.accepts_resize, orders.places[5]) == (True, PLACES[2])
     assert orders.resized([5]) == [PLACES[2]]
 
 
-def test_what_was_held_waits_for_the_last_worker_that_was_started() -> None:
+def test_what_was_reserved_waits_for_the_last_worker_that_was_started() -> None:
     orders = _orders()
     orders.start({5: "2", 6: "1"}, lambda slot: str(slot.rank))
     orders.alive |= {5, 6}
@@ -54,10 +54,10 @@ def test_what_was_held_waits_for_the_last_worker_that_was_started() -> None:
 def test_a_program_rests_after_an_order_that_came_to_nothing() -> None:
     orders = _orders()
     orders.drop(100.0)
-    assert (orders.heeds, orders.due) == (False, 100.0 + PAUSE)
+    assert (orders.accepts_resize, orders.due) == (False, 100.0 + PAUSE)
     assert not orders.rested(99.0 + PAUSE)
     assert orders.rested(100.0 + PAUSE)
-    assert (orders.heeds, orders.due, orders.rested(200.0)) == (True, None, False)
+    assert (orders.accepts_resize, orders.due, orders.rested(200.0)) == (True, None, False)
 
 
 def test_the_next_deadline_counts() -> None:

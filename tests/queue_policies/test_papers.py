@@ -9,9 +9,9 @@ import pytest
 
 from queue_policies import plugins
 from queue_policies.simulator import metrics
-from queue_policies.simulator.circumstances import Circumstances
 from queue_policies.simulator.estimate import Estimates
 from queue_policies.simulator.loop import simulate
+from queue_policies.simulator.simulation_options import SimulationOptions
 from queue_policies.simulator.workloads import apgas, charm
 
 SETS = 100
@@ -21,17 +21,17 @@ SETS = 100
 def stencils(name: str, gap: int, error: float = 0.0) -> dict[str, float]:
     """Means over 100 sets of the elastic scheduler's paper, submitted every `gap` seconds."""
     policy = plugins.load(name)
-    told = [Circumstances(Estimates(error=error, seed=number)) for number in range(SETS)]
-    sets = zip(charm.draws(SETS), told, strict=True)
+    option_sets = [SimulationOptions(Estimates(error=error, seed=number)) for number in range(SETS)]
+    sets = zip(charm.draws(SETS), option_sets, strict=True)
     outcomes = (simulate(charm.workload(drawn, gap=gap), policy, each) for drawn, each in sets)
     return metrics.mean([metrics.measure(outcome) for outcome in outcomes])
 
 
 @functools.cache
-def programs(name: str, share: float, settings: tuple[tuple[str, Any], ...] = ()) -> dict[str, float]:
+def programs(name: str, fraction: float, settings: tuple[tuple[str, Any], ...] = ()) -> dict[str, float]:
     """Means over the ten sets of the malleable schedulers' paper."""
     policy = plugins.load(name, dict(settings))
-    outcomes = (simulate(apgas.workload(seed, share), policy) for seed in apgas.SEEDS)
+    outcomes = (simulate(apgas.workload(seed, fraction), policy) for seed in apgas.SEEDS)
     return metrics.mean([metrics.measure(outcome) for outcome in outcomes])
 
 
@@ -95,8 +95,8 @@ def test_the_makespans_of_the_malleable_schedulers_agree(
 
 
 def test_where_all_declare_the_same_time_published_easy_is_fcfs() -> None:
-    for share in (0.0, 1.0):
-        assert programs("easy", share, PUBLISHED) == programs("fcfs", share)
+    for fraction in (0.0, 1.0):
+        assert programs("easy", fraction, PUBLISHED) == programs("fcfs", fraction)
 
 
 def test_true_easy_is_better_than_published() -> None:
@@ -105,8 +105,8 @@ def test_true_easy_is_better_than_published() -> None:
     assert true["turnaround"] < published["turnaround"]
 
 
-@pytest.mark.parametrize("share", [0.2, 0.6, 1.0])
-def test_common_pool_beats_malleable(share: float) -> None:
-    ours, theirs = programs("common-pool", share), programs("malleable", share)
+@pytest.mark.parametrize("fraction", [0.2, 0.6, 1.0])
+def test_common_pool_beats_malleable(fraction: float) -> None:
+    ours, theirs = programs("common-pool", fraction), programs("malleable", fraction)
     for metric in ("makespan", "turnaround", "wait"):
         assert ours[metric] < theirs[metric]

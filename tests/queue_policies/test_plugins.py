@@ -54,7 +54,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> Any:
     return install
 
 
-def test_our_own_come_by_the_same_door() -> None:
+def test_our_own_come_by_the_same_entry_points() -> None:
     assert {"fcfs", "easy"} <= set(plugins.policies())
     assert plugins.load("easy") == Easy()
 

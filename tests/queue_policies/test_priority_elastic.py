@@ -70,8 +70,8 @@ def arrived(number: int) -> tuple[Change, ...]:
     ],
 )
 def test_admits_what_arrives(kit: Any, waits: Any, runs: Any, expected: Any) -> None:
-    situation = kit.state(16, [kit.waits(5, *waits)], [_running(kit, *each) for each in runs], arrived(5))
-    assert kit.answer(PriorityElastic(), situation) == expected
+    state = kit.state(16, [kit.waits(5, *waits)], [_running(kit, *each) for each in runs], arrived(5))
+    assert kit.answer(PriorityElastic(), state) == expected
 
 
 def _running(kit: Any, *each: Any) -> Any:
@@ -80,14 +80,14 @@ def _running(kit: Any, *each: Any) -> Any:
 
 
 def test_a_higher_priority_takes_from_an_earlier_job(kit: Any) -> None:
-    situation = kit.state(8, [kit.waits(5, 4, 4, priority=20)], [kit.runs(2, 8, 2, 8)], arrived(5))
-    assert kit.answer(PriorityElastic(), situation) == [Shrink(2, 4), Start(5, 4, (2,))]
+    state = kit.state(8, [kit.waits(5, 4, 4, priority=20)], [kit.runs(2, 8, 2, 8)], arrived(5))
+    assert kit.answer(PriorityElastic(), state) == [Shrink(2, 4), Start(5, 4, (2,))]
 
 
 def test_jobs_are_admitted_in_the_order_of_their_submission(kit: Any) -> None:
     queued = [kit.waits(1, 4), kit.waits(2, 4, priority=20)]
-    situation = kit.state(4, queued, (), arrived(1) + arrived(2))
-    assert kit.answer(PriorityElastic(), situation) == [Start(1)]
+    state = kit.state(4, queued, (), arrived(1) + arrived(2))
+    assert kit.answer(PriorityElastic(), state) == [Start(1)]
 
 
 @pytest.mark.parametrize(
@@ -117,8 +117,8 @@ def test_jobs_are_admitted_in_the_order_of_their_submission(kit: Any) -> None:
 )
 def test_hands_out_what_is_free(kit: Any, waits: Any, runs: Any, expected: Any) -> None:
     queued = [kit.waits(*each) for each in waits]
-    situation = kit.state(16, queued, [_running(kit, *each) for each in runs], ENDED)
-    assert kit.answer(PriorityElastic(), situation) == expected
+    state = kit.state(16, queued, [_running(kit, *each) for each in runs], ENDED)
+    assert kit.answer(PriorityElastic(), state) == expected
 
 
 @pytest.mark.parametrize(
@@ -127,21 +127,21 @@ def test_hands_out_what_is_free(kit: Any, waits: Any, runs: Any, expected: Any) 
 def test_queued_jobs_try_again(kit: Any, changes: Any) -> None:
     """When a gap ended or an order failed, in order; what ask for the same fail together."""
     queued = [kit.waits(1, 6), kit.waits(2, 2), kit.waits(3, 6), kit.waits(4, 2)]
-    situation = kit.state(8, queued, [kit.runs(9, 8, 4, 8)], changes)
-    assert kit.answer(PriorityElastic(), situation) == [Shrink(9, 6), Start(2, None, (9,))]
+    state = kit.state(8, queued, [kit.runs(9, 8, 4, 8)], changes)
+    assert kit.answer(PriorityElastic(), state) == [Shrink(9, 6), Start(2, None, (9,))]
 
 
 def test_an_end_does_not_make_others_shrink(kit: Any) -> None:
-    situation = kit.state(8, [kit.waits(1, 4)], [kit.runs(9, 7, 4, 7)], ENDED)
-    assert kit.answer(PriorityElastic(), situation) == []
+    state = kit.state(8, [kit.waits(1, 4)], [kit.runs(9, 7, 4, 7)], ENDED)
+    assert kit.answer(PriorityElastic(), state) == []
 
 
 def test_units_stay_free_for_launchers(kit: Any) -> None:
     """Two running jobs, and the one that starts, need one each."""
-    situation = kit.state(16, [kit.waits(5, 2, 16)], [kit.runs(1, 4), kit.runs(2, 4)], arrived(5))
-    assert kit.answer(PriorityElastic(launcher=1), situation) == [Start(5, 5)]
-    situation = kit.state(16, [], [kit.runs(1, 4, 2, 16), kit.runs(2, 4)], ENDED)
-    assert kit.answer(PriorityElastic(launcher=1), situation) == [Grow(1, 10)]
+    state = kit.state(16, [kit.waits(5, 2, 16)], [kit.runs(1, 4), kit.runs(2, 4)], arrived(5))
+    assert kit.answer(PriorityElastic(launcher=1), state) == [Start(5, 5)]
+    state = kit.state(16, [], [kit.runs(1, 4, 2, 16), kit.runs(2, 4)], ENDED)
+    assert kit.answer(PriorityElastic(launcher=1), state) == [Grow(1, 10)]
 
 
 def test_a_job_of_the_whole_cluster_starts_without_room_for_its_launcher(kit: Any) -> None:

@@ -34,7 +34,7 @@ def test_keeps_ends_and_order(
 
 
 @pytest.mark.parametrize(
-    ("remaining", "told", "now", "left"),
+    ("remaining", "estimated", "now", "left"),
     [
         pytest.param(1.0, True, 25.0, 0.75, id="by its estimate"),
         pytest.param(0.5, True, 75.0, 0.0, id="no less than nothing"),
@@ -43,8 +43,10 @@ def test_keeps_ends_and_order(
         pytest.param(None, True, 25.0, None, id="unknown"),
     ],
 )
-def test_the_share_that_is_left(kit: Any, remaining: Any, told: bool, now: float, left: Any) -> None:
-    job = kit.runs(1, 4, estimate=kit.Amdahl(0, 400) if told else None, remaining=remaining, measured=0.0)
+def test_the_fraction_that_is_left(kit: Any, remaining: Any, estimated: bool, now: float, left: Any) -> None:
+    job = kit.runs(
+        1, 4, estimate=kit.Amdahl(0, 400) if estimated else None, remaining=remaining, measured=0.0
+    )
     assert job.left(now) == left
 
 

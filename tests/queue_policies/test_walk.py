@@ -81,7 +81,7 @@ def test_a_cluster_counts() -> None:
     assert (cluster.free, cluster.held) == (4, {})
 
 
-def test_a_sketch_changes_nothing_else() -> None:
+def test_a_trial_changes_nothing_else() -> None:
     cluster = CountingCluster(8)
     cluster.hold(1, 3)
     sketch = cluster.sketch()

@@ -31,8 +31,8 @@ def test_those_that_miss_a_unit_least_give_it(kit: Any) -> None:
         kit.runs(8, 8, 2, 8, estimate=kit.Amdahl(0, LONG), remaining=0.1, measured=0.0),
         kit.runs(9, 8, 2, 8, estimate=kit.Amdahl(0, LONG), remaining=1.0, measured=0.0),
     ]
-    situation = kit.state(16, [kit.waits(1, 4)], running)
-    assert kit.answer(WaterFilling(), situation) == [Shrink(8, 4), Start(1, None, (8,))]
+    state = kit.state(16, [kit.waits(1, 4)], running)
+    assert kit.answer(WaterFilling(), state) == [Shrink(8, 4), Start(1, None, (8,))]
 
 
 def test_a_low_priority_misses_a_unit_less(kit: Any) -> None:
@@ -40,9 +40,9 @@ def test_a_low_priority_misses_a_unit_less(kit: Any) -> None:
         kit.runs(8, 8, 2, 8, priority=31, estimate=kit.Amdahl(0, LONG), remaining=1.0),
         kit.runs(9, 8, 2, 8, priority=1, estimate=kit.Amdahl(0, LONG), remaining=1.0),
     ]
-    situation = kit.state(16, [kit.waits(1, 2)], running)
-    assert kit.answer(WaterFilling(), situation) == [Shrink(9, 6), Start(1, None, (9,))]
-    alike = kit.answer(WaterFilling(objective="mean"), situation)
+    state = kit.state(16, [kit.waits(1, 2)], running)
+    assert kit.answer(WaterFilling(), state) == [Shrink(9, 6), Start(1, None, (9,))]
+    alike = kit.answer(WaterFilling(objective="mean"), state)
     assert alike == [Shrink(8, 7), Shrink(9, 7), Start(1, None, (8, 9))]
 
 
@@ -65,8 +65,8 @@ def test_several_give_for_one(kit: Any) -> None:
     [pytest.param(True, [Start(2)], id="with"), pytest.param(False, [], id="without")],
 )
 def test_overtaking_is_a_setting(kit: Any, overtake: bool, expected: list[Start]) -> None:
-    situation = kit.state(8, [kit.waits(1, 6), kit.waits(2, 2)], [kit.runs(9, 5)])
-    assert kit.answer(WaterFilling(overtake=overtake), situation) == expected
+    state = kit.state(8, [kit.waits(1, 6), kit.waits(2, 2)], [kit.runs(9, 5)])
+    assert kit.answer(WaterFilling(overtake=overtake), state) == expected
 
 
 @pytest.mark.parametrize(
@@ -97,9 +97,9 @@ def test_for_the_makespan_the_longest_gets_it(kit: Any) -> None:
         kit.runs(1, 4, 2, 6, estimate=kit.Amdahl(9000, 4000), remaining=1.0),
         kit.runs(2, 4, 2, 6, estimate=kit.Amdahl(0, 8000), remaining=1.0),
     ]
-    situation = kit.state(10, (), records, ENDED)
-    assert kit.answer(WaterFilling(objective="mean"), situation) == [Grow(2, 6)]
-    assert kit.answer(WaterFilling(objective="makespan"), situation) == [Grow(1, 6)]
+    state = kit.state(10, (), records, ENDED)
+    assert kit.answer(WaterFilling(objective="mean"), state) == [Grow(2, 6)]
+    assert kit.answer(WaterFilling(objective="makespan"), state) == [Grow(1, 6)]
 
 
 def test_a_gap_is_waited_for(kit: Any) -> None:
@@ -130,8 +130,8 @@ def test_who_may_be_a_donor_is_a_setting(kit: Any, donors: str, given: list[Shri
         kit.runs(2, 8, 2, 8, estimate=kit.Amdahl(0, LONG), remaining=0.1, measured=0.0),
         kit.runs(9, 8, 2, 8, estimate=kit.Amdahl(0, LONG), remaining=1.0, measured=0.0),
     ]
-    situation = kit.state(16, [kit.waits(5, 2)], running)
-    assert kit.answer(WaterFilling(donors=donors), situation)[:1] == given
+    state = kit.state(16, [kit.waits(5, 2)], running)
+    assert kit.answer(WaterFilling(donors=donors), state)[:1] == given
     too_much = kit.state(16, [kit.waits(5, 7)], running)
     starts = [each for each in kit.answer(WaterFilling(donors=donors), too_much) if isinstance(each, Start)]
     assert len(starts) == (donors == "any"), "those behind have 6 to give"
@@ -143,5 +143,5 @@ def test_by_order_the_highest_priority_gets_it(kit: Any) -> None:
         kit.runs(1, 4, 2, 8, priority=9, estimate=kit.Amdahl(0, STEEP), remaining=1.0),
         kit.runs(2, 4, 2, 8, priority=10, estimate=kit.Amdahl(0, LONG), remaining=1.0),
     ]
-    situation = kit.state(12, (), records, ENDED)
-    assert kit.answer(WaterFilling(objective="order"), situation) == [Grow(2, 8)]
+    state = kit.state(12, (), records, ENDED)
+    assert kit.answer(WaterFilling(objective="order"), state) == [Grow(2, 8)]

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 DATA = Path(__file__).parent / "data"
 ZIPS = ("flux_modules.zip", "flux_scheduler.zip")
 UID = "8c8a2f4e-6b0f-4f3a-9d53-0f6f2a1c7b11"
-PORT, DOOR_PORT = 58050, 58443
+PORT, LEAD_API_PORT = 58050, 58443
 """In the rendered files of pods: replaced by ports of the machine on which they run."""
 CURVE, TOKEN = (
     ("GcAZ%tY^i!.h)ILy8#5WeAOosL[Kt5-8vB9GEwJf", "(0]n.Tve{oPaCZT?JQ9(6ZdnfaP&]mdUxeQgoan<"),
@@ -49,10 +49,10 @@ def planned(text: str, **site: Any) -> list[JSON]:
     from datetime import UTC, datetime
 
     from broker_config.curve import KeyPair
-    from minicluster.plan import DoorKeys, FreshKeys, Observed, Site, plan
+    from minicluster.plan import FreshKeys, LeadKeys, Observed, Site, plan
 
-    keys = FreshKeys(KeyPair(*CURVE), DoorKeys("certificate", "key", TOKEN, TOKEN[::-1]))
-    where = Site(**{"namespace": "science", "door": True, **site})
+    keys = FreshKeys(KeyPair(*CURVE), LeadKeys("certificate", "key", TOKEN, TOKEN[::-1]))
+    where = Site(**{"namespace": "science", "lead_api": True, **site})
     return list(plan(cluster(text), Observed(), where, keys, datetime(2026, 3, 14, tzinfo=UTC)).objects)
 
 
@@ -73,7 +73,7 @@ def pod_files(text: str) -> dict[str, bytes]:
         "config_dir": "/@config@",
         "curve_dir": "/@secret@",
         "curve_path": "/@run@/curve.cert",
-        "door_port": DOOR_PORT,
+        "lead_api_port": LEAD_API_PORT,
     }
     (found,) = (each for each in planned(text, **where) if each["kind"] == "ConfigMap")
     packed = {name: base64.b64decode(data) for name, data in found.get("binaryData", {}).items()}
@@ -186,17 +186,17 @@ def lose_pod(here: Any, index: int, *, disrupted: bool) -> None:
     place = Place("Pod", pod["metadata"]["namespace"], pod["metadata"]["name"])
     if disrupted:
         at = here.store.clock.text()
-        told = {"type": "DisruptionTarget", "status": "True", "lastTransitionTime": at}
-        here.store.patch(place, {"status": {"startTime": at, "conditions": [told]}}, "kubelet", "status")
-        tell(here)
+        condition = {"type": "DisruptionTarget", "status": "True", "lastTransitionTime": at}
+        here.store.patch(place, {"status": {"startTime": at, "conditions": [condition]}}, "kubelet", "status")
+        deliver(here)
     here.store.delete(place)
 
 
-def tell(here: Any) -> None:
+def deliver(here: Any) -> None:
     """Tell the operator all that has happened."""
-    from tests.operator.cases import tell_all
+    from tests.operator.cases import deliver_all
 
-    tell_all(here)
+    deliver_all(here)
 
 
 def recover_jobs(
@@ -262,8 +262,8 @@ async def restored_world(saved: JSON, **place: Any) -> Any:
     store._uids = saved["uids"]
     for item in saved["objects"]:
         store.objects[place_of(item)] = item
-        store._held[place_of(item)] = dict(_held(item))
-    here = World(api=MemoryApi(store), site=Site(door=True, **place))
+        store._field_sets[place_of(item)] = dict(_field_sets_of(item))
+    here = World(api=MemoryApi(store), site=Site(lead_api=True, **place))
     lead = saved["lead"]
     saving = lead["saving"]
     if saving is not None:
@@ -278,7 +278,7 @@ async def restored_world(saved: JSON, **place: Any) -> Any:
     return here
 
 
-def _held(item: JSON) -> Any:
+def _field_sets_of(item: JSON) -> Any:
     """Yield who holds which fields, as `managedFields` say."""
     from tests.operator.memory_store import Hold
 

@@ -40,12 +40,12 @@ def fill(here: Commands) -> None:
     for job in ended:
         here.flux("job", "wait-event", "-t", "30s", job, "clean")
     here.flux("queue", "stop")
-    held = submit("held", "--urgency=0", "--setattr=user.color=blue", "true")
+    pending = submit("held", "--urgency=0", "--setattr=user.color=blue", "true")
     here.flux("cancel", submit("canceled", "true"))
     submit("low", "--urgency=5", "-n2", "-t", "5m", "true")
     elastic = ("--setattr=user.elastic.min=1", "--setattr=user.elastic.max=2")
     submit("high", "--urgency=20", "-n2", *elastic, "true")
-    submit("behind", f"--dependency=afterok:{held}", "true")
+    submit("behind", f"--dependency=afterok:{pending}", "true")
 
 
 def listed(here: Commands) -> JSON:

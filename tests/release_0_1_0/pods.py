@@ -62,8 +62,8 @@ class Pods:
         self.config = directory / "config"
         self.archive = directory / "archive" / "mc.tgz"
         authority, token, _ = adapters.lead_files(directory / "secret")
-        self._ports = {adapters.PORT: adapters.free_port(), adapters.DOOR_PORT: adapters.free_port()}
-        self.lead = adapters.lead_client(self._ports[adapters.DOOR_PORT], authority, token)
+        self._ports = {adapters.PORT: adapters.free_port(), adapters.LEAD_API_PORT: adapters.free_port()}
+        self.lead = adapters.lead_client(self._ports[adapters.LEAD_API_PORT], authority, token)
         certificate = directory / "secret" / "curve.cert"
         certificate.write_text(adapters.curve_certificate())
         certificate.chmod(0o400)
@@ -118,7 +118,7 @@ class Pods:
     def _log(self, rank: int) -> Path:
         return self.directory / f"log-{rank}"
 
-    def said(self, rank: int = 0) -> str:
+    def log_text(self, rank: int = 0) -> str:
         """Return what a broker's container has written."""
         return self._log(rank).read_text(errors="replace")
 
@@ -132,7 +132,7 @@ class Pods:
                     return dict(answer)
             return None
 
-        found: dict[str, Any] = until(asked, f"{wanted} of the lead; it wrote {self.said()[-2000:]}")
+        found: dict[str, Any] = until(asked, f"{wanted} of the lead; it wrote {self.log_text()[-2000:]}")
         return found
 
     def visit(self, *words: str) -> subprocess.CompletedProcess[str]:
@@ -168,7 +168,7 @@ class Pods:
     def run(self, *words: str) -> str:
         """Run a command of the engine there, which must succeed."""
         done = self.visit("shell", "--", "flux", *words)
-        assert done.returncode == 0, done.stderr + self.said()[-2000:]
+        assert done.returncode == 0, done.stderr + self.log_text()[-2000:]
         return done.stdout.strip()
 
     def jobs(self) -> dict[str, str]:

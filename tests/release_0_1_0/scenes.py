@@ -114,7 +114,7 @@ async def _without_pods(instance: Any) -> None:
     here = instance.here
     here.store.collect_garbage()
     here.start_job()
-    adapters.tell(here)
+    adapters.deliver(here)
     here.report()
     await here.live(1.1)
     here.lead.look()
@@ -179,7 +179,7 @@ def outcome(here: Any) -> JSON:
         "job": [{key: each["spec"].get(key) for key in MUTABLE} for each in kinds["Job"]],
         "pods": len(kinds["Pod"]),
         "events": sorted({each["reason"] for each in kinds["Event"]}),
-        "orders": [[each.action, each.ranks] for each in here.lead.told],
+        "orders": [[each.action, each.ranks] for each in here.lead.orders],
         "saves": here.lead.saves,
     }
 

@@ -49,7 +49,7 @@ def run(site: Path, code: str, *words: object) -> None:
     subprocess.run(command, env=environment(site, ROOT), cwd=site, check=True)
 
 
-def without_onlooker(site: Path, target: Path) -> Path:
+def without_queue_client(site: Path, target: Path) -> Path:
     """Make a folder whose metadata of this project name no onlooker: 0.1.0 wants exactly one."""
     (metadata,) = site.glob("minicluster-*.dist-info")
     shutil.copytree(metadata, target / metadata.name)

@@ -83,8 +83,8 @@ def test_a_command_is_listed_and_runs(commands: Commands) -> None:
     assert commands.good("acme", "--gap", 0) == (DATA / "acme.txt").read_text()
     refused = commands.call("acme", "--policy", "acme-shar")
     assert refused.returncode == 2
-    said = "no policy: unknown queue policy 'acme-shar'; did you mean 'acme-share'?"
-    assert refused.stderr.startswith(said)
+    message = "no policy: unknown queue policy 'acme-shar'; did you mean 'acme-share'?"
+    assert refused.stderr.startswith(message)
 
 
 @pytest.fixture(scope="module")
@@ -126,17 +126,17 @@ def test_a_program_grows_and_shrinks_as_the_policy_says(commands: Commands, clus
     assert not [line for line in diary() if line.startswith(("defect", "failed", "expired"))]
 
 
-def test_an_onlooker_tells_what_is_shown(
+def test_a_queue_client_supplies_what_is_shown(
     commands: Commands, cluster: Path, installed: Path, tmp_path: Path
 ) -> None:
     """In place of ours: 0.1.0 wants one."""
-    other = site.without_onlooker(installed, tmp_path / "other")
+    other = site.without_queue_client(installed, tmp_path / "other")
     site.install(site.PLUGINS / "acme-onlooker", other)
     shown = Commands(commands.root, other, installed)
-    held = commands.flux("submit", "--urgency=0", "true")
+    pending = commands.flux("submit", "--urgency=0", "true")
     (row,) = shown.rows("status", "mc")
     assert (row["nodes_demanded"], row["jobs_pending"]) == (40, 1)
-    commands.flux("cancel", held)
+    commands.flux("cancel", pending)
     assert commands.rows("status", "mc")[0]["nodes_demanded"] < 40, "ours tells what is demanded"
 
 

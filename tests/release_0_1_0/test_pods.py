@@ -28,7 +28,7 @@ def test_an_instance_is_saved_and_goes_on(pods: Callable[..., Pods]) -> None:
     """Every step of 0.1.0's start script with today's files beside it: visits, orders, a save, a restore."""
     here = pods(_mixed("interactive")).start(0, 1)
     assert here.status(online="0-1", running=True)["queue_policy"] == "minicluster/priority-elastic"
-    held = here.run("submit", "--urgency=0", "--job-name=held", "true")
+    pending = here.run("submit", "--urgency=0", "--job-name=held", "true")
     ran = here.run("submit", "--job-name=ran", "true")
     assert here.run("job", "wait-event", "-t", "20s", ran, "clean")
     asked = {"id": 1, "topic": "attr.get", "payload": {"name": "size"}}
@@ -51,8 +51,8 @@ def test_an_instance_is_saved_and_goes_on(pods: Callable[..., Pods]) -> None:
     here.start(0)
     here.status(online="0-1", running=True)
     assert here.jobs().keys() == {"held", "ran"}
-    here.run("job", "urgency", held, "16")
-    assert here.run("job", "wait-event", "-t", "20s", held, "clean")
+    here.run("job", "urgency", pending, "16")
+    assert here.run("job", "wait-event", "-t", "20s", pending, "clean")
     here.run("shutdown")
     assert (here.wait(0), here.wait(1)) == (0, 0)
 
@@ -63,7 +63,7 @@ def test_a_command_ends_with_its_code(pods: Callable[..., Pods], later: bool) ->
     here = pods(old_files("command") if later else _mixed("command")).start(0)
     if later:
         here.update(new_files("command"))
-    assert here.wait(0) == 3, here.said()
-    assert "the command ran" in here.said()
+    assert here.wait(0) == 3, here.log_text()
+    assert "the command ran" in here.log_text()
     until(here.archive.exists, "an archive")
     assert here.last_message() == json.loads(here.termination(0).read_text())

@@ -108,8 +108,10 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], list[str]]] = {
 }
 
 
-@pytest.mark.parametrize(("change", "said"), CHANGES.values(), ids=CHANGES)
-def test_what_breaks_an_author_is_named(change: Callable[[dict[str, Any]], object], said: list[str]) -> None:
+@pytest.mark.parametrize(("change", "message"), CHANGES.values(), ids=CHANGES)
+def test_what_breaks_an_author_is_named(
+    change: Callable[[dict[str, Any]], object], message: list[str]
+) -> None:
     changed = copy.deepcopy(OLD)
     change(changed)
-    assert surface.missing(OLD, changed) == said
+    assert surface.missing(OLD, changed) == message

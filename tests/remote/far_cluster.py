@@ -31,7 +31,7 @@ class Command:
     def words(self) -> list[str]:
         return self.request.query.getall("command")
 
-    async def say(self, channel: int, data: bytes) -> None:
+    async def send_frame(self, channel: int, data: bytes) -> None:
         await self.socket.send_bytes(bytes([channel]) + data)
 
     async def end(self, code: int = 0) -> None:
@@ -40,22 +40,22 @@ class Command:
         if code:
             causes = [{"reason": "ExitCode", "message": str(code)}]
             status = {"status": "Failure", "reason": "NonZeroExitCode", "details": {"causes": causes}}
-        await self.say(3, json.dumps(status).encode())
+        await self.send_frame(3, json.dumps(status).encode())
 
-    async def heard(self) -> tuple[int, bytes]:
+    async def receive_frame(self) -> tuple[int, bytes]:
         """Return the next message: its channel and its data."""
         message = await self.socket.receive_bytes(timeout=20)
         return message[0], message[1:]
 
     async def request_line(self) -> Any:
         """Return the next line of JSON on standard input."""
-        channel, data = await self.heard()
+        channel, data = await self.receive_frame()
         assert channel == 0
         return json.loads(data)
 
-    async def answer(self, **said: Any) -> None:
+    async def answer(self, **fields: Any) -> None:
         """Write a line of JSON to standard output."""
-        await self.say(1, json.dumps(said).encode() + b"\n")
+        await self.send_frame(1, json.dumps(fields).encode() + b"\n")
 
     def cut(self) -> None:
         """Break the connection off."""
@@ -65,14 +65,14 @@ class Command:
 
 def cluster(phase: str = "Running", condition: str = "Running", message: str = "", **more: Any) -> Object:
     """Return a MiniCluster whose status says this."""
-    told = {"type": condition, "status": more.pop("holds", "True"), "reason": more.pop("reason", "X")}
+    stated = {"type": condition, "status": more.pop("holds", "True"), "reason": more.pop("reason", "X")}
     return {
         "metadata": {"name": "mc", "namespace": "science", "uid": "u", "generation": 1},
         "spec": {"size": 1},
         "status": {
             "phase": phase,
             "observedGeneration": 1,
-            "conditions": [{**told, "message": message}],
+            "conditions": [{**stated, "message": message}],
             **more,
         },
     }
@@ -122,8 +122,8 @@ class FarCluster:
         application.router.add_get(f"/api/v1{place}/pods/{{name}}/log", self._log)
         async with TestServer(application) as server:
             self.server = str(server.make_url("")).rstrip("/")
-            async with UserClient(self) as person:  # type: ignore[arg-type]
-                yield NamespaceSession(person, "science", self.notices.append)
+            async with UserClient(self) as user:  # type: ignore[arg-type]
+                yield NamespaceSession(user, "science", self.notices.append)
 
     async def _cluster(self, _: web.Request) -> web.Response:
         return web.json_response(self.cluster)

@@ -52,7 +52,7 @@ def relay(*answers: dict[str, Any], after: Callable[[Command], None] = lambda _:
             request = await command.request_line()
             await command.answer(id=request["id"], **answer)
         after(command)
-        await command.heard()
+        await command.receive_frame()
 
     return command
 
@@ -66,7 +66,7 @@ def test_a_request_goes_to_the_relay_beside_the_lead() -> None:
         request = await command.request_line()
         seen.append((request["topic"], request["payload"]))
         await command.answer(id=request["id"], payload=STATS)
-        await command.heard()
+        await command.receive_frame()
 
     engine = asked(
         FarCluster(exec=command),
@@ -85,7 +85,7 @@ def test_nothing_of_a_persons_environment_is_sent() -> None:
         request = await command.request_line()
         seen.append(request["payload"]["jobspec"]["attributes"]["system"])
         await command.answer(id=request["id"], payload={"id": 7})
-        await command.heard()
+        await command.receive_frame()
 
     jobid = asked(FarCluster(exec=command), lambda instance: instance.jobs.submit(JobRequest(("true",))))
     assert (jobid, seen) == (7, [{"duration": 0.0}])
@@ -100,11 +100,11 @@ def test_a_refusal_is_the_instances() -> None:
     assert str(refusal.value) == "job-list.job-stats: not you"
 
 
-def test_a_line_may_come_in_pieces() -> None:
+def test_a_line_may_come_in_parts() -> None:
     async def command(command: Command) -> None:
-        await command.say(1, b'{"engine": "embed')
-        await command.say(1, b'ded"}\n')
-        await command.heard()
+        await command.send_frame(1, b'{"engine": "embed')
+        await command.send_frame(1, b'ded"}\n')
+        await command.receive_frame()
 
     assert asked(FarCluster(exec=command), lambda instance: instance.engine) == "embedded"
 
@@ -119,18 +119,18 @@ def test_a_script_that_says_why_it_cannot() -> None:
     """As that of an older operator's pod."""
 
     async def command(command: Command) -> None:
-        await command.say(2, b"minicluster: /etc/minicluster/start.sh of this pod is absent\n")
+        await command.send_frame(2, b"minicluster: /etc/minicluster/start.sh of this pod is absent\n")
         await command.end(1)
 
     error = failure(FarCluster(exec=command))
-    said = "cluster mc: minicluster: /etc/minicluster/start.sh of this pod is absent"
-    assert (type(error), str(error)) == (NotRunningError, f"{said}; {STATUS} shows how it is")
+    message = "cluster mc: minicluster: /etc/minicluster/start.sh of this pod is absent"
+    assert (type(error), str(error)) == (NotRunningError, f"{message}; {STATUS} shows how it is")
 
 
 def test_what_is_no_relay_is_quoted() -> None:
     async def command(command: Command) -> None:
-        await command.say(1, b"Welcome!\n")
-        await command.heard()
+        await command.send_frame(1, b"Welcome!\n")
+        await command.receive_frame()
 
     assert "no broker's helper: 'Welcome!'" in str(failure(FarCluster(exec=command)))
 
@@ -148,8 +148,8 @@ def test_an_instance_that_ends_meanwhile() -> None:
 
     far.exec = command
     error = failure(far)
-    said = f"cluster mc: has ended (Succeeded: the command ended with 0), and its jobs with it; {SHOWS}"
-    assert (type(error), str(error)) == (NotRunningError, said)
+    message = f"cluster mc: has ended (Succeeded: the command ended with 0), and its jobs with it; {SHOWS}"
+    assert (type(error), str(error)) == (NotRunningError, message)
 
 
 def test_ctrl_c_ends_the_wait() -> None:
@@ -160,7 +160,7 @@ def test_ctrl_c_ends_the_wait() -> None:
         await command.answer(engine="embedded")
         await command.request_line()
         waiting.set()
-        await command.heard()
+        await command.receive_frame()
 
     async def work() -> None:
         async with FarCluster(exec=command).session() as session:
@@ -225,10 +225,10 @@ STATES = {
 }
 
 
-@pytest.mark.parametrize(("what", "pods", "said"), STATES.values(), ids=STATES)
-def test_where_no_lead_runs_the_state_is_told(what: Object, pods: list[Object], said: str) -> None:
+@pytest.mark.parametrize(("what", "pods", "message"), STATES.values(), ids=STATES)
+def test_where_no_lead_runs_the_state_is_reported(what: Object, pods: list[Object], message: str) -> None:
     error = failure(FarCluster(cluster=what, pods=pods))
-    assert (type(error), str(error)) == (NotRunningError, f"cluster mc: {said}")
+    assert (type(error), str(error)) == (NotRunningError, f"cluster mc: {message}")
 
 
 def test_the_lead_is_the_pod_that_stays() -> None:
@@ -259,8 +259,8 @@ def test_the_main_jobs_exit_code_is_the_clusters(shown: bool) -> None:
     far = ends_with(7)
     assert run(followed(far, follow)) == 7
     logs = "`minicluster logs mc --rank 0 --on kubernetes -n science` has it"
-    told = [f"mc: the instance has ended before all output was read here; {logs}"]
-    assert far.notices == ([] if shown else told)
+    notices = [f"mc: the instance has ended before all output was read here; {logs}"]
+    assert far.notices == ([] if shown else notices)
 
 
 def test_another_jobs_exit_code_is_not_known() -> None:
@@ -320,7 +320,7 @@ def test_a_main_job_is_followed_to_the_next_start_of_its_lead(following: Object)
     assert far.notices == [f"mc: its lead was lost; from here on its next start in pod {name}"]
 
 
-def test_while_a_main_jobs_lead_is_awaited_the_state_is_told() -> None:
+def test_while_a_main_jobs_lead_is_awaited_the_state_is_reported() -> None:
     far = becomes(cluster("Pending", "ResourcesCreated", "a quota is full", holds="False"))
 
     async def work() -> int:
@@ -337,11 +337,11 @@ def test_while_a_main_jobs_lead_is_awaited_the_state_is_told() -> None:
 STUCK = {name: STATES[name] for name in ("suspended", "invalid")}
 
 
-@pytest.mark.parametrize(("what", "pods", "said"), STUCK.values(), ids=STUCK)
-def test_a_main_job_that_nothing_lets_go_on(what: Object, pods: list[Object], said: str) -> None:
+@pytest.mark.parametrize(("what", "pods", "message"), STUCK.values(), ids=STUCK)
+def test_a_main_job_that_nothing_lets_go_on(what: Object, pods: list[Object], message: str) -> None:
     with pytest.raises(NotRunningError) as refusal:
         run(followed(becomes(what, *pods), the_main_job))
-    assert str(refusal.value) == f"cluster mc: {said}"
+    assert str(refusal.value) == f"cluster mc: {message}"
 
 
 @pytest.mark.parametrize(("status", "code"), [({"exitCode": 3}, 3), ({}, 125)], ids=["with", "without"])
@@ -380,7 +380,7 @@ def test_a_command_is_followed_to_the_next_start_of_its_lead(following: Object, 
     assert (run(work()), b"".join(written).decode()) == (0, f"mc-0-abcde: first\n{second}")
 
 
-def test_while_a_command_waits_its_state_is_told() -> None:
+def test_while_a_command_waits_its_state_is_reported() -> None:
     far = FarCluster(
         cluster=cluster("Pending", "ResourcesCreated", "a quota is full", holds="False"), pods=[]
     )

@@ -132,8 +132,8 @@ def _show(chosen: Sequence[Defect], outcomes: Mapping[str, Outcome], options: ar
 
 
 def _row(defect: Defect, outcome: Outcome) -> tuple[str, ...]:
-    said = outcome.by or outcome.why
-    return defect.room, defect.name, outcome.verdict, str(outcome.tests), f"{outcome.seconds:.0f} s", said
+    message = outcome.by or outcome.why
+    return defect.room, defect.name, outcome.verdict, str(outcome.tests), f"{outcome.seconds:.0f} s", message
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -84,14 +84,14 @@ def chosen(defects: Iterable[Defect], names: Iterable[str]) -> tuple[Defect, ...
     return tuple(each for each in found if not wanted or each.name in wanted or each.room in wanted)
 
 
-def _defect(said: dict[str, Any]) -> Defect:
-    release, today = _edition(said.pop("release")), _edition(said.pop("today"))
-    return Defect(release=release, today=today, **said)
+def _defect(message: dict[str, Any]) -> Defect:
+    release, today = _edition(message.pop("release")), _edition(message.pop("today"))
+    return Defect(release=release, today=today, **message)
 
 
-def _edition(said: dict[str, Any]) -> Edition:
-    tests, on_cluster = tuple(said.pop("tests", ())), tuple(said.pop("cluster_tests", ()))
-    return Edition(tests=tests, cluster_tests=on_cluster, **said)
+def _edition(message: dict[str, Any]) -> Edition:
+    tests, on_cluster = tuple(message.pop("tests", ())), tuple(message.pop("cluster_tests", ()))
+    return Edition(tests=tests, cluster_tests=on_cluster, **message)
 
 
 def _spans(tree: ast.Module) -> Iterator[range]:

@@ -87,13 +87,13 @@ def load(tree: Tree) -> Reach:
 
 
 def in_turn(tests: Iterable[str], seconds: Mapping[str, float]) -> list[str]:
-    """Return tests, the cheapest first, in rounds in which each test function has one turn."""
-    turns: defaultdict[str, int] = defaultdict(int)
+    """Return tests, the cheapest first, in rounds that have each test function once."""
+    rounds: defaultdict[str, int] = defaultdict(int)
     placed: list[tuple[int, float, str]] = []
     for cost, test in sorted((seconds.get(each, UNKNOWN_SECONDS), each) for each in tests):
         function = test.partition("[")[0]
-        placed.append((turns[function], cost, test))
-        turns[function] += 1
+        placed.append((rounds[function], cost, test))
+        rounds[function] += 1
     return [test for _, _, test in sorted(placed)]
 
 

@@ -98,19 +98,19 @@ def test_nothing_but_the_size_of_this_one_is_asked_for(
     assert headers["Authorization"] == "Bearer secret"
 
 
-@pytest.mark.parametrize(("status", "body", "kind", "says"), REFUSALS.values(), ids=REFUSALS)
+@pytest.mark.parametrize(("status", "body", "kind", "message"), REFUSALS.values(), ids=REFUSALS)
 def test_a_refusal_says_why(
     monkeypatch: pytest.MonkeyPatch,
     pod: place.PodContext,
     status: int,
     body: object,
     kind: type[WithinError],
-    says: str,
+    message: str,
 ) -> None:
     played(monkeypatch, Server(status, body))
     with pytest.raises(kind) as refused:
         service_account.scale(pod, 9)
-    assert says in str(refused.value)
+    assert message in str(refused.value)
     assert "secret" not in str(refused.value)
 
 
@@ -205,23 +205,23 @@ def test_on_this_machine_the_supervisor_is_asked_to_begin(control: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("answer", "kind", "says"),
+    ("answer", "kind", "message"),
     [
         ('{"error": "scale 9: cluster mc knows 4 hosts"}\n', within.RefusedError, "mc knows 4 hosts"),
         ("", within.UnreachableError, "ended before it answered"),
     ],
     ids=["refused", "ended"],
 )
-def test_what_a_supervisor_answers_is_told(
-    control: Path, answer: str, kind: type[WithinError], says: str
+def test_what_a_supervisor_answers_is_reported(
+    control: Path, answer: str, kind: type[WithinError], message: str
 ) -> None:
     supervisor = Supervisor(control, answer)
-    with pytest.raises(kind, match=says):
+    with pytest.raises(kind, match=message):
         minicluster.scale(9)
     supervisor.ended()
 
 
-def test_a_supervisor_that_does_not_answer_is_told(control: Path) -> None:
+def test_a_supervisor_that_does_not_answer_is_reported(control: Path) -> None:
     with socket.socket(socket.AF_UNIX) as left_over:
         left_over.bind(str(control))
     with pytest.raises(within.UnreachableError, match=r"supervisor does not answer: .*refused"):

@@ -61,7 +61,7 @@ class LeadEngine:
     def start_queue(self) -> None:
         """Begin to schedule."""
         self._manager.decisions.ready = True
-        self._manager.commits.soon()
+        self._manager.commits.schedule()
 
     async def drain_all(self, timeout: float) -> bool:
         """End every running job and wait for it; waiting jobs stay in the store. False: some still run."""

@@ -52,16 +52,16 @@ class Membership:
     def _join(self, rank: int, host: str) -> None:
         self._ranks[rank] = Standing("full", time.time())
         self._engine.rank_up(rank, host)
-        self._tell()
+        self._notify()
 
     def _leave(self, rank: int, reason: str, lost: bool) -> None:
         self._ranks[rank] = Standing("lost" if lost else "offline", time.time(), reason)
         self._engine.rank_down(rank, reason)
-        for tell in self.on_gone:
-            tell(rank)
-        self._tell()
+        for callback in self.on_gone:
+            callback(rank)
+        self._notify()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
         self.on_change(self.online)
@@ -91,16 +91,16 @@ class Membership:
             yield {"members": idset.encode(full)}
             await changed.wait()
 
-    def _told(self, rank: int) -> JSON:
+    def _node_health(self, rank: int) -> JSON:
         its = self._ranks[rank]
-        told = {"rank": rank, "status": its.status, "duration": time.time() - its.since}
-        return told | ({"error": its.error} if its.error else {})
+        health = {"rank": rank, "status": its.status, "duration": time.time() - its.since}
+        return health | ({"error": its.error} if its.error else {})
 
     async def _health(self, _request: RpcRequest) -> JSON:
-        followers = [self._told(rank) for rank in self._ranks if rank]
+        followers = [self._node_health(rank) for rank in self._ranks if rank]
         statuses = {each["status"] for each in followers}
         status = "full" if statuses <= {"full"} else "degraded" if "lost" in statuses else "partial"
-        return {**self._told(0), "status": status, "children": followers}
+        return {**self._node_health(0), "status": status, "children": followers}
 
     async def _stats(self, _request: RpcRequest) -> JSON:
         refused = self._overlay.refused
@@ -109,5 +109,5 @@ class Membership:
             "lost": self._overlay.lost,
             "refused": sum(refused.values()),
             "refused-addresses": refused,
-            "turned-away": self._overlay.turned_away.fresh(),
+            "turned-away": self._overlay.rejected_peers.fresh(),
         }

@@ -69,17 +69,17 @@ class InitialProgram:
         self._foreground(os.getpgrp())
         code = os.waitstatus_to_exitcode(status)
         code = code if code >= 0 else 128 - code
-        said = " ".join(self._arguments) or words((), os.environ)[0]
+        command = " ".join(self._arguments) or words((), os.environ)[0]
         took = time.monotonic() - self._began
-        self._log(ERR if code else INFO, f"rc2.0: {said} Exited (rc={code}) {took:.1f}s")
+        self._log(ERR if code else INFO, f"rc2.0: {command} Exited (rc={code}) {took:.1f}s")
         self.ended.set_result(code)
 
     async def stop(self, grace: float) -> None:
         """End the program: SIGTERM to its group, SIGKILL after `grace` seconds."""
-        for signum, patience in ((signal.SIGTERM, grace), (signal.SIGKILL, 5.0)):
+        for signum, seconds in ((signal.SIGTERM, grace), (signal.SIGKILL, 5.0)):
             if not self._pid or self.ended.done():
                 return
             signal_group(self._pid, signum)
             if signum == signal.SIGTERM:
                 signal_group(self._pid, signal.SIGCONT)
-            await asyncio.wait([self.ended], timeout=patience)
+            await asyncio.wait([self.ended], timeout=seconds)

@@ -129,8 +129,8 @@ class Relay:
             self._calls.call(topic, payload, lambda *answer: self._answered(number, *answer))
 
     def _answered(self, number: int, payload: JSON | None, refusal: RpcError | None) -> None:
-        said = _refused(refusal) if refusal is not None else {"payload": payload}
-        self._answer({"id": number, **said})
+        answer = _refused(refusal) if refusal is not None else {"payload": payload}
+        self._answer({"id": number, **answer})
 
 
 def _translated(topic: str, payload: JSON) -> tuple[str, JSON]:

@@ -93,7 +93,7 @@ class _Attached:
         return 1 if self._fatal and self._code == 0 else self._code
 
     def _watch(self, path: str, show: Callable[[JSON], None]) -> None:
-        def taker(response: JSON | None, refusal: RpcError | None) -> None:
+        def callback(response: JSON | None, refusal: RpcError | None) -> None:
             if response is not None:
                 show(eventlog.decode(response["event"]))
             elif refusal is not None:
@@ -102,7 +102,7 @@ class _Attached:
 
         payload = {"id": self._id, "path": path, "flags": 0}
         self._watches.add(path)
-        self._client.call("job-info.eventlog-watch", payload, taker, streaming=True)
+        self._client.call("job-info.eventlog-watch", payload, callback, streaming=True)
 
     def _watch_ended(self, path: str, refusal: RpcError) -> None:
         if refusal.errnum == errno.ENODATA:

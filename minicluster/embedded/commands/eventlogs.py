@@ -30,7 +30,7 @@ def _info(client: BrokerClient, argv: list[str]) -> int:
     parser.add_argument("key")
     options = parser.parse_args(argv)
     try:
-        print(_looked_up(client, options.id, options.key))
+        print(_value_of(client, options.id, options.key))
     except RpcError as error:
         if error.errnum != errno.ENOENT:
             raise
@@ -38,7 +38,7 @@ def _info(client: BrokerClient, argv: list[str]) -> int:
     return 0
 
 
-def _looked_up(client: BrokerClient, jobid: str, key: str) -> str:
+def _value_of(client: BrokerClient, jobid: str, key: str) -> str:
     value = client.rpc("job-info.lookup", {"id": parsed_id(jobid), "keys": [key], "flags": 0})[key]
     return value if isinstance(value, str) else json.dumps(value)
 
@@ -57,7 +57,7 @@ def _eventlog(client: BrokerClient, argv: list[str]) -> int:
     options = _parser("eventlog", "id").parse_args(argv)
     printer = _Printer(options)
     try:
-        for line in eventlog.lines(_looked_up(client, options.id, _PATHS.get(options.path, options.path))):
+        for line in eventlog.lines(_value_of(client, options.id, _PATHS.get(options.path, options.path))):
             printer.show(line)
     except RpcError as error:
         _absent(error, options)

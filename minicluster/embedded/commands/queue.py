@@ -40,8 +40,8 @@ def main(argv: list[str]) -> int:
             options.run(client, options)
         except RpcError as error:
             reason = "timeout" if error.errnum == errno.ETIMEDOUT else str(error)
-            said = "start" if options.subcommand == "stop" else options.subcommand  # as Flux names it
-            fail(f"{said}: {reason}")
+            action = "start" if options.subcommand == "stop" else options.subcommand  # as Flux names it
+            fail(f"{action}: {reason}")
     return 0
 
 

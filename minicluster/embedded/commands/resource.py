@@ -105,8 +105,8 @@ def _list_rows(state: str, some: list[Node]) -> list[JSON]:
         nodes, cores, gpus = resource_set.counts(members)
         row = {"state": state, "queue": "", "properties": properties, "propertiesx": properties}
         sizes = {"nnodes": nodes, "ncores": cores, "ngpus": gpus}
-        shares = {node.rank: (node.cores, node.gpus) for node in members}
-        rows.append({**row, **sizes, **_where(members), "rlist": resource_set.summary(shares)})
+        resources = {node.rank: (node.cores, node.gpus) for node in members}
+        rows.append({**row, **sizes, **_where(members), "rlist": resource_set.summary(resources)})
     return rows
 
 

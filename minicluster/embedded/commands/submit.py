@@ -99,7 +99,7 @@ class _Submitting:
         self._code = 0
         self._watcher: Any = None
         if options.wait or options.watch or options.wait_event:
-            from minicluster.embedded.commands.watching import JobWatcher  # noqa: PLC0415 - only waiting needs it
+            from minicluster.embedded.commands.watcher import JobWatcher  # noqa: PLC0415 - only waiting needs it
 
             self._watcher = JobWatcher(client, options)
 

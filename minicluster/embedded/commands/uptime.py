@@ -33,8 +33,8 @@ def _print(client: BrokerClient) -> None:
     for count, word in ((drained, "drained"), (_counted(status["offline"]), "offline")):
         line += f",  {count} {word}" if count else ""
     print(line)
-    if notes := _stopped(client):
-        print("  " + ",  ".join(notes))
+    if remarks := _stopped(client):
+        print("  " + ",  ".join(remarks))
 
 
 def _counted(ranks: str) -> int:

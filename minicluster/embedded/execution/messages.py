@@ -19,7 +19,7 @@ class JobMessage(TypedDict):
     job: int
 
 
-class ShareFields(TypedDict):
+class RankLaunchFields(TypedDict):
     """One rank's part of a job. Of each task: its number in the job."""
 
     id: int
@@ -50,7 +50,7 @@ class StartTasks(JobMessage):
     """Start tasks; of a job that runs there, these are further ones."""
 
     type: Literal["exec-start"]
-    share: ShareFields
+    share: RankLaunchFields
 
 
 class SignalTasks(JobMessage):

@@ -22,7 +22,7 @@ MARKER = "MINICLUSTER_JOB"
 """Environment variable: path of instance and job ids, the outer instance's first."""
 
 _PR_SET_CHILD_SUBREAPER = 36
-_LOOKS, _MOMENT = 50, 0.002  # an exec takes less, unless the machine is busy
+_ATTEMPTS, _MOMENT = 50, 0.002  # an exec takes less, unless the machine is busy
 
 
 class Reaper:
@@ -94,7 +94,7 @@ def belongs(pid: int, marker: str, sessions: Iterable[int]) -> bool:
 def _environment(pid: int) -> bytes:
     """Read a process's environment. Amid an exec there is none to see yet: that is waited for."""
     folder = Path(f"/proc/{pid}")
-    for _ in range(_LOOKS):
+    for _ in range(_ATTEMPTS):
         if text := (folder / "environ").read_bytes():
             return text
         if (folder / "stat").read_text().rpartition(")")[2].split()[0] == "Z":

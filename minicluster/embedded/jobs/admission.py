@@ -139,7 +139,7 @@ class Admission:
             self._lifecycle.raise_exception(job, "alloc", 0, reason)
             return
         self._parts.scheduler.enqueue(job)
-        self._commits.soon()
+        self._commits.schedule()
 
     # -- what becomes of dependencies ------------------------------------------------------------------
 

@@ -11,8 +11,7 @@ from minicluster.embedded.services import Encoded
 
 if TYPE_CHECKING:
     from broker_config.formats.jobspec import RequestedResources
-    from broker_config.formats.resource_set import Allocation as Holding
-    from broker_config.formats.resource_set import R
+    from broker_config.formats.resource_set import Allocation, R
     from minicluster.embedded.jobs.job import ActiveJob
     from minicluster.embedded.jobs.job_log import JobLog
     from minicluster.embedded.jobs.lifecycle import JobLifecycle
@@ -29,12 +28,12 @@ class Allocations:
         self._log = log
         self._lifecycle = lifecycle
 
-    def start(self, job: ActiveJob, request: RequestedResources, holding: Holding) -> None:
+    def start(self, job: ActiveJob, request: RequestedResources, allocation: Allocation) -> None:
         """SCHED → RUN."""
         now = self._parts.clock()
         expiration = now + job.duration if job.duration else 0.0
         job.t_run = now
-        annotations, encoded = self._allocate(job, holding, request, starttime=now, expiration=expiration)
+        annotations, encoded = self._allocate(job, allocation, request, starttime=now, expiration=expiration)
         if job.elastic is not None:
             job.ntasks = request.workers
         self._log.append(job, "alloc", {"annotations": annotations}, R=encoded)
@@ -42,22 +41,22 @@ class Allocations:
         self._set_timer(job)
 
     def _allocate(
-        self, job: ActiveJob, holding: Holding, request: RequestedResources, **times: float
+        self, job: ActiveJob, allocation: Allocation, request: RequestedResources, **times: float
     ) -> tuple[JSON, Encoded]:
         """Let R be what the job holds; return the annotations that say so, and R."""
-        job.R = resource_set.encode(self._parts.nodes, holding, **times, nslots=request.slots_in_all)
+        job.R = resource_set.encode(self._parts.nodes, allocation, **times, nslots=request.slots_in_all)
         encoded = Encoded(json.dumps(job.R, separators=(",", ":")))
         self._parts.store.jobs.set_resources(job.id, encoded.text)
-        annotations = {"sched": {"resource_summary": resource_set.summary(holding)}}
+        annotations = {"sched": {"resource_summary": resource_set.summary(allocation)}}
         self._log.annotate(job, annotations)
         return annotations, encoded
 
     def resized(self, job: ActiveJob, order: int, request: RequestedResources) -> None:
         """Change the R of a job that has another size, which the event `resource-update` tells."""
         had: R = (job.R or {})["execution"]
-        holding = self._parts.scheduler.pool.holding(job.id)
+        allocation = self._parts.scheduler.pool.allocation(job.id)
         times = {key: had[key] for key in ("starttime", "expiration")}
-        _, encoded = self._allocate(job, holding, request, **times)
+        _, encoded = self._allocate(job, allocation, request, **times)
         job.ntasks = request.workers
         has: R = (job.R or {})["execution"]
         update = {key: has[key] for key in ("R_lite", "nodelist", "nslots")}

@@ -32,7 +32,7 @@ class CommitLoop:
         store: Store,
         watchers: Watchers,
         loop: asyncio.AbstractEventLoop,
-        say: Callable[[int, str], None],
+        report: Callable[[int, str], None],
     ) -> None:
         self.trouble: str | None = None
         """Why nothing can be written."""
@@ -45,12 +45,12 @@ class CommitLoop:
         self._store = store
         self._watchers = watchers
         self._loop = loop
-        self._say = say
+        self._report = report
         self._posted: list[tuple[int, str, str, Mapping[str, JSON | Encoded]]] = []
         self._due = False
         self._retrying = False
 
-    def soon(self) -> None:
+    def schedule(self) -> None:
         """Have a turn at the end of what the loop does now."""
         if not self._due:
             self._due = True
@@ -87,20 +87,20 @@ class CommitLoop:
         for each in posted:
             self._watchers.post(*each)
         if self.trouble is not None:
-            self._say(log.NOTICE, "job data can be stored again: jobs start")
+            self._report(log.NOTICE, "job data can be stored again: jobs start")
             self.trouble = None
-            self.soon()
+            self.schedule()
         return True
 
     def _lost(self, lost: StorageLost) -> None:
         if self.trouble is None:
-            self._say(log.ERR, f"{lost}; no job starts until it can")
+            self._report(log.ERR, f"{lost}; no job starts until it can")
         self.trouble = str(lost)
         if not self._retrying:
             self._retrying = True
             self._loop.call_later(RETRY_SECONDS, self._retry)
-        for tell in self.on_lost:
-            tell(lost.jobs, str(lost))
+        for callback in self.on_lost:
+            callback(lost.jobs, str(lost))
 
     def _retry(self) -> None:
         self._retrying = False

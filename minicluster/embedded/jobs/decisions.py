@@ -58,16 +58,16 @@ class Decisions:
             return
         scheduler = self._parts.scheduler
         for deed in scheduler.decide(self._parts.clock()):
-            self._carry_out(deed)
+            self._apply(deed)
         if self._wake is not None:
             self._wake.cancel()
         self._wake = None if scheduler.wake is None else self._parts.call_at(scheduler.wake, self._woken)
 
     def _woken(self) -> None:
         self._parts.scheduler.woken()
-        self._commits.soon()
+        self._commits.schedule()
 
-    def _carry_out(self, deed: Deed) -> None:
+    def _apply(self, deed: Deed) -> None:
         if isinstance(deed, Begun):
             self._start(deed)
         elif isinstance(deed, (GrowOrder, ShrinkOrder)):

@@ -113,10 +113,10 @@ def jobs(path: Path) -> Iterator[DumpedJob]:
             yield DumpedJob(user, json.loads(jobspec), events, json.loads(resources) if resources else None)
 
 
-def restore(source: Path, target: Path, told: Callable[[int, str], None]) -> None:
+def restore(source: Path, target: Path, report: Callable[[int, str], None]) -> None:
     """Make the job data from a dump. Job data that is there already is left alone, and said so."""
     if target.exists():
-        told(log.NOTICE, f"{target} holds jobs already: {source} is not restored over them")
+        report(log.NOTICE, f"{target} holds jobs already: {source} is not restored over them")
         return
     count = check(source)
     partial = target.with_name(f".{target.name}.partial")
@@ -126,7 +126,7 @@ def restore(source: Path, target: Path, told: Callable[[int, str], None]) -> Non
         partial.replace(target)
     except OSError as error:
         raise DumpError(f"{source} cannot be restored to {target}: {error}") from error
-    told(log.INFO, f"restored {count} job(s) from {source}")
+    report(log.INFO, f"restored {count} job(s) from {source}")
 
 
 def _check_kind(path: Path) -> None:

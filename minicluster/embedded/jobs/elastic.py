@@ -17,8 +17,8 @@ def with_task(node: NodeTasks, task: int, place: Slot) -> NodeTasks:
     return replace(
         node,
         tasks=(*node.tasks, task),
-        cores=tuple(sorted({*node.cores, *ids_of(place.share[0])})),
-        gpus=tuple(sorted({*node.gpus, *ids_of(place.share[1])})),
+        cores=tuple(sorted({*node.cores, *ids_of(place.resources[0])})),
+        gpus=tuple(sorted({*node.gpus, *ids_of(place.resources[1])})),
     )
 
 
@@ -27,6 +27,6 @@ def without_task(node: NodeTasks, task: int, place: Slot) -> NodeTasks:
     return replace(
         node,
         tasks=tuple(each for each in node.tasks if each != task),
-        cores=tuple(each for each in node.cores if not place.share[0] >> each & 1),
-        gpus=tuple(each for each in node.gpus if not place.share[1] >> each & 1),
+        cores=tuple(each for each in node.cores if not place.resources[0] >> each & 1),
+        gpus=tuple(each for each in node.gpus if not place.resources[1] >> each & 1),
     )

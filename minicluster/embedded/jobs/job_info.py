@@ -122,7 +122,7 @@ class JobInfo:
                 if gather:
                     posted.sort(key=attrgetter("job"))  # which keeps the order of each job's
                 for _, run in groupby(posted, attrgetter("job")):
-                    yield _told(tuple(run))
+                    yield _journal_item(tuple(run))
         finally:
             watchers.unsubscribe(listener)
 
@@ -138,7 +138,7 @@ class JobInfo:
         return item | ({"R": json.loads(resources)} if resources else {})
 
 
-def _told(run: Sequence[Posted]) -> Encoded:
+def _journal_item(run: Sequence[Posted]) -> Encoded:
     """What happened to a job in a row, put together from what was encoded as it happened."""
     data = {key: value for posted in run for key, value in posted.data.items()}
     more = "".join(f',"{key}":{value}' for key, value in data.items())

@@ -93,7 +93,7 @@ class JobList:
 
     def stats(self, _request: RpcRequest) -> JSON | Awaitable[JSON]:
         """job-list.job-stats; a reader of the journal hears before it of what is counted."""
-        return self._later_stats() if self._manager.watchers.hurry() else self._manager.stats.encode()
+        return self._later_stats() if self._manager.watchers.flush() else self._manager.stats.encode()
 
     async def _later_stats(self) -> JSON:
         await asyncio.sleep(0)

@@ -35,7 +35,7 @@ class JobLog:
         self._eventlogs.append(job.id, path, line)
         if path == MAIN:
             self._commits.post(job.id, name, line, data)
-        self._commits.soon()
+        self._commits.schedule()
 
     def annotate(self, job: ActiveJob, annotations: JSON) -> None:
         """Show something with the job in listings, and tell the journal."""

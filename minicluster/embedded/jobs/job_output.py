@@ -56,7 +56,7 @@ class JobOutput:
     def _keep(self, jobid: int, task: int, stream: str, data: bytes | None) -> None:
         if jobid in self._jobs:
             self._parts.store.output.append(jobid, task, stream, data, self._parts.clock())
-            self._commits.soon()
+            self._commits.schedule()
 
     def _forget(self, job: ActiveJob) -> None:
         self._limits.pop(job.id, None)

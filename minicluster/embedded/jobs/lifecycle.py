@@ -46,8 +46,8 @@ class JobLifecycle:
             return
         self._parts.scheduler.dequeue(job.id)
         self.enter_cleanup(job)
-        for tell in self.on_failed:
-            tell(job)
+        for callback in self.on_failed:
+            callback(job)
         if self._launches.withdraw(job):
             job.start_pending = False
         if job.start_pending:
@@ -97,5 +97,5 @@ class JobLifecycle:
         info = json.dumps(attributes(job), separators=(",", ":"))
         self._parts.store.jobs.set_inactive(job.id, job.t_inactive, int(job.result), job.queue, info)
         del self._jobs.by_id[job.id]
-        for tell in self.on_inactive:
-            tell(job)
+        for callback in self.on_inactive:
+            callback(job)

@@ -21,7 +21,7 @@ from queue_policies.orders.program import LEAVE
 
 if TYPE_CHECKING:
     from broker_config.formats.jobspec import RequestedResources
-    from broker_config.formats.resource_set import Allocation as Holding
+    from broker_config.formats.resource_set import Allocation
     from minicluster.embedded.jobs.allocations import Allocations
     from minicluster.embedded.jobs.commit_loop import CommitLoop
     from minicluster.embedded.jobs.job import ActiveJob
@@ -57,9 +57,9 @@ class MalleableJobs:
         lifecycle.on_failed.append(self._leaving)
         lifecycle.on_inactive.append(self._ended)
 
-    def begin(self, job: ActiveJob, request: RequestedResources, holding: Holding) -> None:
+    def begin(self, job: ActiveJob, request: RequestedResources, allocation: Allocation) -> None:
         """Let a job in that starts with these resources."""
-        places = slots_of(holding, request)
+        places = slots_of(allocation, request)
         record = self._parts.scheduler.running[job.id].elastic
         most = record.max // (request.size // request.workers) if record is not None else len(places)
         least = job.elastic.least if job.elastic is not None else len(places)
@@ -95,7 +95,7 @@ class MalleableJobs:
     def _leaving(self, job: ActiveJob) -> None:
         """The job ends: it is given no more orders."""
         if job.id in self._programs:
-            self._parts.scheduler.resizing.heeds(job.id, False)
+            self._parts.scheduler.resizing.set_accepting(job.id, False)
 
     def _ended(self, job: ActiveJob) -> None:
         program = self._programs.pop(job.id, None)
@@ -127,4 +127,4 @@ class MalleableJobs:
             program = self._by_name.get(event.job)
             if program is not None:
                 program.happened(event)
-                self._commits.soon()
+                self._commits.schedule()

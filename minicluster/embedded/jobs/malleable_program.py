@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, cast
 from broker_config.formats.job_states import JobState
 from minicluster.embedded.jobs.job_log import EXEC
 from minicluster.malleable import events
-from minicluster.malleable.errors import NotHeeding
+from minicluster.malleable.errors import NotAccepting
 from queue_policies.nodes.slots import allocation_of, slots_of
 from queue_policies.orders.program import ProgramOrders
 from queue_policies.orders.records import GrowOrder, ShrinkOrder
@@ -85,15 +85,15 @@ class MalleableProgram:
         if isinstance(order, ShrinkOrder):
             self._send(-order.workers, lambda now: session.shrink(order.workers, now))
             return
-        held = self._orders.held = slots_of(order.more, self._around.request(self._job))
-        hosts = [self._around.allocations.host(place) for place in held]
+        reserved = self._orders.reserved = slots_of(order.more, self._around.request(self._job))
+        hosts = [self._around.allocations.host(place) for place in reserved]
         self._send(len(hosts), lambda now: session.grow(hosts, now))
 
     def _send(self, change: int, send: Callable[[float], Step]) -> None:
         size = self.session.size + change
         try:
             step = send(self._parts.clock())
-        except (NotHeeding, ValueError) as error:
+        except (NotAccepting, ValueError) as error:
             self._parts.loop.call_soon(self._came_to_nothing, "resize-refused", str(error))
             return
         order = self._orders.number = self.session.order.id if self.session.order is not None else 0
@@ -127,13 +127,13 @@ class MalleableProgram:
             case events.ProgressReported():
                 self._parts.scheduler.progressed(self._job.id, event.share, self._parts.clock())
             case events.ProgramRegistered() | events.ProgramDeregistered():
-                if self.session.order is None and not self._orders.held:
-                    self._tell_heeds()
+                if self.session.order is None and not self._orders.reserved:
+                    self._publish_acceptance()
         self._arm()
 
-    def _tell_heeds(self) -> None:
-        heeds = self._orders.heeds and self._job.state == JobState.RUN
-        self._parts.scheduler.resizing.heeds(self._job.id, heeds)
+    def _publish_acceptance(self) -> None:
+        accepts = self._orders.accepts_resize and self._job.state == JobState.RUN
+        self._parts.scheduler.resizing.set_accepting(self._job.id, accepts)
 
     def _arm(self) -> None:
         """Look at the order under way when its time is over, and at the program when it has rested."""
@@ -148,8 +148,8 @@ class MalleableProgram:
     def _tick(self) -> None:
         self._timer, now = None, self._parts.clock()
         if self._orders.rested(now) and self.session.order is None:
-            self._tell_heeds()
-            self._around.commits.soon()
+            self._publish_acceptance()
+            self._around.commits.schedule()
         self._around.take(self.session.tick(now))
         self._arm()
 
@@ -183,9 +183,9 @@ class MalleableProgram:
         lost = self._orders.resized(event.lost)
         if event.gained:
             self._parts.executor.admit(self._job.id, event.gained)
-        heeds = self._orders.heeds and self._job.state == JobState.RUN
+        accepts = self._orders.accepts_resize and self._job.state == JobState.RUN
         request = self._around.request(self._job).with_workers(event.size)
-        self._parts.scheduler.resized(self._job.id, event.size, lost, self._parts.clock(), heeds=heeds)
+        self._parts.scheduler.resized(self._job.id, event.size, lost, self._parts.clock(), heeds=accepts)
         self._around.allocations.resized(self._job, event.order, request)
 
     def _wind_up(self) -> None:

@@ -39,7 +39,7 @@ class QueueControl:
         for queue in queues.choose(request.payload.get("name"), bool(request.payload.get("all", False))):
             queue.stopped = None if start else reason or ""
         self._parts.store.values.set("queues", queues.save())
-        self._manager.commits.soon()
+        self._manager.commits.schedule()
         for job in tuple(self._manager.active.values()):
             if job.state == JobState.SCHED:
                 self._manager.admission.enqueue(job)

@@ -61,7 +61,7 @@ class ResourceStatus:
         if rank < len(self._nodes):
             self._pool.mark(rank, up=up)
             self._scheduler.changed(Happened.CLUSTER)
-            self._manager.commits.soon()
+            self._manager.commits.schedule()
 
     # -- topics ----------------------------------------------------------------------------------------
 
@@ -162,7 +162,7 @@ class ResourceStatus:
         kept = {self._nodes[rank].host: [d.timestamp, d.reason] for rank, d in self._drains.items()}
         self._manager.parts.store.values.set(_META, json.dumps(kept))
         self._scheduler.changed(Happened.CLUSTER)
-        self._manager.commits.soon()
+        self._manager.commits.schedule()
 
     def _restore(self) -> None:
         kept = json.loads(self._manager.parts.store.values.get(_META) or "{}")

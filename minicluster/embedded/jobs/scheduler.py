@@ -87,7 +87,7 @@ class Scheduler:
         self._learner = Learner()
         self._names: dict[int, str] = {}  # of elastic jobs: what the learner knows them by
         self._reports: dict[int, tuple[float, float]] = {}  # by job: share done, and when, at its size
-        self._said = ""  # the last defect
+        self._last_defect = ""  # the last defect
 
     @property
     def idle(self) -> bool:
@@ -139,13 +139,13 @@ class Scheduler:
         ended = self.running.pop(job)
         if ended is None:
             return
-        holding = self.pool.holding(job)
+        allocation = self.pool.allocation(job)
         self.pool.release(job)
         if ended.elastic is not None:
             self._names.pop(job, None)
             self._reports.pop(job, None)
             self._malleable -= ended.elastic.malleable
-            self.resizing.ended(job, cast("RequestedResources", ended.request), holding)
+            self.resizing.ended(job, cast("RequestedResources", ended.request), allocation)
         self.changed(Happened.ENDED, job)
 
     def changed(self, what: Happened, job: int | None = None) -> None:
@@ -159,15 +159,15 @@ class Scheduler:
 
     # -- what becomes of elastic jobs ------------------------------------------------------------------
 
-    def progressed(self, job: int, share: float, now: float) -> None:
+    def progressed(self, job: int, fraction: float, now: float) -> None:
         """The job told which share of its work is done."""
         running = self.running[job]
         if job in self._reports:
             before, then = self._reports[job]
-            self._learner.observe(self._names[job], running.size, share - before, now - then)
+            self._learner.observe(self._names[job], running.size, fraction - before, now - then)
         if running.heeds:  # amid an order it computes at two sizes
-            self._reports[job] = (share, now)
-        self.resizing.progressed(job, share, now)
+            self._reports[job] = (fraction, now)
+        self.resizing.progressed(job, fraction, now)
 
     def resized(self, job: int, workers: int, lost: Sequence[Slot], now: float, *, heeds: bool) -> None:
         """An order is done: the job has so many workers, and gave up these places."""
@@ -185,39 +185,39 @@ class Scheduler:
         self._changes.clear()
         if not changes or not (self.queue or self._malleable):
             return deeds
-        if self._said:  # it did not take in what it was told the last time
+        if self._last_defect:  # it did not take in what it was told the last time
             changes = (Change(Happened.CLUSTER), *changes)
         state = State(self.queue, self.running, self.pool, changes)
         try:
             actions = decide(self.policy, state, now)
         except PolicyDefect as defect:
-            self._say(str(defect))
+            self._report_defect(str(defect))
             return deeds
-        self._said = ""
+        self._last_defect = ""
         if self.recorder is not None:
             self.recorder(state, now, actions)
-        carried_out = [deed for action in actions if (deed := self._carry_out(action, now)) is not None]
+        carried_out = [deed for action in actions if (deed := self._apply(action, now)) is not None]
         self._malleable += _malleable(carried_out)
         if self.queue and not self.running and self.wake is None:
-            self._look_for_a_stuck_queue(state, now)
+            self._check_stuck_queue(state, now)
         return [*deeds, *carried_out]
 
-    def _say(self, defect: str) -> None:
-        self._said = defect
+    def _report_defect(self, defect: str) -> None:
+        self._last_defect = defect
         self._log(ERR, defect)
 
-    def _look_for_a_stuck_queue(self, state: State, now: float) -> None:
+    def _check_stuck_queue(self, state: State, now: float) -> None:
         """Say so where the policy will not be asked again, though its first job could start."""
         if self.pool.fits(next(iter(self.queue)).request):
-            self._say(str(stuck(self.policy, state, now)))
+            self._report_defect(str(stuck(self.policy, state, now)))
 
-    def _carry_out(self, action: Action, now: float) -> Deed | None:
+    def _apply(self, action: Action, now: float) -> Deed | None:
         if isinstance(action, WakeAt):
             self.wake = action.time if self.wake is None else min(self.wake, action.time)
             return None
         if isinstance(action, Reserve):
             return action if action.job in self.queue else None
-        deed = self._actions.carry_out(action, now)
+        deed = self._actions.apply(action, now)
         if isinstance(deed, Misfit):
             what = f"starts job {deed.job}, for which there is no room"
             self._log(ERR, f"queue policy {self.policy.name} {what}")

@@ -37,7 +37,7 @@ class EventBuffer:
         self._taken = NEVER
         self._posted: list[Posted] = []
         self._news = asyncio.Event()
-        self._hurry = asyncio.Event()
+        self._flushed = asyncio.Event()
         self._cut_off = False
 
     def wants(self, name: str) -> bool:
@@ -49,7 +49,7 @@ class EventBuffer:
         if self.wants(posted.name):
             self._cut_off = len(self._posted) >= JOURNAL_LIMIT
             if not self._posted:
-                self._hurry.clear()
+                self._flushed.clear()
             if not self._cut_off:
                 self._posted.append(posted)
             self._news.set()
@@ -64,14 +64,14 @@ class EventBuffer:
         if (left := self._taken + self._gather - clock()) > 0:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(left):
-                    await self._hurry.wait()
+                    await self._flushed.wait()
         self._taken = clock()
         posted, self._posted = self._posted, []
         return posted
 
-    def hurry(self) -> bool:
+    def flush(self) -> bool:
         """Gather no longer; return whether anything was gathered."""
-        self._hurry.set()
+        self._flushed.set()
         return bool(self._posted)
 
 
@@ -94,9 +94,9 @@ class Watchers:
         self._listeners.append(listener)
         return listener
 
-    def hurry(self) -> bool:
+    def flush(self) -> bool:
         """Have the listeners take what they gather, in the loop's next turn; return whether any gathers."""
-        gathering = [listener.hurry() for listener in self._listeners]
+        gathering = [listener.flush() for listener in self._listeners]
         return any(gathering)
 
     def unsubscribe(self, listener: EventBuffer) -> None:

@@ -21,7 +21,7 @@ import zmq
 from minicluster.embedded.errors import BootError
 from minicluster.embedded.log import DEBUG, ERR, INFO, WARNING, Log
 from minicluster.embedded.overlay import wire
-from minicluster.embedded.overlay.rejected_peers import TurnedAway
+from minicluster.embedded.overlay.rejected_peers import RejectedPeers
 
 if TYPE_CHECKING:
     from minicluster.embedded.configuration import Bootstrap
@@ -39,7 +39,7 @@ class OverlayTimeouts:
     """Seconds; 0 waits for ever."""
 
     connect: float
-    silence: float  # a link with no sign of life for so long is lost
+    link_timeout: float  # a link with no sign of life for so long is lost
 
 
 @dataclass(slots=True)
@@ -73,7 +73,7 @@ class LeadOverlay(_Overlay):
     def __init__(self, place: Bootstrap, log: Log, timing: OverlayTimeouts) -> None:
         super().__init__(place, log, timing)
         self.refused: Counter[str] = Counter()  # connections by address
-        self.turned_away = TurnedAway()
+        self.rejected_peers = RejectedPeers()
         self.lost = 0  # links
         self.uuid = str(uuid.uuid4())
         self.endpoint = ""
@@ -89,15 +89,15 @@ class LeadOverlay(_Overlay):
             return
         context: zmq.Context[zmq.Socket[bytes]] = zmq.Context.instance()
         socket = context.socket(zmq.ROUTER)
-        wire.secure(socket, self._place.certificate, server=True, timeout=self._timing.silence)
+        wire.secure(socket, self._place.certificate, server=True, timeout=self._timing.link_timeout)
         socket.router_mandatory = True
         # Before anybody can come: without a doorman ZeroMQ admits every key.
-        self._doorman = wire.Doorman(context, self._place.certificate, self._refused)
+        self._authenticator = wire.Authenticator(context, self._place.certificate, self._refused)
         self._monitor = wire.Monitor(socket, gone=self._probe, failed=self._refused)
         try:
             socket.bind(self._place.bind)
         except zmq.ZMQError as error:
-            self._doorman.close()
+            self._authenticator.close()
             self._monitor.close()
             socket.close()
             raise BootError(
@@ -136,7 +136,7 @@ class LeadOverlay(_Overlay):
         if reason is not None:
             self._log(ERR, f"rejecting connection from {host} (rank {rank}): {reason}", "overlay")
             self.refused[host] += 1
-            self.turned_away.note(host, reason)
+            self.rejected_peers.note(host, reason)
             self._send_to(identity, {"type": "refused", "reason": reason})
             return
         assert isinstance(rank, int)  # noqa: S101 - _objection looked
@@ -145,7 +145,7 @@ class LeadOverlay(_Overlay):
         self._empty.clear()
         welcome = {"type": "welcome", "uuid": self.uuid, "hosts": list(self._place.hosts)}
         if self._send_to(identity, welcome):
-            self.turned_away.forget(host)
+            self.rejected_peers.forget(host)
             self._log(DEBUG, f"accepted {host} (rank {rank})", "overlay")
             self.joined(rank, host)
 
@@ -163,7 +163,7 @@ class LeadOverlay(_Overlay):
     def _refused(self, address: str) -> None:
         """Count a peer with another certificate, and log its first tries; it never stops."""
         self.refused[address] += 1
-        self.turned_away.note(address, "wrong certificate")
+        self.rejected_peers.note(address, "wrong certificate")
         count = self.refused[address]
         if count & (count - 1) == 0:
             text = f"refused a broker from {address} ({count}x): it does not have this instance's certificate"
@@ -228,7 +228,7 @@ class LeadOverlay(_Overlay):
             self._open = False
             self._monitor.close()
             self._wire.close(linger=200)
-            self._doorman.close()
+            self._authenticator.close()
 
 
 class FollowerOverlay(_Overlay):
@@ -248,7 +248,7 @@ class FollowerOverlay(_Overlay):
             raise BootError(f"rank {place.rank} has no endpoint of the lead to connect to")
         context: zmq.Context[zmq.Socket[bytes]] = zmq.Context.instance()
         socket = context.socket(zmq.DEALER)
-        wire.secure(socket, place.certificate, server=False, timeout=self._timing.silence)
+        wire.secure(socket, place.certificate, server=False, timeout=self._timing.link_timeout)
         socket.routing_id = f"{place.rank}-{uuid.uuid4().hex}".encode()
         socket.reconnect_ivl, socket.reconnect_ivl_max = 50, 1000
         socket.setsockopt(zmq.CONNECT_TIMEOUT, int(self._timing.connect * 1000))
@@ -262,7 +262,7 @@ class FollowerOverlay(_Overlay):
             raise BootError(f"cannot connect to {place.connect}: {zmq.strerror(error.errno or 0)}") from error
         self._wire = wire.Wire(socket, self._receive)
         self._open = True
-        self._patience = self._loop.call_later(self._timing.connect or 30, self._still_waiting)
+        self._connect_timer = self._loop.call_later(self._timing.connect or 30, self._still_waiting)
 
     def _hello(self) -> None:
         self._greeted = True
@@ -276,7 +276,7 @@ class FollowerOverlay(_Overlay):
         message, body = wire.decode(frames)
         kind = message["type"]
         if kind == "welcome":
-            self._patience.cancel()
+            self._connect_timer.cancel()
             if not self.welcome.done():
                 self.welcome.set_result(message)
         elif kind == "refused":
@@ -319,14 +319,14 @@ class FollowerOverlay(_Overlay):
             )
 
     def _end(self, error: BootError | None) -> None:
-        self._patience.cancel()
+        self._connect_timer.cancel()
         self.ended(error)
 
     def close(self) -> None:
         """Close the connection; a goodbye on its way has a moment."""
         if self._open:
             self._open = False
-            self._patience.cancel()
+            self._connect_timer.cancel()
             self._monitor.close()
             self._wire.close(linger=500)
 

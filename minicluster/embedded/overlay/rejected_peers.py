@@ -16,7 +16,7 @@ MOST = 64
 """More peers than this are not remembered: the oldest are forgotten."""
 
 
-class TurnedAway:
+class RejectedPeers:
     """Peers, by host name or (with another certificate) by address."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

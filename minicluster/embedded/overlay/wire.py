@@ -103,7 +103,7 @@ def secure(socket: Socket[bytes], certificate: Certificate, *, server: bool, tim
         socket.setsockopt(zmq.TCP_MAXRT, milliseconds)
 
 
-class Doorman:
+class Authenticator:
     """ZAP handler: admits a peer only with the certificate's own public key."""
 
     def __init__(
@@ -151,10 +151,10 @@ class Monitor:
         self._wire = Wire(socket.get_monitor_socket(int(events)), self._event)
 
     def _event(self, frames: Frames) -> None:
-        told = parse_monitor_message(frames)
-        event = told["event"]
+        message = parse_monitor_message(frames)
+        event = message["event"]
         if event == zmq.Event.ACCEPTED:
-            self._newest = _peer_address(told["value"]) or self._newest
+            self._newest = _peer_address(message["value"]) or self._newest
         elif event == zmq.Event.DISCONNECTED:
             self._gone()
         elif event & _HANDSHAKE_FAILED:

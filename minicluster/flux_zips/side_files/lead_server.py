@@ -32,7 +32,7 @@ sys.exit(main({uri!r}, json.loads({settings!r})))
 """
 
 
-def _say(text: str) -> None:
+def _log_line(text: str) -> None:
     print(f"minicluster-door: {text}", file=sys.stderr, flush=True)
 
 
@@ -56,7 +56,7 @@ class LeadServerSupervisor(threading.Thread):
             if self._ending.is_set() or not how:
                 return
             pause = FIRST_PAUSE if time.monotonic() - began >= LIVED else pause
-            _say(f"the door {how}; it is started again in {pause:g} s")
+            _log_line(f"the door {how}; it is started again in {pause:g} s")
             self._ending.wait(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
 
@@ -95,10 +95,10 @@ def mod_main(handle: Any, *_arguments: str) -> None:
         )
         supervisor.start()
     except Exception as error:  # noqa: BLE001 - see above
-        _say(f"the instance runs without the lead's door: {type(error).__name__}: {error}")
+        _log_line(f"the instance runs without the lead's door: {type(error).__name__}: {error}")
     try:
         handle.reactor_run()
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - see above
-        _say(f"the module ends: {type(error).__name__}: {error}")
+        _log_line(f"the module ends: {type(error).__name__}: {error}")
     if supervisor is not None:
         supervisor.end()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class EmbeddedEndpoint:
     """A broker's socket; see `Endpoint`."""
 
-    shares_surroundings = True
+    inherits_environment = True
 
     def __init__(self, uri: str) -> None:
         self.uri = uri
@@ -109,7 +109,7 @@ class EmbeddedLink:
         """Return which policy is loaded."""
         return "minicluster/" + str(self.rpc("attr.get", {"name": "minicluster.queue-policy"}, 10.0)["value"])
 
-    def turned_away(self) -> Sequence[str]:
+    def rejected_peers(self) -> Sequence[str]:
         """Return whom the lead turned away lately."""
         peers = self.rpc("overlay.stats-get", {}, 10.0)["turned-away"]
         return [f"{each['peer']}: turned away: {each['reason']}" for each in peers]

@@ -38,7 +38,7 @@ class Channel(Protocol):
     def lines(self) -> Generator[bytes]:
         """Yield each line that comes, until the other end or `close` ends it."""
 
-    def last_words(self) -> str:
+    def how_ended(self) -> str:
         """Say how the other end ended, as a clause; waits until it has."""
 
     def close(self) -> None:
@@ -46,14 +46,14 @@ class Channel(Protocol):
 
 
 class LinesEndpoint:
-    """A channel that many links share; `shares_surroundings`: its other end is a process of this machine.
+    """A channel that many links share; `inherits_environment`: its other end is a process of this machine.
 
     Raises InstanceGone where the other end does not greet.
     """
 
-    def __init__(self, uri: str, channel: Channel, *, shares_surroundings: bool = True) -> None:
+    def __init__(self, uri: str, channel: Channel, *, inherits_environment: bool = True) -> None:
         self.uri = uri
-        self.shares_surroundings = shares_surroundings
+        self.inherits_environment = inherits_environment
         self._channel = channel
         self._numbers = itertools.count(1)
         self._waiting: dict[int, SimpleQueue[JSON]] = {}
@@ -68,7 +68,7 @@ class LinesEndpoint:
     def _greeted(self) -> str:
         """Return the engine that the greeting names."""
         line = next(self._lines, b"")
-        greeting = _answer(line) if line else {"gone": self._channel.last_words()}
+        greeting = _answer(line) if line else {"gone": self._channel.how_ended()}
         if "gone" in greeting:
             self._lines.close()
             self._channel.close()
@@ -87,7 +87,7 @@ class LinesEndpoint:
             if reason:
                 break
         self._lines.close()
-        self._end(reason or self._channel.last_words())
+        self._end(reason or self._channel.how_ended())
 
     def _end(self, reason: str) -> None:
         with self._lock:

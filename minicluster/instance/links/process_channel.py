@@ -51,7 +51,7 @@ class ProcessChannel:
         with self._answers:
             yield from self._answers
 
-    def last_words(self) -> str:
+    def how_ended(self) -> str:
         """Say how the process ended, with the end of what it wrote to standard error."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(GRACE)

@@ -28,7 +28,7 @@ class Endpoint(Protocol):
         """The broker's address."""
 
     @property
-    def shares_surroundings(self) -> bool:
+    def inherits_environment(self) -> bool:
         """Whether this process's environment and directories mean anything to the instance's jobs."""
 
     def link(self) -> BrokerLink:
@@ -59,9 +59,9 @@ class SharedLinks:
         return self._endpoint.uri
 
     @property
-    def shares_surroundings(self) -> bool:
+    def inherits_environment(self) -> bool:
         """Whether this process's environment and directories mean anything to the instance's jobs."""
-        return self._endpoint.shares_surroundings
+        return self._endpoint.inherits_environment
 
     def take(self) -> BrokerLink:
         """Return an idle link, or a new one, for whoever takes it alone."""

@@ -39,7 +39,7 @@ NOTHING = Saving()
 
 def is_wanted(cluster: MiniCluster, site: Site) -> bool:
     """Return whether the instance is to be saved at all before its pods go."""
-    return bool(site.door and cluster.spec.archive.path and not cluster.spec.managed_by)
+    return bool(site.lead_api and cluster.spec.archive.path and not cluster.spec.managed_by)
 
 
 def decide(cluster: MiniCluster, observed: Observed, site: Site, now: datetime) -> Saving:
@@ -56,7 +56,7 @@ def _is_requested(cluster: MiniCluster, observed: Observed) -> bool:
     """Return whether the pods are to go. (Kueue suspends Jobs itself: then the lead saves on SIGTERM.)"""
     if observed.job is None or cluster.metadata.deletion_timestamp:
         return observed.job is not None
-    return cluster.spec.suspend and not observed.job.suspended and not jobs.held_by_kueue(cluster)
+    return cluster.spec.suspend and not observed.job.suspended and not jobs.suspended_by_kueue(cluster)
 
 
 def _may_save(cluster: MiniCluster, observed: Observed, lead: PodReport) -> bool:
@@ -152,13 +152,13 @@ class _Attempt:
     @property
     def may_answer(self) -> bool:
         """Whether the lead answers, or was not asked for long enough to know that it does not."""
-        return self.answers or not (self.observed.silence or self.lead.leaving)
+        return self.answers or not (self.observed.unreachable_reason or self.lead.leaving)
 
     def status(self, phase: str, **more: Any) -> SaveStatus:
         """Return what the status says of this attempt."""
         return _record(phase=phase, started_at=timestamp(self.started), attempt=self.number, **more)
 
-    def next_look(self, limit: float | None = None) -> float | None:
+    def next_poll(self, limit: float | None = None) -> float | None:
         """Return in how many seconds to plan again: within `limit`, and when it is waited for no longer."""
         left = (self.until - self.now).total_seconds()
         if left <= 0 or (not self.is_deleted and self.progress is not None):
@@ -178,21 +178,21 @@ def _go_on(attempt: _Attempt) -> Saving:
     if attempt.progress is not None and attempt.progress.phase == "failed":
         return _failed(attempt, attempt.progress)
     if attempt.progress is not None or not attempt.answers:
-        return Saving(pending=True, status=_under_way(attempt), again=attempt.next_look())
+        return Saving(pending=True, status=_under_way(attempt), again=attempt.next_poll())
     return _ordered(attempt, attempt.status("Ordered"))
 
 
 def _abandoned(attempt: _Attempt) -> Saving:
     """Return that the pods go all the same; they do once that is stored."""
-    why = attempt.progress.error if attempt.progress else attempt.observed.silence
+    why = attempt.progress.error if attempt.progress else attempt.observed.unreachable_reason
     return Saving(pending=True, status=attempt.status("Abandoned", error=why), again=0.0)
 
 
 def _as_stored(attempt: _Attempt) -> Saving:
     """Return the save as it is stored: an operator that has only just begun knows no more."""
-    unheard = "nothing is heard of the lead for the moment"
-    status = attempt.stored or attempt.status("Unreachable", error=unheard)
-    return Saving(pending=True, status=status, again=attempt.next_look())
+    reason = "nothing is heard of the lead for the moment"
+    status = attempt.stored or attempt.status("Unreachable", error=reason)
+    return Saving(pending=True, status=status, again=attempt.next_poll())
 
 
 def _failed(attempt: _Attempt, progress: SaveProgress) -> Saving:
@@ -201,7 +201,7 @@ def _failed(attempt: _Attempt, progress: SaveProgress) -> Saving:
     due = since + min(max(since - attempt.started, MIN_RETRY_INTERVAL), MAX_RETRY_INTERVAL)
     status = attempt.status("Failed", error=progress.error, retry_at=timestamp(due))
     if attempt.now < due:
-        return Saving(True, status, again=attempt.next_look((due - attempt.now).total_seconds()))
+        return Saving(True, status, again=attempt.next_poll((due - attempt.now).total_seconds()))
     return _ordered(attempt, status)
 
 
@@ -211,7 +211,7 @@ def _ordered(attempt: _Attempt, status: SaveStatus) -> Saving:
     left = int((attempt.started - attempt.now).total_seconds()) + limit if attempt.is_deleted else limit
     generation = attempt.cluster.metadata.generation
     order = LeadCommand("save", seconds=max(min(left, limit), 0), generation=generation)
-    return Saving(True, status, None, (order,), attempt.next_look(ORDER_INTERVAL))
+    return Saving(True, status, None, (order,), attempt.next_poll(ORDER_INTERVAL))
 
 
 def _under_way(attempt: _Attempt) -> SaveStatus:
@@ -219,7 +219,7 @@ def _under_way(attempt: _Attempt) -> SaveStatus:
     if attempt.lead.leaving:
         return attempt.status("Leaving")
     if progress is None:
-        return attempt.status("Unreachable", error=attempt.observed.silence)
+        return attempt.status("Unreachable", error=attempt.observed.unreachable_reason)
     if progress.phase == "writing":
         return attempt.status("Writing")
     return attempt.status("Waiting", waiting_for=progress.waiting_for)

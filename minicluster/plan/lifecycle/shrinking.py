@@ -41,7 +41,7 @@ def stay(cluster: MiniCluster, observed: Observed, _site: Site, _now: datetime) 
 def decide(cluster: MiniCluster, observed: Observed, site: Site, now: datetime) -> Resize:
     """Return which pods may go now, and which orders the lead gets."""
     wanted, job = jobs.pods(cluster), observed.job
-    if not site.door or job is None or not _may_have_jobs(cluster, observed, job):
+    if not site.lead_api or job is None or not _may_have_jobs(cluster, observed, job):
         return Resize(wanted)
     leaving = tuple(range(wanted, job.parallelism))
     returning = _returning(observed.brokers, wanted)
@@ -57,7 +57,7 @@ def decide(cluster: MiniCluster, observed: Observed, site: Site, now: datetime) 
         now=now,
         leaving=leaving,
         since=since or whole(now),
-        held=_held(observed.brokers if since else None, leaving),
+        draining=_draining(observed.brokers if since else None, leaving),
         busy=_busy(observed.brokers, leaving),
         orders=(*again, *_drain(observed.brokers, leaving, wanted, begun=since is not None)),
     ).decide()
@@ -72,7 +72,7 @@ class _Shrink:
     now: datetime
     leaving: tuple[int, ...]
     since: datetime
-    held: tuple[int, ...]
+    draining: tuple[int, ...]
     busy: tuple[int, ...] | None
     orders: tuple[LeadCommand, ...]
 
@@ -83,8 +83,8 @@ class _Shrink:
             return Resize(wanted, self.orders, since=self.since, released=True)
         answer = _answer(self.cluster, self.observed)
         if answer is not None:
-            return self._wait(0.0, held=self.leaving, restarted=answer)
-        if not self.held:
+            return self._wait(0.0, draining=self.leaving, restarted=answer)
+        if not self.draining:
             return Resize(wanted, self.orders)
         if self.now < self._until:
             left = (self._until - self.now).total_seconds()
@@ -96,8 +96,14 @@ class _Shrink:
         return self.since + timedelta(seconds=self.cluster.spec.drain_timeout_seconds)
 
     def _wait(self, again: float, **more: Any) -> Resize:
-        known = {"held": self.held, "busy": self.busy, "since": self.since, "orders": self.orders, **more}
-        return Resize(known["held"][-1] + 1, again=again, **known)
+        known = {
+            "draining": self.draining,
+            "busy": self.busy,
+            "since": self.since,
+            "orders": self.orders,
+            **more,
+        }
+        return Resize(known["draining"][-1] + 1, again=again, **known)
 
     def _may_restart(self) -> bool:
         """Whether the lead may still start again elsewhere what was waited for long enough.
@@ -107,7 +113,7 @@ class _Shrink:
         latest = self._until + timedelta(seconds=RESTART_SECONDS)
         if self.now >= latest or _stored(self.cluster, "TimedOut"):
             return False
-        return bool(self.busy) or (self.observed.brokers is None and not self.observed.silence)
+        return bool(self.busy) or (self.observed.brokers is None and not self.observed.unreachable_reason)
 
     def _restart(self) -> Resize:
         latest = self._until + timedelta(seconds=RESTART_SECONDS)
@@ -124,7 +130,12 @@ class _Shrink:
         if overdue and not _stored(self.cluster, "TimedOut"):
             return self._wait(0.0, overdue=True)
         return Resize(
-            self.leaving[0], self.orders, since=self.since, held=self.held, busy=self.busy, overdue=overdue
+            self.leaving[0],
+            self.orders,
+            since=self.since,
+            draining=self.draining,
+            busy=self.busy,
+            overdue=overdue,
         )
 
 
@@ -156,7 +167,7 @@ def _stored(cluster: MiniCluster, *phases: str) -> ResizeStatus | None:
     return stored if stored.generation == cluster.metadata.generation else None
 
 
-def _held(report: BrokerReport | None, leaving: tuple[int, ...]) -> tuple[int, ...]:
+def _draining(report: BrokerReport | None, leaving: tuple[int, ...]) -> tuple[int, ...]:
     """Return the ranks that must stay for now: that are not known to get no more jobs, and to have none."""
     if report is None:
         return leaving

@@ -34,7 +34,7 @@ def build(cluster: MiniCluster, site: Site) -> Object:
 def _zips(cluster: MiniCluster, site: Site) -> Object:
     """What real Flux's lead imports of ours, in base64: each where something of it is asked for."""
     packed: dict[str, str] = {}
-    if site.door or cluster.spec.archive.path:
+    if site.lead_api or cluster.spec.archive.path:
         packed[flux_zips.ZIP] = _base64(site.flux_files.lead_zip())
     if _schedules(broker_settings(cluster, site)):
         packed[flux_zips.SCHEDULER_ZIP] = _base64(site.flux_files.scheduler_zip())
@@ -53,7 +53,7 @@ def _broker_files(cluster: MiniCluster, site: Site) -> dict[str, str]:
         "R": instance_resources.render(settings),
         START_SCRIPT: start_script.render(settings),
         **start_script.companion_files(settings),
-        **(site.flux_files.lead_texts() if site.door else {}),
+        **(site.flux_files.lead_texts() if site.lead_api else {}),
         **(site.flux_files.scheduler_texts() if _schedules(settings) else {}),
     }
 

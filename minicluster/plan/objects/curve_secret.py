@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from broker_config import curve
 from minicluster.plan.constants import (
     CURVE_FILE,
-    DOOR_CERTIFICATE,
-    DOOR_KEY,
-    DOOR_TOKEN,
+    LEAD_CERTIFICATE,
+    LEAD_KEY,
+    LEAD_TOKEN,
     METRICS_TOKEN,
     Component,
 )
@@ -44,12 +44,12 @@ def files(cluster: MiniCluster, site: Site, keys: FreshKeys | None) -> dict[str,
 
     Raises KeysNeededError where keys are missing.
     """
-    return {CURVE_FILE: _certificate(cluster, keys), **(_door(cluster, keys) if site.door else {})}
+    return {CURVE_FILE: _certificate(cluster, keys), **(_lead(cluster, keys) if site.lead_api else {})}
 
 
 def file_names(site: Site) -> tuple[str, ...]:
     """Return how the files are called."""
-    return (CURVE_FILE, *((DOOR_CERTIFICATE, DOOR_KEY, DOOR_TOKEN, METRICS_TOKEN) if site.door else ()))
+    return (CURVE_FILE, *((LEAD_CERTIFICATE, LEAD_KEY, LEAD_TOKEN, METRICS_TOKEN) if site.lead_api else ()))
 
 
 def _certificate(cluster: MiniCluster, keys: FreshKeys | None) -> str:
@@ -61,9 +61,9 @@ def _certificate(cluster: MiniCluster, keys: FreshKeys | None) -> str:
     return curve.render(cluster.metadata.name, keys.curve)
 
 
-def _door(cluster: MiniCluster, keys: FreshKeys | None) -> dict[str, str]:
-    if keys is None or keys.door is None:
+def _lead(cluster: MiniCluster, keys: FreshKeys | None) -> dict[str, str]:
+    if keys is None or keys.lead is None:
         raise KeysNeededError(f"Secret {names.curve_secret(cluster)} is to be made: pass keys for the door")
-    door = keys.door
-    tokens = {DOOR_TOKEN: door.token, METRICS_TOKEN: door.metrics_token}
-    return {DOOR_CERTIFICATE: door.certificate, DOOR_KEY: door.key, **tokens}
+    lead = keys.lead
+    tokens = {LEAD_TOKEN: lead.token, METRICS_TOKEN: lead.metrics_token}
+    return {LEAD_CERTIFICATE: lead.certificate, LEAD_KEY: lead.key, **tokens}

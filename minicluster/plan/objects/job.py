@@ -19,13 +19,15 @@ _ENDS = frozenset({"Complete", "SuccessCriteriaMet", "Failed", "FailureTarget"})
 """Conditions of a Job that has ended, or is about to."""
 
 
-def build(cluster: MiniCluster, site: Site, count: int | None = None, *, held: bool | None = None) -> Object:
+def build(
+    cluster: MiniCluster, site: Site, count: int | None = None, *, job_suspended: bool | None = None
+) -> Object:
     """Return the Job: it succeeds with the lead, and fails with the lead's own exit code.
 
-    `count` is the number of pods, `held` whether it is suspended; None: as the document says.
+    `count` is the number of pods, `job_suspended` whether it is suspended; None: as the document says.
     """
     spec = cluster.spec
-    held = spec.suspend if held is None else held
+    job_suspended = spec.suspend if job_suspended is None else job_suspended
     count = pods(cluster) if count is None else count
     return {
         "apiVersion": "batch/v1",
@@ -37,7 +39,7 @@ def build(cluster: MiniCluster, site: Site, count: int | None = None, *, held: b
             parallelism=count,
             backoffLimit=spec.backoff_limit,
             activeDeadlineSeconds=spec.deadline_seconds or None,
-            suspend=None if held_by_kueue(cluster) else held,
+            suspend=None if suspended_by_kueue(cluster) else job_suspended,
             successPolicy={"rules": [{"succeededIndexes": "0", "succeededCount": 1}]},
             podFailurePolicy=_failure_policy(cluster),
             podReplacementPolicy="Failed",
@@ -55,7 +57,7 @@ def is_suspended(cluster: MiniCluster, observed: JobReport | None) -> bool:
     """Return whether the Job is held back: as it reports, or, before it exists, as it will be made."""
     if observed is not None:
         return observed.suspended
-    return cluster.spec.suspend or held_by_kueue(cluster)
+    return cluster.spec.suspend or suspended_by_kueue(cluster)
 
 
 def has_ended(observed: JobReport | None) -> bool:
@@ -64,7 +66,7 @@ def has_ended(observed: JobReport | None) -> bool:
     return any(each.type in _ENDS and each.status == "True" for each in conditions)
 
 
-def held_by_kueue(cluster: MiniCluster) -> bool:
+def suspended_by_kueue(cluster: MiniCluster) -> bool:
     """Whether Kueue decides when the Job runs. `suspend` is then its field, and never applied by us."""
     return LABEL_KUEUE_QUEUE in cluster.spec.job_labels
 

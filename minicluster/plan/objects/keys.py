@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from broker_config.curve import KeyPair
 
-DOOR_DOMAIN = "door.minicluster"
+LEAD_DOMAIN = "door.minicluster"
 
 
 @dataclass(frozen=True, slots=True)
-class DoorKeys:
+class LeadKeys:
     """What the lead's door needs: its certificate and key (PEM), and the tokens of whoever may ask.
 
     With the `metrics_token` nothing but metrics can be read.
@@ -29,12 +29,12 @@ class FreshKeys:
     """Keys for a Secret that is to be made: the brokers' pair, and where there is a door, that one's."""
 
     curve: KeyPair
-    door: DoorKeys | None = None
+    lead: LeadKeys | None = None
 
 
-def door_name(uid: str) -> str:
+def lead_dns_name(uid: str) -> str:
     """Return the DNS name in the certificate of a MiniCluster's door by which the operator knows it.
 
     Nobody looks it up; who asks the door by its pod's name finds that in the certificate as well.
     """
-    return f"{uid}.{DOOR_DOMAIN}"
+    return f"{uid}.{LEAD_DOMAIN}"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def build(cluster: MiniCluster, site: Site) -> tuple[Object, ...]:
     """Return the policy of the broker pods, and that of the services pod where there is one."""
-    brokers = [_among_own(cluster), _to_the_door(site)]
+    brokers = [_among_own(cluster), _to_the_lead(site)]
     ports = _ports(cluster.spec.containers) | _burst_ports(cluster) | _metrics_ports(cluster, site)
     policies = [
         _policy(cluster, site, names.broker_policy(cluster), Component.BROKER, [*brokers, *_open(ports)])
@@ -55,7 +55,7 @@ def _among_own(cluster: MiniCluster) -> Object:
     return {"from": [{"podSelector": {"matchLabels": own_pods(cluster)}}]}
 
 
-def _to_the_door(site: Site) -> Object:
+def _to_the_lead(site: Site) -> Object:
     applications = [OPERATOR_APPLICATION, METRICS_APPLICATION]
     place = {LABEL_NAMESPACE_NAME: site.operator_namespace} if site.operator_namespace else {}
     return {
@@ -67,7 +67,7 @@ def _to_the_door(site: Site) -> Object:
                 },
             }
         ],
-        "ports": [{"port": site.door_port, "protocol": "TCP"}],
+        "ports": [{"port": site.lead_api_port, "protocol": "TCP"}],
     }
 
 
@@ -83,7 +83,7 @@ def _ports(containers: Iterable[Container]) -> set[int]:
 def _metrics_ports(cluster: MiniCluster, site: Site) -> set[int]:
     """Whoever has a certificate may read metrics, wherever they are: a Prometheus, or the API server."""
     scaling = cluster.spec.autoscaling
-    return {site.door_port} if scaling is not None and scaling.tls_secret else set()
+    return {site.lead_api_port} if scaling is not None and scaling.tls_secret else set()
 
 
 def _burst_ports(cluster: MiniCluster) -> set[int]:

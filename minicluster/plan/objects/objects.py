@@ -27,11 +27,16 @@ if TYPE_CHECKING:
 
 
 def build(
-    cluster: MiniCluster, site: Site, *, suspended: bool, pods: int | None = None, held: bool | None = None
+    cluster: MiniCluster,
+    site: Site,
+    *,
+    suspended: bool,
+    pods: int | None = None,
+    job_suspended: bool | None = None,
 ) -> tuple[Object, ...]:
     """Return the objects, all but the Secret; while suspended without the services pod and the autoscaler.
 
-    The Job is for so many `pods`, and `held` back or not; None: as the document says.
+    The Job is for so many `pods`, and is suspended where `job_suspended`; None: as the document says.
     """
     scaling = autoscaler.wanted_by(cluster, suspended=suspended)
     services = [services_pod.build(cluster, site)] if cluster.spec.services and not suspended else []
@@ -42,7 +47,7 @@ def build(
         *network_policies.build(cluster, site),
         disruption_budget.build(cluster, site),
         *services,
-        job.build(cluster, site, pods, held=held),
+        job.build(cluster, site, pods, job_suspended=job_suspended),
         *((autoscaler.build(cluster, site, scaling),) if scaling else ()),
     )
 

@@ -60,13 +60,13 @@ def broker_settings(cluster: MiniCluster, site: Site) -> to.BrokerSettings:
         curve_path=site.curve_path,
         config_dir=site.config_dir,
         broker_toml=spec.flux.broker_config,
-        door=_door(cluster, site) if site.door else None,
+        lead_api=_lead_api(cluster, site) if site.lead_api else None,
     )
 
 
-def _door(cluster: MiniCluster, site: Site) -> to.DoorSettings:
+def _lead_api(cluster: MiniCluster, site: Site) -> to.LeadApiSettings:
     tls = METRICS_TLS_DIR if cluster.spec.autoscaling and cluster.spec.autoscaling.tls_secret else ""
-    return to.DoorSettings(site.door_port, site.curve_dir, document.min_size(cluster.spec), tls)
+    return to.LeadApiSettings(site.lead_api_port, site.curve_dir, document.min_size(cluster.spec), tls)
 
 
 def service_settings(

@@ -77,7 +77,7 @@ def munge(cluster: MiniCluster) -> Mounted | None:
 def metrics_tls(cluster: MiniCluster, site: Site) -> Mounted | None:
     """Return the directory with the certificate for readers of metrics, where there are such, and a door."""
     scaling = cluster.spec.autoscaling
-    if scaling is None or not scaling.tls_secret or not site.door:
+    if scaling is None or not scaling.tls_secret or not site.lead_api:
         return None
     source = {"secretName": scaling.tls_secret, "defaultMode": READ_BY_OWNER}
     return _mounted("minicluster-metrics-tls", {"secret": source}, METRICS_TLS_DIR, read_only=True)

@@ -66,7 +66,7 @@ def last_report_stands(state: ReconcileState) -> bool:
     previous, lead = state.previous(ConditionType.BROKERS_READY), state.lead
     if previous is None or previous.reason not in _REPORTED or lead is None:
         return False
-    return (lead.phase == "Running" and not state.silence) or _has_finished(lead)
+    return (lead.phase == "Running" and not state.unreachable_reason) or _has_finished(lead)
 
 
 def _has_finished(lead: PodReport) -> bool:
@@ -86,7 +86,7 @@ def _unreported(state: ReconcileState) -> ConditionValue:
     elif lead is None or lead.phase != "Running":
         message = f"the lead broker has not reported yet: {_waiting(lead)}"
     else:
-        message = state.silence or "the lead broker has not reported yet"
+        message = state.unreachable_reason or "the lead broker has not reported yet"
     return ConditionValue("Unknown", Reason.NOT_REPORTED, message)
 
 

@@ -94,12 +94,14 @@ def size_problem(state: ReconcileState) -> str:
 def _resources_created(state: ReconcileState) -> ConditionValue:
     if state.outcome is not Completion.NONE:
         return ConditionValue("True", Reason.CREATED, "all objects were made")
-    if state.foreign and all(_is_predecessors(state, item) for item in state.foreign):
-        count = len(state.foreign)
+    if state.conflicting and all(_is_predecessors(state, item) for item in state.conflicting):
+        count = len(state.conflicting)
         message = f"the objects of the former MiniCluster of this name are going ({count} left)"
         return ConditionValue("False", Reason.CREATING, message)
-    if state.foreign:
-        taken = "; ".join(f"{item.key} belongs to {item.owner or 'somebody else'}" for item in state.foreign)
+    if state.conflicting:
+        taken = "; ".join(
+            f"{item.key} belongs to {item.owner or 'somebody else'}" for item in state.conflicting
+        )
         advice = "rename this MiniCluster (or its network.headlessName), or delete the other object"
         return ConditionValue("False", Reason.NAME_TAKEN, f"{taken}: {advice}")
     refusals = autoscaler.refusals(state.observed.refusals, of_autoscaler=False)
@@ -205,7 +207,7 @@ def _unreported(state: ReconcileState, message: str) -> ConditionValue:
     may run all the same: its door cannot be reached, or its image has none.
     """
     previous = state.previous(ConditionType.RUNNING, "True")
-    if state.silence or (previous is not None and previous.reason == Reason.PODS_RUNNING):
+    if state.unreachable_reason or (previous is not None and previous.reason == Reason.PODS_RUNNING):
         return ConditionValue("True", Reason.PODS_RUNNING, message)
     if previous is not None:
         return unchanged(previous)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def orders(observed: Observed, site: Site) -> tuple[LeadCommand, ...]:
     """Return the order to start lost jobs again, unless the lead has answered it."""
-    wanted = _order(observed) if site.door else None
+    wanted = _order(observed) if site.lead_api else None
     return () if wanted is None or _is_answered(wanted, observed) else (wanted,)
 
 

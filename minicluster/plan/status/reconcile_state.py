@@ -42,7 +42,7 @@ class ReconcileState:
     observed: Observed
     wanted: tuple[ObjectKey, ...]
     """Objects that must exist."""
-    foreign: tuple[ObservedObject, ...]
+    conflicting: tuple[ObservedObject, ...]
     """Objects of such a name that somebody else owns."""
     missing: tuple[ObjectKey, ...]
     """Wanted objects that do not exist yet."""
@@ -59,7 +59,7 @@ class ReconcileState:
     @property
     def job(self) -> JobReport | None:
         """The Job, where there is one of ours."""
-        return None if self.foreign else self.observed.job
+        return None if self.conflicting else self.observed.job
 
     @property
     def brokers(self) -> BrokerReport | None:
@@ -67,9 +67,9 @@ class ReconcileState:
         return self.observed.brokers
 
     @property
-    def silence(self) -> str:
+    def unreachable_reason(self) -> str:
         """Why the lead broker does not answer, once that has lasted."""
-        return self.observed.silence
+        return self.observed.unreachable_reason
 
     @property
     def pods(self) -> tuple[PodReport, ...]:
@@ -141,7 +141,7 @@ def evaluate(
         cluster=cluster,
         observed=observed,
         wanted=keys,
-        foreign=tuple(item for item in found.values() if item is not None and item.owner_uid != uid),
+        conflicting=tuple(item for item in found.values() if item is not None and item.owner_uid != uid),
         missing=tuple(key for key, item in found.items() if item is None),
         resize=resize,
         saving=saving,

@@ -37,7 +37,7 @@ def status(state: ReconcileState, now: datetime) -> tuple[ResizeStatus | None, t
     job, resize = state.job, state.resize
     if job is None or not state.has_pods:
         return None, ()
-    if not resize.released and resize.held:
+    if not resize.released and resize.draining:
         return _drain(state, job, now)
     missing = state.size - _pods(state, job)
     if resize.released or (missing < 0 and not resize.returning):
@@ -65,9 +65,9 @@ def _drain(
     """Return for what a shrink waits, or what it does not wait for any longer."""
     resize, answer = state.resize, state.resize.restarted
     known = {
-        "leaving": ranks.encode(resize.held),
+        "leaving": ranks.encode(resize.draining),
         "busy": None if resize.busy is None else ranks.encode(resize.busy),
-        "error": state.silence[:MAX_ERROR],
+        "error": state.unreachable_reason[:MAX_ERROR],
     }
     if answer is not None:
         counts = {"restarted": len(answer.restarted), "lost": len(answer.lost)}

@@ -28,7 +28,7 @@ class Axis:
     high: float
     label: str
     times: bool = False
-    shares: bool = False
+    percent: bool = False
     log: bool = False
 
     def place(self, value: float, start: float, stop: float) -> float:
@@ -63,7 +63,7 @@ class Axis:
         return unit * power * next(each for each in (1, 2, 5, 10) if each * power >= rough / unit)
 
     def _word(self, value: float, step: float) -> str:
-        if self.shares:
+        if self.percent:
             return f"{value:.0%}"
         if not self.times:
             return f"{value:,.0f}" if step >= 1 else f"{value:g}"

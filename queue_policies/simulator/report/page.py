@@ -79,10 +79,10 @@ def page(runs: Sequence[SimulationRun]) -> str:
 def _introduction(runs: Sequence[SimulationRun], shown: Sequence[SimulationRun]) -> str:
     outcome = shown[0].outcome
     seeds = sorted({run.seed for run in runs})
-    told = f"{len(outcome.jobs):,} jobs on {outcome.total:,} {outcome.unit}."
+    text = f"{len(outcome.jobs):,} jobs on {outcome.total:,} {outcome.unit}."
     if len(seeds) > 1:
-        told += f" Numbers are means over {len(seeds)} seeds; curves and units are those of seed {seeds[0]}."
-    return told
+        text += f" Numbers are means over {len(seeds)} seeds; curves and units are those of seed {seeds[0]}."
+    return text
 
 
 def _table(runs: Sequence[SimulationRun]) -> str:
@@ -116,7 +116,7 @@ def _span(shown: Sequence[SimulationRun]) -> tuple[float, float]:
 def _utilization(shown: Sequence[SimulationRun]) -> str:
     begin, end = _span(shown)
     lines = [(run.policy, series.utilization(run.outcome, begin, end, BINS)) for run in shown]
-    return curves(Axis(begin, end, "time", times=True), Axis(0, 1, "units in use", shares=True), lines)
+    return curves(Axis(begin, end, "time", times=True), Axis(0, 1, "units in use", percent=True), lines)
 
 
 def _waiting(shown: Sequence[SimulationRun]) -> str:

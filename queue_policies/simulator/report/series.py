@@ -14,7 +14,7 @@ Point = tuple[float, float]
 
 def utilization(outcome: RunOutcome, begin: float, end: float, bins: int) -> list[Point]:
     """The share of the units in use: the mean of each of so many equal parts of the time."""
-    return _means(_held(outcome.jobs), begin, end, bins, 1 / outcome.total)
+    return _means(_allocation_steps(outcome.jobs), begin, end, bins, 1 / outcome.total)
 
 
 def waiting(outcome: RunOutcome, begin: float, end: float, bins: int) -> list[Point]:
@@ -22,7 +22,7 @@ def waiting(outcome: RunOutcome, begin: float, end: float, bins: int) -> list[Po
     return _means(_queued(outcome.jobs), begin, end, bins, 1.0)
 
 
-def _held(jobs: Iterable[JobOutcome]) -> Iterator[Point]:
+def _allocation_steps(jobs: Iterable[JobOutcome]) -> Iterator[Point]:
     for job in jobs:
         before = 0
         for time, size in job.sizes:

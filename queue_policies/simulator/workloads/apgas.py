@@ -65,20 +65,20 @@ def cost(blocking: bool = False) -> PerUnit:
     return PerUnit(release=2.0, registration=6.04, blocking=blocking, grow=3.75, shrink=2.91)
 
 
-def workload(seed: int, share: float, blocking: bool = False) -> Workload:
-    """One of the sets; `share` of the jobs are malleable."""
+def workload(seed: int, fraction: float, blocking: bool = False) -> Workload:
+    """One of the sets; `fraction` of the jobs are malleable."""
     stream = random.Random(seed)  # noqa: S311 - the paper's own draw
     classes = stream.choices(CLASSES, [each.weight for each in CLASSES], k=JOBS)
     arrivals = [stream.randint(0, WINDOW) for _ in range(JOBS)]
     stream.seed(seed)
-    malleable = set(stream.sample(range(JOBS), int(JOBS * share)))
+    malleable = set(stream.sample(range(JOBS), int(JOBS * fraction)))
     pairs = sorted(zip(arrivals, classes, range(JOBS), strict=True))  # at one time by the class's name
     first = pairs[FIRST - 1][0]
     jobs = tuple(
         _job(place, max(0.0, float(time - first)), drawn, index in malleable)
         for place, (time, drawn, index) in enumerate(pairs, 1)
     )
-    return Workload(f"apgas-{seed}-{share:.0%}", jobs, NODES, "nodes", cost(blocking), TICK)
+    return Workload(f"apgas-{seed}-{fraction:.0%}", jobs, NODES, "nodes", cost(blocking), TICK)
 
 
 def _job(number: int, submitted: float, drawn: Class, malleable: bool) -> WorkloadJob:

@@ -90,5 +90,5 @@ def _setting(name: str, text: str) -> tuple[str, Any]:
 
 def _nearest(word: str, known: list[str]) -> str:
     near = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
-    told = ", ".join(f"FILE{each}" if each.startswith(".") else each for each in known)
-    return f"; did you mean {near[0]!r}?" if near else f"; known are {told}"
+    listed = ", ".join(f"FILE{each}" if each.startswith(".") else each for each in known)
+    return f"; did you mean {near[0]!r}?" if near else f"; known are {listed}"

@@ -66,21 +66,21 @@ def write(workload: Workload) -> str:
         "total": workload.total,
         "unit": workload.unit,
         "tick": workload.tick,
-        "cost": _told(workload.cost, COSTS),
-        "jobs": [_told_job(job) for job in workload.jobs],
+        "cost": _tagged(workload.cost, COSTS),
+        "jobs": [_job_row(job) for job in workload.jobs],
     }
     return json.dumps(document, indent=1)
 
 
-def _told_job(job: WorkloadJob) -> dict[str, Any]:
+def _job_row(job: WorkloadJob) -> dict[str, Any]:
     row = job._asdict()
-    row["time"] = _told(job.time, TIMES)
+    row["time"] = _tagged(job.time, TIMES)
     if math.isinf(job.limit):
         del row["limit"]
     return row
 
 
-def _told(record: Any, kinds: Mapping[str, type[Any]]) -> dict[str, Any]:
+def _tagged(record: Any, kinds: Mapping[str, type[Any]]) -> dict[str, Any]:
     name = next(name for name, kind in kinds.items() if type(record) is kind)
     return {"model": name} | {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
 

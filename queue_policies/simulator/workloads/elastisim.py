@@ -46,22 +46,22 @@ class Range:
     max: int
 
 
-def workload(seed: str = "S0", share: float = 0.0, days: int = DAYS) -> Workload:
-    """One of the sets; `share` of the jobs, drawn job by job, are malleable."""
-    drawn = list(_draw(seed, share, days))
+def workload(seed: str = "S0", fraction: float = 0.0, days: int = DAYS) -> Workload:
+    """One of the sets; `fraction` of the jobs, drawn job by job, are malleable."""
+    drawn = list(_draw(seed, fraction, days))
     first = min(each.submitted for each in drawn)
     drawn.sort(key=lambda each: each.submitted)
     jobs = tuple(_job(number, each, each.submitted - first) for number, each in enumerate(drawn, 1))
-    return Workload(f"elastisim-{seed}-{share:.0%}", jobs, NODES, "nodes", tick=TICK)
+    return Workload(f"elastisim-{seed}-{fraction:.0%}", jobs, NODES, "nodes", tick=TICK)
 
 
-def _draw(seed: str, share: float, days: int) -> Iterator[_Drawn]:
+def _draw(seed: str, fraction: float, days: int) -> Iterator[_Drawn]:
     """Jobs until what they take at their preferred sizes fills the time, and one more."""
     seconds = days * 86_400
     room = seconds * NODES * SPEED
     taken, number = 0.0, 0
     while True:
-        each = _one(f"{seed}{number}", share, seconds)
+        each = _one(f"{seed}{number}", fraction, seconds)
         yield each
         if taken >= room - WORK[1]:
             return
@@ -69,10 +69,10 @@ def _draw(seed: str, share: float, days: int) -> Iterator[_Drawn]:
         number += 1
 
 
-def _one(seed: str, share: float, seconds: int) -> _Drawn:
+def _one(seed: str, fraction: float, seconds: int) -> _Drawn:
     stream = random.Random(seed)  # noqa: S311 - the artefact's own draw
     kind = stream.choices(
-        ("rigid", "moldable", "malleable"), (100 - round(100 * share), 0, round(100 * share))
+        ("rigid", "moldable", "malleable"), (100 - round(100 * fraction), 0, round(100 * fraction))
     )[0]
     submitted = stream.choice(range(seconds))
     nodes = 1 << (stream.choice(range(1, NODES)).bit_length() - 1)
@@ -85,8 +85,8 @@ def _one(seed: str, share: float, seconds: int) -> _Drawn:
 @functools.cache
 def sizes(nodes: int) -> Range:
     """The parallel share whose efficiency at `nodes` is the least above 0.8, and its sizes."""
-    above = [share for share in PARALLEL if _efficiency(nodes, share) > EFFICIENCY_PREFERRED]
-    parallel = min(above, key=lambda share: _efficiency(nodes, share), default=max(PARALLEL))
+    above = [fraction for fraction in PARALLEL if _efficiency(nodes, fraction) > EFFICIENCY_PREFERRED]
+    parallel = min(above, key=lambda fraction: _efficiency(nodes, fraction), default=max(PARALLEL))
     least = most = 1
     for size in range(1, NODES + 1):
         efficiency = _efficiency(size, parallel)

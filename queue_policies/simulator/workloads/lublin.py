@@ -18,7 +18,7 @@ from queue_policies.simulator.workload import Workload
 from queue_policies.simulator.workloads import swf
 
 SERIAL, POWER_OF_TWO = 0.244, 0.576
-SIZE_LOW, SIZE_BREAK, SIZE_SHARE = 0.8, 2.5, 0.86  # log2 of sizes: [low, high - break) in so many cases
+SIZE_LOW, SIZE_BREAK, SMALL_FRACTION = 0.8, 2.5, 0.86  # log2 of sizes: [low, high - break) in so many cases
 SHORT, LONG = (4.2, 0.94), (312.0, 0.03)  # shape and scale of the gammas of ln(run time)
 MIX_SLOPE, MIX_BASE = -0.0054, 0.78
 GAP = (10.2303, 0.4871)  # of log2(seconds) between arrivals at the busiest time
@@ -48,8 +48,8 @@ def workload(
 
 def _job(stream: random.Random, number: int, total: int) -> WorkloadJob:
     size = _size(stream, total)
-    share = min(max(MIX_SLOPE * size + MIX_BASE, 0.0), 1.0)
-    shape, scale = SHORT if stream.random() < share else LONG
+    fraction = min(max(MIX_SLOPE * size + MIX_BASE, 0.0), 1.0)
+    shape, scale = SHORT if stream.random() < fraction else LONG
     run = min(math.exp(min(stream.gammavariate(shape, scale), 20.0)), LONGEST)
     return WorkloadJob(number, 0.0, size, size, Fixed(run), run * stream.choice(OVERESTIMATES))
 
@@ -59,7 +59,7 @@ def _size(stream: random.Random, total: int) -> int:
         return 1
     high = math.log2(total)
     middle = max(SIZE_LOW, high - SIZE_BREAK)
-    bounds = (SIZE_LOW, middle) if stream.random() < SIZE_SHARE else (middle, high)
+    bounds = (SIZE_LOW, middle) if stream.random() < SMALL_FRACTION else (middle, high)
     exponent = stream.uniform(*bounds)
     if stream.random() < POWER_OF_TWO:
         exponent = float(round(exponent))

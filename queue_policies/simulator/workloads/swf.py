@@ -129,7 +129,7 @@ def _shaped(
     )
 
 
-def parallel_share(size: int) -> float:
+def parallel_fraction(size: int) -> float:
     """The share of a job that Amdahl's law divides, if its efficiency on `size` processors is 0.8."""
     return max(0.0, (size - 1 / EFFICIENCY) / (size - 1)) if size > 1 else 0.0
 
@@ -141,7 +141,7 @@ def derived(workload: Workload, malleable: bool = True) -> Iterator[Elasticity]:
     """
     for job in workload.jobs:
         if job.max > 1:
-            parallel = parallel_share(job.max)
+            parallel = parallel_fraction(job.max)
             least = int((1 / EFFICIENCY_MIN - parallel) / (1 - parallel) + 1e-9)
             most = int((1 / EFFICIENCY_MAX - parallel) / (1 - parallel) + 1e-9)
             yield Elasticity(

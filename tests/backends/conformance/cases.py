@@ -96,7 +96,7 @@ def what_is_brought_up_is_listed(scene: Scene) -> None:
     assert found.created > 1_000_000_000
 
 
-def every_column_of_the_listing_is_told(scene: Scene) -> None:
+def every_column_of_the_listing_is_shown(scene: Scene) -> None:
     scene.up()
     listing = scene.backend.clusters()
     usual = {"name", "phase", "size", "max_size", "created", "age"}
@@ -150,7 +150,7 @@ def a_cluster_is_scaled(scene: Scene) -> None:
     assert found.size == 3
 
 
-def a_status_tells_each_field_once(scene: Scene) -> None:
+def a_status_has_each_field_once(scene: Scene) -> None:
     """Of the fields in its order none is told for people or programs as well."""
     scene.up()
     report, _ = scene.backend.status("mc", lambda *_: None)
@@ -165,8 +165,8 @@ def it_is_suspended_or_that_is_not_offered(scene: Scene) -> None:
     scene.up()
     if not scene.suspends:
         for suspended, word in ((True, "suspend"), (False, "resume")):
-            said = f"{word}: is not offered for clusters of {scene.backend.place}"
-            with pytest.raises(NotOffered, match=said):
+            message = f"{word}: is not offered for clusters of {scene.backend.place}"
+            with pytest.raises(NotOffered, match=message):
                 scene.backend.suspend("mc", suspended=suspended)
         return
     done = scene.backend.suspend("mc", suspended=True)
@@ -196,13 +196,13 @@ def its_words_are_options(scene: Scene) -> None:
 
 CASES = (
     what_is_brought_up_is_listed,
-    every_column_of_the_listing_is_told,
+    every_column_of_the_listing_is_shown,
     one_of_several_documents_is_chosen,
     a_name_that_the_document_has_not_is_refused,
     an_absent_cluster_is_named,
     a_size_beyond_the_greatest_is_refused,
     a_cluster_is_scaled,
-    a_status_tells_each_field_once,
+    a_status_has_each_field_once,
     it_is_suspended_or_that_is_not_offered,
     what_has_ended_is_gone,
     documents_are_tried_and_rendered,
@@ -210,7 +210,7 @@ CASES = (
 )
 
 
-def a_jobs_end_is_told(scene: Scene) -> None:
+def a_jobs_end_is_reported(scene: Scene) -> None:
     """Submitted through the instance, and followed to its exit code."""
     scene.up()
     backend = scene.backend
@@ -225,7 +225,7 @@ def a_jobs_end_is_told(scene: Scene) -> None:
     assert (backend.attach("mc", lambda _: None, follow), seen) == (1, [False])
 
 
-def a_status_looks_at_the_instance(scene: Scene) -> None:
+def a_status_asks_the_instance(scene: Scene) -> None:
     scene.up()
     _, seen = scene.backend.status(
         "mc", lambda instance, least: (instance.nodes.resources().all.cores, least)
@@ -237,11 +237,11 @@ def a_status_looks_at_the_instance(scene: Scene) -> None:
 def it_is_watched(scene: Scene) -> None:
     scene.up()
 
-    def look(instance: Any, watched: Any) -> tuple[Any, ...]:
+    def view(instance: Any, watched: Any) -> tuple[Any, ...]:
         sample = watched.sample()
         return sample.row["name"], sample.row["size"], sample.least, watched.over.is_set()
 
-    assert scene.backend.watch("mc", look) == ("mc", 2, 1, False)
+    assert scene.backend.watch("mc", view) == ("mc", 2, 1, False)
 
 
 def each_broker_has_logs(scene: Scene) -> None:
@@ -252,4 +252,4 @@ def each_broker_has_logs(scene: Scene) -> None:
     assert {line.partition(b":")[0] for line in written} >= {b"mc-0", b"mc-1"}
 
 
-INSTANCE_CASES = (a_jobs_end_is_told, a_status_looks_at_the_instance, it_is_watched, each_broker_has_logs)
+INSTANCE_CASES = (a_jobs_end_is_reported, a_status_asks_the_instance, it_is_watched, each_broker_has_logs)

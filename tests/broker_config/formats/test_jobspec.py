@@ -144,7 +144,7 @@ def test_reads(path: tuple[Any, ...], value: Any, attribute: str, expected: Any)
     assert getattr(jobspec.parse(spec), attribute) == expected
 
 
-def test_equal_requests_share_one_record() -> None:
+def test_equal_requests_have_one_record() -> None:
     assert jobspec.parse(BASE).resources is jobspec.parse(copy.deepcopy(BASE)).resources
 
 

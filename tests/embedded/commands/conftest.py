@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(autouse=True)
-def tidy(cluster: Any) -> Iterator[None]:
+def clean_up(cluster: Any) -> Iterator[None]:
     """Each test leaves no active job, no drained node and started queues."""
     yield
     cluster.flux("cancel", "--all", "--quiet")

@@ -24,14 +24,14 @@ def test_waiting_for_one_job(cluster: Any) -> None:
 
 
 def test_the_default_listing(cluster: Any) -> None:
-    held = submitted(cluster, "--urgency=0", "--job-name=averylongname", "true")
+    pending = submitted(cluster, "--urgency=0", "--job-name=averylongname", "true")
     running = submitted(cluster, "--wait-event=start", "-N1", "-t", "1h", "sleep", "60")
     dependent = submitted(cluster, f"--dependency=afterok:{running}", "true")
     head, *lines = re.sub(r" \d\.\d{3}s", "   TIME", cluster.flux("jobs").stdout).splitlines()
     assert head == HEAD
     assert set(lines) == {
         f"{dependent:>12} {user():<8} true        D      1      -        - depends:after-success={running}",
-        f"{held:>12} {user():<8} averylong+  S      1      -        - held",
+        f"{pending:>12} {user():<8} averylong+  S      1      -        - held",
         f"{running:>12} {user():<8} sleep       R      1      1     TIME mc-0",
     }
 

@@ -24,7 +24,7 @@ def test_steering_an_inactive_job_is_refused(cluster: Any) -> None:
     ]
 
 
-def test_urgency_releases_a_held_job(cluster: Any) -> None:
+def test_urgency_releases_a_job(cluster: Any) -> None:
     number = submitted(cluster, "--urgency=hold", "true")
     ran = cluster.flux("job", "urgency", "-v", number, "default")
     assert ran.stderr == "old urgency: job held\n"

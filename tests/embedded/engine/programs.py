@@ -14,7 +14,7 @@ class Listener:
     """Keeps what the instance says to each connection."""
 
     def __init__(self) -> None:
-        self.said: dict[int, list[JSON]] = {}
+        self.sent: dict[int, list[JSON]] = {}
         self.gone: list[int] = []
         self.callers: Any = None
 
@@ -23,7 +23,7 @@ class Listener:
         return "lead:7"
 
     def send(self, connection: int, data: bytes) -> None:
-        self.said.setdefault(connection, []).extend(map(json.loads, data.splitlines()))
+        self.sent.setdefault(connection, []).extend(map(json.loads, data.splitlines()))
 
     def hang_up(self, connection: int) -> None:
         self.gone.append(connection)
@@ -41,29 +41,29 @@ class Program:
         launch = next(each for each in bench.executor.launches if each.id == jobid)
         self.credentials: JSON = json.loads(launch.credentials)
         self.connection = self._connect()
-        self.say(
+        self.send_message(
             "register", version=1, job=self.credentials["job"], mac=self._mac(self.connection, "register")
         )
 
     def _connect(self) -> int:
-        connection = len(self.listener.said) + 1
+        connection = len(self.listener.sent) + 1
         self.listener.callers.opened(connection)
         return connection
 
     def _mac(self, connection: int, *claims: Any) -> str:
-        nonce = self.listener.said[connection][0]["nonce"]
+        nonce = self.listener.sent[connection][0]["nonce"]
         verb, *others = claims
         return proof(self.credentials["token"], nonce, verb, self.credentials["job"], *others)
 
-    def say(self, kind: str, connection: int | None = None, **fields: Any) -> None:
+    def send_message(self, kind: str, connection: int | None = None, **fields: Any) -> None:
         line = json.dumps({"type": kind, **fields}).encode() + b"\n"
         self.listener.callers.received(connection or self.connection, line)
         self.bench.loop.turn()
 
     @property
-    def heard(self) -> JSON:
+    def last_message(self) -> JSON:
         """The latest that it was told."""
-        return self.listener.said[self.connection][-1]
+        return self.listener.sent[self.connection][-1]
 
     @property
     def session(self) -> Any:
@@ -75,7 +75,7 @@ class Program:
         connection = self._connect()
         mac = self._mac(connection, "join", task, order, "a:1")
         claims = {"task": task, "order": order, "address": "a:1"}
-        self.say("join", connection, version=1, job=self.credentials["job"], mac=mac, **claims)
+        self.send_message("join", connection, version=1, job=self.credentials["job"], mac=mac, **claims)
 
     def end(self, *tasks: int) -> None:
         """The executor tells that tasks ended."""

@@ -121,10 +121,10 @@ def test_urgency_of_a_running_job(bench: Any) -> None:
 
 
 def test_kill_reaches_running_jobs_only(bench: Any) -> None:
-    job, held = bench.submit(), bench.submit(urgency=0)
+    job, pending = bench.submit(), bench.submit(urgency=0)
     bench.call("job-manager.kill", id=job, signum=10)
     assert bench.executor.signals == [(job, 10)]
-    assert _refusal(bench, "job-manager.kill", id=held, signum=10)[1] == "job is not running"
+    assert _refusal(bench, "job-manager.kill", id=pending, signum=10)[1] == "job is not running"
 
 
 def test_raiseall(bench: Any) -> None:
@@ -315,14 +315,14 @@ def test_wait_refusals(kit: Any, tmp_path: Any) -> None:
 
 def test_drain_and_idle(kit: Any, tmp_path: Any) -> None:
     async def scenario(bench: Any) -> None:
-        job, held = bench.submit(), bench.submit(urgency=0)
+        job, pending = bench.submit(), bench.submit(urgency=0)
         idle = await _asked(bench, "job-manager.idle")
         drained = await _asked(bench, "job-manager.drain")
         gone = await _asked(bench, "job-manager.drain")
         gone.cancel()
         bench.finish(job)
         assert (await idle, drained.done()) == ({"pending": 1}, False)
-        bench.call("job-manager.raise", id=held, severity=0, type="cancel")
+        bench.call("job-manager.raise", id=pending, severity=0, type="cancel")
         assert await drained == await bench.call("job-manager.drain") == {}
 
     _scenario(kit, tmp_path, scenario)
@@ -343,7 +343,7 @@ def test_idle_once_the_queue_is_stopped(kit: Any, tmp_path: Any) -> None:
 
 def test_the_end_of_the_instance_cancels_what_runs_and_keeps_what_waits(kit: Any, tmp_path: Any) -> None:
     async def scenario(bench: Any) -> None:
-        job, held = bench.submit(), bench.submit(urgency=0)
+        job, pending = bench.submit(), bench.submit(urgency=0)
         bench.started(job)
         ended = asyncio.ensure_future(bench.engine.drain_all(5))
         await asyncio.sleep(0)
@@ -351,7 +351,7 @@ def test_the_end_of_the_instance_cancels_what_runs_and_keeps_what_waits(kit: Any
         bench.finish(job, 15)
         assert await ended
         assert bench.log(job)[6][1]["note"] == "instance is shutting down"
-        assert bench.names(held)[-1] == "priority"
+        assert bench.names(pending)[-1] == "priority"
 
     _scenario(kit, tmp_path, scenario)
 

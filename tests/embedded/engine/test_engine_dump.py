@@ -72,7 +72,7 @@ def test_jobs_that_do_not_fit_any_more_are_kept(kit: Any, tmp_path: Path) -> Non
         bench.engine.close()
 
 
-def test_whether_a_job_could_ever_run_is_told(bench: Any, kit: Any) -> None:
+def test_whether_a_job_could_ever_run_is_answered(bench: Any, kit: Any) -> None:
     """In the words with which it would be ended."""
     assert bench.call("feasibility.check", jobspec=kit.jobspec(nodes=2)) == {}
     with pytest.raises(RpcError) as refusal:

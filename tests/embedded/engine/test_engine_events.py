@@ -50,8 +50,8 @@ def test_cancel_while_running(bench: Any) -> None:
 def test_cancel_while_waiting(bench: Any) -> None:
     job = bench.submit(urgency=0)
     bench.call("job-manager.raise", id=job, severity=0, type="cancel")
-    held = [("submit", {**SUBMIT[1], "urgency": 0}), *QUEUED[:2], ("priority", {"priority": 0})]
-    assert bench.log(job) == [*held, _exception("cancel", ""), ("clean", {})]
+    pending = [("submit", {**SUBMIT[1], "urgency": 0}), *QUEUED[:2], ("priority", {"priority": 0})]
+    assert bench.log(job) == [*pending, _exception("cancel", ""), ("clean", {})]
 
 
 def test_time_limit(bench: Any) -> None:
@@ -66,7 +66,7 @@ def test_time_limit(bench: Any) -> None:
     assert bench.log(job) == [*RUN, expired, ("finish", {"status": 36352}), *ENDED]
 
 
-def test_held_then_expedited(bench: Any) -> None:
+def test_urgency_0_then_expedited(bench: Any) -> None:
     job = bench.submit(urgency=0)
     assert bench.running() == []
     assert bench.call("job-manager.urgency", id=job, urgency=31) == {"old_urgency": 0}

@@ -104,13 +104,13 @@ def test_closing_a_full_store_says_so(kit: Any, tmp_path: Any) -> None:
 
 def test_waiting_jobs_go_on_after_a_restart(bench: Any) -> None:
     full = bench.submit(slots=4)
-    held = bench.submit(urgency=0, job={"name": "held"})
+    pending = bench.submit(urgency=0, job={"name": "held"})
     waiting = bench.submit(slots=4, urgency=20)
     depending = bench.submit(dependencies=[{"scheme": "afterany", "value": str(waiting)}])
     satisfied = bench.submit(dependencies=[{"scheme": "afterany", "value": str(full)}])
     bench.restart()
     assert (bench.names(full)[-1], bench.running()) == ("clean", [waiting])
-    assert (bench.shown(held)["urgency"], bench.shown(held)["name"], bench.shown(held)["state"]) == (
+    assert (bench.shown(pending)["urgency"], bench.shown(pending)["name"], bench.shown(pending)["state"]) == (
         0,
         "held",
         8,
@@ -281,7 +281,7 @@ def test_a_policy_that_leaves_a_job_waiting_for_ever_is_named(scripted: Any) -> 
     assert "queue policy scripted starts none of the queued jobs, though nothing runs" in scripted.logged[-1]
 
 
-def test_after_a_defect_a_policy_is_told_that_something_happened(scripted: Any) -> None:
+def test_after_a_defect_a_policy_is_notified_that_something_happened(scripted: Any) -> None:
     Scripted.answer = staticmethod(_raise)
     first = scripted.submit()
     seen: list[Happened] = []
@@ -347,7 +347,7 @@ def test_a_policy_plugin_that_does_not_load_is_logged(
     assert str(error.value) == f"broker.toml, [minicluster] queue-policy = 'sjf': {wrong}"
 
 
-def test_easy_tells_when_a_blocked_job_starts(kit: Any, tmp_path: Any) -> None:
+def test_easy_announces_when_a_blocked_job_starts(kit: Any, tmp_path: Any) -> None:
     bench = kit.Bench(tmp_path, config={"minicluster": {"queue-policy": "easy"}})
     begin = bench.loop.now
     bench.submit(slots=3, duration=60)

@@ -95,8 +95,8 @@ def test_output_is_limited(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.finish(job)
     events = _follow(bench, job, "guest.output")
     assert [e["context"]["data"] for e in events if e["name"] == "data"] == ["0123456789"]
-    told = [e["context"]["message"] for e in events if e["name"] == "log"]
-    assert told == ["stdout will be truncated, 1G limit exceeded"]
+    credentials = [e["context"]["message"] for e in events if e["name"] == "log"]
+    assert credentials == ["stdout will be truncated, 1G limit exceeded"]
 
 
 def test_a_path_that_no_job_has(bench: Any) -> None:
@@ -157,16 +157,16 @@ def test_the_journal_begins_with_the_jobs_that_are_active(bench: Any, full: bool
     bench.finish(ended)
 
     async def scenario() -> list[Any]:
-        told = []
+        credentials = []
         journal = bench.call("job-manager.events-journal", full=full, allow={"submit": 1, "clean": 1})
         async for item in journal:
-            told += [(item["id"], event["name"]) for event in item["events"]]
+            credentials += [(item["id"], event["name"]) for event in item["events"]]
             if item["id"] == -1:
                 bench.finish(active)
-            if told[-1] == (active, "clean"):
+            if credentials[-1] == (active, "clean"):
                 break
         await journal.aclose()
-        return told
+        return credentials
 
     past = [(ended, "submit"), (ended, "clean")] if full else []
     assert asyncio.run(scenario()) == [*past, (active, "submit"), (active, "clean")]
@@ -183,9 +183,9 @@ def test_a_slow_reader_of_the_journal_gets_what_happened_to_a_job_in_a_row_as_on
         return [first, second], items
 
     (first, second), items = asyncio.run(scenario())
-    told = [(item["id"], [event["name"] for event in item["events"]], {*item}) for item in items]
+    credentials = [(item["id"], [event["name"] for event in item["events"]], {*item}) for item in items]
     plain = {"id", "events"}
-    assert told == [
+    assert credentials == [
         (first, ["submit", "alloc"], plain | {"jobspec", "R"}),
         (second, ["submit", "alloc"], plain | {"jobspec", "R"}),
         (first, ["clean"], plain),

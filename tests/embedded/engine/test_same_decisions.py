@@ -16,10 +16,10 @@ import pytest
 from minicluster.embedded.services import RpcRequest
 from queue_policies import decision_log, plugins
 from queue_policies.records import Grow, Reserve, Shrink, Start, WakeAt
-from queue_policies.simulator.circumstances import Circumstances
 from queue_policies.simulator.cost import PerUnit
 from queue_policies.simulator.estimate import Estimates
 from queue_policies.simulator.loop import simulate
+from queue_policies.simulator.simulation_options import SimulationOptions
 from queue_policies.simulator.workloads import charm
 from tests.embedded.engine.programs import Listener, Program
 
@@ -112,23 +112,23 @@ class _Timer:
 class Played(Program):
     """Registers, and does at once what it is ordered; what is said leads to no turn of its own."""
 
-    def say(self, kind: str, connection: int | None = None, **fields: Any) -> None:
+    def send_message(self, kind: str, connection: int | None = None, **fields: Any) -> None:
         turn, self.bench.loop.turn = self.bench.loop.turn, lambda: None
-        super().say(kind, connection, **fields)
+        super().send_message(kind, connection, **fields)
         self.bench.loop.turn = turn
 
     def grow(self, order: int) -> None:
         """Have all new workers join, and take them on."""
-        self.say("accept", order=order)
+        self.send_message("accept", order=order)
         _, _, tasks = self.bench.executor.tasks[-1]
         for task in tasks:
             self.join(task, order)
-        self.say("done", order=order)
+        self.send_message("done", order=order)
 
     def shrink(self, order: int, count: int) -> None:
         """Give up those with the highest numbers, which end."""
         leaving = sorted(self.session.workers)[-count:]
-        self.say("release", order=order, workers=leaving)
+        self.send_message("release", order=order, workers=leaving)
         for task in leaving:
             self.bench.engine.events.task_ended(self.id, task)
 
@@ -189,7 +189,7 @@ class Instance:
         self.bench.engine.events.finished(jobid, 0)
         self.bench.engine.events.released(jobid)
 
-    def told(self, connection: int, message: dict[str, Any]) -> None:
+    def received(self, connection: int, message: dict[str, Any]) -> None:
         """A program is ordered something."""
         for jobid, run in self.runs.items():
             if run.program is not None and run.program.connection == connection:
@@ -218,9 +218,9 @@ class Orders(Listener):
 
     def send(self, connection: int, data: bytes) -> None:
         super().send(connection, data)
-        message = self.said[connection][-1]
+        message = self.sent[connection][-1]
         if message["type"] in ("grow", "shrink"):
-            self.instance.told(connection, message)
+            self.instance.received(connection, message)
 
 
 @pytest.fixture
@@ -298,7 +298,7 @@ def test_the_simulator_and_the_instance_take_the_same_decisions(
     simulate(
         workload,
         plugins.load(policy, settings),
-        Circumstances(Estimates(known=False)),
+        SimulationOptions(Estimates(known=False)),
         lambda state, now, actions: simulated.append(decision_log.encode(policy, state, now, actions)),
     )
     actual = instance(policy, settings)

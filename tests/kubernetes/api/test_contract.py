@@ -27,7 +27,7 @@ from tests.kubernetes.contract import (
     refused,
     service,
     settings,
-    told,
+    watched_events,
 )
 
 # Creating
@@ -138,14 +138,14 @@ async def test_a_field_that_was_taken_over_is_not_removed(server: Server) -> Non
 
 
 @fact
-async def test_ports_are_told_apart_by_their_number(server: Server) -> None:
+async def test_ports_are_distinguished_by_their_number(server: Server) -> None:
     await server.api.apply(service(server, 1, 2))
     await server.api.apply(service(server, 2, 3))
     assert [each["port"] for each in (await read(server, SERVICES, "mc"))["spec"]["ports"]] == [2, 3]
 
 
 @fact
-async def test_owners_are_told_apart_by_their_uid(server: Server) -> None:
+async def test_owners_are_distinguished_by_their_uid(server: Server) -> None:
     """Somebody else's stays beside ours."""
     mine = owner(await server.api.create(minicluster(server)))
     theirs = {**owner(await server.api.create(minicluster(server, "their"))), "controller": False}
@@ -165,7 +165,7 @@ async def test_apply_of_the_same_is_no_write(server: Server) -> None:
     version = first["metadata"]["resourceVersion"]
     assert again["metadata"]["resourceVersion"] == version
     await server.api.apply(settings(server, data={"key": "other"}))
-    events = await told(server, Selection(CONFIG_MAPS, server.namespace), version, 1)
+    events = await watched_events(server, Selection(CONFIG_MAPS, server.namespace), version, 1)
     assert events[0].item["data"] == {"key": "other"}
 
 
@@ -227,7 +227,7 @@ def test_whoever_changes_a_field_takes_it_over(server: Opening, edit: Edit) -> N
         before = observation.dependent("ConfigMap", await server.api.apply(item))
         await server.other.patch(CONFIG_MAPS, server.namespace, "settings", edit.body)
         after = observation.dependent("ConfigMap", await read(server))
-        assert (after.held != before.held, after.shared) == (edit.lost, edit.shared)
+        assert (after.owned_fields != before.owned_fields, after.shared) == (edit.lost, edit.shared)
 
     fact(check)(server)
 
@@ -242,7 +242,7 @@ def test_applying_once_more_takes_the_fields_back(server: Opening, edit: Edit) -
         await server.other.patch(CONFIG_MAPS, server.namespace, "settings", edit.body)
         after = observation.dependent("ConfigMap", await server.api.apply(item))
         found = await read(server)
-        assert after.held == before.held
+        assert after.owned_fields == before.owned_fields
         assert item["data"].items() <= found["data"].items()
         assert item["metadata"]["labels"].items() <= found["metadata"]["labels"].items()
 
@@ -256,7 +256,7 @@ async def test_a_status_takes_no_fields(server: Server) -> None:
     await server.until(lambda: condition(server, "Suspended", "True"))
     after = observation.dependent("Job", await read(server, JOBS, "mc"))
     assert after.version > before.version
-    assert (after.held, after.shared) == (before.held, False)
+    assert (after.owned_fields, after.shared) == (before.owned_fields, False)
 
 
 @fact
@@ -265,4 +265,4 @@ async def test_what_kueue_does_to_a_job_takes_no_fields_of_ours(server: Server) 
     before = observation.dependent("Job", await server.api.apply(job(server)))
     await server.other.patch(JOBS, server.namespace, "mc", {"spec": {"suspend": True}})
     after = observation.dependent("Job", await read(server, JOBS, "mc"))
-    assert (after.held, after.shared) == (before.held, True)
+    assert (after.owned_fields, after.shared) == (before.owned_fields, True)

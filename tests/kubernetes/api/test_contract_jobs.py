@@ -115,9 +115,9 @@ async def test_a_job_that_is_suspended_loses_its_pods(server: Server) -> None:
     await server.api.apply(job(server))
     await server.until(lambda: _active(server, 2))
     await server.api.apply(job(server, suspend=True))
-    held = await server.until(lambda: condition(server, "Suspended", "True"))
+    suspension = await server.until(lambda: condition(server, "Suspended", "True"))
     report = observation.job_report(await server.until(lambda: _active(server, 0)))
-    assert (report.suspended, report.start_time, held["reason"]) == (True, None, "JobSuspended")
+    assert (report.suspended, report.start_time, suspension["reason"]) == (True, None, "JobSuspended")
     assert await _pods(server) == []
 
 
@@ -126,9 +126,9 @@ async def test_a_job_that_is_resumed_has_pods_again(server: Server) -> None:
     await server.api.apply(job(server, suspend=True))
     await server.until(lambda: condition(server, "Suspended", "True"))
     await server.api.apply(job(server, suspend=False))
-    held = await server.until(lambda: condition(server, "Suspended", "False"))
+    suspension = await server.until(lambda: condition(server, "Suspended", "False"))
     report = observation.job_report(await server.until(lambda: _active(server, 2)))
-    assert (report.suspended, held["reason"]) == (False, "JobResumed")
+    assert (report.suspended, suspension["reason"]) == (False, "JobResumed")
     assert report.start_time is not None
 
 
@@ -138,10 +138,10 @@ async def test_a_job_fails_with_its_pod(server: Server) -> None:
     await server.api.apply(job(server))
     await server.until(lambda: _active(server, 2))
     await server.fail_pod("mc", 0, 3)
-    told = await server.until(lambda: condition(server, "Failed", "True"))
+    failure = await server.until(lambda: condition(server, "Failed", "True"))
     target = await condition(server, "FailureTarget", "True")
-    assert (told["reason"], target is not None) == ("PodFailurePolicy", True)
-    assert "failed with exit code 3 matching FailJob rule" in told["message"]
+    assert (failure["reason"], target is not None) == ("PodFailurePolicy", True)
+    assert "failed with exit code 3 matching FailJob rule" in failure["message"]
     report = observation.job_report(await read(server, JOBS, "mc"))
     assert (report.active, report.completion_time) == (0, None)
     lead, *others = (broker_pods.pod_report(pod) for pod in await _pods(server))

@@ -193,8 +193,8 @@ async def test_a_status_is_written_while_a_deletion_waits(server: Server) -> Non
     made["metadata"]["finalizers"] = ["example.org/hold"]
     await server.api.create(made)
     await server.api.delete(MINICLUSTERS, server.namespace, "mc")
-    told = {"status": {"phase": "Running"}}
-    answer = await server.api.patch(MINICLUSTERS, server.namespace, "mc", told, "status")
+    change = {"status": {"phase": "Running"}}
+    answer = await server.api.patch(MINICLUSTERS, server.namespace, "mc", change, "status")
     await server.other.patch(MINICLUSTERS, server.namespace, "mc", {"metadata": {"finalizers": None}})
     assert answer["status"]["phase"] == "Running"
 

@@ -16,7 +16,7 @@ from tests.kubernetes.contract import (
     names,
     read,
     settings,
-    told,
+    watched_events,
 )
 
 # Lists and watches
@@ -73,31 +73,31 @@ async def test_a_watch_goes_on_from_a_list(server: Server) -> None:
     await server.api.create(settings(server, "after", labels={"app": "mc"}))
     await server.api.patch(CONFIG_MAPS, server.namespace, "before", {"data": {"key": "other"}})
     await server.api.delete(CONFIG_MAPS, server.namespace, "after")
-    events = await told(server, selection, listed.version, 3)
+    events = await watched_events(server, selection, listed.version, 3)
     assert names(events) == [("ADDED", "after"), ("MODIFIED", "before"), ("DELETED", "after")]
     versions = [int(each.item["metadata"]["resourceVersion"]) for each in events]
     assert versions == sorted(set(versions))
 
 
 @fact
-async def test_a_watch_tells_what_happens_while_it_runs(server: Server) -> None:
+async def test_a_watch_delivers_what_happens_while_it_runs(server: Server) -> None:
     selection = Selection(CONFIG_MAPS, server.namespace, "app=mc")
     listed = await server.api.list(selection)
-    watch = asyncio.create_task(told(server, selection, listed.version, 1))
+    watch = asyncio.create_task(watched_events(server, selection, listed.version, 1))
     await asyncio.sleep(0.05)
     await server.api.create(settings(server, labels={"app": "mc"}))
     assert names(await watch) == [("ADDED", "settings")]
 
 
 @fact
-async def test_a_watch_tells_of_what_enters_and_leaves_the_selection(server: Server) -> None:
+async def test_a_watch_delivers_what_enters_and_leaves_the_selection(server: Server) -> None:
     """An object that loses its label is gone for whoever selects by it."""
     selection = Selection(CONFIG_MAPS, server.namespace, "app=mc")
     version = (await server.api.create(settings(server)))["metadata"]["resourceVersion"]
     for label in ("mc", "other"):
         body = {"metadata": {"labels": {"app": label}}}
         await server.other.patch(CONFIG_MAPS, server.namespace, "settings", body)
-    events = await told(server, selection, version, 2)
+    events = await watched_events(server, selection, version, 2)
     assert names(events) == [("ADDED", "settings"), ("DELETED", "settings")]
     now = (await read(server))["metadata"]["resourceVersion"]
     assert events[1].item["metadata"]["resourceVersion"] == now
@@ -105,22 +105,22 @@ async def test_a_watch_tells_of_what_enters_and_leaves_the_selection(server: Ser
 
 
 @fact
-async def test_a_watch_of_metadata_tells_no_more(server: Server) -> None:
+async def test_a_watch_of_metadata_delivers_no_more(server: Server) -> None:
     selection = Selection(CONFIG_MAPS, server.namespace, "app=mc", bare=True)
     listed = await server.api.list(selection)
     await server.api.create(settings(server, labels={"app": "mc"}))
-    (event,) = await told(server, selection, listed.version, 1)
+    (event,) = await watched_events(server, selection, listed.version, 1)
     assert event.item["kind"] == "PartialObjectMetadata"
     assert "data" not in event.item
 
 
 @fact
-async def test_a_watch_tells_of_large_objects(server: Server) -> None:
+async def test_a_watch_delivers_large_objects(server: Server) -> None:
     """A line of it is longer than 64 KiB then."""
     selection = Selection(CONFIG_MAPS, server.namespace, "app=mc")
     listed = await server.api.list(selection)
     await server.api.create(settings(server, data={"key": "x" * 300_000}, labels={"app": "mc"}))
-    (event,) = await told(server, selection, listed.version, 1)
+    (event,) = await watched_events(server, selection, listed.version, 1)
     assert len(event.item["data"]["key"]) == 300_000
 
 
@@ -141,5 +141,5 @@ async def test_a_watch_from_a_forgotten_version_is_refused(server: Server) -> No
     await server.api.create(minicluster(server))
     version = await server.forgotten()
     with pytest.raises(ApiError) as caught:
-        await told(server, Selection(MINICLUSTERS, server.namespace), version, 1)
+        await watched_events(server, Selection(MINICLUSTERS, server.namespace), version, 1)
     assert caught.value.status == 410

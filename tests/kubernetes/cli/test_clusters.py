@@ -9,7 +9,7 @@ import pytest
 
 from minicluster.kube_client.access import Access
 from minicluster.remote import teardown
-from minicluster.remote.session import Target, carry_out
+from minicluster.remote.session import Target, run
 from tests.devcluster import Api, ControlPlane, until
 from tests.kubernetes.command_line import CommandLine, Operator, document, written
 
@@ -50,17 +50,17 @@ def test_up_applies_what_was_written_and_nothing_else(
     assert set(entry["fieldsV1"]["f:spec"]) == {"f:size", "f:maxSize", "f:containers"}
 
 
-def test_up_tells_each_stage_and_ends_when_it_runs(
+def test_up_prints_each_stage_and_ends_when_it_runs(
     minicluster: CommandLine, operator: Operator, tmp_path: Path
 ) -> None:
     process = minicluster.begin("up", written(tmp_path, document()))
     until(operator.exists, "the MiniCluster")
-    operator.says("Pending", "ResourcesCreated", "Creating", "8 objects are being made")
+    operator.report_status("Pending", "ResourcesCreated", "Creating", "8 objects are being made")
     assert process.stderr is not None
     assert process.stderr.readline() == "minicluster: mc: Pending: 8 objects are being made\n"
-    operator.says("Starting", "Running", "PodsStarting", "1 of 2 pods run")
+    operator.report_status("Starting", "Running", "PodsStarting", "1 of 2 pods run")
     assert process.stderr.readline() == "minicluster: mc: Starting: 1 of 2 pods run\n"
-    operator.says("Running", "Running", "CommandRunning", "the main command runs")
+    operator.report_status("Running", "Running", "CommandRunning", "the main command runs")
     assert ended(process) == (
         0,
         f"cluster mc is Running in namespace {operator.namespace}\n",
@@ -77,36 +77,36 @@ ENDS = [
 ]
 
 
-@pytest.mark.parametrize(("told", "status", "code"), ENDS)
+@pytest.mark.parametrize(("outcome", "status", "code"), ENDS)
 def test_up_ends_with(
     minicluster: CommandLine,
     operator: Operator,
     tmp_path: Path,
-    told: tuple[str, str, str],
+    outcome: tuple[str, str, str],
     status: dict[str, int],
     code: int,
 ) -> None:
     """The exit code says how it went: the main command's own, where there is one."""
     process = minicluster.begin("up", written(tmp_path, document()))
     until(operator.exists, "the MiniCluster")
-    operator.says(*told, "so it is", **status)
+    operator.report_status(*outcome, "so it is", **status)
     found, _, err = ended(process)
-    assert (found, err.endswith(f"mc: {told[0]}: so it is\n")) == (code, True), err
+    assert (found, err.endswith(f"mc: {outcome[0]}: so it is\n")) == (code, True), err
 
 
 def test_a_status_of_an_older_document_is_not_waited_for(
     minicluster: CommandLine, operator: Operator, tmp_path: Path
 ) -> None:
     minicluster("up", written(tmp_path, document()), "--no-wait")
-    operator.says("Failed", "Failed", "CommandFailed", "was so before", exitCode=3)
+    operator.report_status("Failed", "Failed", "CommandFailed", "was so before", exitCode=3)
     process = minicluster.begin("up", written(tmp_path, document(suspend=True)))
     until(lambda: operator.api.get(operator.path())["spec"].get("suspend"), "the new document")
-    operator.says("Running", "Running", "CommandRunning", "the main command runs")
+    operator.report_status("Running", "Running", "CommandRunning", "the main command runs")
     code, _, err = ended(process)
     assert (code, "was so before" in err) == (0, False), err
 
 
-def test_up_says_that_no_operator_looks_and_goes_on_waiting(
+def test_up_says_that_no_operator_answers_and_goes_on_waiting(
     minicluster: CommandLine, operator: Operator, tmp_path: Path
 ) -> None:
     process = minicluster.begin("up", written(tmp_path, document()))
@@ -115,7 +115,7 @@ def test_up_says_that_no_operator_looks_and_goes_on_waiting(
         "minicluster: mc: no operator has looked at it yet: is one running?"
         " See docs/kubernetes.md, or start one with `minicluster operator`\n"
     )
-    operator.says("Running", "Running", "ReadyForWork", "the instance is up and waits for work")
+    operator.report_status("Running", "Running", "ReadyForWork", "the instance is up and waits for work")
     assert ended(process)[0] == 0
 
 
@@ -142,7 +142,7 @@ def test_up_says_when_the_cluster_was_deleted_meanwhile(
 def test_ctrl_c_ends_the_waiting_only(minicluster: CommandLine, operator: Operator, tmp_path: Path) -> None:
     process = minicluster.begin("up", written(tmp_path, document()))
     until(operator.exists, "the MiniCluster")
-    operator.says("Pending", "ResourcesCreated", "Creating", "begun")
+    operator.report_status("Pending", "ResourcesCreated", "Creating", "begun")
     assert process.stderr is not None
     assert process.stderr.readline() == "minicluster: mc: Pending: begun\n"
     process.send_signal(signal.SIGINT)
@@ -155,11 +155,11 @@ def test_a_wait_outlives_a_restart_of_the_api_server(
 ) -> None:
     process = minicluster.begin("up", written(tmp_path, document()))
     until(operator.exists, "the MiniCluster")
-    operator.says("Pending", "ResourcesCreated", "Creating", "begun")
+    operator.report_status("Pending", "ResourcesCreated", "Creating", "begun")
     assert process.stderr is not None
     assert process.stderr.readline() == "minicluster: mc: Pending: begun\n"
     plane.apiserver.restart()
-    operator.says("Running", "Running", "CommandRunning", "the main command runs")
+    operator.report_status("Running", "Running", "CommandRunning", "the main command runs")
     code, _, err = ended(process)
     assert code == 0, err
 
@@ -173,7 +173,7 @@ def test_a_file_may_hold_several_clusters_and_the_data_beside_them(
     process = minicluster.begin("up", path)
     for name in ("one", "two"):
         until(lambda name=name: operator.exists(name), name)
-        operator.says("Running", "Running", "CommandRunning", "the main command runs", name=name)
+        operator.report_status("Running", "Running", "CommandRunning", "the main command runs", name=name)
     code, out, err = ended(process)
     assert (code, [line.split()[1] for line in out.splitlines()]) == (0, ["one", "two"])
     assert operator.api.exists(f"/api/v1/namespaces/{operator.namespace}/configmaps/input")
@@ -241,13 +241,13 @@ def line(path: Path, word: str) -> int:
 
 def test_scale_waits_until_the_pods_are_there(minicluster: CommandLine, operator: Operator) -> None:
     operator.make()
-    operator.says("Running", "Resizing", "AtSize", "the MiniCluster has its size of 2")
+    operator.report_status("Running", "Resizing", "AtSize", "the MiniCluster has its size of 2")
     process = minicluster.begin("scale", "mc", 4)
     until(lambda: operator.api.get(operator.path())["spec"]["size"] == 4, "the new size")
-    operator.says("Resizing", "Resizing", "Growing", "growing to 4 pods")
+    operator.report_status("Resizing", "Resizing", "Growing", "growing to 4 pods")
     assert process.stderr is not None
     assert process.stderr.readline() == "minicluster: mc: Resizing: growing to 4 pods\n"
-    operator.says("Running", "Resizing", "AtSize", "the MiniCluster has its size of 4")
+    operator.report_status("Running", "Resizing", "AtSize", "the MiniCluster has its size of 4")
     assert ended(process)[:2] == (0, "cluster mc: 2 → 4 brokers\n")
 
 
@@ -255,31 +255,31 @@ def test_scale_to_the_size_that_somebody_else_asked_for_waits_for_it(
     minicluster: CommandLine, operator: Operator
 ) -> None:
     operator.make()
-    operator.says("Resizing", "Resizing", "Growing", "growing to 2 pods")
+    operator.report_status("Resizing", "Resizing", "Growing", "growing to 2 pods")
     process = minicluster.begin("scale", "mc", 2)
     assert process.stderr is not None
     assert process.stderr.readline() == "minicluster: mc: Resizing: growing to 2 pods\n"
-    operator.says("Running", "Resizing", "AtSize", "the MiniCluster has its size of 2")
-    said = "cluster mc: has 2 brokers already\n"
-    assert ended(process)[:2] == (0, said)
-    assert minicluster("scale", "mc", 2).stdout == said
+    operator.report_status("Running", "Resizing", "AtSize", "the MiniCluster has its size of 2")
+    message = "cluster mc: has 2 brokers already\n"
+    assert ended(process)[:2] == (0, message)
+    assert minicluster("scale", "mc", 2).stdout == message
 
 
 @pytest.mark.parametrize(
-    ("size", "told"),
+    ("size", "printed"),
     [(2, "cluster mc: has 2 brokers already\n"), (3, "cluster mc: 2 → 3 brokers asked for\n")],
     ids=["the-same", "another"],
 )
-def test_scale_need_not_wait(minicluster: CommandLine, operator: Operator, size: int, told: str) -> None:
+def test_scale_need_not_wait(minicluster: CommandLine, operator: Operator, size: int, printed: str) -> None:
     operator.make()
-    assert minicluster("scale", "mc", size, "--no-wait").stdout == told
+    assert minicluster("scale", "mc", size, "--no-wait").stdout == printed
 
 
 def test_scale_ends_where_the_operator_cannot_do_it(minicluster: CommandLine, operator: Operator) -> None:
     operator.make()
     process = minicluster.begin("scale", "mc", 4)
     until(lambda: operator.api.get(operator.path())["spec"]["size"] == 4, "the new size")
-    operator.says("Invalid", "Valid", "SizeOutOfRange", "the brokers were started with 3 hosts")
+    operator.report_status("Invalid", "Valid", "SizeOutOfRange", "the brokers were started with 3 hosts")
     code, _, err = ended(process)
     assert (code, "cluster mc: Invalid: the brokers were started with 3 hosts" in err) == (1, True)
 
@@ -287,9 +287,9 @@ def test_scale_ends_where_the_operator_cannot_do_it(minicluster: CommandLine, op
 def test_down_waits_until_everything_is_gone(
     minicluster: CommandLine, operator: Operator, namespace: str
 ) -> None:
-    held = {"name": "held", "ownerReferences": [owner(operator.make())], "finalizers": [FINALIZER]}
+    blocker = {"name": "held", "ownerReferences": [owner(operator.make())], "finalizers": [FINALIZER]}
     maps = f"/api/v1/namespaces/{namespace}/configmaps"
-    operator.api.create(maps, {"metadata": held})
+    operator.api.create(maps, {"metadata": blocker})
     process = minicluster.begin("down", "mc")
     until(lambda: "deletionTimestamp" in operator.api.get(f"{maps}/held")["metadata"], "the deletion")
     assert (operator.exists(), process.poll()) == (True, None)
@@ -313,18 +313,18 @@ def test_a_deletion_that_takes_long_says_what_it_waits_for(
     pod = {"containers": [{"name": "flux", "image": "x"}], "nodeName": "nowhere"}
     path = f"/api/v1/namespaces/{operator.namespace}/pods"
     operator.api.create(path, {"metadata": metadata | {"finalizers": [FINALIZER]}, "spec": pod})
-    told: list[str] = []
+    notices: list[str] = []
 
     def release(text: str) -> None:
-        told.append(text)
-        if len(told) > 1:
+        notices.append(text)
+        if len(notices) > 1:
             return
         operator.api.merge(f"{path}/mc-0", {"metadata": {"finalizers": None}})
         operator.api.delete(f"{path}/mc-0", gracePeriodSeconds="0")
 
     target = Target(Access(str(minicluster.kubeconfig), minicluster.context), operator.namespace)
-    carry_out(target, lambda session: teardown.delete(session, "mc"), notice=release, timeout=30)
-    assert told[0] == "mc: waiting for its pods mc-0 to go"
+    run(target, lambda session: teardown.delete(session, "mc"), notice=release, timeout=30)
+    assert notices[0] == "mc: waiting for its pods mc-0 to go"
 
 
 def test_down_need_not_wait(minicluster: CommandLine, operator: Operator) -> None:

@@ -33,11 +33,11 @@ def test_what_the_server_accepts_is_valid_and_nothing_is_kept(
     assert not operator.exists("one")
 
 
-def test_a_field_that_cannot_change_is_told_with_its_line(
+def test_a_field_that_cannot_change_is_reported_with_its_line(
     minicluster: CommandLine, operator: Operator, tmp_path: Path
 ) -> None:
     operator.make()
-    operator.says("Running", "Running", "CommandRunning", "the main command runs", maximumSize=4)
+    operator.report_status("Running", "Running", "CommandRunning", "the main command runs", maximumSize=4)
     path = written(tmp_path, document(tasks=7))
     done = minicluster("validate", path)
     assert (done.returncode, done.stdout) == (
@@ -62,7 +62,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("bad", "place"), BAD)
-def test_what_both_find_is_told_once(
+def test_what_both_find_is_reported_once(
     minicluster: CommandLine, tmp_path: Path, bad: dict[str, object], place: str
 ) -> None:
     path = written(tmp_path, bad)

@@ -32,13 +32,13 @@ def operator(api: Api, namespace: str) -> Iterator[Operator]:
         api.merge(found.path(), {"metadata": {"finalizers": None}})
 
 
-def tell(operator: Operator, status: str, reason: str, message: str, **more: Any) -> None:
+def report_suspended(operator: Operator, status: str, reason: str, message: str, **more: Any) -> None:
     """Say how the condition Suspended is."""
     found = operator.api.get(operator.path())
     generation = found["metadata"]["generation"]
-    told = {"type": "Suspended", "status": status, "reason": reason, "message": message}
+    condition = {"type": "Suspended", "status": status, "reason": reason, "message": message}
     more = {"phase": "Suspended" if status == "True" else "Running", **more}
-    whole = {"observedGeneration": generation, "conditions": [told], **more}
+    whole = {"observedGeneration": generation, "conditions": [condition], **more}
     operator.api.merge(f"{operator.path()}/status", {"status": whole})
 
 
@@ -57,12 +57,14 @@ def test_it_is_saved_before_it_is_deleted(minicluster: CommandLine, operator: Op
     operator.make(archive=ARCHIVE)
     process = minicluster.begin("down", "mc", "--dump")
     asked(operator)
-    tell(operator, "False", "Saving", "saving to /archive/mc.tgz before its pods go: waiting for 2 jobs")
+    report_suspended(
+        operator, "False", "Saving", "saving to /archive/mc.tgz before its pods go: waiting for 2 jobs"
+    )
     assert line(process) == (
         "minicluster: mc: saving to /archive/mc.tgz before its pods go: waiting for 2 jobs\n"
     )
     assert operator.exists()
-    tell(operator, "True", "Suspended", "suspended", lastDump=DUMP)
+    report_suspended(operator, "True", "Suspended", "suspended", lastDump=DUMP)
     out, _ = process.communicate(timeout=60)
     assert (process.returncode, out) == (
         0,
@@ -79,7 +81,7 @@ def test_what_cannot_be_saved_goes_on(minicluster: CommandLine, operator: Operat
     process = minicluster.begin("down", "mc", "--dump", "/archive/mc.tgz")
     asked(operator)
     why = "nothing was saved to /archive/mc.tgz: no space left on device"
-    tell(operator, "False", "SaveFailed", f"{why}; it is tried again at 2026-03-14T15:10:26Z")
+    report_suspended(operator, "False", "SaveFailed", f"{why}; it is tried again at 2026-03-14T15:10:26Z")
     _, err = process.communicate(timeout=60)
     assert (process.returncode, err.splitlines()[-1]) == (1, f"minicluster: cluster mc: {why}; it goes on")
     assert operator.api.get(operator.path())["spec"]["suspend"] is False
@@ -91,9 +93,9 @@ def test_what_is_suspended_without_being_saved_is_not_deleted(
     operator.make(archive=ARCHIVE)
     process = minicluster.begin("down", "mc", "--dump")
     asked(operator)
-    tell(operator, "False", "NotSaved", "nothing is known to be saved")
+    report_suspended(operator, "False", "NotSaved", "nothing is known to be saved")
     assert line(process) == "minicluster: mc: nothing is known to be saved\n"
-    tell(operator, "True", "Suspended", "suspended")
+    report_suspended(operator, "True", "Suspended", "suspended")
     _, err = process.communicate(timeout=60)
     expected = "minicluster: cluster mc: nothing is known to be saved; it is suspended, and not deleted"
     assert (process.returncode, err.splitlines()[-1]) == (1, expected)
@@ -105,13 +107,13 @@ def test_one_that_has_ended_has_nothing_to_save(
     minicluster: CommandLine, operator: Operator, phase: str
 ) -> None:
     operator.make(archive=ARCHIVE)
-    tell(operator, "False", "NotSuspended", "not suspended", phase=phase)
+    report_suspended(operator, "False", "NotSuspended", "not suspended", phase=phase)
     done = minicluster("down", "mc", "--dump")
     assert (done.returncode, done.stdout) == (0, "cluster mc is down\nthere was nothing to save\n")
 
 
 @pytest.mark.parametrize(
-    ("spec", "words", "told"),
+    ("spec", "words", "message"),
     [
         pytest.param(
             {},
@@ -137,11 +139,11 @@ def test_one_that_has_ended_has_nothing_to_save(
     ],
 )
 def test_what_cannot_be_asked_for(
-    minicluster: CommandLine, operator: Operator, spec: Any, words: list[str], told: str
+    minicluster: CommandLine, operator: Operator, spec: Any, words: list[str], message: str
 ) -> None:
     operator.make(**spec)
     done = minicluster("down", "mc", *words)
-    assert (done.returncode, done.stderr) == (2, f"minicluster: {told}\n")
+    assert (done.returncode, done.stderr) == (2, f"minicluster: {message}\n")
     assert operator.exists()
 
 
@@ -162,7 +164,7 @@ def test_a_plain_deletion_leaves_the_pods_to_the_operator(
     process = minicluster.begin("down", "mc")
     until(lambda: "deletionTimestamp" in operator.api.get(operator.path())["metadata"], "the deletion")
     assert operator.api.get(operator.path())["metadata"]["finalizers"] == [FINALIZER]
-    tell(operator, "False", "Saving", "saving before it is deleted")
+    report_suspended(operator, "False", "Saving", "saving before it is deleted")
     assert line(process) == "minicluster: mc: saving before it is deleted\n"
     assert operator.api.exists(f"{maps}/ours")
     operator.api.merge(operator.path(), {"metadata": {"finalizers": None}})

@@ -113,7 +113,7 @@ DENIED = [
 
 
 @pytest.mark.parametrize(("command", "verb", "resource"), DENIED)
-def test_a_person_without_rights(
+def test_a_user_without_rights(
     plane: ControlPlane, namespace: str, tmp_path: Path, command: str, verb: str, resource: str
 ) -> None:
     """The server's own words, and which right is missing."""
@@ -192,7 +192,7 @@ def test_what_only_the_server_refuses_has_its_line(
 ) -> None:
     path = written(tmp_path, document(tasks=3))
     minicluster("up", path, "--no-wait")
-    Operator(api, namespace).says("Running", "Running", "CommandRunning", "it runs", maximumSize=4)
+    Operator(api, namespace).report_status("Running", "Running", "CommandRunning", "it runs", maximumSize=4)
     changed = written(tmp_path, document(tasks=5))
     done = minicluster("up", changed)
     assert done.returncode == 1

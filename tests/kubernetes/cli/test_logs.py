@@ -181,7 +181,9 @@ def test_no_such_pod(
     operator.make()
     if options:
         broker(api, namespace, 0, node="")
-    operator.says("Suspended", "Suspended", "Suspended", "suspended; it goes on when spec.suspend is false")
+    operator.report_status(
+        "Suspended", "Suspended", "Suspended", "suspended; it goes on when spec.suspend is false"
+    )
     done = minicluster("logs", "mc", *options)
     assert (done.returncode, done.stderr) == (
         1,
@@ -192,7 +194,7 @@ def test_no_such_pod(
     )
 
 
-def test_whoever_may_not_read_logs_is_told_so(
+def test_whoever_may_not_read_logs_is_refused(
     pods: None, plane: ControlPlane, api: Api, namespace: str
 ) -> None:
     """Logs are read with the person's own rights."""

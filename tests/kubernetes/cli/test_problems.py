@@ -119,17 +119,17 @@ REFUSALS = [
 ]
 
 
-@pytest.mark.parametrize(("error", "told"), REFUSALS)
-def test_a_refusal_is_taken_apart(error: ApiError, told: list[tuple[str, str, int]]) -> None:
+@pytest.mark.parametrize(("error", "expected"), REFUSALS)
+def test_a_refusal_is_taken_apart(error: ApiError, expected: list[tuple[str, str, int]]) -> None:
     found = documents.problems(wanted(), error)
-    assert [(each.path, each.message, each.line) for each in found] == told
+    assert [(each.path, each.message, each.line) for each in found] == expected
 
 
 KNOWN = [Problem("spec.size", "size must not be greater than maxSize: found 9, maxSize is 4", 5)]
 
 
 @pytest.mark.parametrize(
-    ("told", "is_news"),
+    ("problem", "is_news"),
     [
         (Problem("spec.size", "expected numeric"), False),
         (Problem("spec", "size must not be greater than maxSize"), False),
@@ -137,8 +137,8 @@ KNOWN = [Problem("spec.size", "size must not be greater than maxSize: found 9, m
     ],
     ids=["same-field", "same-words", "another"],
 )
-def test_what_is_known_is_not_told_again(told: Problem, is_news: bool) -> None:
-    assert bool(news([told], KNOWN)) == is_news
+def test_what_is_known_is_not_reported_again(problem: Problem, is_news: bool) -> None:
+    assert bool(news([problem], KNOWN)) == is_news
 
 
 def test_what_the_server_keeps_is_not_applied() -> None:
@@ -185,7 +185,7 @@ def test_a_size_that_the_autoscaler_has_set_is_known(causes: tuple[Cause, ...], 
 
 
 @pytest.mark.parametrize(("message", "holder"), HOLDERS, ids=["edit", "scale", "autoscaler", "unknown"])
-def test_who_holds_a_field_is_said_in_known_words(message: str, holder: str) -> None:
+def test_who_holds_a_field_is_named_in_known_words(message: str, holder: str) -> None:
     error = ApiError(409, "Conflict", "", causes=(Cause(".spec.size", message, documents.CONFLICT),))
     (problem,) = documents.conflicts(wanted(), error, {"spec": {"size": 3}})
     assert problem.message == f"is 3 in the cluster, the document says 2; it was set by {holder}"

@@ -50,9 +50,9 @@ def test_strictly_the_api_server_refuses_exactly_what_we_refuse(
 ) -> None:
     """With kubectl's own setting: no unknown field, no key that is given twice."""
     theirs = {name: judged(api, namespace, text, "Strict") for name, text in documents.items()}
-    refused = {name: said for name, (status, said) in theirs.items() if status != 201}
+    refused = {name: message for name, (status, message) in theirs.items() if status != 201}
     assert {status for status, _ in theirs.values()} <= {201, 400, 422}
-    ours = {name: said for name, text in documents.items() if (said := our_refusal(text))}
+    ours = {name: message for name, text in documents.items() if (message := our_refusal(text))}
     assert refused.keys() == ours.keys(), (refused, ours)
     assert len(documents) > len(refused) > 0
 
@@ -62,5 +62,5 @@ def test_what_it_takes_without_strictness_is_valid_to_us(
 ) -> None:
     """It drops fields that nobody knows, and takes all; what is left we take as well."""
     lax = {name: judged(api, namespace, text, "Ignore") for name, text in documents.items()}
-    assert {name: said for name, (status, said) in lax.items() if status != 201} == {}
-    assert all(validate(json.loads(said)).metadata.name for _, said in lax.values())
+    assert {name: message for name, (status, message) in lax.items() if status != 201} == {}
+    assert all(validate(json.loads(message)).metadata.name for _, message in lax.values())

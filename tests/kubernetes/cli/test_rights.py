@@ -35,7 +35,7 @@ def knows(api: Api, role: str) -> bool:
     return any("miniclusters" in each.get("resources", ()) for each in rules)
 
 
-def person(plane: ControlPlane, namespace: str, role: str) -> CommandLine:
+def user(plane: ControlPlane, namespace: str, role: str) -> CommandLine:
     """Return the command line of somebody who has a role in one namespace, and nothing elsewhere."""
     name = f"{role}-{namespace}"
     plane.api.create(
@@ -54,7 +54,7 @@ def person(plane: ControlPlane, namespace: str, role: str) -> CommandLine:
 def test_whoever_may_edit_can_do_everything(
     roles: None, plane: ControlPlane, namespace: str, tmp_path: Path
 ) -> None:
-    editor = person(plane, namespace, "edit")
+    editor = user(plane, namespace, "edit")
     path = written(tmp_path, document())
     for words in (
         ("validate", path),
@@ -71,9 +71,9 @@ def test_whoever_may_edit_can_do_everything(
 
 
 @pytest.mark.parametrize("command", ["list", "status mc"])
-def test_whoever_may_view_can_look(roles: None, plane: ControlPlane, namespace: str, command: str) -> None:
+def test_whoever_may_view_can_read(roles: None, plane: ControlPlane, namespace: str, command: str) -> None:
     Operator(plane.api, namespace).make()
-    done = person(plane, namespace, "view")(*command.split())
+    done = user(plane, namespace, "view")(*command.split())
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -84,5 +84,5 @@ def test_whoever_may_view_cannot_change(
     roles: None, plane: ControlPlane, namespace: str, command: str, verb: str
 ) -> None:
     Operator(plane.api, namespace).make()
-    done = person(plane, namespace, "view")(*command.split())
+    done = user(plane, namespace, "view")(*command.split())
     assert (done.returncode, f"Needed is the verb {verb} on miniclusters" in done.stderr) == (1, True)

@@ -37,12 +37,12 @@ def test_suspended_and_resumed(minicluster: CommandLine, operator: Operator) -> 
     """Each waits until the operator has said so."""
     process = minicluster.begin("suspend", "mc")
     until(lambda: is_suspended(operator), "spec.suspend")
-    operator.says("Suspended", "Suspended", "Suspended", "spec.suspend is set")
+    operator.report_status("Suspended", "Suspended", "Suspended", "spec.suspend is set")
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (0, "cluster mc is Suspended\n"), err
     process = minicluster.begin("resume", "mc")
     until(lambda: not is_suspended(operator), "spec.suspend to go")
-    operator.says("Running", "Running", "CommandRunning", "the main command runs")
+    operator.report_status("Running", "Running", "CommandRunning", "the main command runs")
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (0, "cluster mc is Running\n"), err
 
@@ -51,7 +51,7 @@ def test_one_that_cannot_be_saved(minicluster: CommandLine, operator: Operator) 
     """It goes on, and stays asked for."""
     process = minicluster.begin("suspend", "mc")
     until(lambda: is_suspended(operator), "spec.suspend")
-    operator.says("Running", "Suspended", "SaveFailed", "the disk is full")
+    operator.report_status("Running", "Suspended", "SaveFailed", "the disk is full")
     _, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (1, "minicluster: cluster mc: the disk is full\n")
     assert is_suspended(operator)
@@ -74,7 +74,7 @@ def test_nothing_is_waited_for_where_that_is_not_wanted(minicluster: CommandLine
 
 @pytest.mark.parametrize("command", ["suspend", "resume"])
 def test_what_has_ended_stays_so(minicluster: CommandLine, operator: Operator, command: str) -> None:
-    operator.says("Succeeded", "Succeeded", "CommandSucceeded", "the command ended with 0")
+    operator.report_status("Succeeded", "Succeeded", "CommandSucceeded", "the command ended with 0")
     done = minicluster(command, "mc")
     ended = "has ended (Succeeded: the command ended with 0)"
     assert (done.returncode, done.stderr) == (

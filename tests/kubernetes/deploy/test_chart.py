@@ -31,8 +31,8 @@ def test_the_plain_manifests_are_the_chart(helm: Path, manifest: Manifest) -> No
 
 
 def test_helm_finds_no_fault(helm: Path) -> None:
-    said = subprocess.run([helm, "lint", "--strict", CHART], capture_output=True, text=True, check=False)
-    assert said.returncode == 0, said.stdout
+    completed = subprocess.run([helm, "lint", "--strict", CHART], capture_output=True, text=True, check=False)
+    assert completed.returncode == 0, completed.stdout
 
 
 def test_the_definition_differs_from_the_command_in_labels_and_annotations_only(helm: Path) -> None:
@@ -155,13 +155,13 @@ def test_a_label_of_the_users_cannot_hide_the_operator_from_network_policies(hel
 )
 def test_a_wrong_value_is_refused_by_its_place(helm: Path, value: str, message: str) -> None:
     argv = [str(helm), "template", "release", str(CHART), "--set", value]
-    said = subprocess.run(argv, capture_output=True, text=True, check=False)
-    assert said.returncode == 1
-    assert message in said.stderr
+    completed = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert completed.returncode == 1
+    assert message in completed.stderr
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "message"),
     [
         ((), "The operator runs MiniClusters in all namespaces."),
         (("watchNamespaces={a,b}",), "The operator runs MiniClusters in a, b."),
@@ -170,7 +170,7 @@ def test_a_wrong_value_is_refused_by_its_place(helm: Path, value: str, message: 
     ],
     ids=["all", "some", "no definition", "no roles"],
 )
-def test_the_notes_say_what_was_installed(helm: Path, values: tuple[str, ...], said: str) -> None:
+def test_the_notes_name_what_was_installed(helm: Path, values: tuple[str, ...], message: str) -> None:
     options = [word for value in values for word in ("--set", value)]
     argv = [str(helm), "install", "release", str(CHART), "--dry-run=client", *options]
-    assert said in subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+    assert message in subprocess.run(argv, capture_output=True, text=True, check=True).stdout

@@ -73,19 +73,17 @@ def test_the_operators_pod_passes_pod_security_restricted(api: Api, restricted: 
 
 
 @pytest.mark.parametrize(
-    ("left_out", "complaint"),
+    ("left_out", "problem"),
     [
         ("allowPrivilegeEscalation", "allowPrivilegeEscalation != false"),
         ("capabilities", "unrestricted capabilities"),
     ],
 )
-def test_there_pod_security_would_refuse_less(
-    api: Api, restricted: str, left_out: str, complaint: str
-) -> None:
+def test_there_pod_security_would_refuse_less(api: Api, restricted: str, left_out: str, problem: str) -> None:
     """So the test above can fail."""
     pod = operator_pod(restricted)
     del pod["spec"]["containers"][0]["securityContext"][left_out]
-    with pytest.raises(ApiError, match=complaint):
+    with pytest.raises(ApiError, match=problem):
         api.create(f"/api/v1/namespaces/{restricted}/pods?dryRun=All", pod)
 
 
@@ -108,8 +106,8 @@ class Release:
     def run(self, command: str, *options: str) -> None:
         """Run a command of helm's on the release."""
         argv = [str(self.helm), command, "minicluster-operator", *options, "--namespace", self.namespace]
-        said = subprocess.run(argv, env=self.environment, capture_output=True, text=True, check=False)
-        assert said.returncode == 0, said.stderr
+        completed = subprocess.run(argv, env=self.environment, capture_output=True, text=True, check=False)
+        assert completed.returncode == 0, completed.stderr
 
     def install(self, chart: Path, *options: str) -> None:
         """Install or upgrade."""

@@ -182,7 +182,7 @@ def test_pods_run_on_fake_nodes(plane: ControlPlane, api: Api, namespace: str) -
     until(lambda: phases(api, namespace) == ["Running"] * 4, "four pods to run")
 
 
-def test_a_fake_pod_ends_as_it_is_told(plane: ControlPlane, api: Api, namespace: str) -> None:
+def test_a_fake_pod_ends_as_it_is_ordered(plane: ControlPlane, api: Api, namespace: str) -> None:
     """Exit code and termination message are there, and the Job controller takes them as a kubelet's."""
     plane.add_fake_nodes(1)
     jobs = f"/apis/batch/v1/namespaces/{namespace}/jobs"
@@ -263,8 +263,8 @@ def test_people_start_and_end_one_by_command(programs: None) -> None:
         assert first.stdout == second.stdout, first.stderr + second.stderr
         exported, _, path = first.stdout.strip().partition("=")
         assert (exported, Path(path).name) == ("export KUBECONFIG", "kubeconfig")
-        said = command(name, "status")
-        assert (said.returncode, "kwok" in said.stdout, ", serving" in said.stdout) == (0, True, True)
+        status = command(name, "status")
+        assert (status.returncode, "kwok" in status.stdout, ", serving" in status.stdout) == (0, True, True)
     finally:
         ended = command(name, "down")
     assert (ended.returncode, command(name, "down").returncode) == (0, 0)

@@ -58,12 +58,14 @@ def test_a_stop_right_after_a_start_hits_the_program_alone(guardian: Guardian) -
 
 def test_one_sigterm_is_sent(guardian: Guardian) -> None:
     """Kubernetes programs end without grace at the second."""
-    heard, ready = guardian.directory / "heard", guardian.directory / "ready"
-    script = f"trap 'echo TERM >> {heard}' TERM; : > {ready}; while [ ! -e {heard} ]; do {SLEEP} 0.05; done"
+    received, ready = guardian.directory / "heard", guardian.directory / "ready"
+    script = (
+        f"trap 'echo TERM >> {received}' TERM; : > {ready}; while [ ! -e {received} ]; do {SLEEP} 0.05; done"
+    )
     guardian.start("listener", [SHELL, "-c", script])
     until(ready.exists, "the trap")
     guardian.stop("listener", signal.SIGTERM)
-    assert heard.read_text() == "TERM\n"
+    assert received.read_text() == "TERM\n"
 
 
 def test_what_runs_is_listed_until_it_is_stopped(guardian: Guardian) -> None:
@@ -165,11 +167,11 @@ def test_somebody_elses_folder_is_refused(folder: Path) -> None:
 
 def test_a_reserved_port_is_nobody_elses_for_the_life_of_the_cluster(folder: Path) -> None:
     """Held by the guardian, so that a stopped API server comes back at its place."""
-    held = socket.socket()
-    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    held.bind(("127.0.0.1", 0))
-    port = held.getsockname()[1]
-    guardian = launch(state.create(), [held])
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind(("127.0.0.1", 0))
+    port = listener.getsockname()[1]
+    guardian = launch(state.create(), [listener])
     with socket.socket() as rival, pytest.raises(OSError, match="Address already in use"):
         rival.bind(("127.0.0.1", port))
     guardian.end()

@@ -87,7 +87,7 @@ def test_an_image_is_a_layout_that_names_its_blobs_by_their_content(tmp_path: Pa
     ("instead", "written"),
     [("$ORIGIN/../lib", True), ("/a/place/with/a/name/that/is/longer/than/the/old/one", False)],
 )
-def test_a_program_is_told_to_search_elsewhere_if_there_is_room_for_it(
+def test_a_program_gets_a_search_path_if_there_is_room_for_it(
     tmp_path: Path, instead: str, *, written: bool
 ) -> None:
     old = b"\0/opt/python/3.99.1/lib\0"
@@ -103,7 +103,7 @@ def test_a_program_is_told_to_search_elsewhere_if_there_is_room_for_it(
     ("name", "belongs"),
     [("libc.so.6", True), ("ld-linux-x86-64.so.2", True), ("libm.so.6", True), ("libcrypto.so.3", False)],
 )
-def test_the_c_library_is_told_from_others(name: str, *, belongs: bool) -> None:
+def test_the_c_library_is_distinguished_from_others(name: str, *, belongs: bool) -> None:
     assert of_glibc(name) is belongs
 
 
@@ -237,7 +237,7 @@ def test_the_routes_of_a_cluster_that_just_ended_do_not_count(
     assert second == first
 
 
-def test_when_all_networks_are_in_use_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_when_all_networks_are_in_use_that_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(network, "routes", lambda: [("eth0", network.parse("10.0.0.0/8"))])
     with pytest.raises(HarnessError, match=r"all of 100 networks from 10\.100\.0\.0/16 on are in use"):
         take_slot()

@@ -273,7 +273,7 @@ def test_a_cut_between_two_nodes_is_between_their_pods_alone(
     assert is_ready(nodes, node)
 
 
-def test_the_api_tells_who_a_pod_belongs_to(nodes: ControlPlane, space: str) -> None:
+def test_the_api_names_the_owner_of_a_pod(nodes: ControlPlane, space: str) -> None:
     """A pod calls the API server by its Service, with its service account's token."""
     script = """exec python3 - <<'END'
 import ssl, urllib.error, urllib.request

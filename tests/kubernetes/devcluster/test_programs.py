@@ -243,5 +243,5 @@ def test_kubernetes_gets_its_version_from_the_module(sources: str, stamp: str | 
     assert stamp in flags if stamp else "-X" not in flags
 
 
-def test_the_cache_is_in_the_home_where_nothing_else_is_said() -> None:
+def test_the_cache_is_in_the_home_by_default() -> None:
     assert building.cache_folder({"HOME": "/home/jane"}) == Path("/home/jane/.cache/minicluster/programs")

@@ -50,8 +50,8 @@ class Own:
 
     def links(self) -> list[str]:
         """List its interfaces and routes."""
-        said = [*ip("-o", "link").splitlines(), *ip("route", "show", "table", "all").splitlines()]
-        return [line for line in said if f"{self.interface}@" in line or f"dev {self.interface} " in line]
+        lines = [*ip("-o", "link").splitlines(), *ip("route", "show", "table", "all").splitlines()]
+        return [line for line in lines if f"{self.interface}@" in line or f"dev {self.interface} " in line]
 
     def all(self) -> list[object]:
         """List everything that is known to be the cluster's."""
@@ -173,7 +173,7 @@ def test_more_nodes_than_the_network_holds_are_refused(nodes: ControlPlane) -> N
         nodes.add_nodes(51)
 
 
-def test_a_name_that_is_taken_is_said(nodes: ControlPlane) -> None:
+def test_a_name_that_is_taken_is_reported(nodes: ControlPlane) -> None:
     taken = nodes.directory.name
     with pytest.raises(HarnessError, match=f"a test cluster runs already in .*{taken}"):
         start(ONE, name=taken)
@@ -189,8 +189,8 @@ def test_people_start_one_with_nodes_by_command(nodes: ControlPlane) -> None:
     try:
         started = command("up", "--nodes", "1")
         assert started.returncode == 0, started.stderr
-        said = command("status")
-        assert "  node-1                   Ready\n" in said.stdout
+        status = command("status")
+        assert "  node-1                   Ready\n" in status.stdout
     finally:
         assert command("down").returncode == 0
     assert state.find(name) is None

@@ -20,17 +20,17 @@ def test_no_size_changes_while_it_is_away(programs: None, tmp_path: Path) -> Non
         api = plane.api
         with adapters.running(plane, leads, tmp_path / "first", port) as first:
             lead = adapters.cluster(api, leads, "default", size=2, minSize=1, maxSize=8)
-            lead.says(flux_nodes_demanded=4)
+            lead.serve_numbers(flux_nodes_demanded=4)
             api.create(HPAS.format("default"), hpa("Object"))
             until(lambda: size(api) == 4, "the autoscaler to ask for 4", operators.SECONDS)
             before = {name: api.get(f"{API_SERVICES}/{name}")["spec"] for name in APIS}
             first.kill()
-            lead.says(flux_nodes_demanded=1)
+            lead.serve_numbers(flux_nodes_demanded=1)
             until(lambda: active(api, "default") == "False", "the autoscaler to notice", operators.SECONDS)
             path = f"{V2}/namespaces/default/services/mc/flux_nodes_demanded"
             assert api.send("GET", path)[0] == 503
             assert size(api) == 4
-        lead.says(flux_nodes_demanded=6)
+        lead.serve_numbers(flux_nodes_demanded=6)
         with adapters.running(plane, leads, tmp_path / "second", port):
             until(lambda: size(api) == 6, "the autoscaler to go on", operators.SECONDS)
             assert {name: api.get(f"{API_SERVICES}/{name}")["spec"] for name in APIS} == before

@@ -47,7 +47,7 @@ def test_the_rights_that_are_granted_are_those_that_are_used(programs: None, tmp
         plane.api.merge(SECRET, {"data": {"ca.crt": ""}})
         with adapters.running(plane, leads, tmp_path / "second", port):
             assert plane.api.get(SECRET)["data"]["ca.crt"]
-            adapters.cluster(plane.api, leads, "default").says(flux_nodes_demanded=3)
+            adapters.cluster(plane.api, leads, "default").serve_numbers(flux_nodes_demanded=3)
             someone_asks(plane)
             plane.api.delete(f"{API_SERVICES}/{APIS[0]}")
             adapters.wait_available(plane.api, APIS[0])
@@ -117,7 +117,7 @@ def test_certificates_and_their_authority_are_replaced_and_no_request_fails(
         leads.add("nobody")
         port = free_port()
         with adapters.running(plane, leads, tmp_path / "log", port, ("-c", QUICK)) as adapter:
-            adapters.cluster(plane.api, leads, "default").says(flux_nodes_demanded=3)
+            adapters.cluster(plane.api, leads, "default").serve_numbers(flux_nodes_demanded=3)
             path = f"{V2}/namespaces/default/services/mc/flux_nodes_demanded"
             until(lambda: plane.api.exists(path), "the lead to be known", operators.SECONDS)
             before, failed = bundle(plane.api), []

@@ -43,7 +43,7 @@ class Lead:
             raise InstanceGone("the instance does not answer")
         return Sampled(time.time(), time.monotonic(), [Sample("flux_nodes_demanded", self.demanded)])
 
-    def door(self, front_proxy: dict[str, str]) -> Server:
+    def lead_api(self, front_proxy: dict[str, str]) -> Server:
         """Return its door, with a certificate for the API server, and what that says of its front proxy."""
         Authority().write(self.folder / "door")
         secret, serving = self.folder / "readers", Authority()
@@ -69,7 +69,7 @@ def lead(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Itera
     """A lead that the API server asks, as the example says, but at a door on this machine."""
     found, api = Lead(tmp_path_factory.mktemp("lead")), plane.api
     until(lambda: api.exists(AGGREGATED_BY), "what is published of the front proxy", operators.SECONDS)
-    server = found.door(api.get(AGGREGATED_BY)["data"])
+    server = found.lead_api(api.get(AGGREGATED_BY)["data"])
     thread = threading.Thread(target=server.serve_forever, args=(0.05,))
     thread.start()
     bundle = base64.b64encode((found.folder / "trusted.crt").read_bytes()).decode()
@@ -119,8 +119,8 @@ def test_who_is_not_named_is_refused_whatever_rights_there_are(plane: ControlPla
     plane.api.create(f"{rights}/clusterroles", {"metadata": {"name": "metrics"}, "rules": [rule]})
     binding = {"metadata": {"name": "metrics"}, "roleRef": reference, "subjects": [subject]}
     plane.api.create(f"{rights}/clusterrolebindings", binding)
-    jane, said = Api(plane.user("jane")), "'jane' is not among those who may read"
-    until(lambda: said in refused(jane, VALUE.format(V2))[1], "her right to be known", operators.SECONDS)
+    jane, message = Api(plane.user("jane")), "'jane' is not among those who may read"
+    until(lambda: message in refused(jane, VALUE.format(V2))[1], "her right to be known", operators.SECONDS)
     assert refused(jane, VALUE.format(V2))[0] == 403
     jane.hang_up()
 

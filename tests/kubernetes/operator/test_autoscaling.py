@@ -181,7 +181,7 @@ class TestObject:
         api.delete(f"{HPAS.format(namespace)}/mc")
         settled(api, namespace, Autoscaling=FOLLOWING)
 
-    def test_what_the_server_does_not_take_is_told(
+    def test_what_the_server_does_not_take_is_reported(
         self, operator: Operator, api: Api, namespace: str
     ) -> None:
         """In its words; the MiniCluster is made all the same."""
@@ -260,8 +260,8 @@ class TestExamples:
         place = f"{HPAS.format(namespace)}/scaling"
 
         def able() -> bool:
-            told = api.get(place).get("status", {}).get("conditions") or []
-            return ("AbleToScale", "True") in {(each["type"], each["status"]) for each in told}
+            conditions = api.get(place).get("status", {}).get("conditions") or []
+            return ("AbleToScale", "True") in {(each["type"], each["status"]) for each in conditions}
 
         until(able, "the autoscaler to find its target", operators.SECONDS)
         stored = api.get(place)["spec"]
@@ -299,10 +299,10 @@ class TestScaling:
         made = settled(api, namespace, Autoscaling=FOLLOWING)
         lead = play_lead(api, leads, namespace, made["metadata"]["uid"])
         for demanded, size in ((2, 2), (9, 4), (0, 1), (3, 3)):
-            lead.says(flux_nodes_demanded=demanded)
+            lead.serve_numbers(flux_nodes_demanded=demanded)
             asked(api, namespace, size)
-        said = apply(api, namespace, tmp_path, backoffLimit=7)
-        assert said == "minicluster: mc: spec.size stays as the autoscaler has set it (--force sets it)\n"
+        applied = apply(api, namespace, tmp_path, backoffLimit=7)
+        assert applied == "minicluster: mc: spec.size stays as the autoscaler has set it (--force sets it)\n"
         found = read(api, namespace)["spec"]
         assert (found["size"], found["backoffLimit"]) == (3, 7)
         api.merge(operators.path(namespace, "mc"), {"spec": {"suspend": True}})

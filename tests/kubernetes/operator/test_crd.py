@@ -71,11 +71,11 @@ def publishes(plane: ControlPlane, field: str) -> bool:
 
 def test_a_crd_that_comes_later_is_noticed(bare: ControlPlane, operator: Operator) -> None:
     """Until then the operator is not ready, and says what to do; then it looks after MiniClusters."""
-    status, told = until(
+    status, body = until(
         lambda: found if "not known" in (found := answers(operator, "/readyz"))[1] else None,
         "the operator to miss the CRD",
     )
-    assert (status, "install the CRD" in told) == (503, True)
+    assert (status, "install the CRD" in body) == (503, True)
     bare.api.create(CRDS, crd())
     operator.ready()
     operators.create(bare.api, "default")
@@ -85,11 +85,11 @@ def test_a_crd_that_comes_later_is_noticed(bare: ControlPlane, operator: Operato
 
 def test_an_older_crd_is_not_worked_with(bare: ControlPlane, old_crd: None, operator: Operator) -> None:
     """The API server would drop what is remembered; once the newer CRD is there, all goes on."""
-    status, told = until(
+    status, body = until(
         lambda: found if "older" in (found := answers(operator, "/readyz"))[1] else None,
         "the operator to miss fields",
     )
-    assert (status, "it lacks status.save, status.resize, " in told) == (503, True)
+    assert (status, "it lacks status.save, status.resize, " in body) == (503, True)
     install(bare, crd())
     operator.ready()
     assert sum("the CRD is older" in each["message"] for each in lines(operator)) == 1

@@ -151,7 +151,7 @@ def test_a_leader_that_is_stopped_amid_a_write(proxy: Meddler, apart: Team, api:
     assert former[-1].received < latter[0].received
 
 
-def silence(proxy: Meddler) -> None:
+def cut_off(proxy: Meddler) -> None:
     """Pass nothing on any more."""
     proxy.silent = True
 
@@ -167,7 +167,7 @@ def keep_the_lease_from_it(proxy: Meddler) -> None:
     proxy.begin(plan)
 
 
-@pytest.mark.parametrize("cut", [silence, keep_the_lease_from_it], ids=["everything", "the Lease only"])
+@pytest.mark.parametrize("cut", [cut_off, keep_the_lease_from_it], ids=["everything", "the Lease only"])
 def test_a_leader_that_cannot_renew_for_too_long(
     cut: Callable[[Meddler], None], proxy: Meddler, apart: Team, api: Api, namespace: str
 ) -> None:
@@ -191,4 +191,4 @@ def test_a_leader_that_cannot_renew_for_too_long(
     former, latter = apart.writes()
     assert former[-1].received < latter[0].received
     # Where only the Lease was kept from it, it did work on up to its deadline.
-    assert cut is silence or former[-1].resource != "leases"
+    assert cut is cut_off or former[-1].resource != "leases"

@@ -19,7 +19,7 @@ from tests.kubernetes.operators import ACCOUNT, SYSTEM, conditions, create, crea
 # What is drawn anew for each MiniCluster.
 KEYS = ("curve.cert", "door.crt", "door.key", "door.token", "metrics.token")
 # For each step of a life in which every write costs the start of a process, on a busy machine.
-PATIENCE = 600.0
+TIMEOUT = 600.0
 
 
 @pytest.fixture(scope="module")
@@ -80,8 +80,8 @@ def live(api: Api, namespace: str, seconds: float = operators.SECONDS) -> None:
     until(lambda: api.get(jobs)["spec"].get("completions") == 3, "the Job to grow", seconds)
     settled(api, namespace, seconds=seconds, Resizing=("False", "AtSize"))
     api.merge(operators.path(namespace, "mc"), {"spec": {"suspend": True}})
-    held = ("False", "HeldBack")
-    settled(api, namespace, seconds=seconds, Suspended=("True", "Suspended"), PodsScheduled=held)
+    not_started = ("False", "HeldBack")
+    settled(api, namespace, seconds=seconds, Suspended=("True", "Suspended"), PodsScheduled=not_started)
     until(lambda: api.get(jobs)["status"].get("active", 0) == 0, "the pods to go", seconds)
     at_size = ("False", "AtSize")
     settled(api, namespace, seconds=seconds, ResourcesCreated=("True", "Created"), Resizing=at_size)
@@ -108,7 +108,7 @@ def test_killed_after_each_single_write(
 ) -> None:
     """The process dies before it hears the answer; the next one goes on from what there is."""
     with killed_after_each_write(proxy, tmp_path / "log", namespace) as lives:
-        live(api, namespace, PATIENCE)
+        live(api, namespace, TIMEOUT)
     # Each object is created and the Job patched twice; how many patches the status takes is a matter of time.
     objects = sum(len(found) for kind, found in undisturbed.items() if kind != "conditions")
     assert len(lives) > objects + 2

@@ -44,7 +44,7 @@ def go(nodes: ControlPlane, live: Live, rank: int) -> None:
         Path(f"/proc/{pid}/root/tmp/go").touch()
 
 
-def told(live: Live) -> dict[str, str]:
+def event_notes(live: Live) -> dict[str, str]:
     """Return the Events about a MiniCluster: reason to note."""
     return {reason: note for _, reason, note in events(live.api, live.namespace)}
 
@@ -64,7 +64,7 @@ def test_a_job_is_waited_for(operator: Operator, nodes: ControlPlane, space: str
     until(lambda: live.status["size"] == 1, "the shrink", SECONDS)
     assert "finished on mc-2" in live.pods.log(0)
     at_size(live, 1)
-    assert "DrainTimedOut" not in told(live)
+    assert "DrainTimedOut" not in event_notes(live)
     assert live.pods.by_rank()[0]["metadata"]["uid"] == lead
 
 
@@ -78,9 +78,9 @@ def test_but_not_for_longer_than_the_document_says(
     assert re.fullmatch(
         r"shrinking to 1 pods: after 3 s \(spec.drainTimeoutSeconds\) jobs on rank 1 could not finish;"
         r" started again: ƒ\w+ as ƒ\w+",
-        told(live)["JobsRestarted"],
+        event_notes(live)["JobsRestarted"],
     )
-    assert "DrainTimedOut" not in told(live)
+    assert "DrainTimedOut" not in event_notes(live)
 
 
 def test_ranks_that_come_back_get_jobs_again(operator: Operator, nodes: ControlPlane, space: str) -> None:

@@ -140,7 +140,7 @@ def test_crash(field: Field) -> None:
     assert 8 < asyncio.run(main()) < 20
 
 
-def test_lease_edited_by_a_person(field: Field) -> None:
+def test_lease_edited_by_a_user(field: Field) -> None:
     """A leader that a person replaced in the Lease stops at its next renewal, and names the new holder."""
 
     async def main() -> None:

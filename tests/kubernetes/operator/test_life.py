@@ -47,7 +47,7 @@ def pods(api: Api, namespace: str) -> list[dict[str, Any]]:
 def pod_of(api: Api, namespace: str, index: int) -> str:
     label = "batch.kubernetes.io/job-completion-index"
 
-    def look() -> str:
+    def poll() -> str:
         found = [
             each
             for each in pods(api, namespace)
@@ -56,7 +56,7 @@ def pod_of(api: Api, namespace: str, index: int) -> str:
         ]
         return str(found[0]["metadata"]["name"]) if found else ""
 
-    return until(look, f"the pod of index {index} to run")
+    return until(poll, f"the pod of index {index} to run")
 
 
 def job(api: Api, namespace: str) -> dict[str, Any]:
@@ -191,22 +191,22 @@ class TestEnding:
         first = pod_of(api, namespace, 1)
         end_pod(api, namespace, first, 75)
 
-        def look() -> bool:
+        def poll() -> bool:
             status = job(api, namespace)["status"]
             return status.get("failed") == 1
 
-        until(look, "the Job to count the lost follower")
+        until(poll, "the Job to count the lost follower")
         item = read(api, namespace)
         assert conditions(item)["Failed"] == ("False", "NotFinished")
 
-    def test_cleanup_deletes_it_once_its_result_is_told(
+    def test_cleanup_deletes_it_once_its_result_is_reported(
         self, operator: Operator, api: Api, namespace: str
     ) -> None:
         create(api, namespace, cleanup=True)
         end_pod(api, namespace, pod_of(api, namespace, 0), 0)
         until(lambda: not api.exists(operators.path(namespace, "mc")), "the MiniCluster to be deleted")
-        told = [reason for _, reason, _ in events(api, namespace)]
-        assert "CommandSucceeded" in told
+        reasons = [reason for _, reason, _ in events(api, namespace)]
+        assert "CommandSucceeded" in reasons
 
     def test_deletion_leaves_nothing(self, operator: Operator, api: Api, namespace: str) -> None:
         create(api, namespace, services=[{"image": "example.org/db:1", "name": "db"}])
@@ -228,11 +228,11 @@ class TestChanging:
         api.merge(operators.path(namespace, "mc", "scale"), {"spec": {"replicas": 1}})
         until(lambda: len(pods(api, namespace)) == 1, "one pod")
 
-        def look() -> bool:
+        def poll() -> bool:
             status = read(api, namespace)["status"]
             return status["size"] == 1 and conditions({"status": status})["Resizing"] == ("False", "AtSize")
 
-        until(look, "the status to say so")
+        until(poll, "the status to say so")
         assert item["status"]["maximumSize"] == 4
         assert api.get(operators.path(namespace, "mc", "scale"))["status"] == {
             "replicas": 1,
@@ -242,17 +242,19 @@ class TestChanging:
     def test_growth_ends_at_the_number_of_hosts(self, operator: Operator, api: Api, namespace: str) -> None:
         create(api, namespace, maxSize=0)
         created(api, namespace)
-        said = refusal(lambda: api.merge(operators.path(namespace, "mc"), {"spec": {"size": 3}}))
-        assert "spec.size is greater than the number of hosts that Flux was told of when it started" in said
-        assert "make a new MiniCluster with a greater spec.maxSize" in said
+        message = refusal(lambda: api.merge(operators.path(namespace, "mc"), {"spec": {"size": 3}}))
+        assert (
+            "spec.size is greater than the number of hosts that Flux was told of when it started" in message
+        )
+        assert "make a new MiniCluster with a greater spec.maxSize" in message
 
     def test_what_brokers_read_at_start_cannot_change(
         self, operator: Operator, api: Api, namespace: str
     ) -> None:
         create(api, namespace)
         created(api, namespace)
-        said = refusal(lambda: api.merge(operators.path(namespace, "mc"), {"spec": {"tasks": 7}}))
-        assert "spec.tasks cannot change once brokers were made" in said
+        message = refusal(lambda: api.merge(operators.path(namespace, "mc"), {"spec": {"tasks": 7}}))
+        assert "spec.tasks cannot change once brokers were made" in message
 
     def test_suspend_and_resume(self, operator: Operator, api: Api, namespace: str) -> None:
         create(api, namespace, suspend=True, services=[{"image": "example.org/db:1", "name": "db"}])

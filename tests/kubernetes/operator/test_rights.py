@@ -34,13 +34,13 @@ SERVICES = [{"image": "example.org/db:1", "name": "db"}]
 # Not sent as a request: with this plug-in the API server asks itself whether the operator may do that.
 FINALIZERS = ("flux-framework.org", "miniclusters/finalizers", "update")
 # Asked about real pods that do not come up, as in test_pods_bring_up; those of fake nodes always do.
-COMPLAINTS = ("", "events", "list")
+POD_EVENTS = ("", "events", "list")
 ENFORCED = {"enable-admission-plugins": "NodeRestriction,OwnerReferencesPermissionEnforcement"}
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
 POD = {"restartPolicy": "Never", "containers": [{"name": "x", "image": "example.org/x:1"}]}
 # Somebody else's objects, each in the way of a MiniCluster: where, the end of its name, what it is.
-STRANGERS: dict[str, tuple[str, str, dict[str, Any]]] = {
+CONFLICTING: dict[str, tuple[str, str, dict[str, Any]]] = {
     "config": ("/api/v1/namespaces/{}/configmaps", "-config", {"data": {"theirs": "1"}}),
     "service": ("/api/v1/namespaces/{}/services", "", {"spec": {"ports": [{"port": 80}]}}),
     "job": ("/apis/batch/v1/namespaces/{}/jobs", "", {"spec": {"suspend": True, "template": {"spec": POD}}}),
@@ -116,12 +116,12 @@ def new_namespace(plane: ControlPlane, name: str, **labels: str) -> str:
 def lead_of(api: Api, namespace: str, name: str = "mc") -> str:
     """Wait until the lead's pod runs; return its name."""
 
-    def look() -> str:
+    def poll() -> str:
         pods = api.items(f"/api/v1/namespaces/{namespace}/pods")
         running = [each["metadata"]["name"] for each in pods if each["status"].get("phase") == "Running"]
         return next((str(pod) for pod in running if pod.startswith(f"{name}-0-")), "")
 
-    return until(look, f"the lead of {name} to run")
+    return until(poll, f"the lead of {name} to run")
 
 
 def live(api: Api, namespace: str) -> None:
@@ -162,9 +162,9 @@ def interfere(api: Api, namespace: str) -> None:
     until(lambda: api.exists(place) and api.get(place)["metadata"]["uid"] != uid, "a new Job")
 
 
-def meet_strangers(api: Api, namespace: str) -> None:
+def create_conflicting(api: Api, namespace: str) -> None:
     """Have something of somebody else in the way, of every kind; the MiniClusters say so."""
-    for name, (collection, suffix, content) in STRANGERS.items():
+    for name, (collection, suffix, content) in CONFLICTING.items():
         api.create(collection.format(namespace), {"metadata": {"name": f"{name}{suffix}"}, **content})
         create(api, namespace, name, services=SERVICES)
         settled(api, namespace, name, ResourcesCreated=("False", "NameTaken"))
@@ -188,13 +188,13 @@ class TestRights:
         with electing(strict_plane, tmp_path / "log", "--all-namespaces"):
             live(api, namespace)
             interfere(api, namespace)
-            meet_strangers(api, namespace)
+            create_conflicting(api, namespace)
             end(api, namespace, "ending")
             archive(api, namespace)
             autoscale(api, namespace)
         requests = asked_for(strict_plane, begin)
         assert [each for each in requests if each.code == 403] == []
-        assert used(requests) == granted("install.yaml") - {FINALIZERS, COMPLAINTS}
+        assert used(requests) == granted("install.yaml") - {FINALIZERS, POD_EVENTS}
 
     def test_without_the_right_to_block_deletion_a_strict_server_refuses(
         self, strict_plane: ControlPlane, tmp_path: Path
@@ -284,7 +284,7 @@ def restricted(api: Api, namespace: str) -> str:
     return namespace
 
 
-def complaints(api: Api, namespace: str) -> list[str]:
+def pod_events(api: Api, namespace: str) -> list[str]:
     """Return why pods were not made."""
     found = api.items(f"/api/v1/namespaces/{namespace}/events")
     return [each["message"] for each in found if each["reason"] == "FailedCreate"]
@@ -306,15 +306,15 @@ class TestRestricted:
         def made() -> int:
             return len(api.items(f"/api/v1/namespaces/{restricted}/pods"))
 
-        until(lambda: made() == pods or complaints(api, restricted), f"{pods} pods")
-        assert (made(), complaints(api, restricted)) == (pods, [])
+        until(lambda: made() == pods or pod_events(api, restricted), f"{pods} pods")
+        assert (made(), pod_events(api, restricted)) == (pods, [])
 
     def test_those_of_one_that_sets_none_are_refused(
         self, operator: Operator, api: Api, restricted: str
     ) -> None:
         """Nothing is added behind a document's back; the Job's Events have the reason."""
         create(api, restricted, pod={})
-        found = until(lambda: complaints(api, restricted), "the Job's Event")
+        found = until(lambda: pod_events(api, restricted), "the Job's Event")
         assert 'violates PodSecurity "restricted:latest"' in found[0]
         assert "runAsNonRoot != true" in found[0]
         assert api.items(f"/api/v1/namespaces/{restricted}/pods") == []

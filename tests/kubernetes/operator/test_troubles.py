@@ -32,7 +32,7 @@ def placed(kind: str, version: str, name: str, **content: Any) -> dict[str, Any]
 
 
 POD = {"restartPolicy": "Never", "containers": [{"name": "x", "image": "example.org/x:1"}]}
-STRANGERS = [
+CONFLICTING = [
     ("/api/v1/namespaces/{}/configmaps", placed("ConfigMap", "v1", "mc-config", data={"theirs": "1"})),
     (
         "/api/v1/namespaces/{}/services",
@@ -55,35 +55,35 @@ STRANGERS = [
 
 class TestNames:
     @pytest.mark.parametrize(
-        ("collection", "stranger"), STRANGERS, ids=[each["kind"] for _, each in STRANGERS]
+        ("collection", "conflicting"), CONFLICTING, ids=[each["kind"] for _, each in CONFLICTING]
     )
     def test_somebody_elses_object_is_never_taken_over(
-        self, operator: Operator, api: Api, namespace: str, collection: str, stranger: dict[str, Any]
+        self, operator: Operator, api: Api, namespace: str, collection: str, conflicting: dict[str, Any]
     ) -> None:
         place = collection.format(namespace)
-        name = stranger["metadata"]["name"]
-        before = api.create(place, stranger)
+        name = conflicting["metadata"]["name"]
+        before = api.create(place, conflicting)
         create(api, namespace)
         item = settled(api, namespace, ResourcesCreated=("False", "NameTaken"))
         advice = "rename this MiniCluster (or its network.headlessName), or delete the other object"
-        expected = f"{stranger['kind']} {name} belongs to somebody else: {advice}"
+        expected = f"{conflicting['kind']} {name} belongs to somebody else: {advice}"
         assert message(item, "ResourcesCreated") == expected
         until(lambda: ("Warning", "NameTaken", expected) in events(api, namespace), "the Event")
         after = api.get(f"{place}/{name}")
-        content = "data" if "data" in stranger else "spec"
+        content = "data" if "data" in conflicting else "spec"
         assert after[content] == before[content]
         assert "ownerReferences" not in after["metadata"]
         assert "minicluster" not in {each["manager"] for each in after["metadata"]["managedFields"]}
-        if stranger["kind"] != "Job":
+        if conflicting["kind"] != "Job":
             assert not api.exists(f"/apis/batch/v1/namespaces/{namespace}/jobs/mc")
         api.delete(f"{place}/{name}", propagationPolicy="Background")
         created(api, namespace)
 
-    def test_deleting_the_minicluster_spares_the_stranger(
+    def test_deleting_the_minicluster_spares_the_conflicting_object(
         self, operator: Operator, api: Api, namespace: str
     ) -> None:
-        collection, stranger = STRANGERS[1]
-        api.create(collection.format(namespace), stranger)
+        collection, conflicting = CONFLICTING[1]
+        api.create(collection.format(namespace), conflicting)
         create(api, namespace)
         settled(api, namespace, ResourcesCreated=("False", "NameTaken"))
         api.delete(operators.path(namespace, "mc"))
@@ -117,7 +117,7 @@ class TestNames:
         assert owners() == {uid}
 
     @pytest.mark.parametrize(
-        ("name", "spec", "said"),
+        ("name", "spec", "expected"),
         [
             ("m" * 63, {}, "the name is too long: the hosts' names, <name>-<index>, must fit into 63"),
             (
@@ -129,29 +129,29 @@ class TestNames:
         ids=["hosts", "services"],
     )
     def test_names_too_long_for_a_host_are_refused(
-        self, operator: Operator, api: Api, namespace: str, name: str, spec: dict[str, Any], said: str
+        self, operator: Operator, api: Api, namespace: str, name: str, spec: dict[str, Any], expected: str
     ) -> None:
-        assert said in refusal(lambda: create(api, namespace, name, **spec))
+        assert expected in refusal(lambda: create(api, namespace, name, **spec))
 
 
 class TestDocuments:
-    def test_what_cel_cannot_say_is_said_in_a_condition(
+    def test_what_cel_cannot_express_is_in_a_condition(
         self, operator: Operator, api: Api, namespace: str
     ) -> None:
         """Nothing is made until the document is repaired."""
         create(api, namespace, flux={"brokerConfig": "[bootstrap\n"})
         item = settled(api, namespace, Valid=("False", "Invalid"))
-        said = message(item, "Valid")
-        assert said.startswith("spec.flux.brokerConfig: ")
+        text = message(item, "Valid")
+        assert text.startswith("spec.flux.brokerConfig: ")
         assert item["status"]["phase"] == "Invalid"
         assert conditions(item)["ResourcesCreated"] == ("Unknown", "NotChecked")
         assert operators.owned(api, namespace) == []
-        until(lambda: ("Warning", "Invalid", said) in events(api, namespace), "the Event")
+        until(lambda: ("Warning", "Invalid", text) in events(api, namespace), "the Event")
         api.merge(operators.path(namespace, "mc"), {"spec": {"flux": None}})
         item = created(api, namespace)
         assert conditions(item)["Valid"] == ("True", "Accepted")
 
-    def test_fields_that_nobody_knows_are_told_at_once(
+    def test_fields_that_nobody_knows_are_reported_at_once(
         self, operator: Operator, api: Api, namespace: str
     ) -> None:
         document = {**operators.DOCUMENT, "metadata": {"name": "mc"}}
@@ -167,11 +167,11 @@ class TestRefusals:
         until(lambda: api.get(f"{quota}/none").get("status", {}).get("hard"), "the quota to count")
         create(api, namespace)
         item = settled(api, namespace, ResourcesCreated=("False", "Refused"))
-        said = message(item, "ResourcesCreated")
-        assert said.startswith("Job mc was refused: ")
-        assert "exceeded quota: none" in said
-        assert said.endswith("(it is tried again)")
-        until(lambda: ("Warning", "Refused", said) in events(api, namespace), "the Event")
+        text = message(item, "ResourcesCreated")
+        assert text.startswith("Job mc was refused: ")
+        assert "exceeded quota: none" in text
+        assert text.endswith("(it is tried again)")
+        until(lambda: ("Warning", "Refused", text) in events(api, namespace), "the Event")
         api.delete(f"{quota}/none")
         created(api, namespace)
 
@@ -209,10 +209,10 @@ class TestRefusals:
 
     def test_a_namespace_that_is_being_deleted(self, operator: Operator, api: Api, namespace: str) -> None:
         """It says so as long as the MiniCluster is there, and it does not stand in the deletion's way."""
-        held = placed("ConfigMap", "v1", "held", data={})
-        held["metadata"]["finalizers"] = ["example.org/held"]
+        blocker = placed("ConfigMap", "v1", "held", data={})
+        blocker["metadata"]["finalizers"] = ["example.org/held"]
         configs = f"/api/v1/namespaces/{namespace}/configmaps"
-        api.create(configs, held)
+        api.create(configs, blocker)
         cluster = create(api, namespace, suspend=True)
         created(api, namespace)
         api.merge(operators.path(namespace, "mc"), {"metadata": {"finalizers": ["example.org/held"]}})

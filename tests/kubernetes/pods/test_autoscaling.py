@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from minicluster.plan import door_name
-from minicluster.plan.constants import DOOR_PORT
+from minicluster.plan import lead_dns_name
+from minicluster.plan.constants import LEAD_API_PORT
 from tests.devcluster import ControlPlane, until
 from tests.kubernetes import adapters, autoscalers
 from tests.kubernetes.adapters import Adapter
@@ -54,9 +54,9 @@ def scrape(live: Live, operator: Operator) -> dict[str, float]:
     """Read the lead's metrics without labels as Prometheus does, by its own parser."""
     uid, address = live.item["metadata"]["uid"], live.pods.by_rank()[0]["status"]["podIP"]
     keys = operator.keys.metrics()
-    connection = http.client.HTTPSConnection(address, DOOR_PORT, timeout=SECONDS)
-    plain = socket.create_connection((address, DOOR_PORT), SECONDS)
-    connection.sock = keys.trust().wrap_socket(plain, server_hostname=door_name(uid))
+    connection = http.client.HTTPSConnection(address, LEAD_API_PORT, timeout=SECONDS)
+    plain = socket.create_connection((address, LEAD_API_PORT), SECONDS)
+    connection.sock = keys.trust().wrap_socket(plain, server_hostname=lead_dns_name(uid))
     with contextlib.closing(connection):
         connection.request("GET", "/metrics", headers={"Authorization": f"Bearer {keys.token(uid)}"})
         text = connection.getresponse().read().decode()
@@ -82,7 +82,7 @@ def test_twelve_jobs_grow_it_to_four_and_it_shrinks_to_one(
         ledger.submit(TWELVE)
         longest = everywhere(ledger)[3]
         until(lambda: scrape(live, nodes_operator).get(METRIC) == 4, "that to be told", SECONDS)
-        held = ledger.hold(longest)
+        hold_file = ledger.hold(longest)
         ledger.release()
         until(lambda: live.item["spec"]["size"] == 1, "the autoscaler to ask for one", SECONDS)
         until(
@@ -92,12 +92,12 @@ def test_twelve_jobs_grow_it_to_four_and_it_shrinks_to_one(
         )
         assert set(ledger.running().values()) == {longest}
         assert live.pods.by_rank().keys() == {0, 1, 2, 3}
-        held.unlink()
+        hold_file.unlink()
         assert ledger.balance() == {}
         assert ledger.written().total() == len(TWELVE)
         smallest(live)
     assert (sizes.asked[0], max(sizes.asked), sizes.asked[-1]) == (1, 4, 1)
-    assert sizes.turns == 1, sizes.asked
+    assert sizes.reversals == 1, sizes.asked
 
 
 def test_while_the_lead_is_away_the_size_stays(
@@ -132,4 +132,4 @@ def test_while_the_lead_is_away_the_size_stays(
         assert ledger.never_ended(failed)
         assert ledger.written().total() == len(TWELVE) - len(failed)
         smallest(live)
-    assert sizes.turns == 1, sizes.asked
+    assert sizes.reversals == 1, sizes.asked

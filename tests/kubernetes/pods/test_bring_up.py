@@ -101,16 +101,16 @@ MISSING = {
 
 
 @pytest.mark.parametrize(("container", "words"), MISSING.values(), ids=MISSING)
-def test_what_a_pod_lacks_is_said(live: Live, container: dict[str, Any], words: str) -> None:
+def test_what_a_pod_lacks_is_reported(live: Live, container: dict[str, Any], words: str) -> None:
     """In a condition's message, with the pod's name."""
     live.create(container, interactive=True)
 
-    def look() -> bool:
-        told = live.status.get("conditions") or ()
-        return any(words in each["message"] and "mc-" in each["message"] for each in told)
+    def poll() -> bool:
+        conditions = live.status.get("conditions") or ()
+        return any(words in each["message"] and "mc-" in each["message"] for each in conditions)
 
     try:
-        until(look, f"{words} to be said", 30)
+        until(poll, f"{words} to be said", 30)
     except TimeoutError as error:
         raise AssertionError(f"{error}: {live.status}") from error
 

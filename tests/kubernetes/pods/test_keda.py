@@ -46,7 +46,7 @@ def test_keda_grows_it_to_four_and_it_shrinks_to_one(
         live.api.delete(scaled(live))  # KEDA has a finalizer on it, and then deletes its autoscaler
         until(lambda: not live.api.exists(scaled(live)), "KEDA to let go of it", SECONDS)
     assert (sizes.asked[0], max(sizes.asked), sizes.asked[-1]) == (1, 4, 1)
-    assert sizes.turns == 1, sizes.asked
+    assert sizes.reversals == 1, sizes.asked
 
 
 def example(live: Live) -> list[dict[str, Any]]:

@@ -29,8 +29,8 @@ def ledger(live: Live, nodes: ControlPlane, tmp_path: Path) -> Ledger:
 
 def lost(live: Live) -> list[str]:
     """Return what Events say of a lead that was lost."""
-    told = operators.events(live.api, live.namespace)
-    return [note for type_, reason, note in told if (type_, reason) == ("Warning", "LeadLost")]
+    events = operators.events(live.api, live.namespace)
+    return [note for type_, reason, note in events if (type_, reason) == ("Warning", "LeadLost")]
 
 
 def test_a_lead_whose_pod_is_deleted_comes_back_with_its_queue(ledger: Ledger, live: Live) -> None:

@@ -13,7 +13,7 @@ from tests.kubernetes.live import SECONDS, Live
 from tests.lead.keys import Authority
 
 HOST = "mc-0.mc.research.svc"
-DOOR = 8443
+PORT = 8443
 
 
 def test_a_certificate_reads_metrics(nodes: ControlPlane, live: Live, tmp_path: Path) -> None:
@@ -41,7 +41,7 @@ def test_a_certificate_reads_metrics(nodes: ControlPlane, live: Live, tmp_path: 
 
 def ask(address: str, context: ssl.SSLContext) -> tuple[int, str]:
     """Ask for the metrics; return the status code and the text."""
-    plain = socket.create_connection((address, DOOR), SECONDS)
+    plain = socket.create_connection((address, PORT), SECONDS)
     with contextlib.closing(http.client.HTTPConnection(HOST)) as connection:
         connection.sock = context.wrap_socket(plain, server_hostname=HOST)
         connection.request("GET", "/metrics")

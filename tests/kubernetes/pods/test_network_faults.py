@@ -21,7 +21,7 @@ def ledger(live: Live, nodes: ControlPlane, tmp_path: Path) -> Ledger:
 
 
 @contextmanager
-def lasting(seconds: float) -> Iterator[None]:
+def sustained(seconds: float) -> Iterator[None]:
     """Take at least so long: that a fault lasts is what it is."""
     begun = time.monotonic()
     yield
@@ -44,7 +44,7 @@ def test_brokers_that_do_not_reach_each_other_for_10_s_lose_nothing(
 ) -> None:
     """Their connections outlive that."""
     ledger.begin(1)
-    with apart(live, nodes), lasting(10):
+    with apart(live, nodes), sustained(10):
         pass
     assert ledger.balance() == {}
     assert live.joined(2)["phase"] == "Running"
@@ -56,7 +56,7 @@ def test_brokers_that_do_not_reach_each_other_for_60_s_lose_the_job_of_the_follo
     """The lead gives the follower up; that gives up the lead, ends the job, and joins anew."""
     hit = ledger.begin(1)
     uid = live.pods.by_rank()[1]["metadata"]["uid"]
-    with apart(live, nodes), lasting(60):
+    with apart(live, nodes), sustained(60):
         live.until(BrokersReady=("False", "BrokersMissing"))
     live.joined(2)
     failed = ledger.balance()
@@ -76,7 +76,7 @@ def test_brokers_and_jobs_go_on_without_the_api_server(
     ledger.begin(1)
     try:
         nodes.apiserver.stop()
-        with lasting(30):
+        with sustained(30):
             (ledger.folder / "released").touch()
             until(lambda: len(ledger.written()) == len(ledger.ids), "all jobs to end", SECONDS)
     finally:

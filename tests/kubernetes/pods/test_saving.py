@@ -29,8 +29,8 @@ def test_suspended_and_resumed(saved: Archived) -> None:
     assert (saved.folder / "mc.tgz").stat().st_size == status["lastDump"]["bytes"]
     assert saved.live.pods.by_rank().keys() <= {0}
     waiting = status["lastDump"]["jobs"]
-    told = saved.event("Saved")
-    assert told == f"{waiting} jobs saved to {ARCHIVE} ({status['lastDump']['bytes']} bytes)"
+    note = saved.event("Saved")
+    assert note == f"{waiting} jobs saved to {ARCHIVE} ({status['lastDump']['bytes']} bytes)"
     saved.resume(2)
     assert {row["id"] for row in saved.ledger.listed()} >= set(saved.ledger.ids[-waiting:])
     saved.completed()
@@ -46,7 +46,7 @@ def test_twenty_jobs_through_resizes_and_a_restore(saved: Archived) -> None:
     saved.live.joined(3)
     before = saved.pending()
     status = saved.suspend()
-    assert saved.told("NotSaved") == []
+    assert saved.notes_of("NotSaved") == []
     saved.resume(2)
     after = {row["id"] for row in saved.ledger.listed()}
     assert status["lastDump"]["jobs"] <= len(before)
@@ -60,9 +60,9 @@ def test_deleted_and_made_anew(saved: Archived) -> None:
     running = saved.ledger.begin(1)
     waiting = saved.pending()
     saved.live.delete()
-    told = saved.event("Saved")
+    note = saved.event("Saved")
     saved.gone()
-    assert f"{running} as ƒ" in told
+    assert f"{running} as ƒ" in note
     saved.release()
     saved.create(2)
     assert {row["id"] for row in saved.ledger.listed()} >= waiting
@@ -77,9 +77,9 @@ def test_taken_down_with_a_dump(saved: Archived, nodes: ControlPlane) -> None:
     done = CommandLine(nodes.kubeconfig, saved.live.namespace)("down", "mc", "--dump", "--timeout", SECONDS)
     assert done.returncode == 0, done.stderr
     size = (saved.folder / "mc.tgz").stat().st_size
-    told = saved.event("Saved")
-    jobs = told.partition(" saved to ")[0]
-    assert told == f"{jobs} saved to {ARCHIVE} ({size} bytes)"
+    note = saved.event("Saved")
+    jobs = note.partition(" saved to ")[0]
+    assert note == f"{jobs} saved to {ARCHIVE} ({size} bytes)"
     assert done.stdout == f"cluster mc is down\nsaved to {ARCHIVE}: {jobs} that had not ended\n"
     assert f"minicluster: mc: saving to {ARCHIVE} before its pods go: " in done.stderr
     saved.gone()
@@ -96,8 +96,8 @@ def test_a_full_disk_keeps_the_older_archive(saved: Archived) -> None:
     saved.release()
     saved.live.change(suspend=True)
     saved.live.until(Suspended=("False", "SaveFailed"))
-    told = saved.event("SaveFailed")
-    assert told.startswith(f"nothing was saved to {ARCHIVE}: ")
+    note = saved.event("SaveFailed")
+    assert note.startswith(f"nothing was saved to {ARCHIVE}: ")
     assert saved.shell("cat /archive/mc.tgz") == "older\n"
     saved.live.change(suspend=False)
     saved.completed()
@@ -110,16 +110,16 @@ def test_jobs_that_do_not_end_before_a_shrink_start_again(saved: Archived) -> No
     saved.create(2, drainTimeoutSeconds=3)
     running = saved.ledger.begin(1)
     saved.live.change(size=1)
-    told = saved.event("JobsRestarted")
+    note = saved.event("JobsRestarted")
     until(lambda: saved.live.status["size"] == 1 and len(saved.live.pods.by_rank()) == 1, "one pod", SECONDS)
-    assert f"started again: {running} as ƒ" in told
-    assert saved.told("DrainTimedOut") == []
+    assert f"started again: {running} as ƒ" in note
+    assert saved.notes_of("DrainTimedOut") == []
     saved.release()
     saved.completed()
 
 
 @pytest.mark.parametrize("how", ["foreground", "namespace"])
-def test_where_all_pods_are_told_to_go_at_once(saved: Archived, how: str) -> None:
+def test_where_all_pods_are_deleted_at_once(saved: Archived, how: str) -> None:
     """The lead saves by itself, within its grace period; a job on another one may be said to have failed."""
     # With its namespace it goes once nobody has heard of the lead for that long, and a minute.
     saved.create(2, drainTimeoutSeconds=20 if how == "foreground" else 3)

@@ -15,7 +15,7 @@ from tests.kubernetes.mortality import killed_after_each_write
 from tests.kubernetes.operators import ACCOUNT, SYSTEM, path
 
 pytestmark = pytest.mark.timeout(900)
-PATIENCE = 600.0  # every write costs the start of a process
+TIMEOUT = 600.0  # every write costs the start of a process
 
 
 @pytest.fixture
@@ -39,13 +39,13 @@ def test_killed_after_each_write(
     with killed_after_each_write(proxy, tmp_path / "log", space) as lives:
         if how == "suspended":
             archived.live.change(suspend=True)
-            held = {"Suspended": ("True", "Suspended")}
-            operators.settled(nodes.api, space, seconds=PATIENCE, **held)
+            suspended = {"Suspended": ("True", "Suspended")}
+            operators.settled(nodes.api, space, seconds=TIMEOUT, **suspended)
         else:
             archived.live.delete()
-            until(lambda: not nodes.api.exists(path(space, "mc")), "the deletion", PATIENCE)
+            until(lambda: not nodes.api.exists(path(space, "mc")), "the deletion", TIMEOUT)
     assert len(lives) > 2
-    assert archived.told("NotSaved") == []
+    assert archived.notes_of("NotSaved") == []
     with operators.running(proxy.kubeconfig, tmp_path / "last.log"):
         if how == "suspended":
             archived.resume(2)

@@ -160,18 +160,18 @@ class TestAfterTheEnd:
             True,
         )
 
-    def test_without_pods_it_is_said_that_the_output_is_gone(
+    def test_without_pods_the_message_is_that_the_output_is_gone(
         self, minicluster: CommandLine, live: Live
     ) -> None:
         """The exit code is known all the same."""
         live.api.call("DELETE", f"/api/v1/namespaces/{live.namespace}/pods?gracePeriodSeconds=0")
         until(lambda: not live.pods.by_rank(), "the pods to go", SECONDS)
         shown = minicluster("logs", "mc", "--rank", 0)
-        said = f"there are no pods in namespace {live.namespace} (Failed: the main command ended with"
-        assert (shown.returncode, said in shown.stderr) == (1, True), shown.stderr
+        message = f"there are no pods in namespace {live.namespace} (Failed: the main command ended with"
+        assert (shown.returncode, message in shown.stderr) == (1, True), shown.stderr
         attached = minicluster("attach", "mc")
-        said = "its lead's pod is gone, and with it what the command wrote"
-        assert (attached.returncode, said in attached.stderr) == (7, True), attached.stderr
+        message = "its lead's pod is gone, and with it what the command wrote"
+        assert (attached.returncode, message in attached.stderr) == (7, True), attached.stderr
 
 
 def test_an_image_with_an_older_c_library_than_flux_needs(live: Live, folder: Path, engine: str) -> None:
@@ -216,7 +216,7 @@ def certificate(live: Live) -> Callable[[str], None]:
     return replace
 
 
-def test_a_broker_with_another_certificate_is_turned_away(
+def test_a_broker_with_another_certificate_is_rejected(
     live: Live, engine: str, certificate: Callable[[str], None]
 ) -> None:
     """The instance goes on without it, and the status says why; with the right one it joins."""

@@ -27,12 +27,12 @@ class Saved:
         self.ledger = directory / "ledger"
         self.gate = directory / "gate"  # some jobs end only once it is there
         self.pods = pods(size, archive=ArchiveSettings(str(self.archive), drain_timeout=60), **more)
-        self.door = self.pods.door
+        self.lead_api = self.pods.lead_api
         self.names: dict[str, str] = {}
 
     def up(self, *ranks: int) -> Saved:
         self.pods.start(*ranks)
-        with self.door.watch() as watch:
+        with self.lead_api.watch() as watch:
             watch.until(running=True)
         return self
 
@@ -55,18 +55,18 @@ class Saved:
         return self.pods.run("jobs", "-n", "-o", "{result}", jobid)
 
     def save(self, timeout: float = 0) -> None:
-        assert self.door.ask("POST", "/v1/save", {"timeout": timeout}) == (202, {})
+        assert self.lead_api.ask("POST", "/v1/save", {"timeout": timeout}) == (202, {})
 
     def saved(self) -> dict[str, Any]:
         """Wait for the lead's end; its last words."""
-        assert self.pods.wait() == 75, self.pods.said()
+        assert self.pods.wait() == 75, self.pods.log_text()
         return self.words()
 
     def words(self) -> dict[str, Any]:
         """What the lead told last."""
-        told = json.loads((self.pods.directory / "termination-0").read_text())
-        assert isinstance(told, dict)
-        return told
+        message = json.loads((self.pods.directory / "termination-0").read_text())
+        assert isinstance(message, dict)
+        return message
 
     def lose_state(self) -> None:
         """What a new pod has: nothing but the archive."""
@@ -75,15 +75,15 @@ class Saved:
     def phase(self, phase: str) -> dict[str, Any]:
         """Wait for a phase of saving."""
 
-        def look() -> dict[str, Any] | None:
+        def poll() -> dict[str, Any] | None:
             with suppress(OSError):
-                code, status = self.door.ask("GET", "/v1/status")
+                code, status = self.lead_api.ask("GET", "/v1/status")
                 saving = status.get("saving") if code == 200 else None
                 if saving and saving["phase"] == phase:
                     return dict(saving)
             return None
 
-        return dict(until(look, f"phase {phase}"))
+        return dict(until(poll, f"phase {phase}"))
 
     def done(self) -> None:
         """Wait until no job is active."""

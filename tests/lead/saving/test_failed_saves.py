@@ -102,9 +102,9 @@ def test_lead_that_is_killed_while_it_saves(saved: Callable[..., Saved], phase: 
         cluster.submit(f"job-{number}")
     cluster.save(timeout=600 if phase == "waiting" else 0)
     if phase == "waiting":
-        until(lambda: (cluster.door.status()["saving"] or {}).get("waiting_for"), "it waits")
+        until(lambda: (cluster.lead_api.status()["saving"] or {}).get("waiting_for"), "it waits")
     else:
-        cluster.pods.says("it is started again after the restore")
+        cluster.pods.wait_for_log("it is started again after the restore")
     cluster.pods.kill()
     for broker in cluster.pods.brokers(0):
         until(lambda broker=broker: not Path(f"/proc/{broker}").exists(), "the broker's end")  # type: ignore[misc]

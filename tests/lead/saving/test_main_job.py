@@ -26,7 +26,8 @@ def plain(saved: Callable[..., Saved], tmp_path: Path) -> Callable[..., Saved]:
         )
         cluster = saved(1, command=Command(line), **more).up(0)
         until(
-            lambda: cluster.door.status()["jobid"] and cluster.door.status()["busy"], "the main job's start"
+            lambda: cluster.lead_api.status()["jobid"] and cluster.lead_api.status()["busy"],
+            "the main job's start",
         )
         return cluster
 
@@ -59,7 +60,7 @@ def test_main_job_that_ends_in_time_ends_the_instance(plain: Callable[..., Saved
 def test_main_job_may_have_to_leave_its_broker(plain: Callable[..., Saved]) -> None:
     """The lead follows its copy."""
     cluster = plain()
-    _, answer = cluster.door.ask("POST", "/v1/restart", {"ranks": "0"})
+    _, answer = cluster.lead_api.ask("POST", "/v1/restart", {"ranks": "0"})
     assert len(answer["restarted"]) == 1
     cluster.gate.touch()
     assert (cluster.pods.wait(), cluster.lines()) == (3, {"main": 1})

@@ -22,7 +22,7 @@ NOTHING: dict[str, list[Any]] = {"restarted": [], "lost": []}
 def test_jobs_of_brokers_that_leave_are_restarted(saved: Callable[..., Saved]) -> None:
     """Elsewhere, at once, and only those; what waits for them moves along."""
     cluster = saved().up(0, 1, 2)
-    with cluster.door.watch() as watch:
+    with cluster.lead_api.watch() as watch:
         watch.until(online="0-2")
     for name in "abc":
         cluster.submit(name, gate=True)
@@ -30,8 +30,8 @@ def test_jobs_of_brokers_that_leave_are_restarted(saved: Callable[..., Saved]) -
     ranks = {name: cluster.pods.run("jobs", "-n", "-o", "{ranks}", cluster.names[name]) for name in "abc"}
     (leaving,) = [name for name, rank in ranks.items() if rank == "2"]
     cluster.submit("after", f"--dependency=afterok:{cluster.names[leaving]}")
-    cluster.door.ask("POST", "/v1/drain", {"ranks": "2"})
-    code, answer = cluster.door.ask("POST", "/v1/restart", {"ranks": "2"})
+    cluster.lead_api.ask("POST", "/v1/drain", {"ranks": "2"})
+    code, answer = cluster.lead_api.ask("POST", "/v1/restart", {"ranks": "2"})
     plain = [cluster.names[name].replace("ƒ", "f") for name in (leaving, "after")]
     assert (code, [old for old, _ in answer["restarted"]], answer["lost"]) == (200, plain, [])
     cluster.gate.touch()
@@ -46,27 +46,27 @@ def test_restarts_are_named_again_until_their_ranks_stay(saved: Callable[..., Sa
     cluster = saved(1).up(0)
     cluster.submit("a", gate=True)
     cluster.running("a")
-    cluster.door.ask("POST", "/v1/drain", {"ranks": "0"})
-    first = cluster.door.ask("POST", "/v1/restart", {"ranks": "0"})
+    cluster.lead_api.ask("POST", "/v1/drain", {"ranks": "0"})
+    first = cluster.lead_api.ask("POST", "/v1/restart", {"ranks": "0"})
     until(lambda: cluster.state(cluster.names["a"]) == "INACTIVE", "the old one's end")
-    assert cluster.door.ask("POST", "/v1/restart", {"ranks": "0"}) == first
+    assert cluster.lead_api.ask("POST", "/v1/restart", {"ranks": "0"}) == first
     assert len(first[1]["restarted"]) == 1
     cluster.gate.touch()
-    cluster.door.ask("POST", "/v1/undrain", {"ranks": "0"})
+    cluster.lead_api.ask("POST", "/v1/undrain", {"ranks": "0"})
     cluster.done()
-    assert cluster.door.ask("POST", "/v1/restart", {"ranks": "0"}) == (200, {"restarted": [], "lost": []})
+    assert cluster.lead_api.ask("POST", "/v1/restart", {"ranks": "0"}) == (200, {"restarted": [], "lost": []})
 
 
 def test_restart_of_ranks_without_jobs(three: Pods) -> None:
     """Nothing to do."""
-    answer = three.door.ask("POST", "/v1/restart", {"ranks": "1-2"})
+    answer = three.lead_api.ask("POST", "/v1/restart", {"ranks": "1-2"})
     assert answer == (200, {"restarted": [], "lost": []})
 
 
 @pytest.mark.parametrize("body", [{}, {"ranks": ""}, {"ranks": "x"}], ids=["none", "empty", "no-idset"])
 def test_ranks_that_are_none(three: Pods, body: dict[str, str]) -> None:
     """As for a drain."""
-    assert three.door.ask("POST", "/v1/restart", body)[0] == 400
+    assert three.lead_api.ask("POST", "/v1/restart", body)[0] == 400
 
 
 def test_jobs_that_were_lost_with_their_broker_are_started_again(saved: Callable[..., Saved]) -> None:
@@ -75,7 +75,7 @@ def test_jobs_that_were_lost_with_their_broker_are_started_again(saved: Callable
     Real Flux places jobs on a lost broker for another moment: these are lost in turn.
     """
     cluster = saved().up(0, 1, 2)
-    with cluster.door.watch() as watch:
+    with cluster.lead_api.watch() as watch:
         watch.until(online="0-2")
     lost = {"2": [time.time(), time.time() + 3600]}
     for name in "abc":
@@ -88,19 +88,19 @@ def test_jobs_that_were_lost_with_their_broker_are_started_again(saved: Callable
     cluster.pods.kill(2)
     until(lambda: cluster.result(cluster.names["after"]) == "FAILED", "the loss")
     until(lambda: cluster.state(cluster.names["any"]) in ("SCHED", "INACTIVE"), "the next one's fate")
-    assert cluster.door.ask("POST", "/v1/recover", {"lost": {"2": [time.time()] * 2}}) == (200, NOTHING)
-    code, answer = cluster.door.ask("POST", "/v1/recover", {"lost": lost})
+    assert cluster.lead_api.ask("POST", "/v1/recover", {"lost": {"2": [time.time()] * 2}}) == (200, NOTHING)
+    code, answer = cluster.lead_api.ask("POST", "/v1/recover", {"lost": lost})
     plain = [cluster.names[name].replace("ƒ", "f") for name in (hit, "after", "any")]
     placed_there = cluster.result(cluster.names["any"]) == "FAILED"
     again = plain if placed_there else plain[:2]
     assert (code, [old for old, _ in answer["restarted"]], answer["lost"]) == (200, again, [])
-    assert cluster.door.ask("POST", "/v1/recover", {"lost": lost}) == (200, answer)
+    assert cluster.lead_api.ask("POST", "/v1/recover", {"lost": lost}) == (200, answer)
     cluster.gate.touch()
     cluster.done()
     assert cluster.lines() == Counter(["a", "b", "c", "after", "any"])
     new = dict(answer["restarted"])[plain[0]]
     assert cluster.pods.run("jobs", "-n", "-o", "{ranks}", new) in ("0", "1")
-    assert cluster.door.ask("POST", "/v1/recover", {"lost": lost}) == (200, answer)
+    assert cluster.lead_api.ask("POST", "/v1/recover", {"lost": lost}) == (200, answer)
     assert sum(cluster.lines().values()) == 5
 
 
@@ -123,7 +123,7 @@ def test_jobs_that_were_lost_with_their_broker_are_started_again(saved: Callable
 )
 def test_losses_that_are_none(three: Pods, lost: Any) -> None:
     """What is right is said."""
-    code, answer = three.door.ask("POST", "/v1/recover", {"lost": lost})
+    code, answer = three.lead_api.ask("POST", "/v1/recover", {"lost": lost})
     right = (
         "lost: by rank, when its pod had started and when that was taken away, such as"
         ' {"3": [1773500966, 1773501966]} (seconds since 1970), is right'

@@ -27,9 +27,9 @@ def restored(cluster: Saved, content: bytes) -> dict[str, Any]:
     cluster.pods.start(0)
     assert cluster.pods.wait() == 1
     assert cluster.archive.read_bytes() == content
-    told = json.loads((cluster.pods.directory / "termination-0").read_text())
-    assert isinstance(told, dict)
-    return told
+    message = json.loads((cluster.pods.directory / "termination-0").read_text())
+    assert isinstance(message, dict)
+    return message
 
 
 def dumped(cluster: Saved) -> bytes:
@@ -48,20 +48,20 @@ def test_truncated_dump(saved: Callable[..., Saved], part: float) -> None:
     """It is refused, and stays as it is."""
     cluster = saved(1)
     whole = dumped(cluster)
-    told = restored(cluster, whole[: int(len(whole) * part)])
-    assert "truncated" in told["error"]
-    assert str(cluster.archive) in told["error"]
+    message = restored(cluster, whole[: int(len(whole) * part)])
+    assert "truncated" in message["error"]
+    assert str(cluster.archive) in message["error"]
 
 
 def test_dump_of_the_other_engine(saved: Callable[..., Saved], engine: str) -> None:
     """Both are named."""
     cluster = saved(1)
-    foreign = _archive() if engine == "embedded" else _database(cluster.archive.parent)
+    other_dump = _archive() if engine == "embedded" else _database(cluster.archive.parent)
     names = ["Flux", "the embedded instance"]
     wrote, this = names if engine == "embedded" else names[::-1]
     assert (
         f"was written by {wrote}, and this is {this}, which cannot read it"
-        in restored(cluster, foreign)["error"]
+        in restored(cluster, other_dump)["error"]
     )
 
 
@@ -95,14 +95,14 @@ def test_jobs_that_do_not_fit_are_kept(saved: Callable[..., Saved]) -> None:
     large.pods.close()
     small = saved(1).up(0)
     until(lambda: small.lines() == {"narrow": 1}, "the narrow job's end")
-    kept = [each.partition(":")[0] for each in small.door.status()["kept"]]
+    kept = [each.partition(":")[0] for each in small.lead_api.status()["kept"]]
     assert sorted(kept) == sorted(large.names[name].replace("ƒ", "f") for name in ("wide", "after", "held"))
-    assert "it is kept" in small.pods.said() or "is kept, it does not fit" in small.pods.said()
+    assert "it is kept" in small.pods.log_text() or "is kept, it does not fit" in small.pods.log_text()
     assert small.pods.run("jobs", "-n", "-o", "{name}", "--filter=pending").splitlines() == ["sh"] * 3
     small.save()
     assert small.saved()["jobs"] == 3
     small.pods.close()
     again = saved(3).up(0, 1, 2)
     until(lambda: again.lines() == Counter(["narrow", "wide", "after"]), "what was kept")
-    assert again.door.status()["kept"] == []
+    assert again.lead_api.status()["kept"] == []
     assert again.state(large.names["held"]) == "SCHED"

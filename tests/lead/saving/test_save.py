@@ -28,11 +28,11 @@ def test_no_job_is_lost_or_runs_twice(saved: Callable[..., Saved]) -> None:
     cluster.running("long")
     before = dict(cluster.names)
     cluster.save(timeout=1)
-    told = cluster.saved()
-    assert (told["saved"], told["bytes"]) == (str(cluster.archive), cluster.archive.stat().st_size)
-    assert (told["jobs"], told["restarted_total"], told["lost"]) == (9, 3, [])
+    message = cluster.saved()
+    assert (message["saved"], message["bytes"]) == (str(cluster.archive), cluster.archive.stat().st_size)
+    assert (message["jobs"], message["restarted_total"], message["lost"]) == (9, 3, [])
     plain = {name: jobid.replace("ƒ", "f") for name, jobid in before.items()}
-    assert {old for old, _ in told["restarted"]} == {plain["long"], plain["after"], plain["any"]}
+    assert {old for old, _ in message["restarted"]} == {plain["long"], plain["after"], plain["any"]}
     assert not cluster.lines()
     cluster.gate.touch()
     cluster.lose_state()
@@ -44,15 +44,15 @@ def test_no_job_is_lost_or_runs_twice(saved: Callable[..., Saved]) -> None:
     assert cluster.state(before["held"]) == "SCHED"
 
 
-def test_a_job_that_may_run_once_only_is_told_as_lost(saved: Callable[..., Saved]) -> None:
+def test_a_job_that_may_run_once_only_is_reported_as_lost(saved: Callable[..., Saved]) -> None:
     """It may have done what must not be done twice."""
     cluster = saved(1).up(0)
     once = cluster.submit("once", "--setattr=user.minicluster.restart=false", gate=True)
     cluster.running("once")
     cluster.save()
-    told = cluster.saved()
-    assert told["restarted"] == []
-    assert told["lost"] == [[once.replace("ƒ", "f"), "it is not to be started again"]]
+    message = cluster.saved()
+    assert message["restarted"] == []
+    assert message["lost"] == [[once.replace("ƒ", "f"), "it is not to be started again"]]
     cluster.gate.touch()
     cluster.up(0).done()
     assert cluster.lines() == {}
@@ -75,7 +75,7 @@ def test_followers_stay_and_come_back(saved: Callable[..., Saved]) -> None:
     cluster.save()
     cluster.saved()
     cluster.up(0)
-    with cluster.door.watch() as watch:
+    with cluster.lead_api.watch() as watch:
         watch.until(online="0-2")
     assert [cluster.pods.processes[rank].poll() for rank in (1, 2)] == [None, None]
 
@@ -97,13 +97,13 @@ def test_order_that_is_repeated_begins_nothing_anew(saved: Callable[..., Saved])
 def test_seconds_that_are_none(saved: Callable[..., Saved], timeout: object) -> None:
     """And nothing is ordered."""
     cluster = saved(1).up(0)
-    code, answer = cluster.door.ask("POST", "/v1/save", {"timeout": timeout})
+    code, answer = cluster.lead_api.ask("POST", "/v1/save", {"timeout": timeout})
     assert (code, answer["error"]) == (400, "timeout: seconds from 0 to 86400 are right")
 
 
 def test_instance_without_an_archive_saves_nowhere(three: Pods) -> None:
     """It says what is missing."""
-    code, answer = three.door.ask("POST", "/v1/save", {})
+    code, answer = three.lead_api.ask("POST", "/v1/save", {})
     assert (code, answer) == (400, {"error": "archive.path is not set: there is no place to save to"})
 
 
@@ -111,7 +111,7 @@ def test_start_script_that_is_gone(saved: Callable[..., Saved]) -> None:
     """Nobody would save."""
     cluster = saved(1).up(0)
     (cluster.pods.directory / "0" / "pid").unlink()
-    code, answer = cluster.door.ask("POST", "/v1/save", {})
+    code, answer = cluster.lead_api.ask("POST", "/v1/save", {})
     assert (code, answer) == (503, {"error": "the start script, which would save, is gone"})
     assert not (cluster.pods.directory / "0" / "save").exists()
 
@@ -123,24 +123,24 @@ def test_save_and_restore_at_another_size(saved: Callable[..., Saved], pods: Cal
         cluster.submit(f"job-{number}", gate=True)
     until(lambda: len(cluster.pods.run("jobs", "-n", "--filter=running").splitlines()) == 3, "three run")
     cluster.save(timeout=0)
-    told = cluster.saved()
-    assert (told["jobs"], told["restarted_total"]) == (12, 3)
+    message = cluster.saved()
+    assert (message["jobs"], message["restarted_total"]) == (12, 3)
     cluster.gate.touch()
     saved(2).up(0, 1).done()
     assert cluster.lines() == Counter(f"job-{number}" for number in range(12))
 
 
-def test_lead_that_is_told_to_go_tells_what_it_saved(saved: Callable[..., Saved]) -> None:
+def test_lead_that_is_terminated_reports_what_it_saved(saved: Callable[..., Saved]) -> None:
     """As by order, but for its code: nobody ordered it."""
     cluster = saved(1).up(0)
     cluster.submit("a", "--urgency=0")
     assert (cluster.pods.end(0), cluster.words()["jobs"]) == (143, 1)
 
 
-def test_followers_that_are_told_to_go_as_well_wait_for_their_jobs(saved: Callable[..., Saved]) -> None:
+def test_followers_that_are_deleted_as_well_wait_for_their_jobs(saved: Callable[..., Saved]) -> None:
     """The lead waits for these jobs; so does the broker on which they run."""
     cluster = saved(2).up(0, 1)
-    with cluster.door.watch() as watch:
+    with cluster.lead_api.watch() as watch:
         watch.until(online="0-1")
     for name in "ab":
         cluster.submit(name, gate=True)
@@ -156,11 +156,11 @@ def test_followers_that_are_told_to_go_as_well_wait_for_their_jobs(saved: Callab
 def test_follower_without_jobs_goes_at_once(saved: Callable[..., Saved]) -> None:
     """Nothing runs on it: the rest of the cluster does not matter to it."""
     cluster = saved(2).up(0, 1)
-    with cluster.door.watch() as watch:
+    with cluster.lead_api.watch() as watch:
         watch.until(online="0-1")
     cluster.submit("a", gate=True)
     cluster.running("a")
-    cluster.door.ask("POST", "/v1/drain", {"ranks": "1"})
+    cluster.lead_api.ask("POST", "/v1/drain", {"ranks": "1"})
     cluster.pods.processes[1].terminate()
     assert cluster.pods.wait(1) == 75
     cluster.gate.touch()

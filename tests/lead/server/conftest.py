@@ -41,6 +41,6 @@ def running(keys: tuple[Authority, str, Path], served: Served) -> Iterator[Serve
 
 
 @pytest.fixture
-def door(running: Server, keys: tuple[Authority, str, Path]) -> Client:
+def lead_api(running: Server, keys: tuple[Authority, str, Path]) -> Client:
     authority, token, _ = keys
     return Client(running.port, authority.certificate, token)

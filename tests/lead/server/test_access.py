@@ -30,31 +30,31 @@ if TYPE_CHECKING:
     ],
 )
 @pytest.mark.parametrize("path", ["/echo", "/nowhere"])
-def test_without_the_token(door: Client, served: Served, headers: dict[str, str], path: str) -> None:
+def test_without_the_token(lead_api: Client, served: Served, headers: dict[str, str], path: str) -> None:
     """401 and nothing else, whatever was asked for."""
-    headers = {key: value.format(token=door.token) for key, value in headers.items()}
-    assert door.ask("POST", path, {"ranks": "1"}, headers) == (401, None)
+    headers = {key: value.format(token=lead_api.token) for key, value in headers.items()}
+    assert lead_api.ask("POST", path, {"ranks": "1"}, headers) == (401, None)
     assert served.bodies == []
 
 
-def test_the_scheme_is_named(door: Client) -> None:
+def test_the_scheme_is_named(lead_api: Client) -> None:
     """As HTTP wants it of a 401."""
-    with closing(door.keep()) as connection:
+    with closing(lead_api.keep()) as connection:
         connection.request("GET", "/echo")
         response = connection.getresponse()
         assert response.headers["WWW-Authenticate"] == "Bearer"
         assert response.headers["Connection"] == "close"
 
 
-def test_two_authorizations_are_none(door: Client) -> None:
+def test_two_authorizations_are_none(lead_api: Client) -> None:
     """A proxy might look at the other one."""
-    header = f"Authorization: Bearer {door.token}\r\n"
-    assert talk(door, f"GET /echo HTTP/1.1\r\n{header}{header}\r\n".encode()).startswith(b"HTTP/1.1 401")
+    header = f"Authorization: Bearer {lead_api.token}\r\n"
+    assert talk(lead_api, f"GET /echo HTTP/1.1\r\n{header}{header}\r\n".encode()).startswith(b"HTTP/1.1 401")
 
 
-def test_the_scheme_may_be_written_in_any_case(door: Client) -> None:
+def test_the_scheme_may_be_written_in_any_case(lead_api: Client) -> None:
     """RFC 9110."""
-    assert door.ask("GET", "/echo", headers={"Authorization": f"bearer  {door.token}"})[0] == 200
+    assert lead_api.ask("GET", "/echo", headers={"Authorization": f"bearer  {lead_api.token}"})[0] == 200
 
 
 @pytest.mark.parametrize(
@@ -68,41 +68,43 @@ def test_the_scheme_may_be_written_in_any_case(door: Client) -> None:
         ),
     ],
 )
-def test_a_client_tells_the_wrong_door(door: Client, change: dict[str, str], reason: str) -> None:
+def test_a_client_names_the_wrong_server(lead_api: Client, change: dict[str, str], reason: str) -> None:
     """By its certificate."""
-    other = Client(**{"port": door.port, "authority": door.authority, "token": door.token, **change})
+    other = Client(
+        **{"port": lead_api.port, "authority": lead_api.authority, "token": lead_api.token, **change}
+    )
     with pytest.raises(ssl.SSLCertVerificationError, match=reason):
         other.connection()
 
 
-def test_old_tls_is_refused(door: Client) -> None:
+def test_old_tls_is_refused(lead_api: Client) -> None:
     """1.2 is the oldest."""
-    context = ssl.create_default_context(cadata=door.authority)
+    context = ssl.create_default_context(cadata=lead_api.authority)
     context.minimum_version = ssl.TLSVersion.MINIMUM_SUPPORTED
     with pytest.warns(DeprecationWarning, match="TLSv1_1"):
         context.maximum_version = ssl.TLSVersion.TLSv1_1
     context.set_ciphers("ALL:@SECLEVEL=0")
     with (
-        socket.create_connection(("127.0.0.1", door.port), DEADLINE) as plain,
+        socket.create_connection(("127.0.0.1", lead_api.port), DEADLINE) as plain,
         pytest.raises(OSError, match=r"alert|version|reset|EOF|closed"),
     ):
         context.wrap_socket(plain, server_hostname=NAME)
 
 
-def raw(door: Client, path: str, token: str = "") -> tuple[int, str | None, str]:
+def raw(lead_api: Client, path: str, token: str = "") -> tuple[int, str | None, str]:
     """The code, the Content-Type and the text of an answer."""
-    with closing(door.keep()) as connection:
+    with closing(lead_api.keep()) as connection:
         connection.request("GET", path, headers={"Authorization": f"Bearer {token}"} if token else {})
         answer = connection.getresponse()
         return answer.status, answer.headers["Content-Type"], answer.read().decode()
 
 
-def test_text_is_sent_as_it_is(door: Client) -> None:
-    assert raw(door, "/text", door.token) == (503, "text/plain", "plain\n")
+def test_text_is_sent_as_it_is(lead_api: Client) -> None:
+    assert raw(lead_api, "/text", lead_api.token) == (503, "text/plain", "plain\n")
 
 
-def test_pieces_are_sent_as_they_are(door: Client) -> None:
-    assert raw(door, "/pieces", door.token) == (200, "text/event-stream", "data: 1\n\ndata: 2\n\n")
+def test_parts_are_sent_as_they_are(lead_api: Client) -> None:
+    assert raw(lead_api, "/pieces", lead_api.token) == (200, "text/event-stream", "data: 1\n\ndata: 2\n\n")
 
 
 @pytest.mark.parametrize(
@@ -115,8 +117,8 @@ def test_pieces_are_sent_as_they_are(door: Client) -> None:
     ],
 )
 def test_who_may_ask(
-    door: Client, keys: tuple[Authority, str, Path], path: str, whole: int, metrics: int, none: int
+    lead_api: Client, keys: tuple[Authority, str, Path], path: str, whole: int, metrics: int, none: int
 ) -> None:
     """With the door's token, with that for metrics, without one."""
     token = (keys[2] / "metrics.token").read_text().strip()
-    assert [raw(door, path, each)[0] for each in (door.token, token, "")] == [whole, metrics, none]
+    assert [raw(lead_api, path, each)[0] for each in (lead_api.token, token, "")] == [whole, metrics, none]

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from tests.lead.client import Client
 
 
-def test_a_request_with_everything(door: Client, served: Served) -> None:
+def test_a_request_with_everything(lead_api: Client, served: Served) -> None:
     """Query and body reach the operation, its answer comes back as JSON."""
-    answer = door.ask("POST", "/echo?a=1&b=x%20y", {"ranks": "2-3"})
+    answer = lead_api.ask("POST", "/echo?a=1&b=x%20y", {"ranks": "2-3"})
     assert answer == (200, {"query": {"a": "1", "b": "x y"}, "body": {"ranks": "2-3"}})
 
 
@@ -34,17 +34,18 @@ def test_a_request_with_everything(door: Client, served: Served) -> None:
         pytest.param("GET", "/fail?how=bad", 400, {"error": "what?"}, id="bad"),
     ],
 )
-def test_refusals(door: Client, method: str, path: str, code: int, answer: object) -> None:
+def test_refusals(lead_api: Client, method: str, path: str, code: int, answer: object) -> None:
     """Each says what is wrong."""
-    assert door.ask(method, path) == (code, answer)
+    assert lead_api.ask(method, path) == (code, answer)
 
 
-def test_a_defect_ends_one_connection_only(door: Client, served: Served) -> None:
+def test_a_defect_ends_one_connection_only(lead_api: Client, served: Served) -> None:
     """And is told in the log."""
     assert (
-        talk(door, f"GET /fail?how=x HTTP/1.1\r\nAuthorization: Bearer {door.token}\r\n\r\n".encode()) == b""
+        talk(lead_api, f"GET /fail?how=x HTTP/1.1\r\nAuthorization: Bearer {lead_api.token}\r\n\r\n".encode())
+        == b""
     )
-    assert door.ask("GET", "/echo")[0] == 200
+    assert lead_api.ask("GET", "/echo")[0] == 200
     assert served.log == ["a client's request failed: ZeroDivisionError: a defect"]
 
 
@@ -65,12 +66,12 @@ MANY = b"".join(b"X-%d: %s\r\n" % (number, b"x" * 90) for number in range(300))
         pytest.param(b"GET / HTTP/1.0\r\n\r\n", b"HTTP/1.1 401", id="older version"),
     ],
 )
-def test_garbage(door: Client, served: Served, data: bytes, begins: bytes) -> None:
+def test_garbage(lead_api: Client, served: Served, data: bytes, begins: bytes) -> None:
     """Gets a status code or nothing, never words; the next client is served."""
-    answer = talk(door, data)
+    answer = talk(lead_api, data)
     assert answer[: len(begins)] == begins
     assert not begins or answer.endswith(b"\r\n\r\n")
-    assert door.ask("GET", "/echo")[0] == 200
+    assert lead_api.ask("GET", "/echo")[0] == 200
     assert served.log == []
 
 
@@ -88,41 +89,40 @@ def test_garbage(door: Client, served: Served, data: bytes, begins: bytes) -> No
         pytest.param("Content-Length: 2", b"\xff\xff", b"HTTP/1.1 400", id="no text"),
     ],
 )
-def test_bodies(door: Client, headers: str, body: bytes, begins: bytes) -> None:
+def test_bodies(lead_api: Client, headers: str, body: bytes, begins: bytes) -> None:
     """At most 64 KiB of JSON with a length."""
-    head = (
-        f"POST /echo HTTP/1.1\r\nConnection: close\r\nAuthorization: Bearer {door.token}\r\n{headers}\r\n\r\n"
-    )
-    assert talk(door, head.encode() + body).startswith(begins)
+    given = f"Authorization: Bearer {lead_api.token}\r\n{headers}"
+    head = f"POST /echo HTTP/1.1\r\nConnection: close\r\n{given}\r\n\r\n"
+    assert talk(lead_api, head.encode() + body).startswith(begins)
 
 
-def test_a_connection_serves_many_requests(door: Client, running: Server) -> None:
+def test_a_connection_serves_many_requests(lead_api: Client, running: Server) -> None:
     """One after another, failures among them."""
-    with closing(door.keep()) as connection:
+    with closing(lead_api.keep()) as connection:
         for path, code in [("/echo", 200), ("/nowhere", 404), ("/echo", 200)]:
-            connection.request("GET", path, headers=door.bearer)
+            connection.request("GET", path, headers=lead_api.bearer)
             response = connection.getresponse()
             assert (response.status, bool(response.read())) == (code, True)
         sock = connection.sock
-        connection.request("GET", "/echo", headers=door.bearer)
+        connection.request("GET", "/echo", headers=lead_api.bearer)
         connection.getresponse().read()
         assert connection.sock is sock
 
 
-def test_each_line_comes_when_it_is_there(door: Client, served: Served) -> None:
+def test_each_line_comes_when_it_is_there(lead_api: Client, served: Served) -> None:
     """And the last one is followed by the end of the response."""
-    with closing(door.keep()) as connection:
-        connection.request("GET", "/lines", headers=door.bearer)
+    with closing(lead_api.keep()) as connection:
+        connection.request("GET", "/lines", headers=lead_api.bearer)
         response = connection.getresponse()
         assert json.loads(response.readline()) == {"number": 0}
         served.more.set()
         assert response.read() == b'{"number": 1}\n{"number": 2}\n'
 
 
-def test_no_body_for_a_head(door: Client) -> None:
+def test_no_body_for_a_head(lead_api: Client) -> None:
     """HTTP's rule, also where the path knows no HEAD."""
-    data = f"HEAD /echo HTTP/1.1\r\nConnection: close\r\nAuthorization: Bearer {door.token}\r\n\r\n"
-    head, _, body = talk(door, data.encode()).partition(b"\r\n\r\n")
+    data = f"HEAD /echo HTTP/1.1\r\nConnection: close\r\nAuthorization: Bearer {lead_api.token}\r\n\r\n"
+    head, _, body = talk(lead_api, data.encode()).partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 405")
     assert b"Allow: GET, POST" in head
     assert body == b""

@@ -24,42 +24,44 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize("shaken", [True, False], ids=["after TLS", "before TLS"])
-def test_200_slow_clients_keep_nobody_out(door: Client, shaken: bool, running: Server) -> None:
+def test_200_slow_clients_keep_nobody_out(lead_api: Client, shaken: bool, running: Server) -> None:
     """They are more than there are places; each new client gets one."""
     with ExitStack() as stack:
         for _ in range(200):
-            sock = socket.create_connection(("127.0.0.1", door.port), DEADLINE)
+            sock = socket.create_connection(("127.0.0.1", lead_api.port), DEADLINE)
             stack.enter_context(sock)
             if shaken:
                 with contextlib.suppress(OSError):  # it was thrown out meanwhile
-                    context = ssl.create_default_context(cadata=door.authority)
+                    context = ssl.create_default_context(cadata=lead_api.authority)
                     stack.enter_context(context.wrap_socket(sock, server_hostname=NAME)).sendall(b"GET /")
-        assert door.ask("GET", "/echo")[0] == 200
+        assert lead_api.ask("GET", "/echo")[0] == 200
         until(
             lambda: threading.active_count() <= connections.MOST + 3, "no more threads than there are places"
         )
 
 
 def test_slow_clients_do_not_throw_out_who_showed_the_token(
-    door: Client, served: Served, monkeypatch: pytest.MonkeyPatch
+    lead_api: Client, served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A stream goes on while strangers come and go."""
-    with closing(door.keep()) as connection, ExitStack() as stack:
-        connection.request("GET", "/lines", headers=door.bearer)
+    with closing(lead_api.keep()) as connection, ExitStack() as stack:
+        connection.request("GET", "/lines", headers=lead_api.bearer)
         response = connection.getresponse()
         response.readline()
         for _ in range(100):
-            stack.enter_context(socket.create_connection(("127.0.0.1", door.port), DEADLINE))
-        assert door.ask("GET", "/echo")[0] == 200
+            stack.enter_context(socket.create_connection(("127.0.0.1", lead_api.port), DEADLINE))
+        assert lead_api.ask("GET", "/echo")[0] == 200
         served.more.set()
         assert response.read() == b'{"number": 1}\n{"number": 2}\n'
 
 
-def test_a_stranger_who_takes_too_long_is_sent_away(door: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unproven_client_that_takes_too_long_is_disconnected(
+    lead_api: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Also one who sends a byte now and then."""
-    monkeypatch.setattr(connections, "STRANGER_TIME", 1.0)
+    monkeypatch.setattr(connections, "UNPROVEN_TIME", 1.0)
     stop = threading.Event()
-    with door.connection() as sock:
+    with lead_api.connection() as sock:
 
         def trickle() -> None:
             with contextlib.suppress(OSError):
@@ -80,7 +82,7 @@ def test_a_client_who_does_not_read_is_sent_away(
     keys: tuple[Authority, str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The stream's thread ends, although there is always more to send."""
-    monkeypatch.setattr(server, "SILENCE", 1.0)
+    monkeypatch.setattr(server, "SOCKET_TIMEOUT", 1.0)
     authority, token, directory = keys
     ended = threading.Event()
 
@@ -95,8 +97,8 @@ def test_a_client_who_does_not_read_is_sent_away(
     thread = threading.Thread(target=made.serve_forever, args=(0.05,))
     thread.start()
     try:
-        door = Client(made.port, authority.certificate, token)
-        with door.connection() as sock:
+        lead_api = Client(made.port, authority.certificate, token)
+        with lead_api.connection() as sock:
             sock.sendall(f"GET / HTTP/1.1\r\nAuthorization: Bearer {token}\r\n\r\n".encode())
             assert ended.wait(DEADLINE)
     finally:

@@ -39,11 +39,11 @@ class Lead:
     server: asyncio.Server | None = field(default=None, repr=False)
     writers: set[asyncio.StreamWriter] = field(default_factory=set, repr=False)
 
-    def says(self, **numbers: float) -> "Lead":
+    def serve_numbers(self, **numbers: float) -> "Lead":
         """Have it tell these numbers, without labels."""
-        return self.tells([(name, {}, value) for name, value in numbers.items()])
+        return self.serve_samples([(name, {}, value) for name, value in numbers.items()])
 
-    def tells(self, numbers: Numbers, age: float = 0.25) -> "Lead":
+    def serve_samples(self, numbers: Numbers, age: float = 0.25) -> "Lead":
         """Have it tell these numbers."""
         self.code, self.answer = 200, body(numbers, age)
         return self

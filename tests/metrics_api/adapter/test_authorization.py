@@ -94,7 +94,7 @@ def test_an_answer_holds_for_a_moment_only(monkeypatch: pytest.MonkeyPatch) -> N
     assert len(api.reviews) == 6
 
 
-def test_who_may_not_is_told_what() -> None:
+def test_who_may_not_gets_the_reason() -> None:
     message = "jane may not get services/flux_jobs 'mc' of custom.metrics.k8s.io in namespace team"
     with pytest.raises(ForbiddenError, match=message):
         check(Api(lambda _: False), (JANE, WHAT))

@@ -17,11 +17,11 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("words", "said"), WRONG.values(), ids=WRONG)
-def test_wrong_options(words: list[str], said: str) -> None:
+@pytest.mark.parametrize(("words", "message"), WRONG.values(), ids=WRONG)
+def test_wrong_options(words: list[str], message: str) -> None:
     answer = CliRunner().invoke(app, words, env={"COLUMNS": "200"})
     assert answer.exit_code == 2
-    assert said in answer.output
+    assert message in answer.output
 
 
 def test_without_a_cluster_it_says_so(tmp_path_factory: pytest.TempPathFactory) -> None:

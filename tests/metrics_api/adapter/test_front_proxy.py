@@ -29,7 +29,7 @@ def config_map(folder: Path, **changes: Any) -> dict[str, Any]:
     return {"data": {name: text for name, text in {**data, **given}.items() if text is not None}}
 
 
-def test_who_asks_is_what_the_headers_say(tmp_path: Path) -> None:
+def test_who_asks_is_what_the_headers_name(tmp_path: Path) -> None:
     headers = [
         ("x-remote-user", "jane"),
         ("X-Remote-Group", "a"),
@@ -67,7 +67,7 @@ def test_without_names_every_certificate_of_the_authority_will_do(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"requestheader_client_ca_file": None}, "aggregation layer is not configured"),
         ({"requestheader_client_ca_file": "nonsense"}, "holds no certificates"),
@@ -76,8 +76,8 @@ def test_without_names_every_certificate_of_the_authority_will_do(tmp_path: Path
     ],
     ids=["none", "nonsense", "no JSON", "numbers"],
 )
-def test_what_is_wrong_with_the_config_map_is_said(
-    tmp_path: Path, changes: dict[str, Any], said: str
+def test_what_is_wrong_with_the_config_map_is_reported(
+    tmp_path: Path, changes: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(AdapterSettingsError, match=said):
+    with pytest.raises(AdapterSettingsError, match=message):
         of_config_map(config_map(tmp_path, **changes))

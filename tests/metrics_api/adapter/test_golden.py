@@ -120,11 +120,11 @@ def scene() -> Scene:
 def test_the_answer_is_as_written(case: str, request: pytest.FixtureRequest) -> None:
     path, parameters = REQUESTS[case]
     code, body = asyncio.run(scene().get(path, **parameters))
-    said = {"request": {"path": path, **parameters}, "code": code, "body": body}
+    written = {"request": {"path": path, **parameters}, "code": code, "body": body}
     file = GOLDEN / f"{case}.json"
     if request.config.getoption("--golden-write"):
-        file.write_text(json.dumps(said, indent=1) + "\n")
-    assert said == json.loads(file.read_text())
+        file.write_text(json.dumps(written, indent=1) + "\n")
+    assert written == json.loads(file.read_text())
 
 
 def test_all_that_is_served_in_one_document_is_as_written(request: pytest.FixtureRequest) -> None:

@@ -30,7 +30,7 @@ def playing(tmp_path: Path) -> Iterator[played.Leads]:
 
 @pytest.fixture
 def lead(playing: played.Leads) -> Lead:
-    return playing.add("uid-1").tells(DEMAND)
+    return playing.add("uid-1").serve_samples(DEMAND)
 
 
 def place(lead: Lead) -> broker_pods.Lead:
@@ -65,9 +65,9 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_one_connection_serves_many_requests(playing: played.Leads, lead: Lead, at_once: None) -> None:
     async def work(leads: Leads) -> None:
         for _ in range(5):
-            told = await leads.ask(NAME, place(lead))
-            assert told.reading.samples[0].thousandths == 3000
-            assert (NOW - told.time).total_seconds() == 0.25
+            answer = await leads.ask(NAME, place(lead))
+            assert answer.reading.samples[0].thousandths == 3000
+            assert (NOW - answer.time).total_seconds() == 0.25
 
     using(playing, work)
     assert (lead.connections, lead.requests) == (1, 5)
@@ -79,13 +79,13 @@ def test_a_leads_clock_may_be_wrong(playing: played.Leads, lead: Lead, year: byt
     lead.answer = lead.answer.replace(b"2026", year, 1)
 
     async def work(leads: Leads) -> None:
-        told = await leads.ask(NAME, place(lead))
-        assert (NOW - told.time).total_seconds() == 0.25
+        answer = await leads.ask(NAME, place(lead))
+        assert (NOW - answer.time).total_seconds() == 0.25
 
     using(playing, work)
 
 
-def test_who_asks_at_the_same_time_or_soon_after_shares_an_answer(playing: played.Leads, lead: Lead) -> None:
+def test_who_asks_at_the_same_time_or_just_after_gets_one_answer(playing: played.Leads, lead: Lead) -> None:
     async def work(leads: Leads) -> None:
         await asyncio.gather(*[leads.ask(NAME, place(lead)) for _ in range(50)])
         await leads.ask(NAME, place(lead))
@@ -140,14 +140,14 @@ ANSWERS = {
 }
 
 
-@pytest.mark.parametrize(("code", "why", "said"), ANSWERS.values(), ids=ANSWERS)
+@pytest.mark.parametrize(("code", "why", "message"), ANSWERS.values(), ids=ANSWERS)
 def test_what_a_lead_refuses_is_passed_on_in_its_words(
-    playing: played.Leads, lead: Lead, code: int, why: str, said: str
+    playing: played.Leads, lead: Lead, code: int, why: str, message: str
 ) -> None:
     lead.fails(code, why)
 
     async def work(leads: Leads) -> None:
-        with pytest.raises(UnavailableError, match=said):
+        with pytest.raises(UnavailableError, match=message):
             await leads.ask(NAME, place(lead))
 
     using(playing, work)
@@ -177,21 +177,21 @@ def test_another_miniclusters_lead_gets_no_token(playing: played.Leads, lead: Le
     assert lead.requests == 0
 
 
-def test_a_token_that_is_refused_is_told_so_that_the_keys_are_looked_at(
+def test_a_token_that_is_refused_is_reported_so_that_the_keys_are_read_again(
     playing: played.Leads, lead: Lead
 ) -> None:
     lead.token = "another"
-    told: list[bool] = []
+    refused: list[bool] = []
 
     async def work(leads: Leads) -> None:
         with pytest.raises(UnavailableError, match="does not accept the adapter's token for metrics"):
             await leads.ask(NAME, place(lead))
 
-    using(playing, work, lambda: told.append(True))
-    assert told == [True]
+    using(playing, work, lambda: refused.append(True))
+    assert refused == [True]
 
 
-def test_the_doors_own_token_is_never_sent(playing: played.Leads, lead: Lead) -> None:
+def test_the_leads_own_token_is_never_sent(playing: played.Leads, lead: Lead) -> None:
     lead.token = playing.authority.token(lead.uid)
 
     async def work(leads: Leads) -> None:

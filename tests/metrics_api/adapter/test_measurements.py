@@ -53,8 +53,8 @@ def test_a_question_to_a_lead_counts_by_its_result(made: Measurements, result: s
 
 
 def test_what_is_true_now_is_counted_when_it_is_asked_for(made: Measurements) -> None:
-    made.foreign = lambda: 2
-    assert (value(made, module.CLUSTERS), value(made, module.FOREIGN)) == (3, 2)
+    made.conflicting = lambda: 2
+    assert (value(made, module.CLUSTERS), value(made, module.CONFLICTING)) == (3, 2)
 
 
 def test_a_request_that_nobody_answers_has_a_code_as_well(made: Measurements) -> None:

@@ -64,7 +64,7 @@ def test_what_waits_on_a_real_lead_is_what_is_answered(pods: Callable[..., Pods]
     lead = with_keys(pods(1, max_size=4), authority).start(0)
 
     async def work() -> None:
-        leads = Leads(lead.door.port)
+        leads = Leads(lead.lead_api.port)
         await leads.use(authority.metrics())
         known = objects()
         lead_of_it = known.lead(NAME)
@@ -74,8 +74,8 @@ def test_what_waits_on_a_real_lead_is_what_is_answered(pods: Callable[..., Pods]
         for _ in range(3):
             await asyncio.to_thread(lead.run, "submit", "-N1", "--exclusive", "sleep", "inf")
         await until(asked, "flux_nodes_demanded", "3")
-        told = await leads.ask(NAME, lead_of_it)
-        assert {each.name for each in told.reading.samples} <= set(ADDS)
+        answer = await leads.ask(NAME, lead_of_it)
+        assert {each.name for each in answer.reading.samples} <= set(ADDS)
         await leads.close()
 
     asyncio.run(work())

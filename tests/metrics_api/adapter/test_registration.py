@@ -119,7 +119,7 @@ def test_one_of_somebody_else_is_left_alone_and_reported_once(
     with caplog.at_level(logging.WARNING):
         asyncio.run(twice())
     assert api.applied == []
-    assert found.foreign[NAME].startswith(whose)
+    assert found.conflicting[NAME].startswith(whose)
     assert [
         record.getMessage().startswith(f"APIService {NAME} belongs to {whose}") for record in caplog.records
     ] == [True]
@@ -152,7 +152,7 @@ def test_once_it_is_gone_ours_takes_its_place() -> None:
         await found.keep(NAME, None, BUNDLE)
 
     asyncio.run(work())
-    assert (found.foreign, len(api.applied)) == ({}, 1)
+    assert (found.conflicting, len(api.applied)) == ({}, 1)
 
 
 def test_who_was_faster_has_it() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metrics_api.adapter import samples
-from metrics_api.adapter.samples import Reading, ReadingError, parse, shares
+from metrics_api.adapter.samples import Reading, ReadingError, parse, split_evenly
 from metrics_api.answers.samples import MetricValue, quantity, total
 
 GOOD = {"name": "flux_jobs", "labels": {"state": "run"}, "value": 3}
@@ -49,9 +49,9 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("text", "said"), WRONG.values(), ids=WRONG)
-def test_what_is_wrong_with_an_answer_is_said(text: bytes, said: str) -> None:
-    with pytest.raises(ReadingError, match=said):
+@pytest.mark.parametrize(("text", "message"), WRONG.values(), ids=WRONG)
+def test_what_is_wrong_with_an_answer_is_reported(text: bytes, message: str) -> None:
+    with pytest.raises(ReadingError, match=message):
         parse(text)
 
 
@@ -66,8 +66,8 @@ def test_a_value_as_a_quantity(value: float, shown: str) -> None:
 
 
 @given(st.integers(0, 10**15), st.integers(1, 5000))
-def test_shares_are_together_the_whole_and_differ_by_a_thousandth(whole: int, parts: int) -> None:
-    found = shares(whole, parts)
+def test_parts_are_together_the_whole_and_differ_by_a_thousandth(whole: int, parts: int) -> None:
+    found = split_evenly(whole, parts)
     assert (len(found), sum(found)) == (parts, whole)
     assert max(found) - min(found) <= 1
 

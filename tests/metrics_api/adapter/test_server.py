@@ -344,7 +344,7 @@ def test_its_own_metrics_need_no_credentials(tmp_path: Path) -> None:
     with_server(tmp_path, work)
 
 
-def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
+def test_a_port_that_is_taken_is_reported(tmp_path: Path) -> None:
     async def work(here: Running) -> None:
         nothing = cast(Any, None)
         other = AdapterServer(nothing, nothing, lambda: ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), str, nothing)

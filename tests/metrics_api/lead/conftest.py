@@ -24,7 +24,7 @@ def lead(pods: Callable[..., Pods]) -> Callable[..., tuple[Pods, Reader]]:
     def start(size: int = 3, started: int | None = None, **more: object) -> tuple[Pods, Reader]:
         cluster = pods(size, **more)
         cluster.start(*range(size if started is None else started))
-        with cluster.door.watch() as watch:
+        with cluster.lead_api.watch() as watch:
             watch.until(running=True)
         return cluster, Reader(cluster)
 

@@ -18,7 +18,7 @@ class Reader:
 
     def __init__(self, cluster: Pods) -> None:
         token = (cluster.secret / "metrics.token").read_text().strip()
-        self.client: Client = replace(cluster.door, token=token)
+        self.client: Client = replace(cluster.lead_api, token=token)
 
     def get(self, path: str, headers: dict[str, str] | None = None) -> tuple[int, str, str]:
         """The status code, the Content-Type and the text."""

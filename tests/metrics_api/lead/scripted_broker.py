@@ -34,10 +34,10 @@ class Broker:
         self.links.append(Link(self))
         return self.links[-1]
 
-    def submit(self, jobid: int, nodes: int, tell: bool = True) -> None:
+    def submit(self, jobid: int, nodes: int, announce: bool = True) -> None:
         self.jobs[jobid] = nodes
-        if tell:
-            self.links[-1].say(message(jobid, nodes))
+        if announce:
+            self.links[-1].push(message(jobid, nodes))
 
     def answer(self, topic: str) -> dict[str, Any]:
         pending = len(self.jobs) if self.counted is None else self.counted
@@ -62,24 +62,24 @@ class Link:
 
     def __init__(self, broker: Broker) -> None:
         self.broker = broker
-        self.said: queue.Queue[Any] = queue.Queue()
-        self.taker: Any = None
-        self.state_taker: Any = None
+        self.log_text: queue.Queue[Any] = queue.Queue()
+        self.callback: Any = None
+        self.state_callback: Any = None
         self.request: dict[str, Any] = {}
         self.dispatched = 0
 
-    def stream(self, topic: str, payload: dict[str, Any], taker: Any) -> int:
+    def stream(self, topic: str, payload: dict[str, Any], callback: Any) -> int:
         if topic == "state-machine.monitor":
-            self.state_taker = taker
+            self.state_callback = callback
             return 2
-        self.taker, self.request = taker, payload
+        self.callback, self.request = callback, payload
         for jobid, nodes in self.broker.jobs.items():
-            self.say(message(jobid, nodes))
-        self.say({"id": -1, "events": []})
+            self.push(message(jobid, nodes))
+        self.push({"id": -1, "events": []})
         return 1
 
-    def say(self, found: Any) -> None:
-        self.said.put(found)
+    def push(self, found: Any) -> None:
+        self.log_text.put(found)
 
     def rpc(self, topic: str, _payload: dict[str, Any], timeout: float) -> dict[str, Any]:
         if not self.broker.answers.wait(timeout):
@@ -89,20 +89,20 @@ class Link:
     def dispatch(self, timeout: float) -> None:
         self.dispatched += 1
         with contextlib.suppress(queue.Empty):
-            self._hand_out(self.said.get(timeout=timeout))
+            self._hand_out(self.log_text.get(timeout=timeout))
             while True:
-                self._hand_out(self.said.get_nowait())
+                self._hand_out(self.log_text.get_nowait())
 
     def _hand_out(self, found: Any) -> None:
         if isinstance(found, dict) and "state" in found:
-            self.state_taker(found, None)
+            self.state_callback(found, None)
         elif isinstance(found, Refused):
-            self.taker(None, found)
+            self.callback(None, found)
         elif found is not None:
-            self.taker(found, None)
+            self.callback(found, None)
 
     def wake(self) -> None:
-        self.said.put(None)
+        self.log_text.put(None)
 
     def close(self) -> None:
         """Nothing to close."""

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from broker_config import broker_toml
-from broker_config.settings import DoorSettings
+from broker_config.settings import LeadApiSettings
 from tests.lead.client import DEADLINE, until
 from tests.lead.keys import Authority
 
@@ -35,17 +35,19 @@ def test_the_front_proxy_is_answered_and_nobody_else(pods: Callable[..., Pods]) 
     front.issue(cluster.directory / "proxy", "front-proxy-client")
     (secret / "requestheader-client-ca-file").write_text(front.certificate)
     (secret / "apis-host").write_text(HOST)
-    door = DoorSettings(cluster.door.port, str(cluster.secret), metrics_tls=str(secret))
-    (cluster.config / "broker.toml").write_text(broker_toml.render(replace(cluster.settings, door=door)))
+    settings = LeadApiSettings(cluster.lead_api.port, str(cluster.secret), metrics_tls=str(secret))
+    (cluster.config / "broker.toml").write_text(
+        broker_toml.render(replace(cluster.settings, lead_api=settings))
+    )
     cluster.start(0, 1)
-    with cluster.door.watch() as watch:
+    with cluster.lead_api.watch() as watch:
         watch.until(running=True)
     context = ssl.create_default_context(cadata=serving.certificate)
-    assert ask(cluster.door.port, context)[0] == 401
+    assert ask(cluster.lead_api.port, context)[0] == 401
     context.load_cert_chain(cluster.directory / "proxy" / "tls.crt", cluster.directory / "proxy" / "tls.key")
 
     def value() -> str:
-        code, body = ask(cluster.door.port, context)
+        code, body = ask(cluster.lead_api.port, context)
         return str(body["items"][0]["value"]) if code == 200 else ""
 
     assert until(value, "the first sample") == "1"

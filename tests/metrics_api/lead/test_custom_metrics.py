@@ -19,7 +19,7 @@ from metrics_api.names import ADDS
 from metrics_api.numbers.records import Sample
 from minicluster import document
 from minicluster.broker_link.errors import InstanceGone
-from minicluster.lead_server.routes import ExtensionContext, Identity, Proxied
+from minicluster.lead_server.routes import AggregatedRequest, ExtensionContext, Identity
 from tests.metrics_api.adapter.scene import DEMAND
 
 GOLDEN = Path(__file__).parents[1] / "adapter" / "golden"
@@ -58,7 +58,7 @@ def get(
     path: str, *, method: str = "GET", accept: str = "", may_read: bool = True, why: str = "", **query: str
 ) -> tuple[int, Any]:
     """Ask; return the code and the body."""
-    answer = lead(why)(Proxied(method, path, query, accept, Identity("jane"), may_read))
+    answer = lead(why)(AggregatedRequest(method, path, query, accept, Identity("jane"), may_read))
     body = json.loads(answer.body)
     assert answer.kind == bodies.content_type(body)
     return answer.code, body
@@ -73,10 +73,10 @@ def timeless(body: Any) -> Any:
 
 @pytest.mark.parametrize("case", SAME)
 def test_the_answer_is_the_adapters(case: str) -> None:
-    said = json.loads((GOLDEN / f"{case}.json").read_text())
-    path = said["request"].pop("path")
-    code, body = get(path, **said["request"])
-    assert (code, timeless(body)) == (said["code"], timeless(said["body"]))
+    expected = json.loads((GOLDEN / f"{case}.json").read_text())
+    path = expected["request"].pop("path")
+    code, body = get(path, **expected["request"])
+    assert (code, timeless(body)) == (expected["code"], timeless(expected["body"]))
 
 
 def test_both_mean_the_same_objects() -> None:
@@ -105,7 +105,7 @@ class TestDiscovery:
 
 
 @pytest.mark.parametrize(
-    ("path", "said"),
+    ("path", "message"),
     [
         (f"{V2}/namespaces/team/miniclusters.flux-framework.org/other/flux_jobs", "only its own MiniCluster"),
         (
@@ -122,9 +122,9 @@ class TestDiscovery:
         (f"{OWN}/flux_nonsense", "there is no metric 'flux_nonsense'"),
     ],
 )
-def test_of_others_it_knows_nothing(path: str, said: str) -> None:
+def test_of_others_it_knows_nothing(path: str, message: str) -> None:
     code, body = get(path)
-    assert (code, body["kind"], body["code"], said in body["message"]) == (404, "Status", 404, True)
+    assert (code, body["kind"], body["code"], message in body["message"]) == (404, "Status", 404, True)
 
 
 def test_labels_that_nothing_has() -> None:
@@ -132,7 +132,7 @@ def test_labels_that_nothing_has() -> None:
     assert (code, body["message"]) == (404, "the lead broker tells of no flux_jobs with such labels")
 
 
-def test_who_may_not_read_is_told_so() -> None:
+def test_who_may_not_read_is_refused() -> None:
     code, body = get(f"{OWN}/flux_jobs", may_read=False)
     assert (code, body["reason"]) == (403, "Forbidden")
     assert body["message"].startswith(
@@ -147,8 +147,8 @@ def test_metrics_are_only_read() -> None:
 def test_numbers_that_are_too_old_are_no_numbers() -> None:
     """Never a zero: the autoscaler keeps the size."""
     code, body = get(f"{OWN}/flux_jobs", why="the newest sample is 7.0 s old")
-    said = "the lead broker of MiniCluster team/small: the newest sample is 7.0 s old"
-    assert (code, body["message"]) == (503, said)
+    message = "the lead broker of MiniCluster team/small: the newest sample is 7.0 s old"
+    assert (code, body["message"]) == (503, message)
 
 
 @pytest.mark.parametrize(("settings", "words"), [({}, set()), ({"metrics-tls": "/tls"}, {"apis", "openapi"})])

@@ -62,8 +62,8 @@ def test_what_could_not_run_is_not_demanded(lead: Lead) -> None:
     reader.until(nodes_up=1)
     first = cluster.run("submit", "-N1", "--exclusive", "--urgency=0", "sleep", "inf")
     cluster.run("submit", "-N2", "--exclusive", f"--dependency=afterany:{first}", "sleep", "inf")
-    held = reader.until(jobs_pending=2, jobs_held=1)
-    assert (held["nodes_demanded"], held["oldest_wait_seconds"]) == (1, 0)
+    sampled = reader.until(jobs_pending=2, jobs_held=1)
+    assert (sampled["nodes_demanded"], sampled["oldest_wait_seconds"]) == (1, 0)
     cluster.run("queue", "stop")
     cluster.run("job", "urgency", first, "16")
     node_jobs(cluster, 2)
@@ -108,19 +108,19 @@ def test_the_instance_ends_as_it_would(lead: Lead, end: str) -> None:
             cluster.run("shutdown")
         events.read()  # ends
     assert cluster.wait() == (3 if end == "program" else 0)
-    assert "minicluster-door" not in cluster.said()
+    assert "minicluster-door" not in cluster.log_text()
 
 
-def test_a_door_that_was_killed_knows_the_queue_again(lead: Lead) -> None:
+def test_a_lead_server_that_was_killed_knows_the_queue_again(lead: Lead) -> None:
     """By the journal's history; the instance itself goes on."""
     cluster, reader = lead(2, max_size=4)
     reader.until(nodes_up=2)
     node_jobs(cluster, 3)
     cluster.run("submit", "-N1", "--urgency=0", "sleep", "inf")
     before = reader.until(nodes_demanded=3, jobs_running=2, jobs_held=1)
-    killed = cluster.door_process()
+    killed = cluster.lead_server_process()
     os.kill(killed, signal.SIGKILL)
-    until(lambda: cluster.door_process() != killed, "another door")
+    until(lambda: cluster.lead_server_process() != killed, "another door")
     after = reader.until(nodes_demanded=3)
     steady = set(after) - {"oldest_wait_seconds"}
     assert {name: after[name] for name in steady} == {name: before[name] for name in steady}
@@ -149,10 +149,10 @@ def test_who_may_read(lead: Lead) -> None:
     """The token for metrics is for nothing else, and without one there is only /healthz."""
     cluster, reader = lead(1)
     reader.until(nodes_up=1)
-    stranger = replace(cluster.door, token="0" * 64)
+    unknown = replace(cluster.lead_api, token="0" * 64)
     codes = {
         name: {path: client.ask("GET", path)[0] for path in ("/v1/queue", "/v1/status", "/nothing")}
-        for name, client in (("door", cluster.door), ("metrics", reader.client), ("stranger", stranger))
+        for name, client in (("door", cluster.lead_api), ("metrics", reader.client), ("stranger", unknown))
     }
     assert codes == {
         "door": {"/v1/queue": 200, "/v1/status": 200, "/nothing": 404},
@@ -188,7 +188,7 @@ def test_document_says_how_old_it_is(lead: Lead) -> None:
     assert document["sampled"].endswith("Z")
 
 
-def test_changes_are_told(lead: Lead) -> None:
+def test_changes_are_reported(lead: Lead) -> None:
     """As server-sent events, each a whole document."""
     cluster, reader = lead(1, max_size=4)
     reader.until(nodes_up=1)
@@ -214,7 +214,7 @@ def test_certificate_may_be_rotated(lead: Lead) -> None:
     kept.getresponse().read()
     authority = Authority()
     token = authority.write(cluster.secret)
-    renewed = replace(cluster.door, authority=authority.certificate, token=token)
+    renewed = replace(cluster.lead_api, authority=authority.certificate, token=token)
 
     def answers() -> bool:
         try:

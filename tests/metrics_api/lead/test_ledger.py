@@ -42,18 +42,18 @@ class Journal:
     def over(self) -> None:
         self.ledger.take({"id": -1, "events": []})
 
-    def say(self, jobid: int, name: str, more: dict[str, Any] | None = None, **context: Any) -> None:
+    def append(self, jobid: int, name: str, more: dict[str, Any] | None = None, **context: Any) -> None:
         self.time += 1
         event = {"timestamp": self.time, "name": name, "context": context}
         self.ledger.take({"id": jobid, "events": [event], **(more or {})})
 
     def submit(self, jobid: int, spec: dict[str, Any] | None = None, priority: int = 16) -> None:
-        self.say(jobid, "submit", {"jobspec": spec or jobspec()}, userid=7)
+        self.append(jobid, "submit", {"jobspec": spec or jobspec()}, userid=7)
         if priority >= 0:
-            self.say(jobid, "priority", priority=priority)
+            self.append(jobid, "priority", priority=priority)
 
     def run(self, jobid: int, ranks: str, cores: str = "0") -> None:
-        self.say(jobid, "alloc", {"R": allocated(ranks, cores)})
+        self.append(jobid, "alloc", {"R": allocated(ranks, cores)})
 
     @property
     def pending(self) -> tuple[PendingGroup, ...]:
@@ -72,14 +72,14 @@ def test_life_of_a_job() -> None:
     journal = Journal()
     journal.submit(1, priority=-1)
     assert journal.pending[0].hold == Hold.DEPENDENCY
-    journal.say(1, "priority", priority=16)
+    journal.append(1, "priority", priority=16)
     assert journal.pending[0].hold == Hold.NONE
     journal.run(1, "1-2", "0-3")
     assert journal.pending == ()
     assert journal.ledger.running() == (AllocatedJob("default", "group-7", ((1, 4, 0), (2, 4, 0))),)
-    journal.say(1, "free")
+    journal.append(1, "free")
     assert (journal.ledger.running(), journal.ledger.running_jobs) == ((), 0)
-    journal.say(1, "clean")
+    journal.append(1, "clean")
     assert journal.ledger.doubts == 0
 
 
@@ -87,10 +87,10 @@ def test_job_that_is_resized_has_what_the_journal_says_now() -> None:
     journal = Journal()
     journal.submit(1)
     journal.run(1, "1-2", "0-3")
-    journal.say(1, "resource-update", {"R": allocated("1-3", "0-3")}, order=1, size=3)
-    assert [rank for rank, *_ in journal.ledger.running()[0].holding] == [1, 2, 3]
-    journal.say(1, "resource-update", expiration=5.0)
-    assert [rank for rank, *_ in journal.ledger.running()[0].holding] == [1, 2, 3]
+    journal.append(1, "resource-update", {"R": allocated("1-3", "0-3")}, order=1, size=3)
+    assert [rank for rank, *_ in journal.ledger.running()[0].allocation] == [1, 2, 3]
+    journal.append(1, "resource-update", expiration=5.0)
+    assert [rank for rank, *_ in journal.ledger.running()[0].allocation] == [1, 2, 3]
     assert journal.ledger.doubts == 0
 
 
@@ -99,7 +99,7 @@ def test_job_that_ends_while_it_waits(end: str) -> None:
     """Cancelled, or found to be wrong after it was submitted."""
     journal = Journal()
     journal.submit(1)
-    journal.say(1, end)
+    journal.append(1, end)
     assert journal.pending == ()
 
 
@@ -108,23 +108,23 @@ def test_priority_0_holds_a_job() -> None:
     journal = Journal()
     journal.submit(1, priority=0)
     assert journal.pending[0].hold == Hold.HELD
-    journal.say(1, "priority", priority=16)
+    journal.append(1, "priority", priority=16)
     assert (journal.pending[0].hold, journal.pending[0].since) == (Hold.NONE, 3.0)
 
 
 def test_another_priority_changes_nothing_about_the_wait() -> None:
     journal = Journal()
     journal.submit(1)
-    journal.say(1, "priority", priority=31)
+    journal.append(1, "priority", priority=31)
     assert journal.pending[0].since == 2.0
 
 
-def test_jobs_of_a_stopped_queue_are_held() -> None:
+def test_jobs_of_a_stopped_queue_do_not_count_as_demand() -> None:
     journal = Journal()
     journal.submit(1, jobspec(queue="batch"))
     journal.submit(2, jobspec(queue="debug"))
-    held = {each.queue: each.hold for each in journal.ledger.pending({"batch"})}
-    assert held == {"batch": Hold.HELD, "debug": Hold.NONE}
+    holds = {each.queue: each.hold for each in journal.ledger.pending({"batch"})}
+    assert holds == {"batch": Hold.HELD, "debug": Hold.NONE}
 
 
 def test_oldest_wait_is_that_of_the_first_that_is_left() -> None:
@@ -132,7 +132,7 @@ def test_oldest_wait_is_that_of_the_first_that_is_left() -> None:
     for jobid in (1, 2, 3):
         journal.submit(jobid)
     journal.run(1, "0")
-    journal.say(2, "clean")
+    journal.append(2, "clean")
     assert journal.pending[0].since == 6.0
 
 
@@ -158,16 +158,16 @@ def test_history_of_a_running_job() -> None:
     names = ("submit", "priority", "alloc", "start")
     events = [{"timestamp": 1.0, "name": name, "context": {"userid": 0, "priority": 1}} for name in names]
     ledger.take({"id": 1, "events": events, "jobspec": jobspec(), "R": allocated("0")})
-    assert [each.holding for each in ledger.running()] == [((0, 1, 0),)]
+    assert [each.allocation for each in ledger.running()] == [((0, 1, 0),)]
 
 
 def test_updates_of_a_pending_job() -> None:
     """Its time limit, its queue, its constraints."""
     journal = Journal()
     journal.submit(1, jobspec(slots=2, queue="batch"))
-    journal.say(1, "jobspec-update", **{"attributes.system.duration": 10.5})
-    journal.say(1, "jobspec-update", **{"attributes.system.queue": "debug"})
-    journal.say(1, "jobspec-update", **{"attributes.system.constraints": {"ranks": ["3"]}})
+    journal.append(1, "jobspec-update", **{"attributes.system.duration": 10.5})
+    journal.append(1, "jobspec-update", **{"attributes.system.queue": "debug"})
+    journal.append(1, "jobspec-update", **{"attributes.system.constraints": {"ranks": ["3"]}})
     request = SlotRequest(0, 2, 1, constraint=("ranks", "3"))
     assert journal.pending == (PendingGroup(request, "debug", "group-7", 1, Hold.NONE, 2.0, 21.0),)
 
@@ -178,7 +178,7 @@ def test_core_seconds_add_up_exactly() -> None:
     journal.submit(0, jobspec(nodes=2, slots=3, cores=4, duration=0.1))
     for jobid in range(1, 500):
         journal.submit(jobid, jobspec(nodes=2, slots=3, cores=4, duration=jobid / 7))
-        journal.say(jobid, "clean")
+        journal.append(jobid, "clean")
     assert journal.pending[0].core_seconds == 2.4
 
 
@@ -190,17 +190,17 @@ def test_group_of_the_jobspec_goes_before_that_of_the_user() -> None:
 
 
 @pytest.mark.parametrize("name", ["alloc", "priority", "jobspec-update"])
-def test_job_that_nothing_was_told_of_makes_doubts(name: str) -> None:
+def test_job_that_no_event_announced_makes_doubts(name: str) -> None:
     """Something was missed: all is to be read anew."""
     journal = Journal()
-    journal.say(1, name, {"R": allocated("0")})
+    journal.append(1, name, {"R": allocated("0")})
     assert journal.ledger.doubts == 1
 
 
 @pytest.mark.parametrize("name", ["annotations", "start", "finish", "release", "exception", "debug.x"])
 def test_other_events_change_nothing(name: str) -> None:
     journal = Journal()
-    journal.say(1, name)
+    journal.append(1, name)
     assert (journal.ledger.doubts, journal.ledger.changes) == (0, 1)
 
 
@@ -239,7 +239,7 @@ ODD = [
 def test_odd_jobspec_is_counted_nevertheless(spec: Any) -> None:
     """The instance took it, so it is a job."""
     journal = Journal()
-    journal.say(1, "submit", {"jobspec": spec}, userid=7)
+    journal.append(1, "submit", {"jobspec": spec}, userid=7)
     assert (journal.ledger.pending_jobs, journal.pending[0].request.slots) == (1, 1)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from broker_config.formats.drain_reasons import SHRINKING
-from metrics_api.lead.poll import Looker
+from metrics_api.lead.poll import QueuePoller
 from metrics_api.numbers.records import NodeState
 
 R = {
@@ -42,8 +42,8 @@ class Link:
         return found(payload) if callable(found) else found
 
 
-def look(**more: Any) -> Any:
-    return Looker(Link(**more)).look()  # type: ignore[arg-type]
+def polled(**more: Any) -> Any:
+    return QueuePoller(Link(**more)).poll()  # type: ignore[arg-type]
 
 
 def status(**more: Any) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def status(**more: Any) -> dict[str, Any]:
 
 def test_nodes_are_in_the_order_of_their_ranks() -> None:
     big = frozenset({"big"})
-    assert look().nodes == (
+    assert polled().nodes == (
         NodeState(0, "mc-0", 2),
         NodeState(1, "mc-1", 4, 1, big),
         NodeState(2, "other", 4, 1, big, up=False),
@@ -71,16 +71,16 @@ def test_nodes_are_in_the_order_of_their_ranks() -> None:
 )
 def test_drained_nodes(more: dict[str, Any], wanted: list[tuple[int, bool]]) -> None:
     """Those that the operator takes back are known by their reason."""
-    found = look(**status(**more)).nodes
+    found = polled(**status(**more)).nodes
     assert [(node.rank, node.leaving) for node in found if node.drained] == wanted
 
 
 def test_one_queue_that_is_stopped() -> None:
-    assert look(**{"job-manager.queue-status": {"enable": True, "start": False}}).stopped == {"default"}
+    assert polled(**{"job-manager.queue-status": {"enable": True, "start": False}}).stopped == {"default"}
 
 
 def test_named_queues_that_are_stopped() -> None:
-    found = look(
+    found = polled(
         **{
             "job-manager.queue-list": {"queues": ["batch", "debug"]},
             "job-manager.queue-status": lambda payload: {"start": payload["name"] == "batch"},
@@ -100,7 +100,7 @@ def test_named_queues_that_are_stopped() -> None:
 def test_jobs_are_not_listed() -> None:
     """Four requests a sample, whatever there is."""
     link = Link()
-    Looker(link).look()  # type: ignore[arg-type]
+    QueuePoller(link).poll()  # type: ignore[arg-type]
     assert [topic for topic, _ in link.asked] == [
         "resource.status",
         "job-list.job-stats",

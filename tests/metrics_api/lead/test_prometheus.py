@@ -54,7 +54,7 @@ def prometheus(program: Path, cluster: Pods, tmp_path: Path) -> Iterator[Prometh
     job["scrape_interval"] = "1s"
     job["authorization"]["credentials_file"] = str(cluster.secret / "metrics.token")
     job["tls_config"] = {"ca_file": str(cluster.secret / "door.crt"), "server_name": NAME}
-    job["static_configs"][0]["targets"] = [f"127.0.0.1:{cluster.door.port}"]
+    job["static_configs"][0]["targets"] = [f"127.0.0.1:{cluster.lead_api.port}"]
     given["global"] = {"evaluation_interval": "1s"}
     configuration = folder / "prometheus.yml"
     configuration.write_text(yaml.safe_dump(given))

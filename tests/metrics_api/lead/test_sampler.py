@@ -121,7 +121,7 @@ def test_least_size(made: Callable[..., Sampler]) -> None:
     assert demanded(made(minimum=9)) == 4
 
 
-def test_readers_share_a_sample(made: Callable[..., Sampler], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_readers_get_one_sample(made: Callable[..., Sampler], monkeypatch: pytest.MonkeyPatch) -> None:
     sampler = made()
     monkeypatch.setattr(module, "PERIOD", 1000.0)
     sampler.read()
@@ -133,7 +133,7 @@ def test_old_sample_is_given_to_nobody(
     made: Callable[..., Sampler], broker: Broker, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A broker that does not answer: 503 with the reason, until it answers again."""
-    monkeypatch.setattr(module, "PATIENCE", 0.05)
+    monkeypatch.setattr(module, "READ_TIMEOUT", 0.05)
     sampler = made()
     routes = QueueRoutes(sampler, clock).routes
     sampler.read()
@@ -157,14 +157,14 @@ def test_clock_that_is_set_makes_no_sample_older_or_newer(
     sampler.read()
     monkeypatch.setattr(module.time, "time", lambda: 4102444800.0)  # the year 2100
 
-    def told() -> dict[str, Any]:
+    def exposed() -> dict[str, Any]:
         answer = routes["/v1/queue"]["GET"]({}, {})
         return json.loads(answer.body)  # type: ignore[no-any-return,union-attr]
 
-    found = until(lambda: (now := told())["sampled"].startswith("2100-") and now, "a sample of that time")
+    found = until(lambda: (now := exposed())["sampled"].startswith("2100-") and now, "a sample of that time")
     assert found["age"] == 0.0
     monkeypatch.setattr(module.time, "time", lambda: 0.0)
-    found = until(lambda: (now := told())["sampled"].startswith("1970-") and now, "a sample of that time")
+    found = until(lambda: (now := exposed())["sampled"].startswith("1970-") and now, "a sample of that time")
     assert found["age"] == 0.0
 
 
@@ -191,7 +191,7 @@ def test_a_hundred_thousand_pending_jobs(made: Callable[..., Sampler], broker: B
 def test_no_sample_at_all_says_why(
     made: Callable[..., Sampler], broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "PATIENCE", 0.05)
+    monkeypatch.setattr(module, "READ_TIMEOUT", 0.05)
     broker.fails = InstanceGone("broker socket was not found")
     sampler = made()
     with pytest.raises(InstanceGone):
@@ -213,8 +213,8 @@ def test_journal_that_ends_is_read_anew(
     """What happened meanwhile is in its history; what was sampled last stays good that long."""
     sampler = made()
     assert demanded(sampler) == 1
-    broker.submit(1, 3, tell=False)
-    broker.links[-1].say(Refused(61, "No data available"))
+    broker.submit(1, 3, announce=False)
+    broker.links[-1].push(Refused(61, "No data available"))
     until(lambda: demanded(sampler) == 3, "three nodes demanded")
     assert broken == ["the job journal ended: No data available"]
 
@@ -227,12 +227,12 @@ def test_instance_that_ends_is_no_trouble(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Nothing is read anew, and what was sampled last grows old."""
-    monkeypatch.setattr(module, "PATIENCE", 0.05)
+    monkeypatch.setattr(module, "READ_TIMEOUT", 0.05)
     sampler = made()
     sampler.read()
-    broker.links[-1].say({"state": 5})
-    broker.links[-1].say({"state": 6})
-    broker.links[-1].say(Refused(61, "No data available"))
+    broker.links[-1].push({"state": 5})
+    broker.links[-1].push({"state": 6})
+    broker.links[-1].push(Refused(61, "No data available"))
     clock.now += 6
     until(lambda: "the instance ends" in _why(sampler), "the reason")
     assert (len(broker.links), broken) == (1, [])
@@ -243,9 +243,9 @@ def test_event_of_an_unknown_job_has_all_read_anew(
 ) -> None:
     sampler = made()
     sampler.read()
-    broker.submit(1, 2, tell=False)
+    broker.submit(1, 2, announce=False)
     alloc = {"timestamp": 2.0, "name": "alloc"}
-    broker.links[-1].say({"id": 1, "events": [alloc], "R": allocated("0-1")})
+    broker.links[-1].push({"id": 1, "events": [alloc], "R": allocated("0-1")})
     until(lambda: len(broker.links) == 2, "another link")
     until(lambda: demanded(sampler) == 2, "two nodes demanded")
     assert broken == ["the job journal told of a job that it had not told of before"]
@@ -257,7 +257,7 @@ def test_ledger_that_disagrees_with_the_counts_is_made_anew(
     """An event was lost: only the counts tell."""
     sampler = made()
     sampler.read()
-    broker.submit(1, 3, tell=False)
+    broker.submit(1, 3, announce=False)
     until(lambda: demanded(sampler) == 3, "three nodes demanded")
     assert broken[0] == "the job journal and the counts of jobs differ by 1 pending jobs"
 
@@ -305,7 +305,7 @@ def _demanded(sampled: Any) -> float:
     return next(float(each.value) for each in sampled.samples if each.name == names.NODES_DEMANDED)
 
 
-def test_watch_ends_with_the_door(made: Callable[..., Sampler]) -> None:
+def test_watch_ends_with_the_lead_server(made: Callable[..., Sampler]) -> None:
     sampler = made()
     watch = sampler.watch()
     next(watch)

@@ -105,7 +105,7 @@ def test_alone_there_is_no_least_size() -> None:
 
 @given(snapshots())
 def test_never_below_what_runs(snapshot: Snapshot) -> None:
-    used = {rank for job in snapshot.running for rank, _, _ in job.holding}
+    used = {rank for job in snapshot.running for rank, _, _ in job.allocation}
     assert demand(snapshot).nodes >= len(used)
 
 

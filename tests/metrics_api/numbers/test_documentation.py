@@ -31,7 +31,7 @@ def test_every_state_is_named(state: str) -> None:
 
 
 @pytest.mark.parametrize("metric", names.METRICS, ids=lambda metric: metric.name)
-def test_prefix_tells_the_labels(metric: names.Metric) -> None:
+def test_prefix_determines_the_labels(metric: names.Metric) -> None:
     """Totals have none but the state; so no sum counts twice."""
     wanted = [label for label in (names.QUEUE, names.GROUP) if metric.name.startswith(f"flux_{label}_")]
     assert [label for label in metric.labels if label != names.STATE] == wanted

@@ -27,10 +27,10 @@ def wait(snapshot: Snapshot, request: SlotRequest, count: int = 1, **more: objec
     return replace(snapshot, pending=(*snapshot.pending, each))
 
 
-def run(snapshot: Snapshot, *holding: tuple[int, int], **more: object) -> Snapshot:
+def run(snapshot: Snapshot, *allocation: tuple[int, int], **more: object) -> Snapshot:
     """The same with a job that runs: (rank, cores), …"""
-    held = tuple((rank, cores, 0) for rank, cores in holding)
-    each = AllocatedJob(**{"queue": "default", "group": "root", "holding": held, **more})  # type: ignore[arg-type]
+    cores_by_rank = tuple((rank, cores, 0) for rank, cores in allocation)
+    each = AllocatedJob(**{"queue": "default", "group": "root", "allocation": cores_by_rank, **more})  # type: ignore[arg-type]
     return replace(snapshot, running=(*snapshot.running, each))
 
 
@@ -93,13 +93,13 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
     free = {node.rank: [node.cores, node.gpus] for node in made}
     running = []
     for _ in range(draw(st.integers(0, 4))):
-        holding = []
+        allocation = []
         for rank in draw(st.sets(st.integers(0, size - 1), min_size=1)):
             if free[rank][0]:
                 taken = draw(st.integers(1, free[rank][0]))
                 free[rank][0] -= taken
-                holding.append((rank, taken, 0))
-        if holding:
-            running.append(AllocatedJob(draw(st.sampled_from(["batch", "debug"])), "a", tuple(holding)))
+                allocation.append((rank, taken, 0))
+        if allocation:
+            running.append(AllocatedJob(draw(st.sampled_from(["batch", "debug"])), "a", tuple(allocation)))
     pending = tuple(draw(st.lists(pendings, max_size=5)))
     return Snapshot(made, draw(st.integers(1, size)), size, pending, tuple(running))

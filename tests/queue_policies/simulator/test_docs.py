@@ -25,17 +25,17 @@ def test_every_policy_is_there_with_its_settings(policy: object) -> None:
     row = _row(policy.name)  # type: ignore[attr-defined]
     for setting in policy.settings:  # type: ignore[attr-defined]
         default = setting.default
-        told = ("yes" if default else "no") if isinstance(default, bool) else default
-        told = f"{told:g}" if isinstance(told, float) else told
-        assert f"`{setting.name}` ({told})" in row
+        shown = ("yes" if default else "no") if isinstance(default, bool) else default
+        shown = f"{shown:g}" if isinstance(shown, float) else shown
+        assert f"`{setting.name}` ({shown})" in row
 
 
 @pytest.mark.parametrize("name", catalogue.GENERATORS)
 def test_every_workload_is_there_with_its_settings(name: str) -> None:
     row = _row(name)
     for setting, default in catalogue.settings(name).items():
-        told = str(default).lower() if isinstance(default, bool) else f"{default:g}"
-        assert f"`{setting}` ({told})" in row
+        shown = str(default).lower() if isinstance(default, bool) else f"{default:g}"
+        assert f"`{setting}` ({shown})" in row
 
 
 def test_the_scripts_are_there_with_these_options() -> None:

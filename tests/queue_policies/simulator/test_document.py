@@ -82,7 +82,7 @@ def test_a_bad_document_is_refused_with_the_place(content: Any, message: str) ->
     assert str(error.value).startswith(message)
 
 
-def test_what_is_no_json_or_no_file_is_said(tmp_path: Path) -> None:
+def test_what_is_no_json_or_no_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(WorkloadError, match="d: this is no JSON: Expecting value"):
         document.parse("nope", "d")
     with pytest.raises(WorkloadError, match=r"none\.json: No such file or directory"):

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from queue_policies import plugins
-from queue_policies.simulator.circumstances import Circumstances, Preemption
 from queue_policies.simulator.cost import Cost, PerUnit, Relaunch
 from queue_policies.simulator.estimate import Estimates
 from queue_policies.simulator.failure import Failures
 from queue_policies.simulator.job import WorkloadJob
 from queue_policies.simulator.loop import simulate
+from queue_policies.simulator.simulation_options import Preemption, SimulationOptions
 from queue_policies.simulator.speedup import Amdahl
 from queue_policies.simulator.workload import Workload
 
@@ -46,26 +46,26 @@ def jobs(draw: st.DrawFn) -> tuple[WorkloadJob, ...]:
 
 
 @st.composite
-def circumstances(draw: st.DrawFn) -> Circumstances:
+def options(draw: st.DrawFn) -> SimulationOptions:
     estimates = Estimates(draw(st.booleans()), draw(st.sampled_from([0.0, 0.5])))
     mtbf, checkpoint = draw(st.sampled_from([2000.0, 20_000.0])), draw(st.sampled_from([5.0, 20.0]))
     failures = Failures(mtbf, repair=50, checkpoint=checkpoint, restart=5)
     preemption = Preemption(draw(st.sampled_from([0.0, 15.0])), draw(st.sampled_from([0.0, 5.0])))
     refusals, seed = draw(st.sampled_from([0.0, 0.3])), draw(st.integers(0, 5))
-    return Circumstances(estimates, refusals, failures, seed, preemption)
+    return SimulationOptions(estimates, refusals, failures, seed, preemption)
 
 
 @pytest.mark.parametrize("name", POLICIES)
 @settings(max_examples=25, deadline=None)
-@given(jobs=jobs(), cost=COSTS, tick=st.sampled_from([0.0, 5.0]), circumstances=circumstances())
+@given(jobs=jobs(), cost=COSTS, tick=st.sampled_from([0.0, 5.0]), options=options())
 def test_every_job_ends_within_capacity_although_units_fail(
-    name: str, jobs: tuple[WorkloadJob, ...], cost: Cost, tick: float, circumstances: Circumstances
+    name: str, jobs: tuple[WorkloadJob, ...], cost: Cost, tick: float, options: SimulationOptions
 ) -> None:
     """Failures are told as a smaller cluster, an end and an arrival."""
     policy = plugins.load(name)
     workload = Workload("drawn", jobs, TOTAL, cost=cost, tick=tick)
-    outcome = simulate(workload, policy, circumstances)
-    assert outcome == simulate(workload, policy, circumstances), "the same input gives the same output"
+    outcome = simulate(workload, policy, options)
+    assert outcome == simulate(workload, policy, options), "the same input gives the same output"
     assert [job.id for job in outcome.jobs] == [job.id for job in jobs]
     _check_sizes(outcome, jobs)
     _check_capacity(outcome)
@@ -86,10 +86,10 @@ def _check_capacity(outcome: Any) -> None:
         for time, size in job.sizes:
             changes.append((time, size - before))
             before = size
-    held = 0
+    allocated = 0
     for _, change in sorted(changes):  # at one moment what is returned comes first
-        held += change
-        assert held <= TOTAL
+        allocated += change
+        assert allocated <= TOTAL
 
 
 @settings(max_examples=25, deadline=None)

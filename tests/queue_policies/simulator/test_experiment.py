@@ -17,13 +17,13 @@ PLAN = Experiment("charm:gap=30", ("rigid-min", "priority-elastic:gap=60"), (0, 
 
 
 def test_runs_come_by_policy_then_seed_whatever_process_ended_first() -> None:
-    told: list[tuple[int, int]] = []
-    parallel = experiment.run(PLAN, 2, lambda done, total: told.append((done, total)))
+    reported: list[tuple[int, int]] = []
+    parallel = experiment.run(PLAN, 2, lambda done, total: reported.append((done, total)))
     assert [(run.policy, run.seed) for run in parallel] == [
         (policy, seed) for policy in PLAN.policies for seed in PLAN.seeds
     ]
     assert parallel == experiment.run(PLAN, 1), "and are what one process finds"
-    assert told == [(number, 6) for number in range(1, 7)]
+    assert reported == [(number, 6) for number in range(1, 7)]
 
 
 def test_means_are_by_policy() -> None:
@@ -40,8 +40,8 @@ def test_a_workload_at_hand_stands_for_its_word(kit: Any) -> None:
 
 def test_seeds_also_draw_errors_and_refusals() -> None:
     plan = Experiment("charm", ("water-filling",), (1, 2), error=0.5, refusals=0.2)
-    circumstances = plan.circumstances(2)
-    assert (circumstances.seed, circumstances.estimates.seed, circumstances.refusals) == (2, 2, 0.2)
+    options = plan.options(2)
+    assert (options.seed, options.estimates.seed, options.refusals) == (2, 2, 0.2)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_seeds_also_draw_errors_and_refusals() -> None:
         ),
     ],
 )
-def test_what_cannot_be_is_said_before_anything_runs(plan: Experiment, kind: type, message: str) -> None:
+def test_what_cannot_be_is_reported_before_anything_runs(plan: Experiment, kind: type, message: str) -> None:
     def never(_done: int, _total: int) -> None:
         raise AssertionError("something ran")
 
@@ -69,7 +69,7 @@ def test_what_cannot_be_is_said_before_anything_runs(plan: Experiment, kind: typ
     assert str(error.value) == message
 
 
-def test_a_simulating_process_that_is_killed_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_simulating_process_that_is_killed_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     from concurrent.futures.process import BrokenProcessPool  # noqa: PLC0415
 
     def broken(_futures: Any) -> Any:

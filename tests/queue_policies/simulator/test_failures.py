@@ -8,17 +8,19 @@ import pytest
 
 from queue_policies.fcfs import Fcfs
 from queue_policies.plugins import load
-from queue_policies.simulator.circumstances import Circumstances
 from queue_policies.simulator.cost import PerUnit
 from queue_policies.simulator.errors import SimulationError
-from queue_policies.simulator.failure import Failures, Fate
+from queue_policies.simulator.failure import FailureModel, Failures
 from queue_policies.simulator.loop import simulate
+from queue_policies.simulator.simulation_options import SimulationOptions
 
 
 def _failed(kit: Any, **settings: Any) -> Any:
     """A job of 100 s on all units, of which some fail every 400 s on average."""
     failures = Failures(mtbf=400, repair=10, **settings)
-    outcome = simulate(kit.workload(kit.rigid(1, 8, 100)), Fcfs(), Circumstances(failures=failures, seed=3))
+    outcome = simulate(
+        kit.workload(kit.rigid(1, 8, 100)), Fcfs(), SimulationOptions(failures=failures, seed=3)
+    )
     return outcome.jobs[0]
 
 
@@ -48,14 +50,14 @@ def test_jobs_that_start_after_others_shrank_and_those_that_resize_survive_failu
     jobs = [kit.malleable(n, 1, 8, 300, 10.0 * n) for n in range(1, 12)]
     workload = kit.workload(*jobs, cost=PerUnit(grow=5, shrink=5, release=2))
     for seed in range(10):
-        failures = Circumstances(failures=Failures(1000, repair=30, checkpoint=10), seed=seed)
+        failures = SimulationOptions(failures=Failures(1000, repair=30, checkpoint=10), seed=seed)
         outcome = simulate(workload, load("min-agreement"), failures)
         assert {job.end for job in outcome.jobs} == {"completed"}
 
 
-def test_who_is_hit_is_in_proportion_to_what_is_held() -> None:
-    fate = Fate(Failures(100), seed=1)
-    hits = [fate.hit(2, [(7, 6), (8, 2)]) for _ in range(2000)]
+def test_who_is_hit_is_in_proportion_to_what_is_allocated() -> None:
+    failure_model = FailureModel(Failures(100), seed=1)
+    hits = [failure_model.hit(2, [(7, 6), (8, 2)]) for _ in range(2000)]
     assert hits.count(7) / 2000 == pytest.approx(0.6, abs=0.05)
     assert hits.count(None) / 2000 == pytest.approx(0.2, abs=0.05)
 
@@ -74,23 +76,23 @@ def test_impossible_failures_are_refused(settings: dict[str, float], message: st
     assert str(error.value) == message
 
 
-def test_a_share_of_refusals_is_a_share() -> None:
+def test_a_fraction_of_refusals_is_a_fraction() -> None:
     with pytest.raises(SimulationError, match=r"refusals are 1; needed is a share from 0 to below 1"):
-        Circumstances(refusals=1)
+        SimulationOptions(refusals=1)
 
 
 def test_a_scheduler_that_a_shrink_blocks_goes_on_where_the_shrinking_job_fails(kit: Any) -> None:
     jobs = [kit.malleable(n, 1, 8, 300, 10.0 * n) for n in range(1, 12)]
     workload = kit.workload(*jobs, cost=PerUnit(grow=5, shrink=20, release=2, blocking=True))
     for seed in range(10):
-        failures = Circumstances(failures=Failures(400, repair=30, checkpoint=10), seed=seed)
+        failures = SimulationOptions(failures=Failures(400, repair=30, checkpoint=10), seed=seed)
         outcome = simulate(workload, load("min-agreement"), failures)
         assert {job.end for job in outcome.jobs} == {"completed"}
 
 
-def test_a_job_that_fails_for_ever_is_told_of(kit: Any) -> None:
+def test_a_job_that_fails_for_ever_is_reported(kit: Any) -> None:
     workload = kit.workload(kit.rigid(1, 8, 1000))
     with pytest.raises(
         SimulationError, match=r"^job 1 was started again 1000 times after failures and does not"
     ):
-        simulate(workload, Fcfs(), Circumstances(failures=Failures(mtbf=10, repair=1)))
+        simulate(workload, Fcfs(), SimulationOptions(failures=Failures(mtbf=10, repair=1)))

@@ -9,10 +9,10 @@ import pytest
 from queue_policies.errors import PolicyDefect
 from queue_policies.fcfs import Fcfs
 from queue_policies.records import Grow, Happened, Reserve, Shrink, Start, WakeAt
-from queue_policies.simulator.circumstances import Circumstances
 from queue_policies.simulator.cost import Cost, PerUnit, Relaunch
 from queue_policies.simulator.estimate import Estimates
 from queue_policies.simulator.loop import simulate
+from queue_policies.simulator.simulation_options import SimulationOptions
 
 
 def _starts(state: Any, _now: float) -> list[Any]:
@@ -78,7 +78,7 @@ def test_growing_and_shrinking_keep_the_work_that_is_done(kit: Any) -> None:
 
     (job,) = simulate(kit.workload(kit.malleable(1, 1, 8, 80)), kit.Scripted(decide)).jobs
     assert job.sizes == ((0, 4), (5, 8), (10, 2), (20, 0))
-    assert (job.grows, job.shrinks, job.held()) == (1, 1, 80)
+    assert (job.grows, job.shrinks, job.unit_seconds()) == (1, 1, 80)
 
 
 def test_a_relaunch_pauses_the_job_at_its_new_size(kit: Any) -> None:
@@ -95,18 +95,18 @@ def test_a_relaunch_pauses_the_job_at_its_new_size(kit: Any) -> None:
     assert job.ended == 15 + 15 + 60 / 8
 
 
-def test_acted_and_what_is_left_are_told_as_of_the_end_of_the_action(kit: Any) -> None:
-    told = []
+def test_acted_and_what_is_left_are_recorded_as_of_the_end_of_the_action(kit: Any) -> None:
+    records = []
 
     def decide(state: Any, now: float) -> list[Any]:
         if 1 in state.running:
             record = state.running[1]
-            told.append((now, record.size, record.acted, record.measured, record.left(now)))
+            records.append((now, record.size, record.acted, record.measured, record.left(now)))
         plan = {0: [Start(1, 4), WakeAt(20.0)], 20: [Grow(1, 8), WakeAt(25.0)]}
         return plan.get(int(now), [])
 
     simulate(kit.workload(kit.malleable(1, 1, 8, 80), cost=Relaunch(base=10)), kit.Scripted(decide))
-    assert told == [(20, 4, 10, 10, 0.5), (25, 8, 30, 30, 0.5)]
+    assert records == [(20, 4, 10, 10, 0.5), (25, 8, 30, 30, 0.5)]
 
 
 COST = PerUnit(release=2, registration=6, grow=3, shrink=2)
@@ -188,7 +188,7 @@ class _Refused:
 def test_a_refused_order_leaves_all_as_it_was_and_the_start_for_it_is_off(kit: Any) -> None:
     policy = _Refused([Shrink(1, 2), Start(2, None, (1,))])
     jobs = (kit.malleable(1, 1, 8, 80), kit.rigid(2, 6, 10, 10))
-    refusals = Circumstances(refusals=0.99, seed=1)
+    refusals = SimulationOptions(refusals=0.99, seed=1)
     outcome = simulate(kit.workload(*jobs, cost=PerUnit(shrink=1)), policy, refusals)
     assert (12, Happened.REFUSED, 1) in policy.changes
     assert outcome.jobs[0].sizes == ((0, 4), (20, 0)), "it went on at its size"
@@ -199,7 +199,7 @@ def test_a_refused_growth_gives_its_units_back(kit: Any) -> None:
     policy = _Refused([Grow(1, 8)])
     jobs = (kit.malleable(1, 1, 8, 80), kit.rigid(2, 4, 10, 10))
     outcome = simulate(
-        kit.workload(*jobs, cost=PerUnit(grow=1)), policy, Circumstances(refusals=0.99, seed=1)
+        kit.workload(*jobs, cost=PerUnit(grow=1)), policy, SimulationOptions(refusals=0.99, seed=1)
     )
     assert outcome.jobs[0].sizes == ((0, 4), (10, 8), (14, 4), (20, 0))
 
@@ -224,8 +224,8 @@ def test_two_donors_of_whom_one_refuses_release_what_the_other_gives(kit: Any) -
     assert outcome.jobs[2].started == outcome.jobs[1].ended
 
 
-def _half(seed: int) -> Circumstances:
-    return Circumstances(refusals=0.5, seed=seed)
+def _half(seed: int) -> SimulationOptions:
+    return SimulationOptions(refusals=0.5, seed=seed)
 
 
 def _refusals(outcome: Any) -> list[int]:
@@ -300,15 +300,15 @@ def test_released_units_are_free_only_after_their_lag(kit: Any) -> None:
 
 def test_estimates_learned_from_progress_are_right_once_a_size_was_seen(kit: Any) -> None:
     """Two jobs of a kind; 10 s after the first began to compute, it is known how long it takes on 4."""
-    told = []
+    records = []
 
     def decide(state: Any, now: float) -> list[Any]:
         estimate = state.queue[2].estimate if 2 in state.queue else None
-        told.append((now, estimate and round(estimate.seconds(4), 6)))
+        records.append((now, estimate and round(estimate.seconds(4), 6)))
         return {0: [Start(1, 4)], 20: [Start(2, 4)]}.get(int(now), [])
 
     jobs = [kit.malleable(1, 4, 8, 400, kind="k"), kit.malleable(2, 4, 8, 400, kind="k")]
-    learned = Circumstances(Estimates(learned=True))
+    learned = SimulationOptions(Estimates(learned=True))
     simulate(kit.workload(*jobs, tick=5.0), kit.Scripted(decide), learned)
-    assert dict(told)[0] != 100
-    assert dict(told)[10] == dict(told)[15] == 100
+    assert dict(records)[0] != 100
+    assert dict(records)[10] == dict(records)[15] == 100

@@ -53,6 +53,6 @@ def test_means_are_over_runs(outcome: Any) -> None:
     assert means["wait"] == pytest.approx(4)
 
 
-@pytest.mark.parametrize(("share", "value"), [(0.0, 1.0), (0.5, 2.5), (1.0, 4.0), (0.25, 1.75)])
-def test_percentiles(share: float, value: float) -> None:
-    assert percentile([1.0, 2.0, 3.0, 4.0], share) == value
+@pytest.mark.parametrize(("fraction", "value"), [(0.0, 1.0), (0.5, 2.5), (1.0, 4.0), (0.25, 1.75)])
+def test_percentiles(fraction: float, value: float) -> None:
+    assert percentile([1.0, 2.0, 3.0, 4.0], fraction) == value

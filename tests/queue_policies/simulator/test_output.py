@@ -47,7 +47,7 @@ def test_csv_has_a_row_a_job(runs: list[SimulationRun], tmp_path: Path) -> None:
     assert tuple(rows[0]) == listing.JOB_COLUMNS
     job = runs[0].outcome.jobs[0]
     assert (rows[0]["job"], float(rows[0]["ended"]), rows[0]["end"]) == ("1", job.ended, "completed")
-    assert float(rows[0]["unit_seconds"]) == job.held()
+    assert float(rows[0]["unit_seconds"]) == job.unit_seconds()
 
 
 def test_parquet_has_the_same_rows(runs: list[SimulationRun], tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_parquet_without_pyarrow_says_what_to_install(
 
 
 @pytest.mark.parametrize("write", [listing.write_csv, listing.write_parquet, write_report])
-def test_a_place_that_cannot_be_written_is_said(
+def test_a_place_that_cannot_be_written_is_reported(
     runs: list[SimulationRun], tmp_path: Path, write: Any
 ) -> None:
     with pytest.raises(OutputError, match="none/out: No such file or directory"):
@@ -127,12 +127,12 @@ def test_one_policy_has_no_front_and_no_best(kit: Any) -> None:
     assert "<td class=b>" not in text
 
 
-def test_nobody_shares_a_unit(runs: list[SimulationRun]) -> None:
+def test_every_unit_has_one_job(runs: list[SimulationRun]) -> None:
     """The area of the rectangles is what was held, and no two overlap."""
     outcome = runs[-1].outcome
     found = rectangles(outcome, 1000)
     area = sum((end - begin) * number for begin, end, _, number, _ in found)
-    assert area == pytest.approx(sum(job.held() for job in outcome.jobs))
+    assert area == pytest.approx(sum(job.unit_seconds() for job in outcome.jobs))
     for index, (begin, end, first, number, _) in enumerate(found):
         for begin_2, end_2, first_2, number_2, _ in found[:index]:
             together = min(end, end_2) - max(begin, begin_2) > 1e-9
@@ -155,7 +155,7 @@ def test_the_front_has_who_is_beaten_by_nobody() -> None:
 @pytest.mark.parametrize(
     ("axis", "words"),
     [
-        (Axis(0, 1, "", shares=True), ["0%", "20%", "40%", "60%", "80%", "100%"]),
+        (Axis(0, 1, "", percent=True), ["0%", "20%", "40%", "60%", "80%", "100%"]),
         (
             Axis(0, 7200, "", times=True),
             ["0 min", "20 min", "40 min", "60 min", "80 min", "100 min", "120 min"],

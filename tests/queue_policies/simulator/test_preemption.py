@@ -11,20 +11,20 @@ from hypothesis import strategies as st
 from queue_policies.fcfs import Fcfs
 from queue_policies.preemptive import Preemptive
 from queue_policies.records import Preempt, RunningJob, State
-from queue_policies.simulator.circumstances import Circumstances, Preemption
 from queue_policies.simulator.cost import PerUnit
 from queue_policies.simulator.errors import SimulationError
 from queue_policies.simulator.failure import Failures
 from queue_policies.simulator.loop import simulate
+from queue_policies.simulator.simulation_options import Preemption, SimulationOptions
 
-COSTLY = Circumstances(preemption=Preemption(checkpoint=3, restart=5))
+COSTLY = SimulationOptions(preemption=Preemption(checkpoint=3, restart=5))
 
 
-def _interrupted(kit: Any, circumstances: Circumstances | None = None, **fields: Any) -> tuple[Any, Any]:
+def _interrupted(kit: Any, options: SimulationOptions | None = None, **fields: Any) -> tuple[Any, Any]:
     """A job of 100 s on all units, and after 40 s an urgent one of 20 s."""
     jobs = kit.rigid(1, 8, 100), kit.rigid(2, 8, 20, 40.0)._replace(priority=31)
     first, second = (job._replace(**fields) for job in jobs)
-    outcome = simulate(kit.workload(first, second), Preemptive(), circumstances)
+    outcome = simulate(kit.workload(first, second), Preemptive(), options)
     return outcome.jobs[0], outcome.jobs[1]
 
 
@@ -59,15 +59,15 @@ def test_a_unit_that_fails_amid_a_checkpoint_loses_no_more_than_that(kit: Any) -
     """It is stopped once, and ends."""
     jobs = [kit.rigid(n, 4, 50, 10.0 * n)._replace(priority=n % 7) for n in range(1, 15)]
     for seed in range(20):
-        given_ = Circumstances(
+        given_ = SimulationOptions(
             failures=Failures(150, repair=20, checkpoint=10), seed=seed, preemption=Preemption(20, 5)
         )
         outcome = simulate(kit.workload(*jobs), Preemptive(), given_)
         assert {job.end for job in outcome.jobs} == {"completed"}
         assert sum(job.preemptions for job in outcome.jobs) > 0
         for job in outcome.jobs:
-            held = sum(end - begin for begin, end, _ in job.spans())
-            assert held == pytest.approx(50 + job.idle)
+            used = sum(end - begin for begin, end, _ in job.spans())
+            assert used == pytest.approx(50 + job.idle)
 
 
 DRAWN = st.tuples(st.integers(1, 8), st.integers(1, 90), st.integers(0, 5))
@@ -87,15 +87,15 @@ def test_no_work_is_lost_and_none_done_twice(
         for n, (size, seconds, priority) in enumerate(drawn, 1)
     ]
     workload = kit.workload(*jobs, cost=PerUnit(release=release, registration=4))
-    outcome = simulate(workload, Preemptive(), Circumstances(preemption=Preemption(checkpoint, 1.0)))
+    outcome = simulate(workload, Preemptive(), SimulationOptions(preemption=Preemption(checkpoint, 1.0)))
     for job, became in zip(jobs, outcome.jobs, strict=True):
-        held = sum(end - begin for begin, end, _ in became.spans())
+        used = sum(end - begin for begin, end, _ in became.spans())
         idle = became.idle + release
         done = sum((end - begin) / job.time.seconds(size) for begin, end, size in became.spans())
-        assert held > idle or held == pytest.approx(idle)
+        assert used > idle or used == pytest.approx(idle)
         assert done >= 1 - 1e-9
         if not became.preemptions:
-            assert held == pytest.approx(job.time.seconds(became.sizes[0][1]) + idle)
+            assert used == pytest.approx(job.time.seconds(became.sizes[0][1]) + idle)
 
 
 @pytest.mark.parametrize("name", ["checkpoint", "restart"])

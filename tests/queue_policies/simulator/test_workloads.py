@@ -70,10 +70,14 @@ PUBLISHED = [
 
 
 @pytest.mark.parametrize(
-    ("policy", "share", "published", "gate"), PUBLISHED, ids=[f"{row[0]}-{row[1]:.0%}" for row in PUBLISHED]
+    ("policy", "fraction", "published", "gate"),
+    PUBLISHED,
+    ids=[f"{row[0]}-{row[1]:.0%}" for row in PUBLISHED],
 )
-def test_paper_b_is_reproduced(policy: str, share: float, published: dict[str, float], gate: float) -> None:
-    sets = [apgas.workload(seed, share) for seed in apgas.SEEDS]
+def test_paper_b_is_reproduced(
+    policy: str, fraction: float, published: dict[str, float], gate: float
+) -> None:
+    sets = [apgas.workload(seed, fraction) for seed in apgas.SEEDS]
     found = mean(measure(simulate(each, policy_named(policy))) for each in sets)
     for metric, value in published.items():
         assert found[metric] == pytest.approx(value, rel=gate)
@@ -120,8 +124,8 @@ def test_lublin_s_model_is_there_for_the_smallest(jobs: int, total: int) -> None
     assert len(lublin.workload(1, jobs=jobs, total=total).jobs) == jobs
 
 
-def test_a_share_of_lublin_s_jobs_is_malleable() -> None:
-    rigid, elastic = (lublin.workload(3, jobs=200, elastic=share).jobs for share in (0.0, 1.0))
+def test_a_fraction_of_lublin_s_jobs_is_malleable() -> None:
+    rigid, elastic = (lublin.workload(3, jobs=200, elastic=fraction).jobs for fraction in (0.0, 1.0))
     assert not any(job.malleable for job in rigid)
     assert [job.malleable for job in elastic] == [job.max > 1 for job in rigid]
     for before, after in zip(rigid, elastic, strict=True):

@@ -26,7 +26,7 @@ class PmiBarriers:
         if run.at_barrier:
             puts, run.puts = run.puts, {}
             run.barrier.clear()
-            self._runs.tell(run, BarrierLeft(type="pmi-release", job=run.id, puts=puts))
+            self._runs.send_to_ranks(run, BarrierLeft(type="pmi-release", job=run.id, puts=puts))
 
     def aborted(self, run: Run, rank: int, message: PmiAborted, _body: bytes) -> None:
         """A task called PMI_Abort."""

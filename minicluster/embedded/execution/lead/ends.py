@@ -40,7 +40,7 @@ class RankEnds:
 
     def _check_end(self, run: Run) -> None:
         if run.running == {run.waiting}:
-            self._runs.tell(run, FilesComplete(type="exec-release", job=run.id))
+            self._runs.send_to_ranks(run, FilesComplete(type="exec-release", job=run.id))
         if run.running or self._runs.by_id.pop(run.id, None) is None:
             return
         if run.exit_timer is not None:

@@ -71,20 +71,20 @@ class Execution:
 
     def signal(self, jobid: int, signum: int) -> None:
         """Deliver a signal to every task."""
-        self._tell(jobid, SignalTasks(type="exec-signal", job=jobid, signum=signum))
+        self._send_to_ranks(jobid, SignalTasks(type="exec-signal", job=jobid, signum=signum))
 
     def kill(self, jobid: int, signum: int) -> None:
         """End the job: `signum` now, SIGKILL after the grace period."""
-        self._tell(jobid, KillTasks(type="exec-kill", job=jobid, signum=signum))
+        self._send_to_ranks(jobid, KillTasks(type="exec-kill", job=jobid, signum=signum))
 
     def end_tasks(self, jobid: int, tasks: Collection[int]) -> None:
         """End some tasks: SIGTERM now, SIGKILL after the kill timeout."""
-        self._tell(jobid, EndTasks(type="exec-end", job=jobid, tasks=list(tasks)))
+        self._send_to_ranks(jobid, EndTasks(type="exec-end", job=jobid, tasks=list(tasks)))
 
-    def _tell(self, jobid: int, message: ToRank) -> None:
+    def _send_to_ranks(self, jobid: int, message: ToRank) -> None:
         run = self._runs.by_id.get(jobid)
         if run is not None:
-            self._runs.tell(run, message)
+            self._runs.send_to_ranks(run, message)
 
     def extend(self, jobid: int, order: int, places: Mapping[int, Slot], hosts: Mapping[int, str]) -> bool:
         """Start further tasks of a malleable job, each in its place; return False where the job is gone.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from minicluster.embedded.execution.lead.runs import Runs
-    from minicluster.embedded.execution.messages import ShareFields, TasksStarted
+    from minicluster.embedded.execution.messages import RankLaunchFields, TasksStarted
     from minicluster.embedded.overlay.overlay import LeadOverlay
     from minicluster.embedded.ports import JSON, Launch
     from queue_policies.nodes.records import Slot
@@ -45,15 +45,15 @@ class Launches:
         self._runs.by_id[launch.id] = run
         launch.events.exec_event(launch.id, "init")
         launch.events.exec_event(launch.id, "starting")
-        self._send(run, run.shares(launch))
+        self._send(run, run.rank_launches(launch))
 
     def extend(self, run: Run, order: int, places: Mapping[int, Slot], hosts: Mapping[int, str]) -> None:
         """Start further tasks of a malleable job, each in its place. `hosts` names the ranks' hosts."""
         self._send(run, run.add(order, places, hosts))
 
-    def _send(self, run: Run, shares: Mapping[int, ShareFields]) -> None:
-        for rank, share in shares.items():
-            message = StartTasks(type="exec-start", job=run.id, share=share)
+    def _send(self, run: Run, rank_launches: Mapping[int, RankLaunchFields]) -> None:
+        for rank, rank_launch in rank_launches.items():
+            message = StartTasks(type="exec-start", job=run.id, share=rank_launch)
             if not self._overlay.send(rank, message):
                 self._loop.call_soon(self._lost, run, rank)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from broker_config.formats import jobid
 from broker_config.formats.jobspec import shell_options, system_of
-from minicluster.embedded.execution.messages import ShareFields
+from minicluster.embedded.execution.messages import RankLaunchFields
 from minicluster.embedded.jobs import elastic, taskmap
 
 if TYPE_CHECKING:
@@ -67,18 +67,20 @@ class Run:
         first = frozenset(self.nodes) if self.elastic is None else self.elastic.first & self.running
         return self.barrier >= {rank for rank in first if self.nodes[rank].tasks}
 
-    def shares(self, launch: Launch) -> Mapping[int, ShareFields]:
+    def rank_launches(self, launch: Launch) -> Mapping[int, RankLaunchFields]:
         """What each rank is told to start."""
         nodes = list(self.nodes.values())
         return {
-            node.rank: _share(launch, nodes, node, index) for index, node in enumerate(nodes) if node.tasks
+            node.rank: _rank_launch(launch, nodes, node, index)
+            for index, node in enumerate(nodes)
+            if node.tasks
         }
 
     # Of malleable jobs
 
     def add(
         self, order: int, places: Mapping[int, Slot], hosts: Mapping[int, str]
-    ) -> Mapping[int, ShareFields]:
+    ) -> Mapping[int, RankLaunchFields]:
         """Take in further tasks, and return what their ranks are told to start."""
         workers = self._workers()
         for task, place in places.items():
@@ -92,12 +94,15 @@ class Run:
         for rank in ranks:
             number = workers.numbers.setdefault(rank, len(workers.numbers))
             workers.parts[rank] = workers.parts.get(rank, 0) + 1
-            share = _share(workers.launch, nodes, self.nodes[rank], number)
-            share["options"] = {**share["options"], "pmi": "none"}  # it counts the tasks of the start
-            share["order"] = order
-            share["part"] = workers.parts[rank]
-            share["fresh"] = [task for task, place in places.items() if place.rank == rank]
-            found[rank] = share
+            rank_launch = _rank_launch(workers.launch, nodes, self.nodes[rank], number)
+            rank_launch["options"] = {
+                **rank_launch["options"],
+                "pmi": "none",
+            }  # it counts the tasks of the start
+            rank_launch["order"] = order
+            rank_launch["part"] = workers.parts[rank]
+            rank_launch["fresh"] = [task for task, place in places.items() if place.rank == rank]
+            found[rank] = rank_launch
         self.running.update(ranks)
         return found
 
@@ -155,12 +160,12 @@ def elastic_workers(launch: Launch, nodes: Iterable[taskmap.NodeTasks]) -> Elast
     return ElasticWorkers(launch, numbers, frozenset(numbers))
 
 
-def _share(
+def _rank_launch(
     launch: Launch, nodes: list[taskmap.NodeTasks], node: taskmap.NodeTasks, number: int
-) -> ShareFields:
+) -> RankLaunchFields:
     system = system_of(launch.jobspec)
     argv = launch.jobspec["tasks"][0]["command"]
-    share = ShareFields(
+    rank_launch = RankLaunchFields(
         id=launch.id,
         f58=jobid.f58(launch.id),
         argv=argv,
@@ -178,6 +183,8 @@ def _share(
         mapping=taskmap.process_mapping(nodes),
     )
     if launch.credentials is not None:
-        share["files"] = share["files"] | {CREDENTIALS: {"data": launch.credentials, "mode": 0o400}}
-        share["credentials"] = CREDENTIALS
-    return share
+        rank_launch["files"] = rank_launch["files"] | {
+            CREDENTIALS: {"data": launch.credentials, "mode": 0o400}
+        }
+        rank_launch["credentials"] = CREDENTIALS
+    return rank_launch

@@ -17,7 +17,7 @@ class Runs:
         self.by_id: dict[int, Run] = {}
         self._overlay = overlay
 
-    def tell(self, run: Run, message: ToRank) -> None:
+    def send_to_ranks(self, run: Run, message: ToRank) -> None:
         """Send to every rank where the job runs."""
         for rank in tuple(run.running):
             self._overlay.send(rank, message)

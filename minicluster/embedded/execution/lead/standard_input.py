@@ -41,7 +41,7 @@ class StandardInput:
         self._runs = runs
         self._overlay = overlay
         self._loop = asyncio.get_running_loop()
-        self._pieces: dict[int, InputPiece] = {}
+        self._inputs: dict[int, InputPiece] = {}
         self._sequence = 0
 
     async def send(self, request: RpcRequest) -> JSON:
@@ -54,7 +54,7 @@ class StandardInput:
         ranks = {rank for rank in run.running if task == "all" or task in run.nodes[rank].tasks}
         self._sequence += 1
         sequence = self._sequence
-        piece = self._pieces[sequence] = InputPiece(run.id, set(ranks), self._loop.create_future())
+        piece = self._inputs[sequence] = InputPiece(run.id, set(ranks), self._loop.create_future())
         message = WriteInput(
             type="exec-stdin",
             job=run.id,
@@ -68,17 +68,17 @@ class StandardInput:
             if ranks:
                 await piece.taken
         finally:
-            del self._pieces[sequence]
+            del self._inputs[sequence]
         return {}
 
     def taken(self, _run: Run, rank: int, message: InputTaken, _body: bytes) -> None:
         """The tasks of a rank took a piece."""
-        piece = self._pieces.get(message["seq"])
+        piece = self._inputs.get(message["seq"])
         if piece is not None:
             piece.take(rank)
 
     def rank_left(self, run: Run, rank: int) -> None:
         """A rank takes no more input of the job."""
-        for piece in tuple(self._pieces.values()):
+        for piece in tuple(self._inputs.values()):
             if piece.job == run.id:
                 piece.take(rank)

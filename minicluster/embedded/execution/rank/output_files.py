@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from minicluster.embedded.execution.rank.spawn import Share
+    from minicluster.embedded.execution.rank.spawn import RankLaunch
 
 _OPEN_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC
 STREAMS = ("stdout", "stderr")
@@ -18,15 +18,15 @@ STREAMS = ("stdout", "stderr")
 class OutputFiles:
     """Of one job, by the templates of its shell options."""
 
-    def __init__(self, share: Share, tmpdir: Path) -> None:
-        self._share = share
+    def __init__(self, rank_launch: RankLaunch, tmpdir: Path) -> None:
+        self._rank_launch = rank_launch
         self._tmpdir = str(tmpdir)
         self._cwd = ""
         self._open: dict[str, int] = {}
 
     def target(self, stream: str) -> str | None:
         """Return the file template of `stream`; stderr follows stdout where it has none of its own."""
-        output = self._share.options.get("output", {})
+        output = self._rank_launch.options.get("output", {})
         options = output.get(stream) or (output.get("stdout", {}) if stream == "stderr" else {})
         return options.get("path") if options.get("type") == "file" else None
 
@@ -35,12 +35,12 @@ class OutputFiles:
         for stream in STREAMS:
             target = self.target(stream)
             if target is not None:
-                yield stream, self._share.expand(target, None, self._tmpdir)
+                yield stream, self._rank_launch.expand(target, None, self._tmpdir)
 
     def truncate(self, cwd: str) -> None:
         """Make the files of the tasks that there are at the start empty. Raises OSError."""
         self._cwd = cwd
-        for task in range(self._share.size):
+        for task in range(self._rank_launch.size):
             for stream in STREAMS:
                 self._descriptor(task, stream)
 
@@ -51,7 +51,7 @@ class OutputFiles:
             descriptor = self._descriptor(task, stream)
             if descriptor < 0:
                 return None
-            if self._share.options["output"].get(stream, {}).get("label"):
+            if self._rank_launch.options["output"].get(stream, {}).get("label"):
                 data = b"".join(b"%d: %s" % (task, line) for line in data.splitlines(keepends=True))
             while data:
                 data = data[os.write(descriptor, data) :]
@@ -82,4 +82,4 @@ class OutputFiles:
         target = self.target(stream)
         if target is None:
             return None
-        return str(Path(self._cwd, self._share.expand(target, task, self._tmpdir)))
+        return str(Path(self._cwd, self._rank_launch.expand(target, task, self._tmpdir)))

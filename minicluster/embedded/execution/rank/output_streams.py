@@ -23,30 +23,30 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from minicluster.embedded.execution.messages import SendToLead, WriteFile
-    from minicluster.embedded.execution.rank.spawn import Share
+    from minicluster.embedded.execution.rank.spawn import RankLaunch
 
 
 class OutputStreams:
     """Follows the pipes of the tasks."""
 
-    def __init__(self, share: Share, tmpdir: Path, send: SendToLead) -> None:
-        self._share = share
+    def __init__(self, rank_launch: RankLaunch, tmpdir: Path, send: SendToLead) -> None:
+        self._rank_launch = rank_launch
         self._send = send
-        self._files = OutputFiles(share, tmpdir)
+        self._files = OutputFiles(rank_launch, tmpdir)
         self.window = OutputWindow()
 
     @property
     def writes_for_others(self) -> bool:
         """Whether other ranks may have something for this rank's files."""
-        share = self._share
-        many = share.nodes > 1 or share.credentials is not None
-        return share.node == 0 and many and bool(self._files.target("stdout"))
+        rank_launch = self._rank_launch
+        many = rank_launch.nodes > 1 or rank_launch.credentials is not None
+        return rank_launch.node == 0 and many and bool(self._files.target("stdout"))
 
     def open(self, cwd: str) -> None:
         """Make the output files empty, and tell which streams go there. Raises OSError."""
-        if self._share.node == 0:
+        if self._rank_launch.node == 0:
             for stream, path in self._files.shown():
-                job, size = self._share.id, self._share.size
+                job, size = self._rank_launch.id, self._rank_launch.size
                 message = OutputRedirected(
                     type="exec-redirect", job=job, tasks=size, stream=stream, path=path
                 )
@@ -58,17 +58,19 @@ class OutputStreams:
 
         def at_end() -> None:
             if self._files.target(stream) is None:
-                self._send(OutputEnded(type="exec-eof", job=self._share.id, task=task, stream=stream))
+                self._send(OutputEnded(type="exec-eof", job=self._rank_launch.id, task=task, stream=stream))
             ended()
 
         self.window.add(OutputPump(descriptor, lambda data: self._emit(task, stream, data), at_end))
 
     def _emit(self, task: int, stream: str, data: bytes) -> None:
         to_file = self._files.target(stream) is not None
-        if to_file and self._share.node == 0:
+        if to_file and self._rank_launch.node == 0:
             self._write(task, stream, data)
             return
-        message = TaskOutput(type="exec-output", job=self._share.id, task=task, stream=stream, file=to_file)
+        message = TaskOutput(
+            type="exec-output", job=self._rank_launch.id, task=task, stream=stream, file=to_file
+        )
         self._send(message, data)
         self.window.sent(len(data))
 
@@ -76,7 +78,7 @@ class OutputStreams:
         """Write what another rank sent for this job's files."""
         self._write(message["task"], message["stream"], body)
         written = FileWritten(
-            type="exec-file-done", job=self._share.id, source=message["source"], bytes=len(body)
+            type="exec-file-done", job=self._rank_launch.id, source=message["source"], bytes=len(body)
         )
         self._send(written)
 
@@ -84,7 +86,7 @@ class OutputStreams:
         """Append to the stream's file; a full disk fails the job."""
         wrong = self._files.write(task, stream, data)
         if wrong is not None:
-            self._send(JobFailed(type="exec-exception", job=self._share.id, text=wrong))
+            self._send(JobFailed(type="exec-exception", job=self._rank_launch.id, text=wrong))
 
     def close(self) -> None:
         """Close the files."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from minicluster.embedded.execution.messages import SendToLead
     from minicluster.embedded.execution.processes import Reaper
-    from minicluster.embedded.execution.rank.spawn import BrokerEnv, Share, StartedTask
+    from minicluster.embedded.execution.rank.spawn import BrokerEnv, RankLaunch, StartedTask
 
 _EXIT_CODES = {FileNotFoundError: 127, PermissionError: 126}
 """Of a task that cannot be started, as a shell has them; else 1."""
@@ -54,48 +54,50 @@ class RankJob:
     """Starts tasks, and reports when each is complete; `ended` is called once nothing is left of the job."""
 
     def __init__(
-        self, share: Share, settings: RankSettings, send: SendToLead, ended: Callable[[], None]
+        self, rank_launch: RankLaunch, settings: RankSettings, send: SendToLead, ended: Callable[[], None]
     ) -> None:
-        self._share = share
+        self._rank_launch = rank_launch
         self._settings = settings
         self._send = send
         self._on_end = ended
         self._has_ended = False
         self._tasks: dict[int, Task] = {}
-        self._directory = spawn.jobtmp(settings.broker, share)
+        self._directory = spawn.jobtmp(settings.broker, rank_launch)
         self._cwd = ""
-        marker = spawn.marker(settings.broker, share)
+        marker = spawn.marker(settings.broker, rank_launch)
         self.processes = TaskProcesses(self._tasks, settings.reaper, marker, settings.grace)
-        self.input = TaskInput(share.id, self._tasks, send)
-        self.output = OutputStreams(share, self._directory, send)
+        self.input = TaskInput(rank_launch.id, self._tasks, send)
+        self.output = OutputStreams(rank_launch, self._directory, send)
         self._writes_for_others = self.output.writes_for_others
         self.pmi = PmiJob(
-            share.f58,
-            share.size,
-            len(share.tasks),
-            share.mapping,
-            enter=lambda puts: send(BarrierEntered(type="pmi-barrier", job=share.id, puts=puts)),
-            abort=lambda code, text: send(PmiAborted(type="pmi-abort", job=share.id, code=code, text=text)),
+            rank_launch.f58,
+            rank_launch.size,
+            len(rank_launch.tasks),
+            rank_launch.mapping,
+            enter=lambda puts: send(BarrierEntered(type="pmi-barrier", job=rank_launch.id, puts=puts)),
+            abort=lambda code, text: send(
+                PmiAborted(type="pmi-abort", job=rank_launch.id, code=code, text=text)
+            ),
         )
 
     def start(self) -> None:
         """Start every task; the first that cannot be started ends the job."""
         self._cwd = self._working_directory()
         try:
-            spawn.write_files(self._directory, self._share.files)
+            spawn.write_files(self._directory, self._rank_launch.files)
             self.output.open(self._cwd)
         except OSError as error:
             self._refuse(1, f"{error.filename}: {error.strerror}")
             return
         self._start_tasks()
 
-    def extend(self, share: Share) -> None:
+    def extend(self, rank_launch: RankLaunch) -> None:
         """Start the fresh ones of these tasks."""
-        self._share = share
+        self._rank_launch = rank_launch
         self._start_tasks()
 
     def _working_directory(self) -> str:
-        cwd = self._share.expand(self._share.cwd, None, "")
+        cwd = self._rank_launch.expand(self._rank_launch.cwd, None, "")
         if os.access(cwd, os.X_OK) and Path(cwd).is_dir():
             return cwd
         why = os.strerror(20 if Path(cwd).exists() else 2)
@@ -103,33 +105,33 @@ class RankJob:
         return "/tmp"  # noqa: S108 - what Flux does
 
     def _log(self, text: str) -> None:
-        self._send(ShellMessage(type="exec-log", job=self._share.id, level=_ERROR, text=text))
+        self._send(ShellMessage(type="exec-log", job=self._rank_launch.id, level=_ERROR, text=text))
 
     def _start_tasks(self) -> None:
-        share = self._share
-        for rank in share.tasks if share.fresh is None else share.fresh:
+        rank_launch = self._rank_launch
+        for rank in rank_launch.tasks if rank_launch.fresh is None else rank_launch.fresh:
             try:
-                self._adopt(rank, spawn.start(share, rank, self._settings.broker, self._cwd))
+                self._adopt(rank, spawn.start(rank_launch, rank, self._settings.broker, self._cwd))
             except OSError as error:
-                missing = error.filename if error.filename is not None else share.argv[0]
+                missing = error.filename if error.filename is not None else rank_launch.argv[0]
                 where = f"task {rank} (host {self._settings.host})"
                 reason = f"{where}: start failed: {missing}: {error.strerror}"
                 self._refuse(_EXIT_CODES.get(type(error), 1), reason)
                 return
-        self._send(TasksStarted(type="exec-started", job=share.id))
+        self._send(TasksStarted(type="exec-started", job=rank_launch.id))
 
     def _refuse(self, code: int, text: str) -> None:
         """Not all tasks can be started: the job fails, but for tasks that were to come to a malleable one."""
-        share = self._share
-        if share.order:
+        rank_launch = self._rank_launch
+        if rank_launch.order:
             self._log(text)
-            for rank in share.fresh or ():
+            for rank in rank_launch.fresh or ():
                 if rank not in self._tasks:
                     self._report_exit(rank, code << 8)
         else:
-            self._send(TasksStarted(type="exec-started", job=share.id))
-            self._report_exit(share.tasks[0], code << 8)
-            self._send(JobFailed(type="exec-exception", job=share.id, text=text))
+            self._send(TasksStarted(type="exec-started", job=rank_launch.id))
+            self._report_exit(rank_launch.tasks[0], code << 8)
+            self._send(JobFailed(type="exec-exception", job=rank_launch.id, text=text))
             self.processes.signal(signal.SIGTERM)
         self.check_end()
 
@@ -159,7 +161,7 @@ class RankJob:
             self.check_end()
 
     def _report_exit(self, rank: int, status: int) -> None:
-        self._send(TaskExited(type="exec-exit", job=self._share.id, task=rank, status=status))
+        self._send(TaskExited(type="exec-exit", job=self._rank_launch.id, task=rank, status=status))
 
     def check_end(self) -> None:
         """Report the end once every task is complete and no descendant is left."""
@@ -168,7 +170,7 @@ class RankJob:
         if self.processes.end_leftovers():
             return
         if self._writes_for_others:
-            self._send(RankWaiting(type="exec-waiting", job=self._share.id))
+            self._send(RankWaiting(type="exec-waiting", job=self._rank_launch.id))
         else:
             self._end()
 
@@ -182,5 +184,5 @@ class RankJob:
         self.processes.close()
         self.output.close()
         shutil.rmtree(self._directory, ignore_errors=True)
-        self._send(RankDone(type="exec-done", job=self._share.id, part=self._share.part))
+        self._send(RankDone(type="exec-done", job=self._rank_launch.id, part=self._rank_launch.part))
         self._on_end()

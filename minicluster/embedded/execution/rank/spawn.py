@@ -23,7 +23,7 @@ _TEMPLATE = re.compile(r"\{\{\s*([a-zA-Z0-9_.]+)\s*\}\}")
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class RankLaunch:
     """One rank's part of a job, as the lead sends it (`exec-start`)."""
 
     id: int
@@ -47,7 +47,7 @@ class Share:
     fresh: tuple[int, ...] | None = None  # of the tasks, those to start; None: all
 
     @classmethod
-    def from_message(cls, message: StartTasks) -> Share:
+    def from_message(cls, message: StartTasks) -> RankLaunch:
         """Read the message's `share`."""
         raw: dict[str, Any] = {**message["share"]}
         for key in ("argv", "tasks", "cores", "gpus"):
@@ -93,14 +93,14 @@ class StartedTask:
     pmi: socket.socket | None
 
 
-def marker(broker: BrokerEnv, share: Share) -> str:
+def marker(broker: BrokerEnv, rank_launch: RankLaunch) -> str:
     """Return the job's value of MARKER."""
-    return f"{broker.marker}.{share.id}"
+    return f"{broker.marker}.{rank_launch.id}"
 
 
-def jobtmp(broker: BrokerEnv, share: Share) -> Path:
+def jobtmp(broker: BrokerEnv, rank_launch: RankLaunch) -> Path:
     """Return FLUX_JOB_TMPDIR."""
-    return broker.rundir / f"jobtmp-{share.node}-{share.f58}"
+    return broker.rundir / f"jobtmp-{rank_launch.node}-{rank_launch.f58}"
 
 
 def write_files(directory: Path, files: Mapping[str, Any]) -> None:
@@ -112,22 +112,22 @@ def write_files(directory: Path, files: Mapping[str, Any]) -> None:
         path.chmod(int(entry.get("mode", 0o600)) & 0o7777)
 
 
-def start(share: Share, task: int, broker: BrokerEnv, cwd: str) -> StartedTask:
+def start(rank_launch: RankLaunch, task: int, broker: BrokerEnv, cwd: str) -> StartedTask:
     """Start a task as leader of its own session. Raises OSError where the command cannot be executed."""
-    tmpdir = str(jobtmp(broker, share))
-    argv = [share.expand(word, task, tmpdir) for word in share.argv]
+    tmpdir = str(jobtmp(broker, rank_launch))
+    argv = [rank_launch.expand(word, task, tmpdir) for word in rank_launch.argv]
     theirs: socket.socket | None = None
     ours: socket.socket | None = None
-    if share.options.get("pmi") not in {"none", "off"}:
+    if rank_launch.options.get("pmi") not in {"none", "off"}:
         ours, theirs = socket.socketpair()
-    source = share.options.get("input", {}).get("stdin", {})
+    source = rank_launch.options.get("input", {}).get("stdin", {})
     stdin: Any = subprocess.PIPE
     try:
         with contextlib.ExitStack() as opened:
             if source.get("type") == "file":
-                path = Path(cwd, share.expand(source["path"], task, tmpdir))
+                path = Path(cwd, rank_launch.expand(source["path"], task, tmpdir))
                 stdin = opened.enter_context(path.open("rb"))
-            env = environment(share, task, broker, None if theirs is None else theirs.fileno())
+            env = environment(rank_launch, task, broker, None if theirs is None else theirs.fileno())
             process = subprocess.Popen(
                 argv,
                 cwd=cwd,
@@ -165,31 +165,31 @@ def _detach(stream: Any) -> int:
     return descriptor
 
 
-def environment(share: Share, task: int, broker: BrokerEnv, pmi: int | None) -> dict[str, str]:
+def environment(rank_launch: RankLaunch, task: int, broker: BrokerEnv, pmi: int | None) -> dict[str, str]:
     """Return the task's environment: the job's own, and what Flux's shell adds."""
-    env = {key: str(value) for key, value in share.env.items()}
+    env = {key: str(value) for key, value in rank_launch.env.items()}
     env.update(
         FLUX_URI=broker.uri,
-        FLUX_JOB_ID=share.f58,
-        FLUX_JOB_SIZE=str(share.size),
-        FLUX_JOB_NNODES=str(share.nodes),
-        FLUX_JOB_TMPDIR=str(jobtmp(broker, share)),
+        FLUX_JOB_ID=rank_launch.f58,
+        FLUX_JOB_SIZE=str(rank_launch.size),
+        FLUX_JOB_NNODES=str(rank_launch.nodes),
+        FLUX_JOB_TMPDIR=str(jobtmp(broker, rank_launch)),
         FLUX_TASK_RANK=str(task),
-        FLUX_TASK_LOCAL_ID=str(share.tasks.index(task)),
+        FLUX_TASK_LOCAL_ID=str(rank_launch.tasks.index(task)),
     )
-    env[MARKER] = marker(broker, share)
+    env[MARKER] = marker(broker, rank_launch)
     for name in (PATH_VARIABLE, ORDER_VARIABLE):  # of a job broker this instance
         env.pop(name, None)
-    if share.credentials is not None:
-        env[PATH_VARIABLE] = str(jobtmp(broker, share) / share.credentials)
-    if share.order:
-        env[ORDER_VARIABLE] = str(share.order)
+    if rank_launch.credentials is not None:
+        env[PATH_VARIABLE] = str(jobtmp(broker, rank_launch) / rank_launch.credentials)
+    if rank_launch.order:
+        env[ORDER_VARIABLE] = str(rank_launch.order)
     for name in ("PMI_FD", "PMI_RANK", "PMI_SIZE"):
         env.pop(name, None)
     if pmi is not None:
-        env.update(PMI_FD=str(pmi), PMI_RANK=str(task), PMI_SIZE=str(share.size))
-    if share.options.get("gpu-affinity") != "off":
+        env.update(PMI_FD=str(pmi), PMI_RANK=str(task), PMI_SIZE=str(rank_launch.size))
+    if rank_launch.options.get("gpu-affinity") != "off":
         env.update(
-            CUDA_VISIBLE_DEVICES=",".join(map(str, share.gpus)) or "-1", CUDA_DEVICE_ORDER="PCI_BUS_ID"
+            CUDA_VISIBLE_DEVICES=",".join(map(str, rank_launch.gpus)) or "-1", CUDA_DEVICE_ORDER="PCI_BUS_ID"
         )
     return env

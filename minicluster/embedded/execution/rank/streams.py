@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 READ_SIZE = 1 << 18  # each piece is a message and a transaction: few large ones are faster
-_HELD_LIMIT = 1 << 16  # a line that is longer goes on in pieces
+_LINE_LIMIT = 1 << 16  # a line that is longer goes on in pieces
 
 
 class OutputPump:
@@ -23,7 +23,7 @@ class OutputPump:
         self._descriptor = descriptor
         self._emit = emit
         self._ended = ended
-        self._held = b""
+        self._line = b""
         self._loop = asyncio.get_running_loop()
         os.set_blocking(descriptor, False)
         with contextlib.suppress(OSError):  # over the user's limit for pipes
@@ -55,13 +55,13 @@ class OutputPump:
     def _cut(self, data: bytes) -> None:
         end = data.rfind(b"\n") + 1
         if end:
-            whole, self._held = self._held + data[:end], data[end:]
+            whole, self._line = self._line + data[:end], data[end:]
             self._emit(whole)
         else:
-            self._held += data
-        if len(self._held) >= _HELD_LIMIT:
-            held, self._held = self._held, b""
-            self._emit(held)
+            self._line += data
+        if len(self._line) >= _LINE_LIMIT:
+            line, self._line = self._line, b""
+            self._emit(line)
 
     def close(self) -> None:
         """Deliver what is held and end the stream."""
@@ -69,8 +69,8 @@ class OutputPump:
             self.pause()
             os.close(self._descriptor)
             self._descriptor = -1
-            if self._held:
-                self._emit(self._held)
+            if self._line:
+                self._emit(self._line)
             self._ended()
 
 

@@ -10,7 +10,7 @@ from minicluster.embedded.execution import messages
 from minicluster.embedded.execution.messages import InputTaken, M
 from minicluster.embedded.execution.rank.guard import Guard
 from minicluster.embedded.execution.rank.rank_job import RankJob, RankSettings
-from minicluster.embedded.execution.rank.spawn import Share
+from minicluster.embedded.execution.rank.spawn import RankLaunch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,12 +57,14 @@ class Tasks:
         self._overlay.send(0, message, body)
 
     def _start(self, _rank: int, message: StartTasks, _body: bytes) -> None:
-        share = Share.from_message(message)
-        if share.id in self._jobs:
-            self._jobs[share.id].extend(share)
+        rank_launch = RankLaunch.from_message(message)
+        if rank_launch.id in self._jobs:
+            self._jobs[rank_launch.id].extend(rank_launch)
             return
         self._guard.start()
-        job = self._jobs[share.id] = RankJob(share, self._settings, self._send, lambda: self._ended(share.id))
+        job = self._jobs[rank_launch.id] = RankJob(
+            rank_launch, self._settings, self._send, lambda: self._ended(rank_launch.id)
+        )
         job.start()
 
     def _ended(self, job: int) -> None:

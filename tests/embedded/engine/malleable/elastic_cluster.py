@@ -49,8 +49,8 @@ class Cluster:
 def grown(cluster: Cluster, job: int, program: Program) -> None:
     """Shrunk for another job, which ends: now it is to grow again."""
     other = cluster.bench.submit(slots=2, urgency=20)
-    program.say("release", order=1, workers=[2, 3])
+    program.send_message("release", order=1, workers=[2, 3])
     program.end(2, 3)
     cluster.bench.executor.tasks.clear()
     cluster.bench.finish(other)
-    assert program.heard == {"type": "grow", "order": 2, "hosts": ["mc-1", "mc-1"], "size": 4}
+    assert program.last_message == {"type": "grow", "order": 2, "hosts": ["mc-1", "mc-1"], "size": 4}

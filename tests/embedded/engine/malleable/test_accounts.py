@@ -65,22 +65,22 @@ class Chaos:
         if not self.programs:
             return
         job, program = self.random.choice(sorted(self.programs.items()))
-        heard = program.heard
-        order = heard.get("order", 1)
-        if heard["type"] == "grow":
+        message = program.last_message
+        order = message.get("order", 1)
+        if message["type"] == "grow":
             self.random.choice([self.accept, self.accept, self.refuse])(job, program, order)
-        elif heard["type"] == "shrink":
-            count = heard["count"] if self.random.random() < 0.9 else heard["count"] + 1
+        elif message["type"] == "shrink":
+            count = message["count"] if self.random.random() < 0.9 else message["count"] + 1
             workers = sorted(program.session.workers)[-count:]
-            program.say("release", order=order, workers=workers)
+            program.send_message("release", order=order, workers=workers)
             self.end(job, *self.random.sample(workers, self.random.randint(0, len(workers))))
-        elif heard["type"] == "joined":
-            program.say(self.random.choice(["done", "done", "accept"]), order=order)
+        elif message["type"] == "joined":
+            program.send_message(self.random.choice(["done", "done", "accept"]), order=order)
         else:
-            program.say("progress", share=self.random.random())
+            program.send_message("progress", share=self.random.random())
 
     def accept(self, job: int, program: Program, order: int) -> None:
-        program.say("accept", order=order)
+        program.send_message("accept", order=order)
         self.follow()
         if program.session.order is not None:
             for task in sorted(program.session.order.workers):
@@ -88,7 +88,7 @@ class Chaos:
                     program.join(task, order)
 
     def refuse(self, job: int, program: Program, order: int) -> None:
-        program.say("refuse", order=order, reason="no")
+        program.send_message("refuse", order=order, reason="no")
 
     def die(self) -> None:
         """A worker, a connection, or a job."""
@@ -113,9 +113,10 @@ class Chaos:
 
     def check(self) -> None:
         pool, running = self.scheduler.pool, self.scheduler.running
-        held = {job: pool.holding(job) for job in running}
+        pending = {job: pool.allocation(job) for job in running}
         counted = {
-            job: sum(cores.bit_count() for cores, _ in holding.values()) for job, holding in held.items()
+            job: sum(cores.bit_count() for cores, _ in allocation.values())
+            for job, allocation in pending.items()
         }
         assert pool.free + sum(counted.values()) == 4
         assert sum(cores.bit_count() for cores, _ in pool.allocated().values()) == sum(counted.values())
@@ -137,7 +138,7 @@ class Chaos:
     "policy", ["priority-elastic", "water-filling", "common-pool", "malleable", "min-agreement"]
 )
 @pytest.mark.parametrize("seed", range(6))
-def test_whatever_happens_what_is_held_adds_up(
+def test_whatever_happens_allocations_add_up(
     kit: Any, make: Callable[..., Cluster], policy: str, seed: int
 ) -> None:
     chaos = Chaos(kit, make(policy, gap=0), seed)

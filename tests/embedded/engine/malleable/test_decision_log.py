@@ -31,7 +31,7 @@ def test_decisions_are_recorded_and_taken_again(
     job = cluster.elastic(1, 4, spec=kit.jobspec("app", duration=100))
     program = Program(cluster.bench, job)
     other = cluster.bench.submit(slots=2, urgency=20)
-    program.say("release", order=1, workers=[2, 3])
+    program.send_message("release", order=1, workers=[2, 3])
     program.end(2, 3)
     cluster.bench.loop.advance(10)
     cluster.bench.finish(other)

@@ -18,7 +18,7 @@ def test_a_growth_that_is_refused_leaves_the_cores_free(whole: tuple[Cluster, in
     cluster, job, program = whole
     grown(cluster, job, program)
     assert cluster.free == 0
-    program.say("refuse", order=2, reason="little is left")
+    program.send_message("refuse", order=2, reason="little is left")
     assert cluster.resizes(job)[-1] == ("resize-refused", {"order": 2, "reason": "little is left"})
     assert (cluster.size(job), cluster.free) == ((2, 2), 2)
 
@@ -26,11 +26,11 @@ def test_a_growth_that_is_refused_leaves_the_cores_free(whole: tuple[Cluster, in
 def test_who_refused_is_not_asked_again_at_once(whole: tuple[Cluster, int, Program]) -> None:
     cluster, job, program = whole
     grown(cluster, job, program)
-    program.say("refuse", order=2, reason="not now")
+    program.send_message("refuse", order=2, reason="not now")
     cluster.bench.loop.advance(9)
-    assert program.heard["order"] == 2
+    assert program.last_message["order"] == 2
     cluster.bench.loop.advance(1)
-    assert program.heard == {"type": "grow", "order": 3, "hosts": ["mc-1", "mc-1"], "size": 4}
+    assert program.last_message == {"type": "grow", "order": 3, "hosts": ["mc-1", "mc-1"], "size": 4}
 
 
 def test_a_program_that_never_answers_is_asked_no_longer_than_the_time_limit(
@@ -41,9 +41,9 @@ def test_a_program_that_never_answers_is_asked_no_longer_than_the_time_limit(
     program = Program(cluster.bench, job)
     other = cluster.bench.submit(slots=2, urgency=20)
     cluster.bench.loop.advance(1001)
-    assert program.heard["type"] == "shrink"
+    assert program.last_message["type"] == "shrink"
     cluster.bench.loop.advance(60)
-    assert program.heard == {"type": "expired", "order": 1, "reason": "no answer in 60 s"}
+    assert program.last_message == {"type": "expired", "order": 1, "reason": "no answer in 60 s"}
     assert cluster.resizes(job)[-1] == ("resize-expired", {"order": 1, "reason": "no answer in 60 s"})
     assert (other in cluster.bench.running(), cluster.size(job)) == (False, (4, 4))
     cluster.bench.finish(job)
@@ -57,7 +57,7 @@ def test_the_time_limit_is_a_setting(kit: Any, make: Callable[..., Cluster]) -> 
     program = Program(cluster.bench, job)
     cluster.bench.submit(slots=2, urgency=20)
     cluster.bench.loop.advance(182)
-    assert program.heard["reason"] == "no answer in 2 s"
+    assert program.last_message["reason"] == "no answer in 2 s"
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_workers_that_do_not_join_are_ended_before_their_cores_are_free(
 ) -> None:
     cluster, job, program = whole
     grown(cluster, job, program)
-    program.say("accept", order=2)
+    program.send_message("accept", order=2)
     program.join(4, 2)
     cluster.bench.loop.advance(60)
     assert cluster.bench.executor.tasks[1:] == [("end", job, [4, 5])]
@@ -96,7 +96,7 @@ def test_a_worker_that_dies_amid_a_growth_ends_the_order_and_not_the_job(
 ) -> None:
     cluster, job, program = whole
     grown(cluster, job, program)
-    program.say("accept", order=2)
+    program.send_message("accept", order=2)
     program.end(task)
     assert cluster.resizes(job)[-1] == ("resize-order", {"order": 2, "size": 4})  # the other still ends
     program.end(9 - task)
@@ -116,10 +116,10 @@ def test_where_a_donor_refuses_the_other_is_queued_again(whole: tuple[Cluster, i
     cluster, _, program = whole
     other = cluster.bench.submit(slots=2, urgency=20)
     assert cluster.bench.shown(other)["state"] == 8
-    program.say("refuse", order=1, reason="not now")
+    program.send_message("refuse", order=1, reason="not now")
     assert other in cluster.bench.engine._manager.parts.scheduler.queue
     cluster.bench.loop.advance(10)
-    assert program.heard == {"type": "shrink", "order": 2, "count": 2, "size": 2}
+    assert program.last_message == {"type": "shrink", "order": 2, "count": 2, "size": 2}
 
 
 def test_a_donor_that_ends_gives_what_was_promised(whole: tuple[Cluster, int, Program]) -> None:
@@ -134,16 +134,16 @@ def test_a_job_that_waits_for_a_donor_can_be_canceled(whole: tuple[Cluster, int,
     cluster, _, program = whole
     other = cluster.bench.submit(slots=2, urgency=20)
     cluster.bench.call("job-manager.raise", id=other, severity=0, type="cancel")
-    program.say("release", order=1, workers=[1, 3])
+    program.send_message("release", order=1, workers=[1, 3])
     program.end(1, 3)
     assert cluster.bench.shown(other)["result"] == 4
-    assert program.heard["type"] == "grow"  # nobody else wants it
+    assert program.last_message["type"] == "grow"  # nobody else wants it
 
 
 def test_a_job_that_is_canceled_amid_a_growth_frees_all(whole: tuple[Cluster, int, Program]) -> None:
     cluster, job, program = whole
     grown(cluster, job, program)
-    program.say("accept", order=2)
+    program.send_message("accept", order=2)
     cluster.bench.call("job-manager.raise", id=job, severity=0, type="cancel")
     assert cluster.bench.executor.kills == [(job, 15)]
     program.end(0, 1, 4, 5)
@@ -155,4 +155,4 @@ def test_a_job_that_ends_is_ordered_nothing_more(whole: tuple[Cluster, int, Prog
     cluster, job, program = whole
     cluster.bench.call("job-manager.raise", id=job, severity=0, type="cancel")
     cluster.bench.submit(slots=2, urgency=20)
-    assert program.heard["type"] == "registered"
+    assert program.last_message["type"] == "registered"

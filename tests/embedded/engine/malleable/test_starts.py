@@ -27,7 +27,7 @@ def test_an_elastic_job_starts_at_its_largest_size(
 
 
 @pytest.mark.parametrize(
-    ("shape", "held"),
+    ("shape", "pending"),
     [
         pytest.param({"slots": 1, "cores": 2}, (2, 4), id="slots of two cores"),
         pytest.param({"nodes": 1}, (2, 2), id="nodes"),
@@ -35,16 +35,16 @@ def test_an_elastic_job_starts_at_its_largest_size(
     ],
 )
 def test_sizes_count_what_the_job_asks_for(
-    kit: Any, make: Callable[..., Cluster], shape: JSON, held: tuple[int, int]
+    kit: Any, make: Callable[..., Cluster], shape: JSON, pending: tuple[int, int]
 ) -> None:
     cluster = make("fcfs")
-    assert cluster.size(cluster.elastic(1, 4, spec=kit.jobspec("app", **shape))) == held
+    assert cluster.size(cluster.elastic(1, 4, spec=kit.jobspec("app", **shape))) == pending
 
 
-def test_its_launch_tells_how_the_instance_is_reached(kit: Any, cluster: Cluster) -> None:
+def test_its_launch_names_how_the_instance_is_reached(kit: Any, cluster: Cluster) -> None:
     job = cluster.elastic(1, 2, spec=kit.jobspec("app"))
-    told = json.loads(cluster.bench.executor.launches[0].credentials)
-    assert (told["address"], told["job"], len(told["token"])) == ("lead:7", f58(job), 64)
+    credentials = json.loads(cluster.bench.executor.launches[0].credentials)
+    assert (credentials["address"], credentials["job"], len(credentials["token"])) == ("lead:7", f58(job), 64)
 
 
 def test_where_nothing_can_listen_a_job_is_rigid(
@@ -59,7 +59,7 @@ def test_where_nothing_can_listen_a_job_is_rigid(
     assert cluster.bench.logged[-1].endswith("nothing listens for its program: Too many open files")
 
 
-def test_a_moldable_job_is_told_nothing(kit: Any, cluster: Cluster) -> None:
+def test_a_moldable_job_gets_no_order(kit: Any, cluster: Cluster) -> None:
     cluster.elastic(1, 2, malleable=False, spec=kit.jobspec("app"))
     assert cluster.bench.executor.launches[0].credentials is None
 
@@ -69,4 +69,4 @@ def test_a_job_is_not_resized_before_its_program_registered(kit: Any, cluster: C
     other = cluster.bench.submit(slots=2, urgency=20)
     assert (cluster.resizes(job), other in cluster.bench.running()) == ([], False)
     program = Program(cluster.bench, job)
-    assert program.heard == {"type": "shrink", "order": 1, "count": 2, "size": 2}
+    assert program.last_message == {"type": "shrink", "order": 1, "count": 2, "size": 2}

@@ -8,7 +8,7 @@ import pytest
 from tests.devcluster import ControlPlane, real_flux, until
 from tests.devcluster.node_images import EMBEDDED, REAL
 from tests.kubernetes import operators
-from tests.kubernetes.cli.exec.place import LOOK, SECONDS, WORK, document, make, person, phase
+from tests.kubernetes.cli.exec.place import READ, SECONDS, WORK, document, make, phase, user
 from tests.kubernetes.command_line import CommandLine
 
 
@@ -36,7 +36,7 @@ def place(nodes: ControlPlane, image: str, tmp_path_factory: pytest.TempPathFact
 @pytest.fixture(scope="module")
 def worker(nodes: ControlPlane, place: str) -> Iterator[CommandLine]:
     """Somebody with the rights that jobs need, and no other."""
-    program = person(nodes, place, "worker", [*LOOK, WORK])
+    program = user(nodes, place, "worker", [*READ, WORK])
     until(lambda: program("jobs", "mc").returncode == 0, "the rights and the broker")
     yield program
     program.end()

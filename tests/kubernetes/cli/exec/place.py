@@ -6,7 +6,7 @@ from tests.devcluster import Api, ControlPlane, until
 from tests.kubernetes.command_line import MINICLUSTERS, CommandLine
 
 GROUP = "rbac.authorization.k8s.io"
-LOOK = [
+READ = [
     {"apiGroups": ["flux-framework.org"], "resources": ["miniclusters"], "verbs": ["get"]},
     {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]},
     {"apiGroups": [""], "resources": ["pods/log"], "verbs": ["get"]},
@@ -48,7 +48,7 @@ def phase(api: Api, namespace: str, name: str) -> str:
     return str((found.get("status") or {}).get("phase", ""))
 
 
-def person(plane: ControlPlane, namespace: str, name: str, rules: list[dict[str, Any]]) -> CommandLine:
+def user(plane: ControlPlane, namespace: str, name: str, rules: list[dict[str, Any]]) -> CommandLine:
     """Return the command line of somebody who has just these rights."""
     path = f"/apis/{GROUP}/v1/namespaces/{namespace}"
     plane.api.create(f"{path}/roles", {"metadata": {"name": name}, "rules": rules})

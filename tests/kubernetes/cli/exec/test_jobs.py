@@ -9,31 +9,31 @@ import pytest
 
 from tests.devcluster import ControlPlane, until
 from tests.devcluster.node_images import EMBEDDED, PLAIN
-from tests.kubernetes.cli.exec.place import GROUP, LOOK, SECONDS, WORK, document, make, person, phase
+from tests.kubernetes.cli.exec.place import GROUP, READ, SECONDS, WORK, document, make, phase, user
 from tests.kubernetes.command_line import MINICLUSTERS, CommandLine
 
 
 def test_status_and_top_show_what_waits(worker: CommandLine, submit: Callable[..., str]) -> None:
     """By the right to execute in the lead's pod alone: its Events and autoscalers are not shown."""
-    held = submit("--urgency", 0, "--", "true")
+    pending = submit("--urgency", 0, "--", "true")
     for command in (["status", "mc"], ["top", "mc", "--once"]):
         done = worker(*command, "--output", "json")
         (row,) = json.loads(done.stdout)
         assert (row["nodes_demanded"], row["jobs_pending"], row["jobs_held"]) == (1, 1, 1)
-        assert [(each["id"], each["why"]) for each in row["waiting"]] == [(held, "held: its urgency is 0")]
+        assert [(each["id"], each["why"]) for each in row["waiting"]] == [(pending, "held: its urgency is 0")]
         assert "its autoscalers cannot be shown: " in done.stderr
-    assert worker("cancel", "mc", held).returncode == 0
+    assert worker("cancel", "mc", pending).returncode == 0
 
 
 def test_status_says_which_right_it_lacks_for_the_queue(nodes: ControlPlane, place: str) -> None:
     """And shows the rest."""
-    looker = person(nodes, place, "onlooker", LOOK)
-    until(lambda: looker("status", "mc").returncode == 0, "the rights")
-    done = looker("status", "mc", "--output", "json")
+    reader = user(nodes, place, "onlooker", READ)
+    until(lambda: reader("status", "mc").returncode == 0, "the rights")
+    done = reader("status", "mc", "--output", "json")
     (row,) = json.loads(done.stdout)
     assert (row["phase"], row["waiting"]) == ("Running", None)
-    (said,) = (line for line in done.stderr.splitlines() if "its queue cannot be shown" in line)
-    assert "Needed are the verbs get and create on pods/exec" in said
+    (message,) = (line for line in done.stderr.splitlines() if "its queue cannot be shown" in line)
+    assert "Needed are the verbs get and create on pods/exec" in message
 
 
 def test_a_jobs_output_and_exit_code_come_back(worker: CommandLine, submit: Callable[..., str]) -> None:
@@ -87,8 +87,8 @@ def test_what_waits_can_be_cancelled(worker: CommandLine, submit: Callable[..., 
     done = worker("attach", "mc", job)
     assert (done.returncode, "job.exception type=cancel" in done.stderr) == (1, True)
     again = worker("cancel", "mc", job)
-    said = f"minicluster: {job}: has ended already, with CANCELED; there is nothing to cancel\n"
-    assert (again.returncode, again.stderr) == (2, said)
+    message = f"minicluster: {job}: has ended already, with CANCELED; there is nothing to cancel\n"
+    assert (again.returncode, again.stderr) == (2, message)
 
 
 @pytest.mark.parametrize("command", ["attach", "cancel"])
@@ -102,14 +102,14 @@ def test_a_job_that_is_not_there(worker: CommandLine, place: str, command: str) 
 
 
 @pytest.mark.parametrize("verbs", [[], ["get"], ["create"]], ids=["nothing", "get", "create"])
-def test_whoever_may_not_exec_is_told_what_to_ask_for(
+def test_whoever_may_not_exec_learns_what_to_ask_for(
     nodes: ControlPlane, place: str, verbs: list[str]
 ) -> None:
     """Kubernetes wants both: a WebSocket begins with a GET."""
-    looker = person(nodes, place, f"looker-{''.join(verbs)}x", [*LOOK, {**WORK, "verbs": verbs or ["watch"]}])
-    until(lambda: "pods/exec" in looker("jobs", "mc").stderr, "the rights to look")
+    reader = user(nodes, place, f"looker-{''.join(verbs)}x", [*READ, {**WORK, "verbs": verbs or ["watch"]}])
+    until(lambda: "pods/exec" in reader("jobs", "mc").stderr, "the rights to look")
     for words in (["submit", "mc", "true"], ["jobs", "mc"], ["cancel", "mc", "f1"], ["attach", "mc", "f1"]):
-        done = looker(*words)
+        done = reader(*words)
         assert (done.returncode, 'resource "pods/exec"' in done.stderr) == (1, True)
         assert done.stderr.endswith(
             "Needed are the verbs get and create on pods/exec: ask whoever administers the cluster"
@@ -119,7 +119,7 @@ def test_whoever_may_not_exec_is_told_what_to_ask_for(
 
 def test_the_role_that_is_asked_for_is_enough(nodes: ControlPlane, place: str) -> None:
     """Kubernetes' own role `edit`, with what the installed operator adds to it."""
-    editor = person(nodes, place, "editor", LOOK[:1])
+    editor = user(nodes, place, "editor", READ[:1])
     binding = {
         "metadata": {"name": "editor-edits"},
         "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": "edit"},
@@ -156,9 +156,9 @@ def test_a_pod_that_an_older_operator_made(nodes: ControlPlane, place: str, work
     spec = {"containers": [container], "terminationGracePeriodSeconds": 0}
     nodes.api.create(path, {"metadata": {"name": "old-0", "labels": labels}, "spec": spec})
     until(lambda: nodes.api.get(f"{path}/old-0")["status"].get("phase") == "Running", "the pod", SECONDS)
-    said = "/etc/minicluster/start.sh of this pod is absent or cannot do this: the MiniCluster was made by"
+    message = "/etc/minicluster/start.sh of this pod is absent or cannot do this: the MiniCluster was made by"
     for done in (worker("submit", "old", "true"), worker.process("shell", "old")):
-        assert (done.returncode, said in done.stderr) == (1, True), done.stderr
+        assert (done.returncode, message in done.stderr) == (1, True), done.stderr
 
 
 @pytest.fixture(scope="module")

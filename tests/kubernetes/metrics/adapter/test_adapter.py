@@ -22,20 +22,20 @@ class TestValues:
     def test_of_a_minicluster_and_its_service(
         self, adapter: Adapter, api: Api, namespace: str, leads: Leads, version: str
     ) -> None:
-        adapters.cluster(api, leads, namespace).says(flux_nodes_demanded=3)
+        adapters.cluster(api, leads, namespace).serve_numbers(flux_nodes_demanded=3)
         place = f"{version}/namespaces/{namespace}"
         known(api, f"{place}/{CLUSTERS}/mc/flux_nodes_demanded")
         assert value(api, f"{place}/{CLUSTERS}/mc/flux_nodes_demanded") == "3"
         assert value(api, f"{place}/services/mc/flux_nodes_demanded") == "3"
         assert value(api, f"{place}/metrics/flux_nodes_demanded") == "3"
 
-    def test_two_miniclusters_of_one_name_are_told_apart(
+    def test_two_miniclusters_of_one_name_are_distinguished(
         self, adapter: Adapter, api: Api, namespace: str, leads: Leads
     ) -> None:
         other = f"{namespace}-other"
         api.create("/api/v1/namespaces", {"metadata": {"name": other}})
-        adapters.cluster(api, leads, namespace).says(flux_nodes_demanded=1)
-        adapters.cluster(api, leads, other).says(flux_nodes_demanded=2)
+        adapters.cluster(api, leads, namespace).serve_numbers(flux_nodes_demanded=1)
+        adapters.cluster(api, leads, other).serve_numbers(flux_nodes_demanded=2)
         found = {}
         for where in (namespace, other):
             path = f"{V2}/namespaces/{where}/{CLUSTERS}/mc/flux_nodes_demanded"
@@ -48,7 +48,7 @@ class TestValues:
         self, adapter: Adapter, api: Api, namespace: str, leads: Leads
     ) -> None:
         numbers = [("flux_queue_jobs_pending", {"queue": queue}, number) for queue, number in Q.items()]
-        adapters.cluster(api, leads, namespace).tells(numbers)
+        adapters.cluster(api, leads, namespace).serve_samples(numbers)
         path = f"{EXTERNAL}/namespaces/{namespace}/flux_queue_jobs_pending"
         known(api, path)
         found = api.get(path, labelSelector="minicluster=mc,queue=batch")["items"]
@@ -61,10 +61,10 @@ Q = {"batch": 30, "debug": 10}
 
 
 class TestFaults:
-    def test_a_lead_that_is_away_is_unavailable_and_then_told_again(
+    def test_a_lead_that_is_away_is_unavailable_and_then_answers_again(
         self, adapter: Adapter, api: Api, namespace: str, leads: Leads
     ) -> None:
-        lead = adapters.cluster(api, leads, namespace).says(flux_nodes_demanded=3)
+        lead = adapters.cluster(api, leads, namespace).serve_numbers(flux_nodes_demanded=3)
         path = f"{V2}/namespaces/{namespace}/{CLUSTERS}/mc/flux_nodes_demanded"
         known(api, path)
         leads.close(lead)
@@ -79,17 +79,17 @@ class TestFaults:
     def test_numbers_that_are_old_are_not_passed_on(
         self, adapter: Adapter, api: Api, namespace: str, leads: Leads, age: float
     ) -> None:
-        lead = adapters.cluster(api, leads, namespace).says(flux_nodes_demanded=3)
+        lead = adapters.cluster(api, leads, namespace).serve_numbers(flux_nodes_demanded=3)
         path = f"{V2}/namespaces/{namespace}/{CLUSTERS}/mc/flux_nodes_demanded"
         known(api, path)
-        lead.tells([("flux_nodes_demanded", {}, 3)], age)
+        lead.serve_samples([("flux_nodes_demanded", {}, 3)], age)
         until(lambda: not api.exists(path), "the numbers to be too old")
         code, message = refusal(api, path)
         assert (code, f"has numbers of {age:.0f} s ago only" in message) == (503, True)
 
 
 class TestRights:
-    def test_a_person_without_rights_is_refused_by_the_api_server(
+    def test_a_user_without_rights_is_refused_by_the_api_server(
         self, metrics_plane: ControlPlane, adapter: Adapter, namespace: str
     ) -> None:
         nobody = Api(metrics_plane.user("nobody"))
@@ -97,10 +97,10 @@ class TestRights:
         assert refusal(nobody, path)[0] == 403
         nobody.hang_up()
 
-    def test_a_person_may_see_one_namespace_and_not_another(
+    def test_a_user_may_see_one_namespace_and_not_another(
         self, metrics_plane: ControlPlane, adapter: Adapter, api: Api, namespace: str, leads: Leads
     ) -> None:
-        adapters.cluster(api, leads, namespace).says(flux_nodes_demanded=3)
+        adapters.cluster(api, leads, namespace).serve_numbers(flux_nodes_demanded=3)
         path = f"{V2}/namespaces/{namespace}/{CLUSTERS}/mc/flux_nodes_demanded"
         known(api, path)
         rights = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}"
@@ -170,10 +170,10 @@ class TestAutoscaler:
         self, adapter: Adapter, api: Api, namespace: str, leads: Leads, kind: str
     ) -> None:
         lead = adapters.cluster(api, leads, namespace, size=2, minSize=1, maxSize=8)
-        lead.says(flux_nodes_demanded=2)
+        lead.serve_numbers(flux_nodes_demanded=2)
         api.create(HPAS.format(namespace), hpa(kind))
         for demanded in (6, 3, 8, 1):
-            lead.says(flux_nodes_demanded=demanded)
+            lead.serve_numbers(flux_nodes_demanded=demanded)
             resized(api, namespace, demanded)
 
     @pytest.mark.timeout(300)
@@ -181,14 +181,14 @@ class TestAutoscaler:
         self, adapter: Adapter, api: Api, namespace: str, leads: Leads
     ) -> None:
         lead = adapters.cluster(api, leads, namespace, size=2, minSize=1, maxSize=8)
-        lead.says(flux_nodes_demanded=5)
+        lead.serve_numbers(flux_nodes_demanded=5)
         api.create(HPAS.format(namespace), hpa("Object"))
         resized(api, namespace, 5)
         leads.close(lead)
         until(lambda: active(api, namespace) == "False", "the autoscaler to notice", operators.SECONDS)
         assert operators.read(api, namespace)["spec"]["size"] == 5
         leads.open(lead)
-        lead.says(flux_nodes_demanded=7)
+        lead.serve_numbers(flux_nodes_demanded=7)
         until(lambda: active(api, namespace) == "True", "the autoscaler to go on", operators.SECONDS)
         resized(api, namespace, 7)
 
@@ -237,8 +237,8 @@ class TestRegistration:
     def test_one_of_somebody_else_is_left_alone_and_reported(self, adapter: Adapter, api: Api) -> None:
         path = f"{API_SERVICES}/{APIS[2]}"
         api.merge(path, {"spec": {"service": {"namespace": "keda", "name": "keda-metrics"}}})
-        told = f"APIService {APIS[2]} belongs to Service keda/keda-metrics and is left alone"
-        until(lambda: told in adapter.text(), "it to be reported")
+        line = f"APIService {APIS[2]} belongs to Service keda/keda-metrics and is left alone"
+        until(lambda: line in adapter.text(), "it to be reported")
         api.merge(path, {"metadata": {"labels": {"touched": "yes"}}})
         assert api.get(path)["spec"]["service"]["name"] == "keda-metrics"
         api.delete(path)

@@ -28,7 +28,7 @@ class TestGoClient:
         leads: Leads,
         kind: str,
     ) -> None:
-        adapters.cluster(api, leads, namespace).tells(NUMBERS)
+        adapters.cluster(api, leads, namespace).serve_samples(NUMBERS)
         known(api, f"{V2}/namespaces/{namespace}/services/mc/flux_jobs")
         name, wanted = ("mc-0", "22500m") if kind == "Pod" else ("mc", "45")
         found = ask(metrics_client, metrics_plane, "object", kind, namespace, name, "flux_jobs")
@@ -46,7 +46,7 @@ class TestGoClient:
         namespace: str,
         leads: Leads,
     ) -> None:
-        adapters.cluster(api, leads, namespace).tells(NUMBERS)
+        adapters.cluster(api, leads, namespace).serve_samples(NUMBERS)
         known(api, f"{V2}/namespaces/{namespace}/services/mc/flux_jobs")
         words = ("objects", "Pod", namespace, "hpa-selector=mc", "flux_nodes_demanded")
         found = ask(metrics_client, metrics_plane, *words)
@@ -61,7 +61,7 @@ class TestGoClient:
         namespace: str,
         leads: Leads,
     ) -> None:
-        adapters.cluster(api, leads, namespace).tells(NUMBERS)
+        adapters.cluster(api, leads, namespace).serve_samples(NUMBERS)
         known(api, f"{V2}/namespaces/{namespace}/services/mc/flux_jobs")
         found = ask(metrics_client, metrics_plane, "namespace", namespace, "flux_nodes_demanded")
         assert (found["describedObject"]["name"], found["value"]) == (namespace, "3")
@@ -70,7 +70,7 @@ class TestGoClient:
         assert (item["metricLabels"], item["value"]) == ({"minicluster": "mc", "state": "sched"}, "40")
 
     @pytest.mark.parametrize(
-        ("words", "said"),
+        ("words", "message"),
         [
             (("object", "Service", "{}", "none", "flux_jobs"), "NotFound: there is no Service 'none'"),
             (("object", "Service", "{}", "mc", "flux_none"), "NotFound: there is no metric 'flux_none'"),
@@ -85,12 +85,12 @@ class TestGoClient:
         adapter: Adapter,
         namespace: str,
         words: tuple[str, ...],
-        said: str,
+        message: str,
     ) -> None:
         asked = [word.format(namespace) for word in words]
         answer = client(metrics_client, metrics_plane, *asked)
         assert answer.returncode == 1
-        assert said in answer.stderr
+        assert message in answer.stderr
 
 
 NUMBERS = [

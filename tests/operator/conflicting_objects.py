@@ -9,7 +9,7 @@ from tests.operator.objects import NAMESPACE
 
 
 @dataclass
-class ForeignObjects:
+class ConflictingObjects:
     """Those that there are, as their owner made them."""
 
     store: Store

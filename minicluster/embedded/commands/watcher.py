@@ -82,7 +82,7 @@ class JobWatcher:
         name = f"{jobid.f58(number)}: " if self._options.verbose or self._options.label_io else ""
         writer = OutputWriter(label=self._options.label_io, prefix=name, quiet=self._options.quiet)
 
-        def taker(response: JSON | None, refusal: RpcError | None) -> None:
+        def callback(response: JSON | None, refusal: RpcError | None) -> None:
             if response is not None:
                 writer.take(eventlog.decode(response["event"]))
                 return
@@ -93,7 +93,7 @@ class JobWatcher:
                 self.read(*self._unread.popleft())
 
         payload = {"id": number, "path": "guest.output", "flags": 0}
-        self._client.call("job-info.eventlog-watch", payload, taker, streaming=True)
+        self._client.call("job-info.eventlog-watch", payload, callback, streaming=True)
 
 
 class _Followed:

@@ -33,7 +33,7 @@ class Preemption:
 
 
 @dataclass(frozen=True, slots=True)
-class Circumstances:
+class SimulationOptions:
     """`refusals` is the share of orders that programs refuse; `seed` draws all that is left to chance."""
 
     estimates: Estimates = field(default_factory=Estimates)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from minicluster.remote.session import NamespaceSession
 
 T = TypeVar("T")
-TOLD_SECONDS = 10.0
+API_TIMEOUT = 10.0
 """Seconds that the API server has for telling of a MiniCluster amid the looks at its queue."""
 
 
@@ -27,9 +27,9 @@ async def watch(session: NamespaceSession, name: str, work: Callable[[Instance, 
     def sample() -> ClusterSample:
         found = asyncio.run_coroutine_threadsafe(clusters.state(session, name), loop)
         try:
-            return reports.sample(found.result(TOLD_SECONDS))
+            return reports.sample(found.result(API_TIMEOUT))
         except TimeoutError as error:
-            raise ApiUnreachableError(f"no answer from the API server within {TOLD_SECONDS:g} s") from error
+            raise ApiUnreachableError(f"no answer from the API server within {API_TIMEOUT:g} s") from error
 
     watched = Watched(sample)
     try:

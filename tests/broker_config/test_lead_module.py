@@ -2,14 +2,16 @@
 
 import pytest
 
-from broker_config.settings import BrokerSettings, Command, DoorSettings
+from broker_config.settings import BrokerSettings, Command, LeadApiSettings
 from minicluster import flux_zips
 
 FILES = (flux_zips.ZIP, *flux_zips.module_files())
 
 
 def settings(**more):
-    return BrokerSettings("mc", **{"size": 2, "command": Command("true"), "door": DoorSettings(), **more})
+    return BrokerSettings(
+        "mc", **{"size": 2, "command": Command("true"), "lead_api": LeadApiSettings(), **more}
+    )
 
 
 @pytest.fixture
@@ -34,7 +36,7 @@ def shown(pod):
     return lambda: dict(line.split("=", 1) for line in seen.read_text().splitlines())
 
 
-def test_modprobe_finds_the_door(pod, config, shown):
+def test_modprobe_finds_the_lead_module(pod, config, shown):
     """In directories of the kind it wants, by links that survive a change of the ConfigMap."""
     assert pod.start(settings()).err.count("door") == 0
     modprobe = pod.run_directory / "modprobe"
@@ -60,20 +62,20 @@ def test_a_lead_that_starts_again_links_anew(pod, config):
     assert [pod.start(settings()).code for _ in range(2)] == [0, 0]
 
 
-def test_the_door_changes_nothing_about_other_modules(pod, config):
+def test_the_lead_module_changes_nothing_about_other_modules(pod, config):
     """Where one of Flux's own dies, the instance ends, as it does without a door."""
     pod.start(settings())
     assert not [word for word in pod.call("broker") if "nopanic" in word]
 
 
-def test_followers_have_no_door(pod, config, shown):
+def test_followers_have_no_lead_server(pod, config, shown):
     """Nor anything of it."""
     pod.start(settings(), 1, STUB_PLAN="0")
     assert shown() == {}
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_missing_file_is_said_and_nothing_else(pod, config, shown, name):
+def test_a_missing_file_is_reported_and_nothing_else(pod, config, shown, name):
     """A ConfigMap of an older operator: the instance runs."""
     (config / name).unlink()
     result = pod.start(settings())
@@ -82,7 +84,7 @@ def test_a_missing_file_is_said_and_nothing_else(pod, config, shown, name):
     assert shown() == {}
 
 
-def test_no_door_nothing_of_it(pod, config, shown):
+def test_no_lead_api_nothing_of_it(pod, config, shown):
     """On a local machine."""
-    pod.start(settings(door=None))
+    pod.start(settings(lead_api=None))
     assert shown() == {}

@@ -23,7 +23,9 @@ def operator(api: Api, namespace: str) -> Operator:
 def test_list_shows_one_line_each(minicluster: CommandLine, operator: Operator) -> None:
     operator.make()
     operator.make("other")
-    operator.says("Failed", "Failed", "CommandFailed", "so it is", name="other", exitCode=7, readyBrokers=1)
+    operator.report_status(
+        "Failed", "Failed", "CommandFailed", "so it is", name="other", exitCode=7, readyBrokers=1
+    )
     lines = [line.split() for line in minicluster("list").stdout.splitlines()]
     assert lines[0] == ["NAME", "PHASE", "SIZE", "MAX", "SIZE", "BROKERS", "ONLINE", "EXIT", "CODE", "AGE"]
     assert [line[:-1] for line in lines[1:]] == [
@@ -78,7 +80,7 @@ def event(operator: Operator, reason: str) -> None:
 def test_status_shows_conditions_and_events(minicluster: CommandLine, operator: Operator) -> None:
     operator.make()
     operator.make("other")
-    operator.says("Failed", "Failed", "CommandFailed", "the main command ended with 3", exitCode=3)
+    operator.report_status("Failed", "Failed", "CommandFailed", "the main command ended with 3", exitCode=3)
     event(operator, "Created")
     out = minicluster("status", "mc").stdout
     assert {"phase:           Failed", "exit code:       3"} <= set(out.splitlines())
@@ -86,13 +88,13 @@ def test_status_shows_conditions_and_events(minicluster: CommandLine, operator: 
     assert ["TYPE", "STATUS", "REASON", "AGE", "MESSAGE"] in table
     (row,) = [row for row in table if row[:3] == ["Failed", "True", "CommandFailed"]]
     assert row[4] == "the main command ended with 3"
-    (told,) = [row for row in table if row[1:3] == ["Normal", "Created"]]
-    assert told[3:] == ["1", "all 8 objects exist"]
+    (created,) = [row for row in table if row[1:3] == ["Normal", "Created"]]
+    assert created[3:] == ["1", "all 8 objects exist"]
 
 
 def test_status_says_it_in_json(minicluster: CommandLine, operator: Operator) -> None:
     operator.make()
-    operator.says("Running", "Running", "CommandRunning", "the main command runs", readyBrokers=2)
+    operator.report_status("Running", "Running", "CommandRunning", "the main command runs", readyBrokers=2)
     event(operator, "Created")
     (row,) = json.loads(minicluster("status", "mc", "-o", "json").stdout)
     assert row.keys() >= SAME | {"brokers_online", "exit_code", "conditions", "events"}
@@ -132,7 +134,7 @@ def test_status_shows_what_the_autoscaler_says(minicluster: CommandLine, operato
     """Whoever made it, and whatever it is called; not that of another MiniCluster."""
     operator.make()
     operator.make("other")
-    operator.says("Running", "Running", "CommandRunning", "the main command runs", readyBrokers=2)
+    operator.report_status("Running", "Running", "CommandRunning", "the main command runs", readyBrokers=2)
     silent = {
         "type": "ScalingActive",
         "status": "False",
@@ -152,7 +154,7 @@ def test_status_shows_what_the_autoscaler_says(minicluster: CommandLine, operato
 def test_status_shows_the_last_save(minicluster: CommandLine, operator: Operator) -> None:
     operator.make()
     dump = {"path": "/a.tgz", "time": "2026-01-01T00:00:00Z", "jobs": 1}
-    operator.says("Suspended", "Suspended", "Suspended", "suspended", lastDump=dump)
+    operator.report_status("Suspended", "Suspended", "Suspended", "suspended", lastDump=dump)
     assert json.loads(minicluster("status", "mc", "-o", "json").stdout)[0]["last_dump"]["jobs"] == 1
     assert "last dump:       /a.tgz, 2026-01-01T00:00:00Z, 1 job" in minicluster("status", "mc").stdout
 
@@ -162,7 +164,7 @@ def test_status_goes_without_a_queue_that_cannot_be_asked(
 ) -> None:
     """And says why."""
     operator.make()
-    operator.says("Running", "Running", "CommandRunning", "the main command runs", readyBrokers=2)
+    operator.report_status("Running", "Running", "CommandRunning", "the main command runs", readyBrokers=2)
     done = minicluster("status", "mc", "-o", "json")
     assert (done.returncode, json.loads(done.stdout)[0]["waiting"]) == (0, None)
     assert done.stderr.startswith(
@@ -172,7 +174,7 @@ def test_status_goes_without_a_queue_that_cannot_be_asked(
 
 def test_top_of_one_whose_lead_is_away_says_so(minicluster: CommandLine, operator: Operator) -> None:
     operator.make()
-    operator.says("Running", "Running", "CommandRunning", "the main command runs", readyBrokers=2)
+    operator.report_status("Running", "Running", "CommandRunning", "the main command runs", readyBrokers=2)
     done = minicluster("top", "mc", "--once")
     assert (done.returncode, "its lead broker has no pod" in done.stderr) == (1, True)
 

@@ -1,7 +1,7 @@
 """From a document to the first job over all brokers, on real nodes: by our operator, by hand, by another.
 
-    python benchmarks/joining.py
-    PATH=/path/to/flux/bin:$PATH python benchmarks/joining.py --real-flux --reference /path/to/manager
+    python benchmarks/broker_joins.py
+    PATH=/path/to/flux/bin:$PATH python benchmarks/broker_joins.py --real-flux --reference /path/to/manager
 
 A MiniCluster's command tells the time, one task a broker: it runs when all brokers have joined. `by hand` is
 a plain client that writes the objects of our plan, beside our operator, which keeps its hands off; each run
@@ -43,10 +43,10 @@ if TYPE_CHECKING:
 
 NODES = 4
 NAME = "mc"
-TOLD = re.compile(r"^(\d+\.\d\d) \d+\.\d\d$", re.MULTILINE)
+STARTED = re.compile(r"^(\d+\.\d\d) \d+\.\d\d$", re.MULTILINE)
 RAN = frozenset({"Running", "Succeeded", "Failed"})
 BY_HAND = "example.com/by-hand"  # our operator leaves alone what somebody else manages
-PATIENCE = 180.0
+TIMEOUT = 180.0
 
 
 def clock() -> float:
@@ -106,11 +106,11 @@ def measure(plane: ControlPlane, image: str, size: int, make: Making) -> dict[st
             "running_s": lambda: have(lambda pod: pod["status"].get("phase") in RAN),
         }
     )
-    told = until(lambda: TOLD.findall(log(plane, f"{pods}/pods")), "the command's output", PATIENCE)
+    times = until(lambda: STARTED.findall(log(plane, f"{pods}/pods")), "the command's output", TIMEOUT)
     live.delete()
-    until(lambda: not plane.api.items(f"{pods}/pods"), "the pods to be gone", PATIENCE)
+    until(lambda: not plane.api.items(f"{pods}/pods"), "the pods to be gone", TIMEOUT)
     return {name: late + seconds for name, seconds in found.items()} | {
-        "joined_s": min(map(float, told)) - begun
+        "joined_s": min(map(float, times)) - begun
     }
 
 
@@ -134,12 +134,12 @@ def runs(
     found: dict[str, dict[str, Any]] = {}
     with fresh_plane(operator.crd, nodes=NODES) as plane, running(operator, plane, warm=False):
         for size in sizes:
-            turns = [
+            rounds = [
                 {way: measure(plane, image, size, make) for way, make in ways.items()}
                 for _ in range(count + 1)
             ][1:]
             for way in ways:
-                each = {name: summary([turn[way][name] for turn in turns]) for name in turns[0][way]}
+                each = {name: summary([turn[way][name] for turn in rounds]) for name in rounds[0][way]}
                 found.setdefault(way, {})[f"size {size}"] = each
                 print(f"{way}, size {size}: {each}", file=sys.stderr, flush=True)
     return found

@@ -18,13 +18,12 @@ from queue_policies.running import RunningJobs
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from broker_config.formats.resource_set import Allocation as Holding
-    from broker_config.formats.resource_set import R
+    from broker_config.formats.resource_set import Allocation, R
     from minicluster.flux_scheduler.ranks import Ranks
     from queue_policies.queue import IndexedQueue
 
 
-class Holdings:
+class JobAllocations:
     """The pool and the running jobs. `changed` hears what the policy is to be told."""
 
     def __init__(self, ranks: Ranks, queue: IndexedQueue, changed: Callable[[Change], None]) -> None:
@@ -34,18 +33,18 @@ class Holdings:
         self.resizing = Resizing(self.pool, queue, self.running, changed)
         self.malleable: set[int] = set()
         """Of the jobs that run, those that can be resized."""
-        self._tell = changed
+        self._on_change = changed
 
-    def allocated(self) -> Holding:
+    def allocated(self) -> Allocation:
         """What is given out, to all jobs together."""
         return self.pool.allocated()
 
-    def resume(self, job: RunningJob, holding: Holding) -> None:
+    def resume(self, job: RunningJob, allocation: Allocation) -> None:
         """The job ran before this scheduler was loaded. Raises NoRoom where its ranks are no longer there."""
-        gone = [rank for rank in holding if rank not in self.ranks.nodes]
+        gone = [rank for rank in allocation if rank not in self.ranks.nodes]
         if gone:
             raise NoRoom(f"job {f58(job.id)} runs on ranks that are not here: {', '.join(map(str, gone))}")
-        self.pool.hold(job.id, holding)
+        self.pool.hold(job.id, allocation)
         self.running[job.id] = job
 
     def free(self, job: int, ranks: Iterable[int] | None = None) -> None:
@@ -53,26 +52,26 @@ class Holdings:
         if job not in self.running:
             return
         if ranks is None:
-            holding, ended = self.pool.holding(job), self.running[job]
+            allocation, ended = self.pool.allocation(job), self.running[job]
             self.pool.release(job)
             self.running.pop(job)
             self.malleable.discard(job)
-            self.resizing.ended(job, cast("RequestedResources", ended.request), holding)
+            self.resizing.ended(job, cast("RequestedResources", ended.request), allocation)
             self._changed(Happened.ENDED, job)
         elif job not in self.malleable:  # else its companions may be there: all is free at its end
-            holding = self.pool.holding(job)
-            self.pool.reduce(job, {rank: holding[rank] for rank in ranks if rank in holding})
-            self._stiffen(job, self.pool.holding(job))
+            allocation = self.pool.allocation(job)
+            self.pool.reduce(job, {rank: allocation[rank] for rank in ranks if rank in allocation})
+            self._stiffen(job, self.pool.allocation(job))
 
-    def part(self, job: int, companion: int, place: Holding) -> None:
+    def part(self, job: int, companion: int, place: Allocation) -> None:
         """The job ends, and its companion still has this place: it holds that as a job of its own."""
         self.pool.reduce(job, place)
         self.pool.hold(companion, place)
         self.running[companion] = RunningJob(companion, asked_for(place), self.running[job].started)
 
-    def _stiffen(self, job: int, holding: Holding) -> None:
+    def _stiffen(self, job: int, allocation: Allocation) -> None:
         """What the job holds is not what was given to it: it keeps that until it ends."""
-        request = asked_for(holding)
+        request = asked_for(allocation)
         self.running[job] = self.running[job]._replace(request=request, elastic=None, heeds=False)
         self.malleable.discard(job)
         self._changed(Happened.CLUSTER, job)
@@ -93,36 +92,38 @@ class Holdings:
 
     def _rebuild(self) -> None:
         """Ranks left: make a pool without them, in which every job has what it still holds."""
-        held = {job: self.pool.holding(job) for job in self.running}
+        allocations = {job: self.pool.allocation(job) for job in self.running}
         self.pool = Pool(self.ranks.filled(), matches)
         self.resizing.follow(self.pool)
-        for job, holding in held.items():
-            here = {rank: share for rank, share in holding.items() if rank in self.ranks.nodes}
+        for job, allocation in allocations.items():
+            here = {rank: resources for rank, resources in allocation.items() if rank in self.ranks.nodes}
             self.pool.hold(job, here)
-            if here != holding:
+            if here != allocation:
                 self._stiffen(job, here)
 
     def _changed(self, what: Happened, job: int | None = None) -> None:
-        self._tell(Change(what, job))
+        self._on_change(Change(what, job))
 
 
-def asked_for(holding: Holding) -> RequestedResources:
+def asked_for(allocation: Allocation) -> RequestedResources:
     """A request for as much, for a job of which nobody knows any more what it asked for."""
-    cores = sum(cores.bit_count() for cores, _ in holding.values())
+    cores = sum(cores.bit_count() for cores, _ in allocation.values())
     return RequestedResources(0, cores, 1, 0)
 
 
-def running(job: int, priority: int, user: int, submitted: float, resources: R) -> tuple[RunningJob, Holding]:
+def running(
+    job: int, priority: int, user: int, submitted: float, resources: R
+) -> tuple[RunningJob, Allocation]:
     """A job that ran before, by its R."""
-    holding = resource_set.allocation_of(resources)
+    allocation = resource_set.allocation_of(resources)
     execution = resources["execution"]
     record = RunningJob(
         job,
-        asked_for(holding),
+        asked_for(allocation),
         execution.get("starttime", 0.0),
         execution.get("expiration", 0.0) or math.inf,
         priority=priority,
         submitted=submitted,
         user=user,
     )
-    return record, holding
+    return record, allocation
