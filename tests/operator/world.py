@@ -39,7 +39,7 @@ class World:
 
     api: MemoryApi = field(default_factory=MemoryApi)
     meter: Meter = field(default_factory=Meter)
-    site: Site = field(default_factory=lambda: Site(fake_lead=True))
+    site: Site = field(default_factory=lambda: Site(lead_api=True))
     lead: Lead = field(init=False)
 
     def __post_init__(self) -> None:
