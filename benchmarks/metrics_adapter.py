@@ -191,7 +191,7 @@ def play(files: dict[str, str], folder: Path, uids: list[str], other: Connection
     """Play the leads, in a process of its own."""
     open_files.allow_many()
     with playing(folder, LeadAuthority.load(files)) as leads:
-        found: list[Lead] = [leads.add(uid).says(flux_nodes_demanded=7) for uid in uids]
+        found: list[Lead] = [leads.add(uid).serve_numbers(flux_nodes_demanded=7) for uid in uids]
         other.send({"port": leads.port, "addresses": [each.address for each in found]})
         other.recv()
         other.send(

@@ -104,7 +104,7 @@ def helper(monkeypatch: pytest.MonkeyPatch) -> Any:
         setattr(found, each.__name__.rpartition(".")[2], each)
     module = ModuleType("helper")
     exec(HELPER.read_text(), module.__dict__)  # with these bindings alone: no other test has it
-    monkeypatch.setattr(module, "HELD_ITEMS", 2)
+    monkeypatch.setattr(module, "MAX_BUFFERED", 2)
     return module
 
 

@@ -38,7 +38,7 @@ class Lead:
     drained: dict[int, str] = field(default_factory=dict)
     since: dict[int, float] = field(default_factory=dict)
     lost: list[int] = field(default_factory=list)
-    reported_at: list[LeadCommand] = field(default_factory=list)
+    orders: list[LeadCommand] = field(default_factory=list)
     saving: SaveProgress | None = None
     broken: bool = False
     hangs: bool = False
@@ -86,7 +86,7 @@ class Lead:
         if self.deaf or RANK_OF_LEAD not in self._pods:
             return None
         for order in orders:
-            self.reported_at.append(order)
+            self.orders.append(order)
             if order.action == "save" and not self._is_saving:
                 self._enter("waiting")
             elif order.action == "restart":

@@ -173,7 +173,7 @@ async def play(schedule: Sequence[Step]) -> tuple[Object, list[LeadCommand], Obj
         written = len(here.api.writes)
         await here.live(200.0)
         assert here.api.writes[written:] == [], "a settled MiniCluster was written to"
-        return job["spec"], list(here.lead.reported_at), status
+        return job["spec"], list(here.lead.orders), status
 
 
 @pytest.mark.timeout(900)

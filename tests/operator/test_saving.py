@@ -130,7 +130,7 @@ def test_without_an_archive_nothing_is_saved() -> None:
             await instance.begin()
             finalizers = instance.about.get("finalizers")
             instance.delete()
-            return finalizers, PLACE in here.store.objects, here.lead.reported_at
+            return finalizers, PLACE in here.store.objects, here.lead.orders
 
     assert run(work()) == (None, False, [])
 
@@ -182,7 +182,7 @@ def test_where_there_is_nothing_to_save_it_goes_at_once(how: str) -> None:
                 deliver_all(here)
                 await here.live(1.1)
             warned = [reason for reason, _ in instance.notes if reason == "NotSaved"]
-            return PLACE in here.store.objects, warned, len(here.lead.reported_at)
+            return PLACE in here.store.objects, warned, len(here.lead.orders)
 
     assert run(work()) == (False, [], 0)
 

@@ -268,7 +268,8 @@ async def restored_world(saved: JSON, **place: Any) -> Any:
     saving = lead["saving"]
     if saving is not None:
         since = datetime.fromisoformat(saving["since"]) if saving["since"] else None
-        here.lead.saving = SaveProgress(**{**saving, "since": since})
+        reported_at = saving.pop("told")
+        here.lead.saving = SaveProgress(**{**saving, "reported_at": reported_at, "since": since})
     here.lead.busy = set(lead["busy"])
     here.lead.drained = {int(rank): why for rank, why in lead["drained"].items()}
     here.lead.since = {int(rank): at for rank, at in lead["since"].items()}

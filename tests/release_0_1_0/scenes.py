@@ -117,7 +117,7 @@ async def _without_pods(instance: Any) -> None:
     adapters.deliver(here)
     here.report()
     await here.live(1.1)
-    here.lead.look()
+    here.lead.refresh()
 
 
 def all_saved() -> dict[str, JSON]:
