@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from minicluster.local.errors import BringUpFailed
+from minicluster.local.scaling import give_work_again
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,6 +41,7 @@ async def bring_up(
             report({"notice": _who_is_missing(cluster, size)})
         await asyncio.sleep(0.02)
     ready.result()
+    await give_work_again(brokers)
 
 
 def _who_is_missing(cluster: LocalCluster, size: int) -> str:

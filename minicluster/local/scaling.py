@@ -93,6 +93,17 @@ async def grow(brokers: Brokers, cluster: LocalCluster, ranks: range, notice: No
     notice(f"{_ranks(ranks)} joined")
 
 
+async def give_work_again(brokers: Brokers) -> None:
+    """Undrain brokers that had left before the cluster was saved: a dump remembers that they were drained."""
+    await brokers.call(_give_work_again)
+
+
+def _give_work_again(instance: Instance) -> None:
+    for ranks, entry in instance.links.rpc("resource.status", {})["drain"].items():
+        if entry["reason"] == REASON:
+            instance.nodes.undrain(ranks)
+
+
 async def finish_or_restart(brokers: Brokers, ranks: set[int], timeout: float, notice: Notice) -> None:
     """Wait for the jobs on these ranks; those still there after `timeout` seconds are restarted."""
     end = time.monotonic() + timeout

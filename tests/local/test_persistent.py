@@ -233,6 +233,18 @@ def test_a_dump_is_its_owners_alone(up: Machine, tmp_path: Path) -> None:
     assert [(each.name, each.stat().st_mode & 0o777) for each in folder.iterdir()] == [("x.dump", 0o600)]
 
 
+def test_brokers_that_left_before_a_dump_take_work_after_it(up: Machine, tmp_path: Path) -> None:
+    dump = tmp_path / "x.dump"
+    up.good("scale", "mc", "1")
+    up.good("down", "mc", "--dump", dump)
+    done = up.up(document(tmp_path, spec=SPEC, resources={"limits": {"cpu": "1"}}), "--restore", str(dump))
+    assert done.returncode == 0, done.stderr
+    free = up.good("shell", "mc", "--", "flux", "resource", "list", "-s", "free", "-no", "{nnodes}")
+    assert free.stdout == "2\n"
+    job = up.good("submit", "mc", "-N", "2", "-n", "2", "--", "true").stdout.strip()
+    assert up.good("attach", "mc", job).stderr == ""
+
+
 def test_a_dump_of_the_other_engine_is_refused(embedded: Machine, tmp_path: Path) -> None:
     """The message names both engines."""
     dump = tmp_path / "x.tar"
