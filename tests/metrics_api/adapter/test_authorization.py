@@ -102,6 +102,16 @@ def test_who_may_not_gets_the_reason() -> None:
         check(Api(lambda _: False), (JANE, DOCUMENT))
 
 
+@pytest.mark.parametrize("status", [None, {}, {"denied": False}, {"allowed": None}, {"allowed": "true"}])
+def test_an_answer_without_a_permission_is_a_refusal(status: dict[str, Any] | None) -> None:
+    class Vague(Api):
+        async def review(self, item: dict[str, Any]) -> dict[str, Any]:
+            return {**item, "status": status}
+
+    with pytest.raises(ForbiddenError):
+        check(Vague(lambda _: True), (JANE, DOCUMENT))
+
+
 def test_anothers_answer_does_not_count() -> None:
     api = Api(lambda spec: spec["user"] == "jane")
     with pytest.raises(ForbiddenError):
