@@ -329,11 +329,12 @@ main() {
     exit "$code"
 }
 
-# Whether the broker that runs this program has ended.
+# Whether the broker that runs this program has ended, or is about to: its sockets are closed a moment before.
 broker_died() {
     stat=$(cat "/proc/$PPID/stat" 2>/dev/null) || return 0
-    case ${stat##*) } in Z* | X*) return 0 ;; esac
-    return 1
+    set -- ${stat##*) } # proc(5): the state is the first, the flags are the seventh
+    case $1 in Z | X) return 0 ;; esac
+    [ $(($7 & 4)) -ne 0 ] # PF_EXITING
 }
 
 program() {
