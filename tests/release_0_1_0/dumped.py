@@ -16,14 +16,14 @@ PLAIN = ("--env=-*", "--cwd=/tmp")
 """Nothing of the machine on which a job was submitted."""
 
 
-def bring_up(here: Commands, folder: Path, *words: object) -> None:
+def bring_up(here: Commands, folder: Path, *words: object, engine: str = "embedded") -> None:
     """Have a cluster `mc` of one node with two cores."""
     document = folder / "mc.yaml"
     container = {"image": "none", "resources": {"limits": {"cpu": "2"}}}
     about = {"apiVersion": "flux-framework.org/v1alpha2", "kind": "MiniCluster", "metadata": {"name": "mc"}}
     spec = {"size": 1, "interactive": True, "containers": [container]}
     document.write_text(json.dumps({**about, "spec": spec}))
-    here.good("up", document, "--engine", "embedded", *words)
+    here.good("up", document, "--engine", engine, *words)
 
 
 def fill(here: Commands) -> None:
