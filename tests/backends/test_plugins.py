@@ -85,7 +85,7 @@ def test_one_that_loads_adds_its_options_and_serves(call: Call, site: Path) -> N
     ), text
 
 
-def test_an_unknown_place_is_refused(call: Call) -> None:
+def test_an_unknown_back_end_is_refused(call: Call) -> None:
     done = call("list", "--on", "mars")
     assert done.returncode == 2
     text = " ".join(done.stderr.replace("│", "").split())
@@ -115,7 +115,7 @@ def test_ours_come_first_and_keep_their_names(found: discovery.BackendRegistry) 
         ("mars", UnknownBackend, "unknown back end 'mars'; known are local, kubernetes"),
     ],
 )
-def test_what_cannot_be_used_says_why(
+def test_what_cannot_be_used_reports_why(
     found: discovery.BackendRegistry, name: str, error: type[Exception], words: str
 ) -> None:
     with pytest.raises(error) as refusal:

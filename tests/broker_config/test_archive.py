@@ -70,7 +70,7 @@ class TestArchive:
             pytest.param("dump.tar.xz", lzma.compress(TAR), id="xz"),
         ],
     )
-    def test_whole_dump_takes_the_archives_place(self, pod, archive, name, written):
+    def test_whole_dump_replaces_the_archive(self, pod, archive, name, written):
         """Whatever its form."""
         (pod.directory / "new").write_bytes(written)
         archive = archive.with_name(name)

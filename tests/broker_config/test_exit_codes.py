@@ -80,7 +80,7 @@ class TestCannotStart:
         assert pod.start(PLAIN, rank=rank).code == code
         assert json.loads(pod.termination)["error"].startswith("cannot read the CURVE certificate ")
 
-    def test_flux_itself_says_why_it_does_not_run(self, pod, rank, code):
+    def test_flux_itself_reports_why_it_does_not_run(self, pod, rank, code):
         """Its first line, whatever is in it."""
         error = 'python3: libm.so.6: version "GLIBC_2.36"\\\t`x\' not found\nanother line'
         assert pod.start(PLAIN, rank=rank, STUB_PLAN="1", STUB_TROUBLE=error).code == code

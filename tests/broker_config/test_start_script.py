@@ -121,14 +121,14 @@ class TestCertificate:
         copy = pod.run_directory / "curve.cert"
         assert (copy.read_text(), stat.S_IMODE(copy.stat().st_mode)) == ("a certificate\n", 0o400)
 
-    def test_is_used_in_place_where_it_is_private(self, pod):
+    def test_is_used_as_it_is_where_it_is_private(self, pod):
         """Source and destination are one file in a local run."""
         pod.run_directory.mkdir()
         (pod.run_directory / "curve.cert").touch(0o400)
         result = pod.start(PLAIN, MINICLUSTER_CURVE=str(pod.run_directory / "curve.cert"))
         assert result.code == 0
 
-    def test_readable_by_others_in_place_is_refused(self, pod):
+    def test_readable_by_others_is_refused_as_it_is(self, pod):
         """The message says what to do."""
         pod.run_directory.mkdir()
         path = pod.run_directory / "curve.cert"

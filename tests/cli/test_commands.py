@@ -130,7 +130,7 @@ def test_validate_names_each_mistake_with_path_and_line(tmp_path: Path) -> None:
         assert words in found[0]
 
 
-def test_validate_says_it_in_json(tmp_path: Path) -> None:
+def test_validate_prints_json(tmp_path: Path) -> None:
     path = tmp_path / "bad.yaml"
     path.write_text(SEEDED)
     problems = json.loads(_call("validate", path, "--output", "json").stdout)
@@ -200,7 +200,7 @@ def test_an_error_of_ours_has_no_traceback(tmp_path: Path) -> None:
     )
 
 
-def test_a_listing_of_nothing_says_so(tmp_path: Path) -> None:
+def test_a_listing_of_nothing_reports_it(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "minicluster.cli", "list"],
         env={**os.environ, "MINICLUSTER_RUNTIME_DIR": str(tmp_path / "m")},

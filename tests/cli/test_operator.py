@@ -121,7 +121,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("options", "message"), WRONG)
-def test_a_wrong_call_says_what_would_be_right(
+def test_a_wrong_call_reports_what_would_be_right(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], options: str, message: str
 ) -> None:
     monkeypatch.setenv("COLUMNS", "160")

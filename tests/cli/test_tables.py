@@ -59,5 +59,5 @@ def test_one_that_does_not_fit_is_shown_in_blocks(
     [(None, ""), (True, "yes"), (False, "no"), ("\x1b[2J", "\\x1b[2J"), ("a\nb", "a\\nb"), ("ünï", "ünï")],
     ids=["nothing", "yes", "no", "escape", "newline", "letters"],
 )
-def test_a_cell_says_what_is_there_and_moves_no_cursor(value: object, text: str) -> None:
+def test_a_cell_reports_what_is_there_and_moves_no_cursor(value: object, text: str) -> None:
     assert tables.cell(value) == text

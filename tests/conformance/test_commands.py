@@ -64,7 +64,7 @@ def compare(transcript: Transcript, lab: Laboratory, record: bool) -> None:
 
 @pytest.mark.parametrize("engine", ["embedded", "flux"], indirect=True, scope="session")
 @pytest.mark.parametrize("transcript", [pytest.param(each, id=each.name) for each in TRANSCRIPTS])
-def test_a_command_line_says_what_it_says_on_flux(
+def test_a_command_line_prints_what_it_prints_on_flux(
     transcript: Transcript, lab: Laboratory, fresh: Callable[..., Laboratory], request: pytest.FixtureRequest
 ) -> None:
     where = fresh() if transcript.fresh else lab

@@ -68,7 +68,7 @@ def test_every_default_is_a_value_that_the_schema_allows() -> None:
     jsonschema.Draft7Validator(schema()).validate(values())
 
 
-def test_every_value_has_a_place_in_the_schema_and_a_default() -> None:
+def test_every_value_is_in_the_schema_and_has_a_default() -> None:
     described = set(leaves(schema())) - {"global"}
     assert set(keys(values())) == described
 

@@ -143,7 +143,7 @@ SCALARS = {
 
 
 @pytest.mark.parametrize(("written", "value"), SCALARS.values(), ids=SCALARS)
-def test_a_plain_word_is_a_text_where_kubernetes_says_so(written: str, value: str) -> None:
+def test_a_plain_word_is_a_text_where_kubernetes_has_one(written: str, value: str) -> None:
     """No dates, no numbers to base 60."""
     (cluster,) = load(f"{HEAD}spec: {{containers: [{{command: {written}}}]}}\n")
     assert cluster.spec.containers[0].command == value
@@ -207,7 +207,7 @@ def test_problems_of_a_servers_object_have_no_lines() -> None:
     assert str(caught.value) == "default/m: spec.size: size must be at least 1, unless suspend is true"
 
 
-def test_a_problem_without_any_place_is_its_message() -> None:
+def test_a_problem_without_any_position_is_its_message() -> None:
     """Nothing to point at."""
     assert str(Problem("", "nothing works")) == "nothing works"
 

@@ -40,7 +40,7 @@ def test_the_run_mode_follows_from_the_runner(
     assert spec.run_mode(cluster(containers=[container], interactive=interactive).spec) is mode
 
 
-def test_the_runner_is_the_container_that_says_so() -> None:
+def test_the_runner_is_the_container_that_asks_for_it() -> None:
     """The others are its sidecars."""
     wanted = cluster(containers=[{"name": "a"}, {"runFlux": True, "image": "x"}, {"name": "c"}]).spec
     assert spec.runner(wanted).image == "x"
@@ -90,7 +90,7 @@ def test_a_lead_broker_elsewhere_means_bursting() -> None:
     assert not spec.bursts_out(cluster().spec)
 
 
-def test_a_volume_without_path_has_a_place_of_its_name() -> None:
+def test_a_volume_without_path_has_a_directory_of_its_name() -> None:
     """Only where no path is needed."""
     assert spec.mount_path("keys", Volume(secret_name="k")) == "/mnt/keys"
     assert spec.mount_path("keys", Volume(secret_name="k", path="/keys")) == "/keys"

@@ -307,7 +307,7 @@ def sjf(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
 
 
 @pytest.mark.parametrize("name", ["sjf", "minicluster/sjf"])
-def test_a_policy_whose_plugin_does_not_load_says_why(sjf: str, name: str) -> None:
+def test_a_policy_whose_plugin_does_not_load_reports_why(sjf: str, name: str) -> None:
     assert broken(spec(ONE, f"flux: {{scheduler: {{queuePolicy: {name}}}}}")) == [
         f"spec.flux.scheduler.queuePolicy: {sjf}"
     ]

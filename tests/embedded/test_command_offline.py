@@ -84,7 +84,7 @@ def test_job_ids_are_converted(words: str, out: str, capsys: Any) -> None:
         ("resource", 2, "usage: flux-resource"),
     ],
 )
-def test_a_wrong_command_line_says_why(words: str, code: int, message: str, capsys: Any) -> None:
+def test_a_wrong_command_line_reports_why(words: str, code: int, message: str, capsys: Any) -> None:
     try:
         ended = main(words.split())
     except SystemExit as exit_:

@@ -174,7 +174,7 @@ def test_batch_wraps_words_in_a_script(capsys: Any) -> None:
         ("batch --wrap true", "Number of slots to allocate must be specified"),
     ],
 )
-def test_a_wrong_option_says_why(words: str, message: str, capsys: Any) -> None:
+def test_a_wrong_option_reports_why(words: str, message: str, capsys: Any) -> None:
     command, *_ = words.split()
     assert main(words.split()) == 1
     assert capsys.readouterr().err.startswith(f"flux-{command}: ERROR: {message}")

@@ -150,7 +150,7 @@ def test_whole_nodes_count_with_all_their_cores(asked: RequestedResources, count
         pytest.param(RequestedResources(2, 1, 4, 0, exclusive=True), id="whole nodes"),
     ],
 )
-def test_each_worker_has_the_place_where_its_task_runs(asked: RequestedResources) -> None:
+def test_each_worker_has_the_rank_where_its_task_runs(asked: RequestedResources) -> None:
     allocation = _pool().alloc(1, asked)
     assert allocation is not None
     places = slots_of(allocation, asked)

@@ -70,7 +70,7 @@ def test_without_header_widths_come_from_values() -> None:
         pytest.param("{id!X}", "Unknown conversion specifier X", id="conversion"),
     ],
 )
-def test_a_wrong_format_says_why(form: str, message: str) -> None:
+def test_a_wrong_format_reports_why(form: str, message: str) -> None:
     with pytest.raises(FormatError, match=re.escape(message)):
         table(form)
 

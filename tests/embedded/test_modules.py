@@ -51,7 +51,7 @@ def test_no_configuration_is_no_module() -> None:
     assert modules.configured({}) == {}
 
 
-def test_a_lead_says_what_is_wrong_with_a_module(make_instance: Callable[..., object]) -> None:
+def test_a_lead_reports_what_is_wrong_with_a_module(make_instance: Callable[..., object]) -> None:
     """And does not start."""
     instance = make_instance(1)
     instance.config.write_text(f"{instance.config.read_text()}[minicluster.modules.nosuch]\n")

@@ -141,7 +141,7 @@ def test_a_stream_sends_as_much_as_there_is_room_for(greeted: Relay, cluster: In
     assert events.count("submit") == events.count("clean") >= 3
 
 
-def test_a_stream_that_ends_says_so(greeted: Relay) -> None:
+def test_a_stream_that_ends_reports_it(greeted: Relay) -> None:
     listing = {"max_entries": 0, "attrs": ["all"], "since": 0.0, "constraint": {"and": []}}
     greeted.ask({"id": 2, "topic": "job-list.list", "payload": listing, "stream": True, "credit": 10})
     while "payload" in (answer := greeted.read()):

@@ -61,7 +61,7 @@ def test_layout(spec: dict[str, Any], r: dict[str, Any], expected: list[int]) ->
 
 
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=6), st.integers(1, 60), st.integers(1, 9))
-def test_every_task_has_one_place(cores: list[int], tasks: int, each: int) -> None:
+def test_every_task_has_one_rank(cores: list[int], tasks: int, each: int) -> None:
     """Whatever the nodes, all tasks are placed."""
     assert sum(taskmap.distribute(cores, tasks, each)) == tasks
 

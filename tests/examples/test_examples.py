@@ -181,7 +181,7 @@ def test_every_example_has_a_check() -> None:
 
 
 @pytest.mark.parametrize("name", CHECKS)
-def test_an_example_says_what_it_shows_and_how_to_run_it(name: str) -> None:
+def test_an_example_reports_what_it_shows_and_how_to_run_it(name: str) -> None:
     comment = _path(name).read_text().split("apiVersion:")[0]
     assert f"examples/{name}/minicluster.yaml" in comment
     assert len(comment) > 100

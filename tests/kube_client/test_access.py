@@ -45,7 +45,7 @@ CONNECTIONS = [
 
 
 @pytest.mark.parametrize(("cluster", "user", "field", "value"), CONNECTIONS)
-def test_what_the_kubeconfig_says_counts(
+def test_what_the_kubeconfig_has_counts(
     tmp_path: Path, cluster: dict[str, Any], user: dict[str, Any], field: str, value: object
 ) -> None:
     assert getattr(access(tmp_path, user, **cluster).connect(), field) == value

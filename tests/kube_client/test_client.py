@@ -349,7 +349,7 @@ def test_a_watch_from_too_far_back_is_gone(answer: Answer) -> None:
     assert caught.value.status == 410
 
 
-def test_a_watch_that_breaks_off_says_so() -> None:
+def test_a_watch_that_breaks_off_reports_it() -> None:
     with pytest.raises(ApiUnreachableError, match="the watch of configmaps broke off: "):
         seen(lines(line("ADDED", {"n": 1}), broken=True))
 

@@ -286,7 +286,7 @@ def test_the_first_tasks_never_leave(task: int) -> None:
     assert scene.decide() == {2: "0-3"}
 
 
-def test_a_companion_that_dies_later_holds_its_place() -> None:
+def test_a_companion_that_dies_later_keeps_its_node() -> None:
     """As with the embedded instance: the next order to shrink takes it from the job."""
     scene = Scene().grown()
     scene.end(103)
@@ -334,7 +334,7 @@ def test_a_lost_connection_makes_the_job_rigid() -> None:
         pytest.param(Companion(f58(99), 1), id="base"),
     ],
 )
-def test_others_get_no_place(whose: Companion) -> None:
+def test_others_get_no_node(whose: Companion) -> None:
     scene = Scene().grown()
     assert scene.companions.claim(500, whose) == f"{whose.of} waits for no such companion"
 

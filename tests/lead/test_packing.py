@@ -245,7 +245,7 @@ class TestScheduler:
         template = (ROOT / "broker_config/templates/start/modules.sh.j2").read_text()
         assert all(name in template for name in (*flux_zips.scheduler_files(), flux_zips.SCHEDULER_ZIP))
 
-    def test_stub_says_what_it_needs(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_stub_reports_what_it_needs(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Where Flux, or its Python, is too old; it comes before the zip."""
         monkeypatch.setitem(sys.modules, "flux.scheduler", None)  # a test on real Flux may have imported it
         text = flux_zips.scheduler_files()["minicluster-sched.py"]

@@ -136,7 +136,7 @@ def test_without_good_ones_from_the_beginning_the_leads_own_is_shown(tmp_path: P
     assert ("tls.crt: No such file" in log[0], log[0].endswith("the door's own is shown")) == (True, True)
 
 
-def test_the_lead_server_finds_them_where_broker_toml_says(tmp_path: Path) -> None:
+def test_the_lead_server_finds_them_where_broker_toml_has_them(tmp_path: Path) -> None:
     Authority().write(tmp_path)
     log: list[str] = []
     settings = {"directory": str(tmp_path), "metrics-tls": str(tmp_path / "readers")}

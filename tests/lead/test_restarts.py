@@ -167,7 +167,7 @@ def busy() -> Instance:
 ONCE = dict.fromkeys(("first", "second", "after-first", "after-that", "after-both", "any", "free"), 1)
 
 
-def test_copies_run_in_the_old_ones_place() -> None:
+def test_copies_run_instead_of_the_old_ones() -> None:
     """And what waited waits for them."""
     instance = busy()
     outcome = restarts.restart(instance, [1, 2], "saved")
@@ -193,7 +193,7 @@ def test_copy_keeps_the_urgency() -> None:
     assert instance.jobs[new].urgency == 20
 
 
-def test_cancelled_job_says_why() -> None:
+def test_cancelled_job_reports_why() -> None:
     """By the reason, and its new id."""
     instance = busy()
     restarts.restart(instance, [1], "its broker leaves")

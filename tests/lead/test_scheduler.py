@@ -59,7 +59,7 @@ def instance(easy: Instance) -> Iterator[Instance]:
 class TestEasy:
     """What users see of it."""
 
-    def test_status_says_which_policy_decides(self, instance: Instance) -> None:
+    def test_status_reports_which_policy_decides(self, instance: Instance) -> None:
         with instance.pods.lead_api.watch() as watch:
             assert watch.until(queue_policy="minicluster/easy")
 

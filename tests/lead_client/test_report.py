@@ -129,7 +129,7 @@ BODIES = st.fixed_dictionaries(
 
 
 @given(BODIES | ANYTHING)
-def test_whatever_it_says_is_a_report_or_nonsense(body: Any) -> None:
+def test_whatever_it_answers_is_a_report_or_nonsense(body: Any) -> None:
     """And a report's ranks are ranks of its hosts and pods."""
     try:
         report = report_module.parse(json.dumps(body).encode(), PODS)

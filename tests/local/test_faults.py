@@ -205,7 +205,7 @@ def test_another_certificate_is_rejected_and_counted(embedded: Machine, tmp_path
         intruder.wait()
 
 
-def test_an_unwritable_volume_says_which(embedded: Machine, tmp_path: Path) -> None:
+def test_an_unwritable_volume_reports_which(embedded: Machine, tmp_path: Path) -> None:
     """A claim exists only in a Kubernetes cluster."""
     done = embedded.run(
         document(tmp_path, command="true", volumes={"data": {"path": "/data", "claimName": "claim"}})

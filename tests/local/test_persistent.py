@@ -284,7 +284,7 @@ def test_ctrl_c_while_it_comes_up_leaves_nothing(machine: Machine, tmp_path: Pat
     assert machine.left() == ([], [])
 
 
-def test_a_lead_that_cannot_start_says_why(machine: Machine, tmp_path: Path) -> None:
+def test_a_lead_that_cannot_start_reports_why(machine: Machine, tmp_path: Path) -> None:
     path = document(tmp_path, spec={**SPEC, "logging": {"strict": True}}, commands={"brokerPre": "exit 9"})
     done = machine.up(path)
     assert done.returncode == 125

@@ -79,7 +79,7 @@ def test_top_goes_on_until_it_is_interrupted(embedded: Machine, tmp_path: Path) 
         top.communicate()
 
 
-def test_top_of_what_is_not_up_says_so(embedded: Machine) -> None:
+def test_top_of_what_is_not_up_reports_it(embedded: Machine) -> None:
     done = embedded.call("top", "mc", "--once")
     assert (done.returncode, done.stderr) == (
         125,

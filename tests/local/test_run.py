@@ -34,7 +34,7 @@ def test_leaves_nothing_behind(machine: Machine, tmp_path: Path) -> None:
     assert machine.left() == ([], [])
 
 
-def test_says_how_long_each_part_took(embedded: Machine, tmp_path: Path) -> None:
+def test_reports_how_long_each_part_took(embedded: Machine, tmp_path: Path) -> None:
     done = embedded.run(document(tmp_path, command="true"))
     last = done.stderr.splitlines()[-1]
     assert last.startswith("minicluster: 2 brokers up in ")
@@ -42,12 +42,12 @@ def test_says_how_long_each_part_took(embedded: Machine, tmp_path: Path) -> None
     assert " s, torn down in " in last
 
 
-def test_says_once_that_the_image_is_not_used(embedded: Machine, tmp_path: Path) -> None:
+def test_reports_once_that_the_image_is_not_used(embedded: Machine, tmp_path: Path) -> None:
     done = embedded.run(document(tmp_path, command="true"))
     assert done.stderr.count("commands run on this machine, not in the image test") == 1
 
 
-def test_quiet_says_only_what_the_command_says(embedded: Machine, tmp_path: Path) -> None:
+def test_quiet_prints_only_what_the_command_prints(embedded: Machine, tmp_path: Path) -> None:
     done = embedded.run(document(tmp_path, command="sh -c 'echo out; echo err >&2'"), "--quiet")
     assert (done.stdout, done.stderr) == ("out\n", "err\n")
 

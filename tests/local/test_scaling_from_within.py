@@ -30,6 +30,6 @@ def test_a_size_that_there_cannot_be_is_reported(machine: Machine, tmp_path: Pat
     assert (done.returncode, "cluster mc knows 3 hosts" in done.stderr) == (2, True)
 
 
-def test_a_run_in_the_foreground_says_that_it_keeps_its_size(machine: Machine, tmp_path: Path) -> None:
+def test_a_run_in_the_foreground_reports_that_it_keeps_its_size(machine: Machine, tmp_path: Path) -> None:
     done = machine.run(document(tmp_path, size=1, command="minicluster scale self 2"))
     assert (done.returncode, "`minicluster run` it keeps" in done.stderr) == (1, True)

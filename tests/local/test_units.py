@@ -67,7 +67,7 @@ def test_a_directory_that_others_can_enter_is_refused(
         state_directory.root()
 
 
-def test_a_link_in_place_of_the_directory_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_link_instead_of_the_directory_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "real").mkdir(mode=0o700)
     (tmp_path / "m").symlink_to(tmp_path / "real")
     monkeypatch.setenv("MINICLUSTER_RUNTIME_DIR", str(tmp_path / "m"))

@@ -232,7 +232,7 @@ def test_a_plate_with_too_few_rows_is_refused(
 
 
 @pytest.mark.parametrize("name", ["jacobi", "queens"])
-def test_a_worker_that_comes_too_late_says_so(
+def test_a_worker_that_comes_too_late_reports_it(
     play: Callable[..., Played],
     name: str,
     monkeypatch: pytest.MonkeyPatch,

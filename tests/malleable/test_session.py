@@ -175,7 +175,7 @@ def test_a_lost_program_comes_back_once(desk: Desk) -> None:
     assert "come back once before" in desk.lines["third"][-1]["reason"]
 
 
-def test_a_second_connection_takes_the_place_of_a_first(desk: Desk) -> None:
+def test_a_second_connection_replaces_a_first(desk: Desk) -> None:
     left = events.ProgramDeregistered(JOB, "its connection was lost")
     assert desk.register("q") == [left, events.ProgramRegistered(JOB)]
     assert "p" in desk.closed

@@ -132,7 +132,7 @@ def test_a_task_that_is_gone_is_reported(team: Callable[..., Team]) -> None:
     assert (gone.sender, gone.kind) == (2, GONE)  # who only sends notices it as well
 
 
-def test_a_task_that_says_goodbye_is_not(team: Callable[..., Team]) -> None:
+def test_a_task_that_takes_its_leave_is_not(team: Callable[..., Team]) -> None:
     one, two, three = team(1), team(2), team(3)
     one.send(2, "hello")
     one.dismiss(2)

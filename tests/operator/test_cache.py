@@ -62,7 +62,7 @@ def test_a_jobs_status_concerns_its_minicluster(status: Object) -> None:
     assert cache.see("Job", job(version=2, status=status)) == {MC}
 
 
-def test_a_pod_that_says_the_same_concerns_nobody() -> None:
+def test_a_pod_that_reports_the_same_concerns_nobody() -> None:
     cache = Cache()
     cache.see("Pod", broker(version=1))
     assert cache.see("Pod", broker(version=2)) == set()

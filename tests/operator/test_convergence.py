@@ -123,7 +123,7 @@ def test_what_is_deleted_in_a_gap_of_the_watch_is_made_anew(which: int) -> None:
 
 
 @pytest.mark.parametrize("which", range(5))
-def test_what_somebody_put_in_an_objects_place_is_not_overwritten(which: int) -> None:
+def test_what_somebody_put_under_an_objects_name_is_not_overwritten(which: int) -> None:
     """The operator is about to change its object, and it is another one by then."""
 
     async def work() -> Object:

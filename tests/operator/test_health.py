@@ -108,7 +108,7 @@ def test_nothing_else_is_served(path: str) -> None:
     assert ask(path).status == 404
 
 
-def test_says_where(caplog: pytest.LogCaptureFixture) -> None:
+def test_reports_where(caplog: pytest.LogCaptureFixture) -> None:
     """The log names the address and the port, also where any free one was asked for."""
     caplog.set_level(logging.INFO, health.__name__)
 

@@ -98,7 +98,7 @@ def test_without_a_way_to_a_cluster_the_reason_is_logged(program: str) -> None:
     assert "Traceback" not in found.stderr
 
 
-def test_without_a_home_directory_the_place_of_the_keys_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_home_directory_the_path_of_the_keys_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     def unknown(uid: int) -> None:
         raise KeyError(uid)
 

@@ -27,7 +27,7 @@ def managed(*entries: Object) -> observation.Dependent:
     return observation.dependent("Service", item)
 
 
-def test_a_dependent_says_what_it_is_and_whose() -> None:
+def test_a_dependent_reports_what_it_is_and_whose() -> None:
     found = observation.dependent("Job", job(version=42))
     assert (found.key, found.version, found.instance) == (ObjectKey("Job", "mc"), 42, "mc")
     assert found.observed() == ObservedObject(ObjectKey("Job", "mc"), "uid-mc", "MiniCluster mc")
@@ -71,7 +71,7 @@ def test_the_order_of_fields_does_not_matter() -> None:
     assert managed(entry(fields=other)).owned_fields == OURS.owned_fields
 
 
-def test_an_object_that_goes_says_so() -> None:
+def test_an_object_that_goes_reports_it() -> None:
     item = job()
     item["metadata"]["deletionTimestamp"] = "2026-03-14T15:09:26Z"
     assert observation.dependent("Job", item) == replace(observation.dependent("Job", job()), going=True)
@@ -146,7 +146,7 @@ def test_two_entries_of_ours_have_one_shape() -> None:
     assert found.shape == observation.shape(APPLIED)
 
 
-def test_a_job_says_how_it_is() -> None:
+def test_a_job_reports_how_it_is() -> None:
     status = {
         "active": 2,
         "startTime": "2026-03-14T15:09:26Z",
@@ -222,7 +222,7 @@ PODS: dict[str, tuple[Object, PodReport]] = {
 
 
 @pytest.mark.parametrize(("status", "report"), PODS.values(), ids=PODS)
-def test_what_a_pod_says(status: Object, report: PodReport) -> None:
+def test_what_a_pod_reports(status: Object, report: PodReport) -> None:
     assert broker_pods.pod_report({**broker(0), "status": status}) == report
 
 

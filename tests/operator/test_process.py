@@ -21,7 +21,7 @@ ENDS = [
 
 
 @pytest.mark.parametrize(("error", "line"), ENDS)
-def test_the_last_line_says_why(
+def test_the_last_line_reports_why(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: Exception, line: str
 ) -> None:
     async def serve(_: object) -> None:

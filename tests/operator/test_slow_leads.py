@@ -147,7 +147,7 @@ class TestSlowLeads:
         pytest.param([b"x" * 4000 + b"\n"], 0.0, id="a usual line"),
     ],
 )
-def test_whoever_says_much_is_read_slowly(parts: list[bytes], seconds: float) -> None:
+def test_whoever_sends_much_is_read_slowly(parts: list[bytes], seconds: float) -> None:
     """All leads share one loop: none gets more of it than MAX_READ_BYTES in READ_INTERVAL."""
 
     class Endless(LeadConnection):

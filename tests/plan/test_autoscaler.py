@@ -125,7 +125,7 @@ def test_without_max_size_it_may_grow_again(decide):
     assert built(decide(shrunk, status={"maximumSize": 4}))["spec"]["maxReplicas"] == 4
 
 
-def test_what_the_document_says_of_its_behavior_counts(decide):
+def test_its_behavior_in_the_document_counts(decide):
     """The rest is as by default."""
     rules = {
         "stabilizationWindowSeconds": 20,

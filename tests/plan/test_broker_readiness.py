@@ -89,7 +89,7 @@ TROUBLES = [
 
 
 @pytest.mark.parametrize(("troubles", "missing"), TROUBLES)
-def test_the_lead_says_why(make, keys, now, troubles, missing):
+def test_the_lead_reports_why(make, keys, now, troubles, missing):
     running = tuple(pod(rank, address=f"10.0.0.{rank + 1}") for rank in range(4))
     seen = observed(BrokerReport("0", troubles=troubles), *running)
     assert ready(make, keys, now, seen)["message"].partition("missing: ")[2] == missing

@@ -215,7 +215,7 @@ def test_what_can_be_deleted_at_once(wanted: Any, more: Any, finalizer: bool) ->
         assert (decided.orders, decided.events, decided.status) == ((), (), {})
 
 
-def test_a_lead_that_restarts_in_place_has_saved_before() -> None:
+def test_a_lead_that_restarts_in_its_pod_has_saved_before() -> None:
     """With restartPolicy OnFailure its pod runs on; what is new is that it left a dump."""
     wanted = {"suspend": True, "pod": {"restartPolicy": "OnFailure"}}
     lead = replace(LEAD, exit_code=75, dump=DUMP)
@@ -276,7 +276,7 @@ def test_a_pod_has_time_to_save(archive: Any, seconds: int) -> None:
     assert job["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] == seconds
 
 
-def test_a_lead_that_could_not_start_says_why() -> None:
+def test_a_lead_that_could_not_start_reports_why() -> None:
     lead = replace(LEAD, phase="Failed", exit_code=1, refusal=f"{ARCHIVE} is cut short")
     seen = observed(
         None, lead, job=JobReport(2, conditions=(JobCondition("Failed", reason="PodFailurePolicy"),))

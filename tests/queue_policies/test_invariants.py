@@ -113,7 +113,7 @@ def run(policy: Policy, workload: Workload, given: SimulationOptions | None = No
 
 
 @pytest.mark.parametrize("name", POLICIES)
-def test_a_policy_is_what_the_protocol_says(name: str) -> None:
+def test_a_policy_follows_the_protocol(name: str) -> None:
     policy = plugins.load(name)
     assert isinstance(policy, Policy)
     assert (policy.name, policy) == (name, plugins.load(name)), "and equal settings make equal policies"

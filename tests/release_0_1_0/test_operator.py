@@ -66,7 +66,7 @@ def test_objects_of_before_are_brought_up_to_date_once(name: str, place: dict[st
             assert after[each].get("data") == item.get("data"), each
 
 
-def test_what_a_status_says_in_words_only_is_taken_over() -> None:
+def test_what_a_status_has_in_words_only_is_taken_over() -> None:
     """An operator that has not seen which jobs were started again names them, until all brokers are there."""
     saved = stored.read("node-lost")
     assert saved["end"]["jobs"] == ["ƒa", "ƒb", "ƒc"]

@@ -100,7 +100,7 @@ def cluster(commands: Commands, tmp_path_factory: pytest.TempPathFactory) -> Pat
     return folder
 
 
-def test_a_program_grows_and_shrinks_as_the_policy_says(commands: Commands, cluster: Path) -> None:
+def test_a_program_grows_and_shrinks_as_the_policy_decides(commands: Commands, cluster: Path) -> None:
     """In a real instance: it has all cores, gives some to another job, and has them again."""
     elastic = [f"--setattr=user.elastic.{each}" for each in ("min=1", "max=4", "malleable=true")]
     program = [sys.executable, "-m", "acme.program", cluster]

@@ -115,7 +115,7 @@ def test_a_connection_that_breaks_off_while_somebody_waits() -> None:
     assert str(error).startswith("the connection to pod mc-0-abcde was lost")
 
 
-def test_a_script_that_says_why_it_cannot() -> None:
+def test_a_script_that_reports_why_it_cannot() -> None:
     """As that of an older operator's pod."""
 
     async def command(command: Command) -> None:

@@ -99,7 +99,7 @@ def test_nothing_but_the_size_of_this_one_is_asked_for(
 
 
 @pytest.mark.parametrize(("status", "body", "kind", "message"), REFUSALS.values(), ids=REFUSALS)
-def test_a_refusal_says_why(
+def test_a_refusal_reports_why(
     monkeypatch: pytest.MonkeyPatch,
     pod: place.PodContext,
     status: int,
@@ -135,14 +135,16 @@ def test_an_authority_that_is_no_good_is_named(pod: place.PodContext, content: b
 
 
 @pytest.mark.usefixtures("outside")
-def test_outside_of_any_it_says_so() -> None:
+def test_outside_of_any_it_reports_it() -> None:
     assert not within.is_inside()
     with pytest.raises(within.NotInsideError, match="does not run inside of a MiniCluster"):
         minicluster.scale(2)
 
 
 @pytest.mark.usefixtures("outside")
-def test_a_pod_without_a_token_says_how_it_gets_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_pod_without_a_token_reports_how_it_gets_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     environment = {place.NAME: "mc", "KUBERNETES_SERVICE_HOST": "10.0.0.1"}
     with pytest.raises(within.NotInsideError, match="automountServiceAccountToken: true"):
         place.in_pod(environment, tmp_path)

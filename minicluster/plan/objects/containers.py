@@ -41,7 +41,7 @@ def build(
 
 def has_script(container: Container) -> bool:
     """Whether a sidecar or service runs in our script: it says what to run, and does not refuse ours."""
-    return bool(_says_what_to_run(container) and not container.no_wrap_entrypoint)
+    return bool(_names_a_program(container) and not container.no_wrap_entrypoint)
 
 
 def sidecar_script(container: Container) -> str:
@@ -70,7 +70,7 @@ def pull_secrets(cluster: MiniCluster, further: Iterable[str]) -> list[Object]:
     return [{"name": name} for name in dict.fromkeys([*whole, *further]) if name]
 
 
-def _says_what_to_run(container: Container) -> bool:
+def _names_a_program(container: Container) -> bool:
     return bool(container.command.strip() or container.commands.script.strip())
 
 

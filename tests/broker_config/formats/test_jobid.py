@@ -49,7 +49,7 @@ def test_reads_every_encoding(text: str, number: int) -> None:
         str(1 << 63),
     ],
 )
-def test_says_what_is_no_id(text: str) -> None:
+def test_rejects_what_is_no_id(text: str) -> None:
     with pytest.raises(ValueError, match="is not a valid jobid"):
         jobid.parse(text)
 

@@ -114,7 +114,7 @@ def changed(path: tuple[Any, ...], value: Any) -> dict[str, Any]:
         ((*SYSTEM, "constraints"), {"ranks": ["x"]}, "Invalid idset: 'x'"),
     ],
 )
-def test_says_what_is_wrong(path: tuple[Any, ...], value: Any, message: str) -> None:
+def test_reports_what_is_wrong(path: tuple[Any, ...], value: Any, message: str) -> None:
     with pytest.raises(JobspecError) as refusal:
         jobspec.parse(changed(path, value))
     assert str(refusal.value).startswith(message)

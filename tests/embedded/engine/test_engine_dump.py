@@ -243,13 +243,13 @@ def test_what_interrupted_writers_left_goes(dumped: Any) -> None:
 
 
 @pytest.mark.parametrize("place", ["/proc/mc.dump", "/nonexistent/mc.dump"])
-def test_a_dump_that_cannot_be_written_says_so(bench: Any, place: str) -> None:
+def test_a_dump_that_cannot_be_written_reports_it(bench: Any, place: str) -> None:
     with pytest.raises(RpcError) as refusal:
         bench.call("content.dump", path=place)
     assert refusal.value.text.startswith(f"{place}: the dump cannot be written: ")
 
 
-def test_a_restore_that_cannot_be_written_says_so(dumped: Any) -> None:
+def test_a_restore_that_cannot_be_written_reports_it(dumped: Any) -> None:
     path, _ = dumped
     with pytest.raises(DumpError, match=f"{path} cannot be restored to /proc/jobs.sqlite: "):
         dump.restore(path, Path("/proc/jobs.sqlite"), lambda _level, _text: None)

@@ -91,7 +91,7 @@ def test_a_dump_needs_a_store_that_can_be_written(bench: Any) -> None:
     _make_room(bench)
 
 
-def test_closing_a_full_store_says_so(kit: Any, tmp_path: Any) -> None:
+def test_closing_a_full_store_reports_it(kit: Any, tmp_path: Any) -> None:
     bench = kit.Bench(tmp_path)
     bench.submit()
     _block(bench)

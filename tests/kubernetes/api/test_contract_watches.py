@@ -125,7 +125,7 @@ async def test_a_watch_delivers_large_objects(server: Server) -> None:
 
 
 @fact
-async def test_a_bookmark_says_how_far_a_watch_has_come(server: Server) -> None:
+async def test_a_bookmark_has_the_version_that_a_watch_has_come_to(server: Server) -> None:
     """Also where nothing was told: else the next watch would begin at a forgotten version."""
     selection = Selection(CONFIG_MAPS, server.namespace, "app=nobody")
     listed = await server.api.list(selection)

@@ -106,7 +106,7 @@ def test_a_status_of_an_older_document_is_not_waited_for(
     assert (code, "was so before" in err) == (0, False), err
 
 
-def test_up_says_that_no_operator_answers_and_goes_on_waiting(
+def test_up_reports_that_no_operator_answers_and_goes_on_waiting(
     minicluster: CommandLine, operator: Operator, tmp_path: Path
 ) -> None:
     process = minicluster.begin("up", written(tmp_path, document()))
@@ -130,7 +130,7 @@ def test_up_waits_no_longer_than_its_timeout(
     assert operator.exists()
 
 
-def test_up_says_when_the_cluster_was_deleted_meanwhile(
+def test_up_reports_when_the_cluster_was_deleted_meanwhile(
     minicluster: CommandLine, operator: Operator, tmp_path: Path
 ) -> None:
     process = minicluster.begin("up", written(tmp_path, document()))
@@ -304,7 +304,7 @@ def owner(made: dict[str, Any]) -> dict[str, Any]:
     return known | {"uid": made["metadata"]["uid"], "blockOwnerDeletion": True, "controller": True}
 
 
-def test_a_deletion_that_takes_long_says_what_it_waits_for(
+def test_a_deletion_that_takes_long_reports_what_it_waits_for(
     monkeypatch: pytest.MonkeyPatch, minicluster: CommandLine, operator: Operator
 ) -> None:
     monkeypatch.setattr(teardown, "REMINDER", 0.05)

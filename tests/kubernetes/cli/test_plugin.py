@@ -62,7 +62,7 @@ def test_help_names_it_as_it_is_called_and_only_what_has_a_meaning_there(kubectl
     assert not commands & LOCAL
 
 
-def test_a_command_for_this_machine_says_where_it_is(kubectl: Path, api: Api) -> None:
+def test_a_command_for_this_machine_reports_where_it_is(kubectl: Path, api: Api) -> None:
     done = call(kubectl, api, "run", "file.yaml")
     assert (done.returncode, "minicluster run" in done.stderr) == (2, True), done.stderr
 

@@ -34,14 +34,14 @@ def test_list_shows_one_line_each(minicluster: CommandLine, operator: Operator) 
     ]
 
 
-def test_list_all_namespaces_says_which(minicluster: CommandLine, operator: Operator) -> None:
+def test_list_all_namespaces_reports_which(minicluster: CommandLine, operator: Operator) -> None:
     operator.make()
     rows = minicluster("list", "-A").stdout.splitlines()
     assert rows[0].split()[:2] == ["NAMESPACE", "NAME"]
     assert [operator.namespace, "mc"] in [row.split()[:2] for row in rows]
 
 
-def test_list_of_nothing_says_so(minicluster: CommandLine, namespace: str) -> None:
+def test_list_of_nothing_reports_it(minicluster: CommandLine, namespace: str) -> None:
     done = minicluster("list")
     assert (done.returncode, done.stdout) == (0, f"no cluster is up in namespace {namespace}\n")
 
@@ -92,7 +92,7 @@ def test_status_shows_conditions_and_events(minicluster: CommandLine, operator: 
     assert created[3:] == ["1", "all 8 objects exist"]
 
 
-def test_status_says_it_in_json(minicluster: CommandLine, operator: Operator) -> None:
+def test_status_prints_json(minicluster: CommandLine, operator: Operator) -> None:
     operator.make()
     operator.report_status("Running", "Running", "CommandRunning", "the main command runs", readyBrokers=2)
     event(operator, "Created")
@@ -105,7 +105,7 @@ def test_status_says_it_in_json(minicluster: CommandLine, operator: Operator) ->
     )
 
 
-def test_status_without_any_operator_says_so(minicluster: CommandLine, operator: Operator) -> None:
+def test_status_without_any_operator_reports_it(minicluster: CommandLine, operator: Operator) -> None:
     operator.make()
     assert "no operator has looked at it yet" in minicluster("status", "mc").stdout
 
@@ -130,7 +130,7 @@ def scaler(operator: Operator, name: str, target: str, **status: object) -> None
     operator.api.merge(f"{place}/{name}/status", {"status": status})
 
 
-def test_status_shows_what_the_autoscaler_says(minicluster: CommandLine, operator: Operator) -> None:
+def test_status_shows_what_the_autoscaler_reports(minicluster: CommandLine, operator: Operator) -> None:
     """Whoever made it, and whatever it is called; not that of another MiniCluster."""
     operator.make()
     operator.make("other")
@@ -172,7 +172,7 @@ def test_status_goes_without_a_queue_that_cannot_be_asked(
     )
 
 
-def test_top_of_one_whose_lead_is_away_says_so(minicluster: CommandLine, operator: Operator) -> None:
+def test_top_of_one_whose_lead_is_away_reports_it(minicluster: CommandLine, operator: Operator) -> None:
     operator.make()
     operator.report_status("Running", "Running", "CommandRunning", "the main command runs", readyBrokers=2)
     done = minicluster("top", "mc", "--once")

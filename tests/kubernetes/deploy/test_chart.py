@@ -153,7 +153,7 @@ def test_a_label_of_the_users_cannot_hide_the_operator_from_network_policies(hel
         ),
     ],
 )
-def test_a_wrong_value_is_refused_by_its_place(helm: Path, value: str, message: str) -> None:
+def test_a_wrong_value_is_refused_by_its_path(helm: Path, value: str, message: str) -> None:
     argv = [str(helm), "template", "release", str(CHART), "--set", value]
     completed = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert completed.returncode == 1

@@ -156,7 +156,7 @@ def test_under_ci_they_are_installed(bare: Path) -> None:
     assert asked == ["update", f"install --yes --no-install-recommends {MISSING.replace(',', '')}"]
 
 
-def test_under_ci_what_apt_says_is_quoted(bare: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_under_ci_what_apt_prints_is_quoted(bare: Path, capsys: pytest.CaptureFixture[str]) -> None:
     apt(bare, "#!/bin/sh\necho E: no network >&2; exit 100\n")
     with pytest.raises(MissingProgramsError, match="nodes need programs of the packages"):
         node_programs.require({"CI": "true", "PATH": str(bare), "XDG_CACHE_HOME": str(bare)})

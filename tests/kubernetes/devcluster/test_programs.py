@@ -103,7 +103,7 @@ def test_what_must_be_ours_is_built_even_if_there_is_one(machine: Machine) -> No
         locate(PAUSE, machine.environ)
 
 
-def test_nodes_need_a_kubelet_from_the_same_place(machine: Machine) -> None:
+def test_nodes_need_a_kubelet_from_the_same_directory(machine: Machine) -> None:
     machine.install(machine.assets, *KUBERNETES)
     machine.install(machine.path, *KUBERNETES, "kubelet", "kube-proxy")
     found = locate(kubernetes(nodes=True), machine.environ)
@@ -120,7 +120,7 @@ def test_a_wanted_version_is_asked_of_what_is_found(
     assert (found["kube-apiserver"].parent == machine.assets) is taken
 
 
-def test_the_reason_names_every_place(machine: Machine) -> None:
+def test_the_reason_names_every_directory(machine: Machine) -> None:
     machine.install(machine.assets, "kube-apiserver")
     with pytest.raises(MissingProgramsError) as missing:
         locate(kubernetes(), machine.environ)
@@ -131,7 +131,7 @@ def test_the_reason_names_every_place(machine: Machine) -> None:
     )
 
 
-def test_the_reason_says_when_no_assets_are_named(machine: Machine) -> None:
+def test_the_reason_reports_when_no_assets_are_named(machine: Machine) -> None:
     del machine.environ["KUBEBUILDER_ASSETS"]
     with pytest.raises(MissingProgramsError, match=r"\$KUBEBUILDER_ASSETS is not set; PATH has no etcd"):
         locate(ETCD, machine.environ)

@@ -68,7 +68,7 @@ def test_a_job_is_waited_for(operator: Operator, nodes: ControlPlane, space: str
     assert live.pods.by_rank()[0]["metadata"]["uid"] == lead
 
 
-def test_but_not_for_longer_than_the_document_says(
+def test_but_not_for_longer_than_the_document_allows(
     operator: Operator, nodes: ControlPlane, space: str
 ) -> None:
     live = working(nodes, space, rank=1, drain=3)

@@ -84,7 +84,7 @@ class TestMaking:
         assert secret["immutable"] is True
         assert secret["metadata"]["name"].startswith("mc-curve-")
 
-    def test_the_status_says_how_it_is(self, operator: Operator, api: Api, namespace: str) -> None:
+    def test_the_status_reports_how_it_is(self, operator: Operator, api: Api, namespace: str) -> None:
         create(api, namespace)
         item = settled(
             api,

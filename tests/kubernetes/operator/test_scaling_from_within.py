@@ -118,7 +118,7 @@ def test_a_token_that_is_none_is_refused(
         service_account.scale(pod, 2)
 
 
-def test_the_refusal_says_how_the_right_is_given(
+def test_the_refusal_reports_how_the_right_is_given(
     plane: ControlPlane, namespace: str, inside: Callable[..., PodContext]
 ) -> None:
     """Its words are run as they are."""

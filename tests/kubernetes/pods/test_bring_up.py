@@ -115,7 +115,7 @@ def test_what_a_pod_lacks_is_reported(live: Live, container: dict[str, Any], wor
         raise AssertionError(f"{error}: {live.status}") from error
 
 
-def test_the_log_says_where_the_brokers_found_their_cores(live: Live) -> None:
+def test_the_log_reports_where_the_brokers_found_their_cores(live: Live) -> None:
     """Where no CPU is asked for."""
     live.create({"command": "flux resource list -s free -no '{ncores}'", "launcher": True}, size=1)
     assert live.ended()["exitCode"] == 0

@@ -19,7 +19,7 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
 # With these a pod tells that it was lost: of a program they are told as 1, and in words as what they are.
 LOST = {75, 137, 143}
 # What the lead's log has when an example has run.
-SAYS = {
+COMMENT = {
     "hello-world": [f"Hello from task {rank} of 4" for rank in range(4)],
     "batch": ["first", "second", "third, on one of 1 brokers"],
     "hooks": ["before the lead broker", "the command sees GREETING=hello", "after the broker"],
@@ -41,7 +41,7 @@ def written(example: str, folder: Path, image: str, **container: Any) -> tuple[P
     return file, cluster["metadata"]["name"]
 
 
-@pytest.mark.parametrize("example", SAYS)
+@pytest.mark.parametrize("example", COMMENT)
 def test_an_example_runs(
     nodes_operator: Operator, nodes: ControlPlane, space: str, engine: str, tmp_path: Path, example: str
 ) -> None:
@@ -50,7 +50,7 @@ def test_an_example_runs(
     done = minicluster("up", file, "--wait")
     log = minicluster("logs", name, "--rank", 0).stdout
     assert done.returncode == 0, done.stderr + log
-    for line in SAYS[example]:
+    for line in COMMENT[example]:
         assert line in log
 
 

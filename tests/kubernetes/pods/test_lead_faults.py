@@ -65,7 +65,7 @@ def test_a_lead_that_is_killed_comes_back_with_its_queue(
     assert ledger.never_ended(failed)
 
 
-def test_without_a_volume_the_status_says_what_was_lost(
+def test_without_a_volume_the_status_reports_what_was_lost(
     live: Live, nodes: ControlPlane, tmp_path: Path
 ) -> None:
     """And an Event. What comes back is another instance, which works."""

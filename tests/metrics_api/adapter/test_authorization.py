@@ -124,7 +124,7 @@ def test_the_api_server_itself_is_not_asked_about() -> None:
     assert api.reviews == []
 
 
-def test_an_api_server_that_is_away_says_nothing_and_is_asked_again() -> None:
+def test_an_api_server_that_is_away_gives_no_answer_and_is_asked_again() -> None:
     api = Api(lambda _: True, is_away=True)
 
     async def work() -> None:

@@ -24,7 +24,7 @@ def test_wrong_options(words: list[str], message: str) -> None:
     assert message in answer.output
 
 
-def test_without_a_cluster_it_says_so(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_without_a_cluster_it_reports_it(tmp_path_factory: pytest.TempPathFactory) -> None:
     missing = str(tmp_path_factory.mktemp("none") / "config")
     answer = CliRunner().invoke(app, ["--kubeconfig", missing])
     assert answer.exit_code == 1

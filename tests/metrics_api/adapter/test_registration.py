@@ -135,7 +135,7 @@ def test_one_of_somebody_else_is_left_alone_and_reported_once(
     }
 
 
-def test_where_no_event_can_be_written_the_log_says_it(caplog: pytest.LogCaptureFixture) -> None:
+def test_where_no_event_can_be_written_the_log_has_it(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         keep(right(service=None), Api(ApiError(403, "Forbidden", "no")))
     assert [record.getMessage().split(":")[0][-70:] for record in caplog.records][1:] == [
@@ -143,7 +143,7 @@ def test_where_no_event_can_be_written_the_log_says_it(caplog: pytest.LogCapture
     ]
 
 
-def test_once_it_is_gone_ours_takes_its_place() -> None:
+def test_once_it_is_gone_ours_replaces_it() -> None:
     api = Api()
     found = Registration(api, PLACE, OWNER)
 

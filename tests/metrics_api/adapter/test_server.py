@@ -189,7 +189,7 @@ def test_until_it_is_ready_it_knows_nothing(tmp_path: Path) -> None:
     with_server(tmp_path, work)
 
 
-def test_a_defect_is_an_error_that_says_nothing_else(
+def test_a_defect_is_an_error_that_reveals_nothing_else(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Broken:

@@ -178,7 +178,7 @@ def test_prometheus_reads_it(lead: Lead) -> None:
     assert demanded.value == 2
 
 
-def test_document_says_how_old_it_is(lead: Lead) -> None:
+def test_document_has_its_age(lead: Lead) -> None:
     _, reader = lead(1)
     reader.until(nodes_up=1)
     document = reader.queue()

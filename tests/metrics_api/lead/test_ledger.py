@@ -83,7 +83,7 @@ def test_life_of_a_job() -> None:
     assert journal.ledger.doubts == 0
 
 
-def test_job_that_is_resized_has_what_the_journal_says_now() -> None:
+def test_job_that_is_resized_has_what_the_journal_has_now() -> None:
     journal = Journal()
     journal.submit(1)
     journal.run(1, "1-2", "0-3")

@@ -188,7 +188,7 @@ def test_a_hundred_thousand_pending_jobs(made: Callable[..., Sampler], broker: B
     assert len(broker.links) == 1
 
 
-def test_no_sample_at_all_says_why(
+def test_no_sample_at_all_reports_why(
     made: Callable[..., Sampler], broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "READ_TIMEOUT", 0.05)

@@ -76,7 +76,7 @@ def _jobs(**changed: Any) -> dict[str, Any]:
         (_jobs(min=9, max=9), "d: job 1: needs 9 units, and the cluster has 8"),
     ],
 )
-def test_a_bad_document_is_refused_with_the_place(content: Any, message: str) -> None:
+def test_a_bad_document_is_refused_with_the_position(content: Any, message: str) -> None:
     with pytest.raises(WorkloadError) as error:
         document.parse(json.dumps(content), "d")
     assert str(error.value).startswith(message)

@@ -57,7 +57,7 @@ def test_parquet_has_the_same_rows(runs: list[SimulationRun], tmp_path: Path) ->
     assert [tuple(row.values()) for row in rows] == list(listing.job_rows(runs))
 
 
-def test_parquet_without_pyarrow_says_what_to_install(
+def test_parquet_without_pyarrow_reports_what_to_install(
     runs: list[SimulationRun], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
@@ -70,7 +70,7 @@ def test_parquet_without_pyarrow_says_what_to_install(
 
 
 @pytest.mark.parametrize("write", [listing.write_csv, listing.write_parquet, write_report])
-def test_a_place_that_cannot_be_written_is_reported(
+def test_an_output_path_that_cannot_be_written_is_reported(
     runs: list[SimulationRun], tmp_path: Path, write: Any
 ) -> None:
     with pytest.raises(OutputError, match="none/out: No such file or directory"):

@@ -99,7 +99,7 @@ def test_a_file_may_be_gzipped_and_must_be_there(tmp_path: Path) -> None:
         swf.read(str(tmp_path / "none.swf"))
 
 
-def test_a_sidecar_says_which_jobs_are_elastic(tmp_path: Path) -> None:
+def test_a_sidecar_reports_which_jobs_are_elastic(tmp_path: Path) -> None:
     """A derived one: job 1 ran on 4 at an efficiency of 0.8."""
     trace = tmp_path / "t.swf"
     trace.write_text(TEXT)

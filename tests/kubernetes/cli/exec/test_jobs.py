@@ -25,7 +25,7 @@ def test_status_and_top_show_what_waits(worker: CommandLine, submit: Callable[..
     assert worker("cancel", "mc", pending).returncode == 0
 
 
-def test_status_says_which_right_it_lacks_for_the_queue(nodes: ControlPlane, place: str) -> None:
+def test_status_reports_which_right_it_lacks_for_the_queue(nodes: ControlPlane, place: str) -> None:
     """And shows the rest."""
     reader = user(nodes, place, "onlooker", READ)
     until(lambda: reader("status", "mc").returncode == 0, "the rights")
