@@ -7,6 +7,7 @@ them by file.
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import re
@@ -43,6 +44,7 @@ def file_of(nodeid: str) -> str:
     return nodeid.partition("::")[0]
 
 
+@functools.cache
 def has_nodes(file: str) -> bool:
     """Say whether a file has tests on nodes."""
     return ON_NODES.fullmatch(f"/{file}") is not None

@@ -6,15 +6,22 @@ from typing import TypeVar
 
 T = TypeVar("T")
 SECONDS = 60.0  # what takes tens of milliseconds takes that long on a machine that does ten other things
-PAUSE = 0.02  # seconds between two looks: a control plane's steps take tens of milliseconds
+INTERVAL = 0.02  # seconds between two polls at first: a control plane's steps take tens of milliseconds
+MAX_INTERVAL = 0.1  # what has taken seconds is polled less often: each poll is work for the API server
 
 
-def until(probe: Callable[[], T | None], what: str, seconds: float = SECONDS, pause: float = PAUSE) -> T:
-    """Return the probe's first true answer; without one raise TimeoutError, naming what was waited for."""
-    deadline = time.monotonic() + seconds
+def until(
+    probe: Callable[[], T | None], what: str, seconds: float = SECONDS, interval: float | None = None
+) -> T:
+    """Return the probe's first true answer; without one raise TimeoutError, naming what was waited for.
+
+    Without an `interval` it becomes longer, up to MAX_INTERVAL, by a twentieth of what has passed.
+    """
+    begin = time.monotonic()
     while True:
         if found := probe():
             return found
-        if time.monotonic() > deadline:
+        passed = time.monotonic() - begin
+        if passed > seconds:
             raise TimeoutError(f"after {seconds:g} s still waiting for {what}; last seen: {found!r}")
-        time.sleep(pause)
+        time.sleep(interval or min(max(INTERVAL, passed / 20), MAX_INTERVAL))

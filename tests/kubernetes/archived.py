@@ -22,11 +22,17 @@ class Archived:
         self.folder.mkdir()
         self.folder.chmod(0o777)
 
-    def create(self, size: int, archive_volume: dict[str, Any] | None = None, **spec: Any) -> None:
+    def create(
+        self,
+        size: int,
+        archive_volume: dict[str, Any] | None = None,
+        volumes: dict[str, Any] | None = None,
+        **spec: Any,
+    ) -> None:
         """Create it, and wait until all brokers have joined."""
         container = self.ledger.container()
         usual = {"hostPath": str(self.folder), "path": "/archive"}
-        container["volumes"]["archive"] = archive_volume or usual
+        container["volumes"] |= {"archive": archive_volume or usual, **(volumes or {})}
         wanted = {"interactive": True, "size": size, "maxSize": 4, "minSize": 1, **spec}
         self.live.create(container, archive={"path": ARCHIVE}, **wanted).joined(size)
 

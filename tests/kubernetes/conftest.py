@@ -171,7 +171,7 @@ def nodes() -> Iterator[ControlPlane]:
     """
     try:
         started = start(
-            Options(crds=[crd()], audit=True, nodes=NODES, controller_manager=autoscalers.EVERY_SECOND)
+            Options(crds=[crd()], nodes=NODES, controller_manager=autoscalers.EVERY_SECOND)
         )
     except MissingProgramsError as error:
         unavailable(error)

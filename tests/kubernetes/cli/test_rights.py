@@ -47,7 +47,7 @@ def user(plane: ControlPlane, namespace: str, role: str) -> CommandLine:
         },
     )
     program = CommandLine(plane.user(name).kubeconfig, namespace)
-    until(lambda: program("list").returncode == 0, f"the rights of {name}", pause=0.1)
+    until(lambda: program("list").returncode == 0, f"the rights of {name}", interval=0.1)
     return program
 
 

@@ -108,7 +108,7 @@ def test_a_leader_that_is_killed_in_a_burst(team: Team, api: Api, namespace: str
         items = api.items(operators.path(namespace))
         return all(conditions(each).get("ResourcesCreated") == ("True", "Created") for each in items)
 
-    until(are_all_made, "the standby to finish", 60, pause=1)
+    until(are_all_made, "the standby to finish", 60, interval=1)
     former, latter = team.writes()
     # What was under way at the kill may have been done, though the log has no 201 for it.
     made = [each for each in former + latter if each.code == 201 and each.resource in OBJECTS]
@@ -188,7 +188,7 @@ def test_a_leader_that_cannot_renew_for_too_long(
         count += 1
         return apart.leader.process.poll() is not None
 
-    until(has_ended, "the leader to end", 30, pause=0.5)
+    until(has_ended, "the leader to end", 30, interval=0.5)
     assert apart.leader.process.returncode == 1
     assert f"could not renew the Lease {SYSTEM}/minicluster-operator for 8 s" in apart.leader.text()
     apart.taken_over()
