@@ -39,23 +39,23 @@ def hosts_within_bound(cluster: MiniCluster) -> Iterator[Broken]:
 @rule("resources", "limits", "requests")
 def cores_within_bound(cluster: MiniCluster) -> Iterator[Broken]:
     """R lists every core of a rank."""
-    for place, container in each_container(cluster):
+    for path, container in each_container(cluster):
         resources = container.resources
         for kind, amounts in (("limits", resources.limits), ("requests", resources.requests)):
             if "cpu" in amounts and quantity(amounts["cpu"]) > MAX_CORES:
-                path = (*place, "resources", kind, "cpu")
-                yield path, f"{messages.TOO_MANY_CORES}: found {amounts['cpu']}"
+                found = f"found {amounts['cpu']}"
+                yield (*path, "resources", kind, "cpu"), f"{messages.TOO_MANY_CORES}: {found}"
 
 
 @rule("resources", "limits")
 def gpus_within_bound(cluster: MiniCluster) -> Iterator[Broken]:
     """R lists every GPU of a rank."""
-    for place, container in each_container(cluster):
+    for path, container in each_container(cluster):
         limits = container.resources.limits
         if rank_resources.gpus(container.resources) > MAX_GPUS:
             names = rank_resources.gpu_names(container.resources)
             found = ", ".join(f"{limits[name]} of {name}" for name in names)
-            yield (*place, "resources", "limits"), f"{messages.TOO_MANY_GPUS}: found {found}"
+            yield (*path, "resources", "limits"), f"{messages.TOO_MANY_GPUS}: found {found}"
 
 
 @rule("command", "prefix", "optionFlags", "submitCommand")
@@ -71,9 +71,9 @@ def commands_not_too_deep(cluster: MiniCluster) -> Iterator[Broken]:
 def _commands(cluster: MiniCluster) -> Iterator[tuple[Path, str]]:
     """Return the shell lines that are taken apart here, each with its place."""
     for index, container in enumerate(cluster.spec.containers):
-        place = (*SPEC, "containers", index)
-        yield (*place, "command"), container.command
-        yield (*place, "commands", "prefix"), container.commands.prefix
+        path = (*SPEC, "containers", index)
+        yield (*path, "command"), container.command
+        yield (*path, "commands", "prefix"), container.commands.prefix
     flux = cluster.spec.flux
     yield (*SPEC, "flux", "optionFlags"), flux.option_flags
     yield (*SPEC, "flux", "submitCommand"), flux.submit_command

@@ -18,7 +18,7 @@ from minicluster.document.scalars import DNS_LABEL, VARIABLE, TextPattern
 class CelRule:
     """One rule at one place of the schema."""
 
-    place: str
+    field_path: str
     rule: str
     message: str
 
@@ -89,10 +89,10 @@ def _frozen(name: str) -> CelRule:
     )
 
 
-def _names(place: str, shape: TextPattern) -> CelRule:
+def _names(field_path: str, shape: TextPattern) -> CelRule:
     """Return the rule for the names in a map, about which a structural schema says nothing itself."""
     return CelRule(
-        place,
+        field_path,
         f"self.all(name, name.matches('^({shape.pattern})$'))",
         f"{messages.BAD_NAME} {shape.allowed}",
     )
@@ -213,37 +213,37 @@ RULES: tuple[CelRule, ...] = (
         messages.AUTOSCALING_ORDER,
     ),
     *(
-        CelRule(place, f"!({_true('launcher')} && {_true('batch')})", messages.LAUNCHER_AND_BATCH)
-        for place in ("spec.containers[]", "spec.services[]")
+        CelRule(field_path, f"!({_true('launcher')} && {_true('batch')})", messages.LAUNCHER_AND_BATCH)
+        for field_path in ("spec.containers[]", "spec.services[]")
     ),
     *(
         rule
-        for place in ("spec.containers[]", "spec.services[]")
+        for field_path in ("spec.containers[]", "spec.services[]")
         for rule in (
             CelRule(
-                place,
+                field_path,
                 "!has(self.environment) || !has(self.secrets)"
                 " || self.secrets.all(name, !(name in self.environment))",
                 messages.VARIABLE_TWICE,
             ),
-            CelRule(f"{place}.ports", "self.all(p, self.exists_one(q, p == q))", messages.SAME_PORT),
-            CelRule(f"{place}.volumes.*", f"{_count(*_SOURCES)} <= 1", messages.VOLUME_SOURCE),
+            CelRule(f"{field_path}.ports", "self.all(p, self.exists_one(q, p == q))", messages.SAME_PORT),
+            CelRule(f"{field_path}.volumes.*", f"{_count(*_SOURCES)} <= 1", messages.VOLUME_SOURCE),
             CelRule(
-                f"{place}.volumes.*",
+                f"{field_path}.volumes.*",
                 f"!({_given('emptyDirMedium')} || has(self.emptyDirSizeLimit))"
                 f" || !({' || '.join(_SOURCES[:-1])})",
                 messages.VOLUME_EXTRA,
             ),
             CelRule(
-                f"{place}.volumes.*",
+                f"{field_path}.volumes.*",
                 f"{_given('path')} || {' || '.join((*_SOURCES[1:2], *_SOURCES[3:]))}",
                 messages.VOLUME_PATH,
             ),
         )
     ),
     *(
-        _names(f"{place}.{field}", shape)
-        for place in ("spec.containers[]", "spec.services[]")
+        _names(f"{field_path}.{field}", shape)
+        for field_path in ("spec.containers[]", "spec.services[]")
         for field, shape in (("environment", VARIABLE), ("secrets", VARIABLE), ("volumes", DNS_LABEL))
     ),
     _names("spec.flux.environment", VARIABLE),

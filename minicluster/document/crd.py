@@ -87,15 +87,15 @@ def _validated_schema() -> Schema:
         schema["properties"][word].pop("enum")
     schema["required"] = ["spec"]
     for rule in RULES:
-        node = _node(schema, rule.place)
+        node = _node(schema, rule.field_path)
         node.setdefault("x-kubernetes-validations", []).append({"rule": rule.rule, "message": rule.message})
     return schema
 
 
-def _node(schema: Schema, place: str) -> Schema:
+def _node(schema: Schema, field_path: str) -> Schema:
     """Return the schema's node at a place such as `spec.containers[].volumes.*`."""
     node = schema
-    for step in place.replace("[]", ".[]").split(".") if place else ():
+    for step in field_path.replace("[]", ".[]").split(".") if field_path else ():
         if step == "[]":
             node = node["items"]
         elif step == "*":

@@ -34,10 +34,10 @@ class Problem:
     source: str = ""
 
     def __str__(self) -> str:
-        place = self.source
+        location = self.source
         if self.line:
-            place = f"{place}:{self.line}" if place else f"line {self.line}"
-        return ": ".join(part for part in (place, self.path, self.message) if part)
+            location = f"{location}:{self.line}" if location else f"line {self.line}"
+        return ": ".join(part for part in (location, self.path, self.message) if part)
 
 
 class SpecError(ValueError):

@@ -65,7 +65,7 @@ def toml_problems(cluster: MiniCluster) -> Iterator[tuple[Path, str]]:
 def policy_problems(cluster: MiniCluster) -> Iterator[tuple[Path, str]]:
     """Say so where nobody has a policy of that name, or where ours does not know a setting."""
     name = cluster.spec.flux.scheduler.queue_policy
-    place: Path = ("spec", "flux", "scheduler")
+    path: Path = ("spec", "flux", "scheduler")
     if name in ("", *FLUXION_POLICIES):
         return
     registry = _plugins().registry()
@@ -78,7 +78,7 @@ def policy_problems(cluster: MiniCluster) -> Iterator[tuple[Path, str]]:
     near = difflib.get_close_matches(name, known, 1)
     hint = f'did you mean "{near[0]}"?' if near else f"known: {', '.join(known)}"
     wrong = "; ".join((f'no policy is called "{name}"; {hint}', *(each.text for each in registry.unknown)))
-    yield (*place, "queuePolicy"), registry.failure(name.removeprefix(OURS)) or wrong
+    yield (*path, "queuePolicy"), registry.failure(name.removeprefix(OURS)) or wrong
 
 
 def _setting_problems(name: str, settings: Mapping[str, object]) -> Iterator[tuple[Path, str]]:

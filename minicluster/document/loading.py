@@ -38,8 +38,8 @@ class Skipped:
     source: str = ""
 
     def __str__(self) -> str:
-        place = f"{self.source}:{self.line}" if self.source else f"line {self.line}"
-        return f"{place}: skipped {self.kind} {self.name}".rstrip()
+        location = f"{self.source}:{self.line}" if self.source else f"line {self.line}"
+        return f"{location}: skipped {self.kind} {self.name}".rstrip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ def _other_kind(document: Located, source: str) -> Skipped | None:
         return None
     metadata = value.get("metadata")
     name = metadata.get("name", "") if isinstance(metadata, dict) else ""
-    return Skipped(kind, str(name), document.place(()).line, source)
+    return Skipped(kind, str(name), document.position(()).line, source)
 
 
 def _nothing_found(skipped: list[Skipped], source: str) -> Problem:
@@ -180,19 +180,19 @@ def _read_one(document: Located, source: str) -> tuple[MiniCluster | None, list[
 def _header_problem(document: Located, source: str) -> Problem | None:
     """Check what kind of document it is, before anything else about it can make sense."""
     value = document.value
-    place = document.place(())
+    position = document.position(())
     if not isinstance(value, dict):
         what = "a list" if isinstance(value, list) else "a single value"
         message = f"found {what}, allowed is a MiniCluster document (apiVersion, kind, metadata, spec)"
-        return Problem("", message, place.line, place.column, source=source)
+        return Problem("", message, position.line, position.column, source=source)
     for field, wanted in (("apiVersion", API_VERSION), ("kind", KIND)):
         if value.get(field) == wanted:
             continue
-        place = document.place((field,))
+        position = document.position((field,))
         found = problem_texts.described(value.get(field)) if field in value else "missing"
         found_instead = f"found {found}" if field in value else found
         message = f"{found_instead}; needed is {field}: {wanted}"
-        return Problem(field, message, place.line, place.column, found, wanted, source=source)
+        return Problem(field, message, position.line, position.column, found, wanted, source=source)
     return None
 
 
@@ -203,8 +203,8 @@ def _broken_rules(cluster: MiniCluster, document: Located, source: str) -> list[
 
 
 def _located(path: Path, message: str, document: Located, source: str) -> Problem:
-    place = document.place(path)
-    return Problem(written_path(path), message, place.line, place.column, source=source)
+    position = document.position(path)
+    return Problem(written_path(path), message, position.line, position.column, source=source)
 
 
 def _all_problems(document: Located, error: ValidationError, source: str) -> list[Problem]:

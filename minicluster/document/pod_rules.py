@@ -24,33 +24,33 @@ if TYPE_CHECKING:
 
 
 def _volumes(cluster: MiniCluster) -> Iterator[tuple[Path, Volume]]:
-    for place, container in each_container(cluster):
+    for path, container in each_container(cluster):
         for name, volume in container.volumes.items():
-            yield (*place, "volumes", name), volume
+            yield (*path, "volumes", name), volume
 
 
 @rule("volumes", *("hostPath", "configMapName", "claimName", "secretName", "csiDriver", "emptyDir"))
 def volumes_have_one_source_at_most(cluster: MiniCluster) -> Iterator[Broken]:
     """A volume is one thing."""
-    for place, volume in _volumes(cluster):
+    for path, volume in _volumes(cluster):
         given = [name for name, _ in sources(volume)]
         if len(given) > 1:
-            yield place, f"{messages.VOLUME_SOURCE}; found {' and '.join(given)}"
+            yield path, f"{messages.VOLUME_SOURCE}; found {' and '.join(given)}"
 
 
 @rule("path", "volumes")
 def volumes_have_paths(cluster: MiniCluster) -> Iterator[Broken]:
     """There is no good place to mount somebody's data at unasked."""
-    for place, volume in _volumes(cluster):
+    for path, volume in _volumes(cluster):
         given = {name for name, _ in sources(volume)}
         if not volume.path and given <= {"hostPath", "claimName"}:
-            yield place, messages.VOLUME_PATH
+            yield path, messages.VOLUME_PATH
 
 
 @rule("volumes", *("hostPath", "configMapName", "claimName", "secretName", "csiDriver", "emptyDir"))
 def volume_settings_belong(cluster: MiniCluster) -> Iterator[Broken]:
     """A setting of another kind of volume would be ignored."""
-    for place, volume in _volumes(cluster):
+    for path, volume in _volumes(cluster):
         empty_dir = is_empty_dir(volume)
         misplaced = (
             ("items", bool(volume.items) and not (volume.config_map_name or volume.secret_name)),
@@ -60,44 +60,44 @@ def volume_settings_belong(cluster: MiniCluster) -> Iterator[Broken]:
         )
         for name, strange in misplaced:
             if strange:
-                yield (*place, name), messages.VOLUME_EXTRA
+                yield (*path, name), messages.VOLUME_EXTRA
 
 
 @rule("volumes", *("hostPath", "configMapName", "claimName", "secretName", "csiDriver", "emptyDir"))
 def volumes_agree_between_containers(cluster: MiniCluster) -> Iterator[Broken]:
     """The volumes of a pod share one list of names."""
-    for place, containers in groups(cluster):
+    for path, containers in groups(cluster):
         known: dict[str, tuple[tuple[str, str], ...]] = {}
         for index, container in enumerate(containers):
             for name, volume in container.volumes.items():
                 if known.setdefault(name, sources(volume)) != sources(volume):
-                    yield (*place, index, "volumes", name), messages.VOLUME_TWICE
+                    yield (*path, index, "volumes", name), messages.VOLUME_TWICE
 
 
 @rule("tolerations", "key", "operator", "value", "effect", "tolerationSeconds")
 def tolerations_make_sense(cluster: MiniCluster) -> Iterator[Broken]:
     """What the API server would refuse in the pods is said here."""
     for index, toleration in enumerate(cluster.spec.pod.tolerations):
-        place = (*SPEC, "pod", "tolerations", index)
+        path = (*SPEC, "pod", "tolerations", index)
         exists = toleration.operator == "Exists"
         if toleration.toleration_seconds is not None and toleration.effect != "NoExecute":
-            yield (*place, "tolerationSeconds"), messages.TOLERATION_SECONDS
+            yield (*path, "tolerationSeconds"), messages.TOLERATION_SECONDS
         if not toleration.key and not exists:
-            yield place, messages.TOLERATION_KEY
+            yield path, messages.TOLERATION_KEY
         if exists and toleration.value:
-            yield (*place, "value"), messages.TOLERATION_VALUE
+            yield (*path, "value"), messages.TOLERATION_VALUE
 
 
 @rule("resourceClaims", "claims", "name")
 def claims_exist(cluster: MiniCluster) -> Iterator[Broken]:
     """A container uses the pod's claims by name."""
     known = {claim.name for claim in cluster.spec.pod.resource_claims}
-    for place, container in each_container(cluster):
+    for path, container in each_container(cluster):
         for index, use in enumerate(container.resources.claims):
             if use.name not in known:
                 names = ", ".join(sorted(known)) or "none"
                 yield (
-                    (*place, "resources", "claims", index, "name"),
+                    (*path, "resources", "claims", index, "name"),
                     f'{messages.CLAIM_UNKNOWN}: found "{use.name}", there: {names}',
                 )
 
@@ -121,14 +121,14 @@ def state_volume_has_one_source(cluster: MiniCluster) -> Iterator[Broken]:
 @rule("resources", "limits", "requests")
 def requests_within_limits(cluster: MiniCluster) -> Iterator[Broken]:
     """Kubernetes refuses a pod that is promised more than it may use."""
-    for place, container in each_container(cluster):
-        yield from _above((*place, "resources"), container.resources)
+    for path, container in each_container(cluster):
+        yield from _above((*path, "resources"), container.resources)
     yield from _above((*SPEC, "flux", "container", "resources"), cluster.spec.flux.container.resources)
 
 
-def _above(place: Path, resources: ResourceRequirements) -> Iterator[Broken]:
+def _above(path: Path, resources: ResourceRequirements) -> Iterator[Broken]:
     for name, request in resources.requests.items():
         limit = resources.limits.get(name)
         if limit is not None and quantity(request) > quantity(limit):
             found = f"found {request}, the limit is {limit}"
-            yield (*place, "requests", name), f"{messages.REQUEST_ABOVE_LIMIT}: {found}"
+            yield (*path, "requests", name), f"{messages.REQUEST_ABOVE_LIMIT}: {found}"

@@ -41,14 +41,14 @@ class Located:
     """One document: its value, and the place and the written form of everything in it."""
 
     value: Any
-    places: dict[Path, Position]
+    positions: dict[Path, Position]
     written: dict[Path, str]
 
-    def place(self, path: Path) -> Position:
+    def position(self, path: Path) -> Position:
         """Return where a path stands, or, if it is not in the document, where its parent does."""
-        while path and path not in self.places:
+        while path and path not in self.positions:
             path = path[:-1]
-        return self.places.get(path, Position(1, 1))
+        return self.positions.get(path, Position(1, 1))
 
     def within(self, path: Path) -> Located:
         """Return one part of the document as a document of its own."""
@@ -58,7 +58,7 @@ class Located:
             value = value[step]
         return Located(
             value,
-            {key[size:]: place for key, place in self.places.items() if key[:size] == path},
+            {key[size:]: position for key, position in self.positions.items() if key[:size] == path},
             {key[size:]: text for key, text in self.written.items() if key[:size] == path},
         )
 
@@ -90,7 +90,7 @@ def read(text: str) -> tuple[list[Located], list[Problem]]:
         for node in yaml.compose_all(_spaced(text), Loader=_Loader):
             reader = _Reader(problems)
             value = reader.value(node, ())
-            documents.append(Located(value, reader.places, reader.written))
+            documents.append(Located(value, reader.positions, reader.written))
     except yaml.MarkedYAMLError as error:
         problems.append(_syntax_problem(error))
     except yaml.YAMLError as error:
@@ -118,14 +118,14 @@ def _first_line(error: Exception) -> str:
 def _syntax_problem(error: yaml.MarkedYAMLError) -> Problem:
     """Say in one sentence what the YAML parser stumbled over, and where."""
     mark = error.problem_mark or error.context_mark
-    place = Position.of(mark) if mark else Position(1, 1)
+    position = Position.of(mark) if mark else Position(1, 1)
     what = error.problem or error.context or "unknown reason"
     hint = _syntax_hint(what)
     return Problem(
         "",
-        f"malformed YAML, column {place.column}: {what}{'; ' + hint if hint else ''}",
-        place.line,
-        place.column,
+        f"malformed YAML, column {position.column}: {what}{'; ' + hint if hint else ''}",
+        position.line,
+        position.column,
         hint=hint,
     )
 
@@ -145,7 +145,7 @@ class _Reader:
     """Makes plain values from one document's nodes, and notes where they stood."""
 
     problems: list[Problem]
-    places: dict[Path, Position] = field(default_factory=dict)
+    positions: dict[Path, Position] = field(default_factory=dict)
     written: dict[Path, str] = field(default_factory=dict)
     nodes: int = 0
 
@@ -154,7 +154,7 @@ class _Reader:
         self.nodes += 1
         if len(path) > MAX_DEPTH or self.nodes > MAX_NODES:
             raise RecursionError
-        self.places.setdefault(path, Position.of(node.start_mark))
+        self.positions.setdefault(path, Position.of(node.start_mark))
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, path)
         if isinstance(node, yaml.SequenceNode):
@@ -169,10 +169,10 @@ class _Reader:
             if key is None:
                 continue
             inner = (*path, key)
-            if inner in self.places:
-                self._problem(key_node, inner, f"given twice, first in line {self.places[inner].line}")
+            if inner in self.positions:
+                self._problem(key_node, inner, f"given twice, first in line {self.positions[inner].line}")
                 continue
-            self.places[inner] = Position.of(key_node.start_mark)
+            self.positions[inner] = Position.of(key_node.start_mark)
             result[key] = self.value(value_node, inner)
         return result
 
@@ -227,8 +227,8 @@ class _Reader:
         return None
 
     def _problem(self, node: yaml.Node, path: Path, message: str) -> None:
-        place = Position.of(node.start_mark)
-        self.problems.append(Problem(written_path(path), message, place.line, place.column))
+        position = Position.of(node.start_mark)
+        self.problems.append(Problem(written_path(path), message, position.line, position.column))
 
 
 def _plain(kind: str, text: str) -> Any:

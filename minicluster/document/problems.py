@@ -47,11 +47,11 @@ def path_of(error: ErrorDetails) -> Path:
 
 
 def _made(path: Path, message: str, document: Located, source: str, **facts: str) -> Problem:
-    place = document.place(path)
+    position = document.position(path)
     if facts.get("hint"):
         message = f"{message}; {facts['hint']}"
     return Problem(
-        written_path(path), message, place.line, place.column, source=source, **_without_none(facts)
+        written_path(path), message, position.line, position.column, source=source, **_without_none(facts)
     )
 
 

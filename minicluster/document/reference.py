@@ -52,13 +52,13 @@ class Section:
 
     schema: Schema
     """The record's own JSON schema."""
-    places: tuple[str, ...]
+    field_paths: tuple[str, ...]
     """Such as `spec.containers[]`; empty text: the document itself."""
 
     @property
     def title(self) -> str:
         """The first of the places."""
-        return self.places[0] or KIND
+        return self.field_paths[0] or KIND
 
     @property
     def anchor(self) -> str:
@@ -97,21 +97,23 @@ def read_examples(directory: Path) -> list[Example]:
 
 def _sections(schema: Schema) -> dict[str, Section]:
     """Return a section for each record, by the record's name, in the order of the document."""
-    places: dict[str, list[str]] = {KIND: [""]}
-    _collect(schema, "", schema["$defs"], places)
+    field_paths: dict[str, list[str]] = {KIND: [""]}
+    _collect(schema, "", schema["$defs"], field_paths)
     records = {KIND: schema, **schema["$defs"]}
-    return {name: Section(records[name], tuple(found)) for name, found in places.items()}
+    return {name: Section(records[name], tuple(found)) for name, found in field_paths.items()}
 
 
-def _collect(record: Schema, place: str, records: dict[str, Schema], places: dict[str, list[str]]) -> None:
+def _collect(
+    record: Schema, field_path: str, records: dict[str, Schema], field_paths: dict[str, list[str]]
+) -> None:
     for name, field in record["properties"].items():
         inner, suffix = _record_of(field)
         if not inner:
             continue
-        here = f"{place}.{name}{suffix}" if place else f"{name}{suffix}"
-        places.setdefault(inner, []).append(here)
-        if len(places[inner]) == 1:
-            _collect(records[inner], here, records, places)
+        here = f"{field_path}.{name}{suffix}" if field_path else f"{name}{suffix}"
+        field_paths.setdefault(inner, []).append(here)
+        if len(field_paths[inner]) == 1:
+            _collect(records[inner], here, records, field_paths)
 
 
 def _record_of(field: Schema) -> tuple[str, str]:
@@ -148,24 +150,24 @@ def _contents(sections: Iterable[Section]) -> str:
 
 def _written(section: Section, sections: Mapping[str, Section], examples: Sequence[Example]) -> str:
     parts = [f"\n## `{section.title}`\n", section.schema["description"]]
-    if others := ", ".join(f"`{place}`" for place in section.places[1:]):
+    if others := ", ".join(f"`{field_path}`" for field_path in section.field_paths[1:]):
         parts.append(f"The same fields are at {others}.")
-    if reason := _fixed(section.places[0]):
+    if reason := _fixed(section.field_paths[0]):
         parts.append(f"Fixed: {reason}.")
-    if example := _example(section.places, examples):
+    if example := _example(section.field_paths, examples):
         parts.append(f"\n{example}")
     return "\n".join([*parts, "", _fields(section, sections)])
 
 
-def _fixed(place: str) -> str:
+def _fixed(field_path: str) -> str:
     """Return why what stands at a place cannot change; empty: it can."""
-    spec, _, rest = place.partition(".")
+    spec, _, rest = field_path.partition(".")
     return IMMUTABLE.get(re.split(r"[.\[]", rest)[0], "") if spec == "spec" else ""
 
 
 def _fields(section: Section, sections: Mapping[str, Section]) -> str:
     required = set(section.schema.get("required", ()))
-    is_spec = section.places == ("spec",)
+    is_spec = section.field_paths == ("spec",)
     rows = []
     for name, field in section.schema["properties"].items():
         plain = _plain(field)
@@ -227,13 +229,13 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(re.sub(r" +", " ", f"| {line} |") for line in written) + "\n"
 
 
-def _example(places: Iterable[str], examples: Sequence[Example]) -> str:
+def _example(field_paths: Iterable[str], examples: Sequence[Example]) -> str:
     """Return the excerpt of an example with the most fields of a record; empty: none has it."""
     found = [
         (-len(node), len(text.splitlines()), example.name, text)
-        for place in places
+        for field_path in field_paths
         for example in examples
-        for excerpt, node in _excerpts(example.value, _steps(place))
+        for excerpt, node in _excerpts(example.value, _steps(field_path))
         if len((text := _yaml(excerpt)).splitlines()) <= MAX_EXAMPLE_LINES
     ]
     if not found:
@@ -242,8 +244,8 @@ def _example(places: Iterable[str], examples: Sequence[Example]) -> str:
     return f"```yaml\n# {name}\n{text}```"
 
 
-def _steps(place: str) -> list[str]:
-    return [step for step in place.replace("[]", ".[]").split(".") if step]
+def _steps(field_path: str) -> list[str]:
+    return [step for step in field_path.replace("[]", ".[]").split(".") if step]
 
 
 def _excerpts(value: Any, steps: list[str]) -> Iterator[tuple[Any, Any]]:

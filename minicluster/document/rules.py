@@ -58,9 +58,9 @@ def groups(cluster: MiniCluster) -> Iterator[tuple[Path, tuple[Container, ...]]]
 
 def each_container(cluster: MiniCluster) -> Iterator[tuple[Path, Container]]:
     """Return every container with its place."""
-    for place, containers in groups(cluster):
+    for path, containers in groups(cluster):
         for index, container in enumerate(containers):
-            yield (*place, index), container
+            yield (*path, index), container
 
 
 def _range(low: int, high: int) -> str:
@@ -99,7 +99,7 @@ def size_within_start(cluster: MiniCluster) -> Iterator[Broken]:
 @rule("autoscaling", "minSize", "maxSize", "size", "maximumSize")
 def autoscaling_within_sizes(cluster: MiniCluster) -> Iterator[Broken]:
     """The autoscaler moves the size between minSize and maxSize."""
-    spec, place = cluster.spec, (*SPEC, "autoscaling")
+    spec, path = cluster.spec, (*SPEC, "autoscaling")
     wanted = spec.autoscaling
     if wanted is None:
         return
@@ -107,29 +107,29 @@ def autoscaling_within_sizes(cluster: MiniCluster) -> Iterator[Broken]:
     greatest = cluster.status.maximum_size or spec.max_size or spec.size
     if 0 < wanted.min_size < spec.min_size:
         found = f"found {wanted.min_size}, minSize is {spec.min_size}"
-        yield (*place, "minSize"), f"{messages.AUTOSCALING_MIN}: {found}"
+        yield (*path, "minSize"), f"{messages.AUTOSCALING_MIN}: {found}"
     for name, value, message in (
         ("minSize", wanted.min_size, messages.AUTOSCALING_BEYOND),
         ("maxSize", wanted.max_size, messages.AUTOSCALING_MAX),
     ):
         if 0 < greatest < value:
-            yield (*place, name), f"{message}: found {value}, allowed: up to {greatest}"
+            yield (*path, name), f"{message}: found {value}, allowed: up to {greatest}"
     if wanted.max_size and max(wanted.min_size, spec.min_size) > wanted.max_size:
-        yield (*place, "minSize"), messages.AUTOSCALING_ORDER
+        yield (*path, "minSize"), messages.AUTOSCALING_ORDER
 
 
 @rule("metadata", "name", "size", "maxSize", "services")
 def host_names_fit(cluster: MiniCluster) -> Iterator[Broken]:
     """`<name>-<index>` is a host name, and `<name>-services` a pod's."""
-    spec, name, place = cluster.spec, cluster.metadata.name, ("metadata", "name")
+    spec, name, path = cluster.spec, cluster.metadata.name, ("metadata", "name")
     last = max(spec.max_size or spec.size, 1) - 1
     longest = f"{name}-{last}"
     if len(longest) > MAX_HOST_NAME:
         room = MAX_HOST_NAME - len(longest) + len(name)
-        yield place, f"{messages.HOST_NAME_LENGTH}: found {len(name)} characters, allowed: {room}"
+        yield path, f"{messages.HOST_NAME_LENGTH}: found {len(name)} characters, allowed: {room}"
     elif spec.services and len(f"{name}-services") > MAX_HOST_NAME:
         room = MAX_HOST_NAME - len("-services")
-        yield place, f"{messages.SERVICES_NAME_LENGTH}: found {len(name)} characters, allowed: {room}"
+        yield path, f"{messages.SERVICES_NAME_LENGTH}: found {len(name)} characters, allowed: {room}"
 
 
 @rule("runFlux")
@@ -164,14 +164,14 @@ def containers_have_names(cluster: MiniCluster) -> Iterator[Broken]:
 @rule("name")
 def container_names_differ(cluster: MiniCluster) -> Iterator[Broken]:
     """Two containers of one pod cannot share a name."""
-    for place, containers in groups(cluster):
-        taken = _names_given(cluster) if place[-1] == "containers" else {}
+    for path, containers in groups(cluster):
+        taken = _names_given(cluster) if path[-1] == "containers" else {}
         for index, container in enumerate(containers):
             if container.name in taken:
                 found = f'"{container.name}" is already {taken[container.name]}'
-                yield (*place, index, "name"), f"{messages.SAME_NAME}: {found}"
+                yield (*path, index, "name"), f"{messages.SAME_NAME}: {found}"
             elif container.name:
-                taken[container.name] = f"the name of {'.'.join(map(str, place))}[{index}]"
+                taken[container.name] = f"the name of {'.'.join(map(str, path))}[{index}]"
 
 
 def _names_given(cluster: MiniCluster) -> dict[str, str]:
@@ -197,9 +197,9 @@ def view_is_not_called_like_the_runner(cluster: MiniCluster) -> Iterator[Broken]
 @rule("launcher", "batch")
 def launcher_or_batch(cluster: MiniCluster) -> Iterator[Broken]:
     """A launcher submits its own jobs; a batch is submitted line by line."""
-    for place, container in each_container(cluster):
+    for path, container in each_container(cluster):
         if container.launcher and container.batch:
-            yield (*place, "batch"), messages.LAUNCHER_AND_BATCH
+            yield (*path, "batch"), messages.LAUNCHER_AND_BATCH
 
 
 @rule("runFlux", "script", "command", "commands")
@@ -229,20 +229,20 @@ def services_have_no_broker_hooks(cluster: MiniCluster) -> Iterator[Broken]:
 @rule("ports")
 def ports_differ(cluster: MiniCluster) -> Iterator[Broken]:
     """A port can be offered once."""
-    for place, container in each_container(cluster):
+    for path, container in each_container(cluster):
         for port, count in Counter(container.ports).items():
             if count > 1:
                 last = len(container.ports) - 1 - container.ports[::-1].index(port)
-                yield (*place, "ports", last), f"{messages.SAME_PORT}: {port}"
+                yield (*path, "ports", last), f"{messages.SAME_PORT}: {port}"
 
 
 @rule("environment", "secrets")
 def variables_given_once(cluster: MiniCluster) -> Iterator[Broken]:
     """A variable has one value."""
-    for place, container in each_container(cluster):
+    for path, container in each_container(cluster):
         for name in container.secrets:
             if name in container.environment:
-                yield (*place, "secrets", name), messages.VARIABLE_TWICE
+                yield (*path, "secrets", name), messages.VARIABLE_TWICE
 
 
 @rule("disableAffinity", "onePerNode")

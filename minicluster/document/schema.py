@@ -126,14 +126,14 @@ def _collect(node: Schema, path: str, found: dict[str, str]) -> None:
     level = [(node, path)]
     while level:
         below: list[tuple[Schema, str]] = []
-        for schema, place in level:
+        for schema, field_path in level:
             for name, inner in schema.get("properties", {}).items():
-                here = f"{place}.{name}" if place else name
+                here = f"{field_path}.{name}" if field_path else name
                 if not here.startswith(("status", "metadata")):
                     found.setdefault(name, here)
                 below.append((inner, here))
             if "items" in schema:
-                below.append((schema["items"], f"{place}[]"))
+                below.append((schema["items"], f"{field_path}[]"))
             if isinstance(schema.get("additionalProperties"), dict):
-                below.append((schema["additionalProperties"], f"{place}.<name>"))
+                below.append((schema["additionalProperties"], f"{field_path}.<name>"))
         level = below

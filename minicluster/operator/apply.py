@@ -58,20 +58,24 @@ class Applier:
         for item in items:
             if "apiVersion" not in item:
                 continue  # a sketch: it stands as it was applied
-            place = ObjectReference(item["kind"], name.namespace, item["metadata"]["name"])
+            reference = ObjectReference(item["kind"], name.namespace, item["metadata"]["name"])
             try:
-                await self._apply_one(name, uid, place, item)
+                await self._apply_one(name, uid, reference, item)
             except ApiError as error:
-                raise ApplyRefusedError(place.key, error) from error
+                raise ApplyRefusedError(reference.key, error) from error
 
     def stand(self, name: Name, uid: str, stubs: Iterable[Object]) -> bool:
         """Whether all these objects are there, untouched, as this operator has applied them."""
         for each in stubs:
-            place = ObjectReference(each["kind"], name.namespace, each["metadata"]["name"])
-            found = self._cache.dependents.get(place)
-            if found is None or found.owner_uid != uid or place not in self._cache.dependents.owned_fields:
+            reference = ObjectReference(each["kind"], name.namespace, each["metadata"]["name"])
+            found = self._cache.dependents.get(reference)
+            if (
+                found is None
+                or found.owner_uid != uid
+                or reference not in self._cache.dependents.owned_fields
+            ):
                 return False
-            if not self._is_settled(place, found, each):
+            if not self._is_settled(reference, found, each):
                 return False
         return True
 
@@ -79,39 +83,39 @@ class Applier:
         """Look whether somebody else's objects are still in the way; not those whose names nobody wants."""
         for key in unwanted:
             self._cache.conflicts.remove(name, ObjectReference(key.kind, name.namespace, key.name))
-        for place in list(self._cache.conflicts.get(name, ())):
+        for reference in list(self._cache.conflicts.get(name, ())):
             try:
-                found = await self._api.read(RESOURCES[place.kind], place.namespace, place.name)
+                found = await self._api.read(RESOURCES[reference.kind], reference.namespace, reference.name)
             except ApiError as error:
                 if error.status != HTTPStatus.NOT_FOUND:
                     raise
-                self._cache.conflicts.remove(name, place)
+                self._cache.conflicts.remove(name, reference)
             else:
-                self._meet(name, place, observation.dependent(place.kind, found))
+                self._meet(name, reference, observation.dependent(reference.kind, found))
 
-    async def _apply_one(self, name: Name, uid: str, place: ObjectReference, item: Object) -> None:
-        if place.kind == SECRETS.kind:
+    async def _apply_one(self, name: Name, uid: str, reference: ObjectReference, item: Object) -> None:
+        if reference.kind == SECRETS.kind:
             await self._create_secret(item)
             return
-        found = self._cache.dependents.get(place)
+        found = self._cache.dependents.get(reference)
         if found is None:
-            await self._make(name, uid, place, item)
+            await self._make(name, uid, reference, item)
         elif found.owner_uid != uid:
-            self._meet(name, place, found)
-            raise NameTakenError(str(place.key))
-        elif not self._is_settled(place, found, item):
-            await self._change(place, found, item)
+            self._meet(name, reference, found)
+            raise NameTakenError(str(reference.key))
+        elif not self._is_settled(reference, found, item):
+            await self._change(reference, found, item)
 
-    def _is_settled(self, place: ObjectReference, found: Dependent, wanted: Object) -> bool:
+    def _is_settled(self, reference: ObjectReference, found: Dependent, wanted: Object) -> bool:
         if found.going:
             return True  # nothing can be done about it; once it is gone it is made anew
         if found.applied != wanted["metadata"]["annotations"][observation.ANNOTATION_DIGEST]:
             return False
-        if place in self._cache.dependents.owned_fields:
-            return self._cache.dependents.owned_fields[place] == found.owned_fields
+        if reference in self._cache.dependents.owned_fields:
+            return self._cache.dependents.owned_fields[reference] == found.owned_fields
         if found.shared or found.shape != observation.shape(wanted):
             return False  # somebody wrote to it, perhaps while no operator looked: apply it once more
-        self._cache.dependents.owned_fields.put(place, found.owned_fields)
+        self._cache.dependents.owned_fields.put(reference, found.owned_fields)
         return True
 
     async def _create_secret(self, item: Object) -> None:
@@ -122,21 +126,21 @@ class Applier:
             if (error.status, error.reason) != (HTTPStatus.CONFLICT, "AlreadyExists"):
                 raise
 
-    async def _make(self, name: Name, uid: str, place: ObjectReference, wanted: Object) -> None:
+    async def _make(self, name: Name, uid: str, reference: ObjectReference, wanted: Object) -> None:
         try:
             answer = await self._api.apply(wanted, new=True)
         except ApiError as error:
             if error.status != HTTPStatus.CONFLICT:
                 raise
-            found = await self._api.read(RESOURCES[place.kind], place.namespace, place.name)
+            found = await self._api.read(RESOURCES[reference.kind], reference.namespace, reference.name)
             if objects.controller_uid(found) == uid:
-                self._cache.see(place.kind, found)  # ours after all: the watch had not told yet
+                self._cache.see(reference.kind, found)  # ours after all: the watch had not told yet
                 raise
-            self._meet(name, place, observation.dependent(place.kind, found))
-            raise NameTakenError(str(place.key)) from error
-        self._take_in(place, wanted, answer)
+            self._meet(name, reference, observation.dependent(reference.kind, found))
+            raise NameTakenError(str(reference.key)) from error
+        self._take_in(reference, wanted, answer)
 
-    async def _change(self, place: ObjectReference, found: Dependent, wanted: Object) -> None:
+    async def _change(self, reference: ObjectReference, found: Dependent, wanted: Object) -> None:
         exactly = {**wanted, "metadata": {**wanted["metadata"], "uid": found.uid}}
         try:
             answer = await self._api.apply(exactly)
@@ -147,11 +151,11 @@ class Applier:
             }:
                 raise
             answer = await self._change_what_can(exactly)
-        self._take_in(place, wanted, answer)
+        self._take_in(reference, wanted, answer)
 
-    def _take_in(self, place: ObjectReference, wanted: Object, answer: Object) -> None:
+    def _take_in(self, reference: ObjectReference, wanted: Object, answer: Object) -> None:
         if not self._cache.applied(wanted, answer):
-            raise ApiError(HTTPStatus.CONFLICT, "Conflict", f"{place.key} was deleted meanwhile")
+            raise ApiError(HTTPStatus.CONFLICT, "Conflict", f"{reference.key} was deleted meanwhile")
 
     async def _change_what_can(self, wanted: Object) -> Object:
         """Change an object whose pods cannot be changed: made by an older operator, they stay as they are."""
@@ -162,6 +166,6 @@ class Applier:
         resource = RESOURCES[wanted["kind"]]
         return await self._api.patch(resource, metadata["namespace"], metadata["name"], body)
 
-    def _meet(self, name: Name, place: ObjectReference, known: Dependent) -> None:
+    def _meet(self, name: Name, reference: ObjectReference, known: Dependent) -> None:
         owner = known.owner + (" (which is being deleted)" if known.going else "")
-        self._cache.conflicts.add(name, place, ObservedObject(known.key, known.owner_uid, owner))
+        self._cache.conflicts.add(name, reference, ObservedObject(known.key, known.owner_uid, owner))

@@ -79,52 +79,52 @@ class Cache:
 
     def see(self, kind: str, item: Object) -> set[Name]:
         """Take in an object of a MiniCluster."""
-        place = _place(kind, item)
+        reference = _reference(kind, item)
         if kind == PODS.kind and broker_pods.is_broker(item):
-            return self._see_pod(place, item)
+            return self._see_pod(reference, item)
         found = observation.dependent(kind, item)
-        known = self.dependents.get(place)
+        known = self.dependents.get(reference)
         if known is not None and known.version >= found.version:
             return set()
         report = observation.job_report(item) if kind == JOBS.kind else None
         is_news = known is None or replace(known, version=found.version) != found
-        is_news = is_news or self.dependents.jobs.get(place) != report
-        before = self._keep(place, found)
+        is_news = is_news or self.dependents.jobs.get(reference) != report
+        before = self._keep(reference, found)
         if report is not None:
-            self.dependents.jobs.put(place, report)
-        return before | self._concerned(place, found.instance) if is_news else set()
+            self.dependents.jobs.put(reference, report)
+        return before | self._concerned(reference, found.instance) if is_news else set()
 
     def applied(self, item: Object, answer: Object) -> bool:
         """Take in an object that was just applied; `answer` is its metadata as the server had it then.
 
         Return False where a watch may have reported its deletion before the answer came: it is not taken in.
         """
-        place = _place(item["kind"], answer)
+        reference = _reference(item["kind"], answer)
         found = observation.dependent(item["kind"], answer)
-        known = self.dependents.get(place)
-        if known is None and found.version < self._deletions.get(place.kind, 0):
+        known = self.dependents.get(reference)
+        if known is None and found.version < self._deletions.get(reference.kind, 0):
             return False
         if known is not None and known.version > found.version:
             return True
         is_the_same = known is not None and known.uid == found.uid
-        report = self.dependents.jobs.get(place) if is_the_same else None
-        self._keep(place, found)
+        report = self.dependents.jobs.get(reference) if is_the_same else None
+        self._keep(reference, found)
         if item["kind"] == JOBS.kind:
-            self.dependents.jobs.put(place, applied_job(item, report))
-        self.dependents.owned_fields.put(place, found.owned_fields)
+            self.dependents.jobs.put(reference, applied_job(item, report))
+        self.dependents.owned_fields.put(reference, found.owned_fields)
         return True
 
     def forget(self, kind: str, item: Object) -> set[Name]:
         """Take in that an object is gone."""
-        place = _place(kind, item)
+        reference = _reference(kind, item)
         gone = objects.version(item)
         self._deletions[kind] = max(gone, self._deletions.get(kind, 0))
-        pod, found = self.pods.get(place), self.dependents.get(place)
-        concerned = self.conflicts.at(place)
+        pod, found = self.pods.get(reference), self.dependents.get(reference)
+        concerned = self.conflicts.at(reference)
         if pod is not None and pod.version <= gone:
-            concerned |= self._drop(place, pod.instance)
+            concerned |= self._drop(reference, pod.instance)
         if found is not None and found.version <= gone:
-            concerned |= self._drop(place, found.instance)
+            concerned |= self._drop(reference, found.instance)
         return concerned
 
     def replace_all(self, kind: str, items: Iterable[Object], version: int, namespace: str = "") -> set[Name]:
@@ -133,19 +133,19 @@ class Cache:
         concerned: set[Name] = set()
         present: set[ObjectReference] = set()
         for item in items:
-            present.add(_place(kind, item))
+            present.add(_reference(kind, item))
             concerned |= self.see(kind, item)
         for known in (self.pods, self.dependents):
             gone = [
-                (place, entry.instance)
-                for place, entry in known.items()
-                if place.kind == kind
-                and namespace in {"", place.namespace}
-                and place not in present
+                (reference, entry.instance)
+                for reference, entry in known.items()
+                if reference.kind == kind
+                and namespace in {"", reference.namespace}
+                and reference not in present
                 and entry.version <= version
             ]
-            for place, instance in gone:
-                concerned |= self._drop(place, instance)
+            for reference, instance in gone:
+                concerned |= self._drop(reference, instance)
         return concerned
 
     def own_pods(self, name: Name) -> OwnPods:
@@ -171,9 +171,9 @@ class Cache:
         if self.pods.disrupted.get(name):
             self.pods.see_joined(name, self.leads.get(name), self.own_pods(name).by_index)
 
-    def _see_pod(self, place: ObjectReference, item: Object) -> set[Name]:
+    def _see_pod(self, reference: ObjectReference, item: Object) -> set[Name]:
         version = objects.version(item)
-        known = self.pods.get(place)
+        known = self.pods.get(reference)
         if known is not None and known.version >= version:
             return set()
         pod = BrokerPod(
@@ -188,32 +188,32 @@ class Cache:
             disrupted=broker_pods.disrupted(item),
         )
         if known is not None and known.instance != pod.instance:
-            self._drop(place, known.instance)
-        self.pods.add(place, pod)
-        self._see_return(Name(place.namespace, pod.instance))
+            self._drop(reference, known.instance)
+        self.pods.add(reference, pod)
+        self._see_return(Name(reference.namespace, pod.instance))
         if known is not None and replace(known, version=pod.version, order=pod.order) == pod:
-            return set() if known.stays == pod.stays else self._concerned(place, pod.instance)
-        return self._concerned(place, pod.instance)
+            return set() if known.stays == pod.stays else self._concerned(reference, pod.instance)
+        return self._concerned(reference, pod.instance)
 
-    def _keep(self, place: ObjectReference, found: Dependent) -> set[Name]:
+    def _keep(self, reference: ObjectReference, found: Dependent) -> set[Name]:
         """Keep an object; return whom it concerned so far, where it is another one or another's now."""
-        known = self.dependents.get(place)
+        known = self.dependents.get(reference)
         moved = known is not None and (known.uid, known.instance) != (found.uid, found.instance)
-        before = self._drop(place, known.instance) if known is not None and moved else set[Name]()
-        self.dependents.add(place, found)
+        before = self._drop(reference, known.instance) if known is not None and moved else set[Name]()
+        self.dependents.add(reference, found)
         return before
 
-    def _drop(self, place: ObjectReference, instance: str) -> set[Name]:
-        name = Name(place.namespace, instance)
-        self.pods.drop(place, name, remembered=name in self.clusters)
-        self.dependents.drop(place, name)
-        return self._concerned(place, instance)
+    def _drop(self, reference: ObjectReference, instance: str) -> set[Name]:
+        name = Name(reference.namespace, instance)
+        self.pods.drop(reference, name, remembered=name in self.clusters)
+        self.dependents.drop(reference, name)
+        return self._concerned(reference, instance)
 
-    def _concerned(self, place: ObjectReference, instance: str) -> set[Name]:
-        return self.conflicts.at(place) | {Name(place.namespace, instance)}
+    def _concerned(self, reference: ObjectReference, instance: str) -> set[Name]:
+        return self.conflicts.at(reference) | {Name(reference.namespace, instance)}
 
 
-def _place(kind: str, item: Object) -> ObjectReference:
+def _reference(kind: str, item: Object) -> ObjectReference:
     return ObjectReference(kind, item["metadata"]["namespace"], item["metadata"]["name"])
 
 

@@ -34,23 +34,23 @@ class Dependents(Index["ObjectReference", Dependent]):
         self.owned_fields: Index[ObjectReference, str] = Index()
         self._by_instance: defaultdict[Name, set[ObjectReference]] = defaultdict(set)
 
-    def add(self, place: ObjectReference, found: Dependent) -> None:
+    def add(self, reference: ObjectReference, found: Dependent) -> None:
         """Take in an object, as it is now."""
-        self.put(place, found)
-        self._by_instance[Name(place.namespace, found.instance)].add(place)
+        self.put(reference, found)
+        self._by_instance[Name(reference.namespace, found.instance)].add(reference)
 
-    def drop(self, place: ObjectReference, name: Name) -> None:
+    def drop(self, reference: ObjectReference, name: Name) -> None:
         """Take in that an object is gone, or another MiniCluster's now."""
         for index in (self, self.jobs, self.owned_fields):
-            index.discard(place)
+            index.discard(reference)
         if name in self._by_instance:
-            self._by_instance[name].discard(place)
+            self._by_instance[name].discard(reference)
             if not self._by_instance[name]:
                 del self._by_instance[name]
 
     def of(self, name: Name) -> Iterator[Dependent]:
         """Return the objects that are labelled as this MiniCluster's."""
-        return (self[place] for place in self._by_instance.get(name, ()) if place in self)
+        return (self[reference] for reference in self._by_instance.get(name, ()) if reference in self)
 
     def job_of(self, name: Name) -> JobReport | None:
         """Return what the Job of a MiniCluster's name says; it may be somebody else's."""

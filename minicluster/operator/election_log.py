@@ -22,7 +22,6 @@ class ElectionLog:
         self.trouble = ""
         self._identity = identity
         self._lease = store
-        self._place = f"{store.namespace}/{store.name}"
         self._holder = ""
 
     def stands_by(self) -> None:
@@ -30,7 +29,9 @@ class ElectionLog:
         holder = self._lease.holder
         if holder not in (self._holder, ""):
             self._holder = holder
-            logger.info("%s stands by: %s holds the Lease %s", self._identity, holder, self._place)
+            logger.info(
+                "%s stands by: %s holds the Lease %s", self._identity, holder, self._lease.namespaced_name
+            )
 
     def refused(self, error: ApiError) -> None:
         """Log that the API server refused a request."""
@@ -51,9 +52,9 @@ class ElectionLog:
     def worked(self) -> None:
         """Log that an attempt did not fail, after one that did."""
         if self.trouble:
-            logger.info("the Lease %s can be used again", self._place)
+            logger.info("the Lease %s can be used again", self._lease.namespaced_name)
         self.trouble = ""
 
     def what_failed(self) -> str:
         """Return what was being done last."""
-        return f"cannot {self._lease.doing} the Lease {self._place}"
+        return f"cannot {self._lease.doing} the Lease {self._lease.namespaced_name}"

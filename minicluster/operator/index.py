@@ -59,20 +59,20 @@ class Conflicts(Index["Name", "dict[ObjectReference, ObservedObject]"]):
 
     __slots__ = ()
 
-    def add(self, name: Name, place: ObjectReference, item: ObservedObject) -> None:
+    def add(self, name: Name, reference: ObjectReference, item: ObservedObject) -> None:
         """Take in a conflicting object."""
-        self._known.setdefault(name, {})[place] = item
+        self._known.setdefault(name, {})[reference] = item
 
-    def remove(self, name: Name, place: ObjectReference) -> None:
+    def remove(self, name: Name, reference: ObjectReference) -> None:
         """Take in that an object does not conflict any more."""
         found = self._known.get(name, {})
-        found.pop(place, None)
+        found.pop(reference, None)
         if not found:
             self.discard(name)
 
-    def at(self, place: ObjectReference) -> set[Name]:
+    def at(self, reference: ObjectReference) -> set[Name]:
         """Return the MiniClusters with which the object at a place conflicts."""
-        return {name for name, found in self._known.items() if place in found}
+        return {name for name, found in self._known.items() if reference in found}
 
 
 class LeadAnswers(Index["Name", "dict[str, RestartReport]"]):

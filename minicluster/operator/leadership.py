@@ -93,7 +93,6 @@ class Leadership:
         timing: LeadershipClock = SYSTEM,
     ) -> None:
         self.identity = identity
-        self.place = f"{namespace}/{name}"
         self._lease = LeaseStore(api, namespace, name, timing.clock)
         self._log = ElectionLog(identity, self._lease)
         self._terms = terms
@@ -121,7 +120,7 @@ class Leadership:
             return
         if self._until == NEVER:
             raise LeadershipLostError(
-                f"{self.identity} does not hold the Lease {self.place}: nothing is written"
+                f"{self.identity} does not hold the Lease {self._lease.namespaced_name}: nothing is written"
             )
         raise LeadershipLostError(f"{self.identity} {self._why_lost()}: nothing is written any more")
 
@@ -130,7 +129,7 @@ class Leadership:
         while not await self._attempt(self._terms.attempt):
             self._log.stands_by()
             await self._timing.sleep(self._timing.standby_pause(self._terms, self._lease.seen))
-        logger.info("%s leads: it holds the Lease %s", self.identity, self.place)
+        logger.info("%s leads: it holds the Lease %s", self.identity, self._lease.namespaced_name)
 
     async def keep(self) -> NoReturn:
         """Renew the Lease for ever. Raises LeadershipLostError: it failed too long, or another has it."""
@@ -145,7 +144,7 @@ class Leadership:
                 "",
                 self.identity,
             ):
-                self._lose(f"lost the Lease {self.place}: {self.holder} holds it")
+                self._lose(f"lost the Lease {self._lease.namespaced_name}: {self.holder} holds it")
 
     async def release(self) -> None:
         """Give the Lease up if it is held, so that a standby takes over at its next look; never raises.
@@ -162,7 +161,11 @@ class Leadership:
             )
             return
         if released:
-            logger.info("%s does not lead any more: it gave up the Lease %s", self.identity, self.place)
+            logger.info(
+                "%s does not lead any more: it gave up the Lease %s",
+                self.identity,
+                self._lease.namespaced_name,
+            )
 
     async def _attempt(self, seconds: float) -> bool:
         """Take or renew the Lease; return whether that worked."""
@@ -230,7 +233,7 @@ class Leadership:
 
     def _why_lost(self) -> str:
         why = f" ({self.trouble})" if self.trouble else ""
-        return f"could not renew the Lease {self.place} for {self._terms.renew:g} s{why}"
+        return f"could not renew the Lease {self._lease.namespaced_name} for {self._terms.renew:g} s{why}"
 
     def _lose(self, why: str) -> NoReturn:
         self._until = NEVER

@@ -50,6 +50,11 @@ class LeaseStore:
         self._clock = clock
 
     @property
+    def namespaced_name(self) -> str:
+        """Return `namespace/name` of the Lease."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
     def holder(self) -> str:
         """Return who held the Lease when it was last seen; empty: nobody, or it was never seen."""
         return self.seen.holder if self.seen else ""

@@ -35,18 +35,18 @@ class PodIndex(Index["ObjectReference", BrokerPod]):
         self.disrupted = DisruptedPods()
         self._by_instance: defaultdict[Name, set[ObjectReference]] = defaultdict(set)
 
-    def add(self, place: ObjectReference, pod: BrokerPod) -> None:
+    def add(self, reference: ObjectReference, pod: BrokerPod) -> None:
         """Take in a pod, as it is now."""
-        self.put(place, pod)
-        self._by_instance[Name(place.namespace, pod.instance)].add(place)
+        self.put(reference, pod)
+        self._by_instance[Name(reference.namespace, pod.instance)].add(reference)
 
-    def drop(self, place: ObjectReference, name: Name, *, remembered: bool) -> None:
+    def drop(self, reference: ObjectReference, name: Name, *, remembered: bool) -> None:
         """Take in that a pod is gone; where it is `remembered`, its end may not have been reported yet."""
-        pod = self.get(place)
+        pod = self.get(reference)
         if pod is None:
             return
-        self.discard(place)
-        self._by_instance[name].discard(place)
+        self.discard(reference)
+        self._by_instance[name].discard(reference)
         if not self._by_instance[name]:
             del self._by_instance[name]
         if remembered and pod.report.dump is not None:
@@ -62,8 +62,8 @@ class PodIndex(Index["ObjectReference", BrokerPod]):
     def of_job(self, name: Name, job_uid: str) -> dict[int, BrokerPod]:
         """Return the pods of a Job that count, one an index."""
         best: dict[int, BrokerPod] = {}
-        for place in self._by_instance.get(name, ()):
-            pod = self[place]
+        for reference in self._by_instance.get(name, ()):
+            pod = self[reference]
             if pod.job_uid != job_uid or pod.report.index < 0:
                 continue
             other = best.get(pod.report.index)
@@ -80,8 +80,8 @@ class PodIndex(Index["ObjectReference", BrokerPod]):
     def dump(self, name: Name, job_uid: str) -> Dump | None:
         """Return the newest dump that the leads of a Job have left."""
         found = [kept for uid, kept in (self.dumps.get(name, ("", None)),) if kept and uid == job_uid]
-        for place in self._by_instance.get(name, ()):
-            pod = self[place]
+        for reference in self._by_instance.get(name, ()):
+            pod = self[reference]
             if pod.job_uid == job_uid and pod.report.dump is not None:
                 found.append(pod.report.dump)
         return max(found, key=lambda each: each.time, default=None)

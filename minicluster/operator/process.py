@@ -179,7 +179,7 @@ class _Operator:
         own_namespace = self._settings.own_namespace
         authority = await key_store.authority(client, own_namespace)
         await metrics_key_store.publish(client, own_namespace, authority.metrics())
-        place = await site(client, operator_namespace=own_namespace)
+        cluster_site = await site(client, operator_namespace=own_namespace)
 
         def changed(name: Name) -> None:
             controller.changed(name)
@@ -188,9 +188,9 @@ class _Operator:
             lead_keys = authority.issue(cluster.metadata.uid, lead_hosts(cluster))
             return FreshKeys(curve.generate(), lead_keys)
 
-        leads = LeadWatch(self._cache, authority, changed, place.lead_api_port)
+        leads = LeadWatch(self._cache, authority, changed, cluster_site.lead_api_port)
         pod_events = PodEvents(client, self._cache, changed)
-        options = ReconcilerOptions(place, self._settings.identity, fresh_keys)
+        options = ReconcilerOptions(cluster_site, self._settings.identity, fresh_keys)
         reconciler = Reconciler(client, self._cache, options, self._metrics, leads)
         notice = Debounce(leads.follow, pod_events.follow)
         controller = Controller(self._cache, self._queue, reconciler, self._metrics, notice)

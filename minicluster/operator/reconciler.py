@@ -171,8 +171,8 @@ class Reconciler:
         uid = cluster.metadata.uid
         objects = [each.observed() for each in self._cache.dependents.of(name)]
         objects += self._cache.conflicts.get(name, {}).values()
-        place = ObjectReference(JOBS.kind, name.namespace, cluster.metadata.name)
-        job = self._cache.dependents.get(place)
+        reference = ObjectReference(JOBS.kind, name.namespace, cluster.metadata.name)
+        job = self._cache.dependents.get(reference)
         ours = job is not None and job.owner_uid == uid
         if ours or made:
             objects.append(ObservedObject(planning.secret_key(cluster), uid))

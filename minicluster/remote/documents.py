@@ -62,8 +62,8 @@ class Wanted:
     def problem(self, field: str, message: str) -> Problem:
         """Return what is wrong with a field, with the line where that stands, else its parent's."""
         path = _path(field, self.item)
-        place = self.located.place(path)
-        return Problem(field or self.name, message, place.line, place.column, source=self.source)
+        position = self.located.position(path)
+        return Problem(field or self.name, message, position.line, position.column, source=self.source)
 
 
 def read(text: str, source: str) -> tuple[list[Wanted], list[Problem]]:
@@ -106,7 +106,7 @@ def placed(wanted: Wanted, given: str, usual: str) -> Wanted:
     Raises RequestError where the document's own is another one than the one given.
     """
     if given and wanted.namespace not in {"", given}:
-        line = wanted.located.place(("metadata", "namespace")).line
+        line = wanted.located.position(("metadata", "namespace")).line
         raise RequestError(
             f"{wanted.source}:{line}: metadata.namespace: is {wanted.namespace}, but --namespace is {given}"
         )

@@ -96,16 +96,18 @@ def values() -> Object:
     return found
 
 
-def leaves(node: Object, place: str = "") -> list[str]:
-    """List the places of a schema that have no places below."""
+def leaves(node: Object, field_path: str = "") -> list[str]:
+    """List the paths of a schema that have no paths below."""
     inner = node.get("properties")
     if not inner:
-        return [place]
-    return [found for name, below in inner.items() for found in leaves(below, f"{place}.{name}".strip("."))]
+        return [field_path]
+    return [
+        found for name, below in inner.items() for found in leaves(below, f"{field_path}.{name}".strip("."))
+    ]
 
 
-def keys(node: object, place: str = "") -> list[str]:
-    """List the places of the values; what the schema leaves open ends there."""
-    if not isinstance(node, dict) or not node or place.rpartition(".")[2] == "resources":
-        return [place]
-    return [found for name, below in node.items() for found in keys(below, f"{place}.{name}".strip("."))]
+def keys(node: object, field_path: str = "") -> list[str]:
+    """List the paths of the values; where the schema allows any value, a path ends."""
+    if not isinstance(node, dict) or not node or field_path.rpartition(".")[2] == "resources":
+        return [field_path]
+    return [found for name, below in node.items() for found in keys(below, f"{field_path}.{name}".strip("."))]

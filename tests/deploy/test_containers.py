@@ -15,8 +15,8 @@ from tests.deploy.files import CONTAINERS, ROOT, instructions, project, the
 OPERATOR = CONTAINERS / "Dockerfile.operator"
 VIEW = CONTAINERS / "Dockerfile.flux-view"
 MINUTES = 60
-# Places that a build uses besides its working directory.
-PLACES = ("/wheels", "/opt/minicluster", "/etc/passwd", "/etc/group")
+# Paths that a build uses besides its working directory.
+PATHS = ("/wheels", "/opt/minicluster", "/etc/passwd", "/etc/group")
 UNREACHABLE = ("NewConnectionError", "NameResolutionError", "ConnectTimeoutError")
 
 
@@ -116,8 +116,8 @@ def copy(sources: list[str], target: Path) -> None:
 
 def relocated(command: str, folder: Path) -> str:
     """Name this test's folder for the root of the image."""
-    for place in PLACES:
-        command = command.replace(place, f"{folder}{place}")
+    for path in PATHS:
+        command = command.replace(path, f"{folder}{path}")
     return command
 
 

@@ -20,15 +20,15 @@ FORBIDDEN = {"$ref", "$defs", "anyOf", "oneOf", "allOf", "not", "const", "defini
 FORBIDDEN |= {"patternProperties", "propertyNames", "title", "nullable", "uniqueItems", "deprecated", "id"}
 
 
-def nodes(node: dict[str, Any], place: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield every node of a structural schema with its place."""
-    yield place, node
+def nodes(node: dict[str, Any], field_path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield every node of a structural schema with its path."""
+    yield field_path, node
     for name, inner in node.get("properties", {}).items():
-        yield from nodes(inner, f"{place}.{name}")
+        yield from nodes(inner, f"{field_path}.{name}")
     if "items" in node:
-        yield from nodes(node["items"], f"{place}[]")
+        yield from nodes(node["items"], f"{field_path}[]")
     if "additionalProperties" in node:
-        yield from nodes(node["additionalProperties"], f"{place}.*")
+        yield from nodes(node["additionalProperties"], f"{field_path}.*")
 
 
 NODES = dict(nodes(SCHEMA))
@@ -54,10 +54,10 @@ def faults(node: dict[str, Any]) -> Iterator[str]:
         )
 
 
-@pytest.mark.parametrize("place", NODES)
-def test_a_node_is_structural(place: str) -> None:
+@pytest.mark.parametrize("field_path", NODES)
+def test_a_node_is_structural(field_path: str) -> None:
     """So that Kubernetes prunes and fills in defaults."""
-    assert list(faults(NODES[place])) == []
+    assert list(faults(NODES[field_path])) == []
 
 
 @pytest.mark.parametrize(
@@ -81,26 +81,26 @@ UNBOUNDED = {".apiVersion", ".kind"}
 
 
 @pytest.mark.parametrize(
-    "place", [place for place in NODES if NODES[place].get("type") in BOUNDS and place not in UNBOUNDED]
+    "field_path", [path for path in NODES if NODES[path].get("type") in BOUNDS and path not in UNBOUNDED]
 )
-def test_texts_and_lists_are_bounded(place: str) -> None:
+def test_texts_and_lists_are_bounded(field_path: str) -> None:
     """The cost of rules must be known beforehand."""
-    node = NODES[place]
+    node = NODES[field_path]
     assert any(bound in node for bound in BOUNDS[node["type"]])
 
 
-@pytest.mark.parametrize("place", [place for place in NODES if "additionalProperties" in NODES[place]])
-def test_maps_are_bounded(place: str) -> None:
+@pytest.mark.parametrize("field_path", [path for path in NODES if "additionalProperties" in NODES[path]])
+def test_maps_are_bounded(field_path: str) -> None:
     """As above."""
-    assert NODES[place]["maxProperties"] >= 1
+    assert NODES[field_path]["maxProperties"] >= 1
 
 
 @pytest.mark.parametrize(
-    "place", [place for place in NODES if place.startswith((".spec.", ".status.")) and place[-1] not in "]*"]
+    "field_path", [path for path in NODES if path.startswith((".spec.", ".status.")) and path[-1] not in "]*"]
 )
-def test_every_field_is_described(place: str) -> None:
+def test_every_field_is_described(field_path: str) -> None:
     """`kubectl explain` shows it."""
-    assert NODES[place]["description"].endswith((".", "?", "."))
+    assert NODES[field_path]["description"].endswith((".", "?", "."))
 
 
 def test_the_crd_is_the_same_every_time() -> None:
@@ -143,7 +143,7 @@ def test_columns_and_scale_point_at_fields(path: str) -> None:
     assert path in NODES or path == ".metadata.creationTimestamp"
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: f"{rule.place}: {rule.message[:40]}")
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: f"{rule.field_path}: {rule.message[:40]}")
 def test_a_rule_has_the_validators_words(rule: CelRule) -> None:
     """People read the same sentence from both; the frozen fields are the API server's alone."""
     known = {value for name, value in vars(messages).items() if name.isupper()}
@@ -153,12 +153,12 @@ def test_a_rule_has_the_validators_words(rule: CelRule) -> None:
 FIELD = re.compile(r"(?:self|oldSelf)((?:\.[a-zA-Z_]+)+)(?![a-zA-Z_(])")
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: f"{rule.place}: {rule.message[:40]}")
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: f"{rule.field_path}: {rule.message[:40]}")
 def test_a_rule_names_fields_that_exist(rule: CelRule) -> None:
     """A misspelt field would make the whole CRD be refused."""
-    place = f".{rule.place}" if rule.place else ""
+    field_path = f".{rule.field_path}" if rule.field_path else ""
     for path in FIELD.findall(rule.rule):
-        assert f"{place}{path}" in NODES
+        assert f"{field_path}{path}" in NODES
 
 
 def test_what_cannot_change_is_listed_with_its_reason() -> None:

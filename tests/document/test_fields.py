@@ -16,26 +16,26 @@ DOCUMENTS = tuple(sorted((Path(__file__).parent / "fields").glob("*.yaml")))
 SAME = {"memory": "Memory"}
 
 
-def field_paths(node: dict[str, Any], place: str) -> Iterator[str]:
+def field_paths(node: dict[str, Any], field_path: str) -> Iterator[str]:
     """Yield every field of the schema, lists as `[]`, maps as `*`."""
     for name, inner in node.get("properties", {}).items():
-        yield f"{place}.{name}"
-        yield from field_paths(inner, f"{place}.{name}")
+        yield f"{field_path}.{name}"
+        yield from field_paths(inner, f"{field_path}.{name}")
     if "items" in node:
-        yield from field_paths(node["items"], f"{place}[]")
+        yield from field_paths(node["items"], f"{field_path}[]")
     if "additionalProperties" in node:
-        yield from field_paths(node["additionalProperties"], f"{place}.*")
+        yield from field_paths(node["additionalProperties"], f"{field_path}.*")
 
 
-def values(content: Any, node: dict[str, Any], place: str) -> Iterator[tuple[str, Any]]:
+def values(content: Any, node: dict[str, Any], field_path: str) -> Iterator[tuple[str, Any]]:
     """Yield every field that a document sets, written as in `field_paths`, with its value."""
     if isinstance(content, list):
         for item in content:
-            yield from values(item, node.get("items", {}), f"{place}[]")
+            yield from values(item, node.get("items", {}), f"{field_path}[]")
     elif isinstance(content, dict):
         known = node.get("properties")
         for name, inner in content.items():
-            here = f"{place}.{name}" if known is not None else f"{place}.*"
+            here = f"{field_path}.{name}" if known is not None else f"{field_path}.*"
             if known is not None:
                 yield here, inner
             below = (

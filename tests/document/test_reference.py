@@ -23,24 +23,24 @@ WITH_SAME_FIELDS = {
 }
 
 
-def places(schema: dict, place: str = "") -> list[tuple[str, str]]:
-    """Return every field of the CRD's schema as the place of its record and its name."""
+def field_paths(schema: dict, field_path: str = "") -> list[tuple[str, str]]:
+    """Return every field of the CRD's schema as the path of its record and its name."""
     found = []
     for name, field in schema.get("properties", {}).items():
-        here = f"{place}.{name}" if place else name
-        found.append((place or "MiniCluster", name))
+        here = f"{field_path}.{name}" if field_path else name
+        found.append((field_path or "MiniCluster", name))
         values = field.get("additionalProperties")
-        found += places(field, here) + places(field.get("items", {}), f"{here}[]")
-        found += places(values if isinstance(values, dict) else {}, f"{here}.<name>")
+        found += field_paths(field, here) + field_paths(field.get("items", {}), f"{here}[]")
+        found += field_paths(values if isinstance(values, dict) else {}, f"{here}.<name>")
     return found
 
 
-def section_of(place: str) -> str:
-    """Return the text of the section that a place has, by itself or by another place above it."""
+def section_of(field_path: str) -> str:
+    """Return the text of the section for a path: its own, or that of another path with the same fields."""
     for above in sorted(WITH_SAME_FIELDS, key=len, reverse=True):
-        if place == above or place.startswith((f"{above}.", f"{above}[]")):
-            return section_of(WITH_SAME_FIELDS[above] + place.removeprefix(above))
-    return SECTIONS[place]
+        if field_path == above or field_path.startswith((f"{above}.", f"{above}[]")):
+            return section_of(WITH_SAME_FIELDS[above] + field_path.removeprefix(above))
+    return SECTIONS[field_path]
 
 
 def test_the_page_is_up_to_date() -> None:
@@ -48,9 +48,9 @@ def test_the_page_is_up_to_date() -> None:
 
 
 def test_it_has_every_field_of_the_crd() -> None:
-    fields = places(document_schema())
+    fields = field_paths(document_schema())
     assert len(fields) > 300
-    assert [(place, name) for place, name in fields if f"\n| `{name}` |" not in section_of(place)] == []
+    assert [(path, name) for path, name in fields if f"\n| `{name}` |" not in section_of(path)] == []
 
 
 @pytest.mark.parametrize("name", IMMUTABLE)
@@ -59,7 +59,7 @@ def test_what_cannot_change_is_marked(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "row"),
+    ("field_path", "row"),
     [
         ("spec", "| `drainTimeoutSeconds` | seconds | 0 to 2147483647 | `60` |"),
         ("spec", "| `suspend` | true or false | | `false` |"),
@@ -77,8 +77,8 @@ def test_what_cannot_change_is_marked(name: str) -> None:
     ],
     ids=["seconds", "flag", "shape", "values", "list", "quantity", "records"],
 )
-def test_row(place: str, row: str) -> None:
-    assert f"\n{row}" in SECTIONS[place]
+def test_row(field_path: str, row: str) -> None:
+    assert f"\n{row}" in SECTIONS[field_path]
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_an_example_is_part_of_the_document_that_it_names(text: str) -> None:
 
 
 def is_part(excerpt: object, whole: object) -> bool:
-    """Whether everything in an excerpt is in the whole, at the same place."""
+    """Whether everything in an excerpt is in the whole, at the same path."""
     if isinstance(excerpt, dict) and isinstance(whole, dict):
         return all(name in whole and is_part(value, whole[name]) for name, value in excerpt.items())
     if isinstance(excerpt, list) and isinstance(whole, list):

@@ -16,7 +16,7 @@ from minicluster.kube_client.errors import (
 )
 from minicluster.remote import terminal as terminals
 from minicluster.remote.session import explained
-from tests.remote.far_cluster import PLACE, Command, FarCluster, run
+from tests.remote.far_cluster import CONTAINER, Command, FarCluster, run
 
 LOST = "the connection to pod mc-0-abcde was lost"
 
@@ -29,7 +29,7 @@ def outcome(
     async def work() -> tuple[list[tuple[int, bytes]], int | None]:
         async with (
             far.session() as session,
-            session.client.pods.execute(PLACE, words, terminal=terminal) as stream,
+            session.client.pods.execute(CONTAINER, words, terminal=terminal) as stream,
         ):
             return [each async for each in stream.output()], stream.exit_code
 
@@ -139,7 +139,7 @@ def test_input_is_sent_in_parts_and_its_end_is_announced() -> None:
 
     async def work() -> None:
         far = FarCluster(exec=command)
-        async with far.session() as session, session.client.pods.execute(PLACE, ["cat"]) as stream:
+        async with far.session() as session, session.client.pods.execute(CONTAINER, ["cat"]) as stream:
             await stream.send(b"x" * 100_000)
             await stream.close_input()
             assert [each async for each in stream.output()] == []
@@ -158,7 +158,10 @@ def test_the_size_of_a_terminal_is_sent() -> None:
 
     async def work() -> None:
         far = FarCluster(exec=command)
-        async with far.session() as session, session.client.pods.execute(PLACE, [], terminal=True) as stream:
+        async with (
+            far.session() as session,
+            session.client.pods.execute(CONTAINER, [], terminal=True) as stream,
+        ):
             await stream.resize(80, 24)
             assert [each async for each in stream.output()] == []
 

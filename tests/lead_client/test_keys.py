@@ -14,13 +14,13 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
 from minicluster.kube_client.errors import ApiError
+from minicluster.kube_client.objects import ObjectReference
 from minicluster.lead_client import key_store
 from minicluster.lead_client.errors import LeadKeysError
 from minicluster.lead_client.key_store import SECRET, of_file, of_secret
 from minicluster.lead_client.keys import LeadAuthority
 from tests.operator import virtual_time
 from tests.operator.memory_api import MemoryApi
-from tests.operator.memory_objects import Place
 
 T = TypeVar("T")
 UID = "8c8a2f4e-6b0f-4f3a-9d53-0f6f2a1c7b11"
@@ -127,7 +127,7 @@ def damaged(changes: dict[str, str | None]) -> dict[str, str]:
 
 
 class TestInASecret:
-    PLACE = Place("Secret", HOME, SECRET)
+    REFERENCE = ObjectReference("Secret", HOME, SECRET)
 
     def stored(self, api: MemoryApi, files: dict[str, str]) -> None:
         item = key_store._secret(HOME, OURS)
@@ -156,7 +156,7 @@ class TestInASecret:
     def test_the_secret_never_changes(self) -> None:
         api = MemoryApi()
         run(of_secret(api, HOME))
-        assert api.store.objects[self.PLACE]["immutable"] is True
+        assert api.store.objects[self.REFERENCE]["immutable"] is True
 
     @pytest.mark.parametrize(("changes", "why"), DAMAGED)
     def test_damaged(self, changes: dict[str, str | None], why: str) -> None:
@@ -193,7 +193,7 @@ class TestInASecret:
 
         api = Starting()
         run(key_store.authority(api, HOME))
-        assert self.PLACE in api.store.objects
+        assert self.REFERENCE in api.store.objects
 
 
 class TestInAFile:

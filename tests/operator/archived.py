@@ -3,19 +3,19 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+from minicluster.kube_client.objects import ObjectReference
 from minicluster.plan.constants import FINALIZER, SAVE_SECONDS
 from tests.operator import memory_jobs
 from tests.operator.cases import STEPS, Step, deliver_all, document, gap
-from tests.operator.contents import NAME, PLACE
+from tests.operator.contents import MINICLUSTER, NAME
 from tests.operator.field_sets import Object
-from tests.operator.memory_objects import Place
 from tests.operator.objects import NAMESPACE
 from tests.operator.virtual_time import now
 from tests.operator.world import World, world
 
 TIMEOUT = 60.0 + SAVE_SECONDS
 """How long a deletion waits at most; `document` leaves drainTimeoutSeconds out."""
-JOB = Place("Job", NAMESPACE, NAME)
+JOB = ObjectReference("Job", NAMESPACE, NAME)
 
 
 class Instance:
@@ -34,16 +34,16 @@ class Instance:
 
     async def create(self) -> None:
         """Have it made, unless it is there."""
-        if PLACE not in self.here.store.objects:
+        if MINICLUSTER not in self.here.store.objects:
             self.here.store.collect_garbage()
             self.asked = None
             await self.here.write(self.written)
 
     def delete(self) -> None:
         """Delete it."""
-        if PLACE in self.here.store.objects:
+        if MINICLUSTER in self.here.store.objects:
             self.asked = now() if self.asked is None else self.asked
-            self.here.store.delete(PLACE)
+            self.here.store.delete(MINICLUSTER)
 
     def suspend(self, suspended: bool) -> None:
         """Suspend or resume it."""
@@ -118,7 +118,7 @@ class Instance:
     @property
     def about(self) -> Object:
         """The MiniCluster's metadata, empty where there is none."""
-        found: Object = self.here.store.objects.get(PLACE, {}).get("metadata", {})
+        found: Object = self.here.store.objects.get(MINICLUSTER, {}).get("metadata", {})
         return found
 
     @property
@@ -136,13 +136,13 @@ class Instance:
     async def check(self) -> None:
         """Fail where it is not as was asked for last."""
         store = self.here.store
-        if PLACE not in store.objects:
+        if MINICLUSTER not in store.objects:
             assert JOB not in store.objects
             assert store.find("Pod") == []
             return
         assert "deletionTimestamp" not in self.about, "it stays for ever"
         assert self.about["finalizers"] == [FINALIZER]
-        spec, job = store.objects[PLACE]["spec"], store.objects[JOB]
+        spec, job = store.objects[MINICLUSTER]["spec"], store.objects[JOB]
         assert job["spec"]["suspend"] == spec.get("suspend", False)
         expected = ("True", "Suspended") if spec.get("suspend") else ("False", "NotSuspended")
         assert self.suspended == expected

@@ -6,6 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from minicluster.kube_client.objects import ObjectReference
 from minicluster.operator import observation
 from minicluster.plan.constants import (
     API_VERSION,
@@ -16,10 +17,9 @@ from minicluster.plan.constants import (
     LABEL_PART_OF,
 )
 from tests.operator import memory_jobs
-from tests.operator.contents import NAME, PLACE
+from tests.operator.contents import MINICLUSTER, NAME
 from tests.operator.faults import FAULTS
 from tests.operator.field_sets import Object
-from tests.operator.memory_objects import Place
 from tests.operator.memory_watches import KINDS
 from tests.operator.objects import NAMESPACE
 from tests.operator.virtual_time import run
@@ -124,25 +124,25 @@ LABELLED: dict[str, Object] = {
 
 def edit(here: World, which: int, how: str) -> None:
     """Have somebody edit or delete one of the operator's objects."""
-    if not (places := here.contents.dependents()):
+    if not (references := here.contents.dependents()):
         return
-    place = places[which % len(places)]
+    reference = references[which % len(references)]
     if how in {"delete", "usurp"}:
-        here.store.delete(place)
+        here.store.delete(reference)
         if how == "usurp":  # their own of the same name instead
-            here.conflicting.occupy(place.kind, place.name)
+            here.conflicting.occupy(reference.kind, reference.name)
     else:
-        body = {"change": CHANGED, "remove": REMOVED}.get(how, {}).get(place.kind) or LABELLED[how]
-        here.store.patch(place, body, "somebody")
+        body = {"change": CHANGED, "remove": REMOVED}.get(how, {}).get(reference.kind) or LABELLED[how]
+        here.store.patch(reference, body, "somebody")
 
 
 async def do(here: World, written: Object, what: str, *how: Any) -> None:
     """Have a person do something."""
-    exists = PLACE in here.store.objects
+    exists = MINICLUSTER in here.store.objects
     if what == "create" and not exists:
         await here.write(written)
     elif what == "delete" and exists:
-        here.store.delete(PLACE)
+        here.store.delete(MINICLUSTER)
     elif how and exists:
         here.edit({what: AUTOSCALING.get(how[0], how[0])})
 
@@ -201,7 +201,7 @@ async def play(here: World, written: Object, schedule: Sequence[Step]) -> None:
 
 async def end(here: World, code: int, mishaps: Sequence[Step] = ()) -> None:
     """Have the pods run and the lead end with a code, where there are pods."""
-    job = Place("Job", NAMESPACE, NAME)
+    job = ObjectReference("Job", NAMESPACE, NAME)
     pods = memory_jobs.pods(here.store, here.store.objects[job]) if job in here.store.objects else []
     for index in range(len(pods)):
         memory_jobs.run_pod(here.store, NAMESPACE, NAME, index)

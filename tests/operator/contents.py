@@ -4,15 +4,15 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from minicluster.kube_client.objects import ObjectReference
 from minicluster.plan.constants import KIND
 from tests.operator.field_sets import Object
-from tests.operator.memory_objects import Place
 from tests.operator.memory_store import Store
 from tests.operator.memory_watches import KINDS
 from tests.operator.objects import NAMESPACE
 
 NAME = "mc"
-PLACE = Place(KIND, NAMESPACE, NAME)
+MINICLUSTER = ObjectReference(KIND, NAMESPACE, NAME)
 TIMES = {"lastTransitionTime", "startTime", "completionTime"}
 
 
@@ -25,43 +25,43 @@ class Contents:
     @property
     def status(self) -> Object:
         """The MiniCluster's status."""
-        found: Object = self.store.objects.get(PLACE, {}).get("status", {})
+        found: Object = self.store.objects.get(MINICLUSTER, {}).get("status", {})
         return found
 
     def secrets(self) -> list[str]:
         """Return the names of all Secrets that were ever made or changed, in order."""
-        changes = (each for each in self.store.history.changes if each.place.kind == "Secret" and each.new)
-        return [each.place.name for each in changes]
+        changes = ((each.reference, each.new) for each in self.store.history.changes)
+        return [reference.name for reference, item in changes if reference.kind == "Secret" and item]
 
     def state(self) -> Object:
         """Return the MiniCluster and its objects, without times, and what only tells one run from another."""
-        uid = self.store.objects.get(PLACE, {"metadata": {"uid": "none"}})["metadata"]["uid"]
-        shown = {f"{place.kind} {place.name}": self._shown(place) for place in self.store.objects}
+        uid = self.store.objects.get(MINICLUSTER, {"metadata": {"uid": "none"}})["metadata"]["uid"]
+        shown = {f"{each.kind} {each.name}": self._shown(each) for each in self.store.objects}
         text = json.dumps({key: value for key, value in shown.items() if value}, sort_keys=True)
         found: Object = json.loads(text.replace(uid, "UID").replace(uid.replace("-", "")[:12], "UID"))
         return found
 
-    def _shown(self, place: Place) -> Object:
-        item = self.store.objects[place]
-        if place.kind == KIND:
+    def _shown(self, reference: ObjectReference) -> Object:
+        item = self.store.objects[reference]
+        if reference.kind == KIND:
             return {"spec": item["spec"], "status": without_times(item.get("status", {}))}
-        if place.kind in {"Event", "Pod"} and not self.is_ours(place):
+        if reference.kind in {"Event", "Pod"} and not self.is_ours(reference):
             return {}
         labels = item["metadata"].get("labels", {})
         own = {key: value for key, value in labels.items() if key != "their"}
-        kept: tuple[str, ...] = () if place.kind == "Secret" else ("spec", "data")
+        kept: tuple[str, ...] = () if reference.kind == "Secret" else ("spec", "data")
         body: Object = {key: item[key] for key in kept if key in item}
-        return {**body, "labels": own, "owned": self.is_ours(place)}
+        return {**body, "labels": own, "owned": self.is_ours(reference)}
 
-    def dependents(self) -> list[Place]:
-        """Return the operator's objects that a watch tells of, in a fixed order."""
+    def dependents(self) -> list[ObjectReference]:
+        """Return the operator's objects that a watch reports, in a fixed order."""
         kinds = set(KINDS) - {KIND}
         return sorted(each for each in self.store.objects if each.kind in kinds and self.is_ours(each))
 
-    def is_ours(self, place: Place) -> bool:
+    def is_ours(self, reference: ObjectReference) -> bool:
         """Whether the MiniCluster controls an object."""
-        metadata = self.store.objects[place]["metadata"]
-        known = self.store.objects.get(PLACE)
+        metadata = self.store.objects[reference]["metadata"]
+        known = self.store.objects.get(MINICLUSTER)
         owners = {each["uid"] for each in metadata.get("ownerReferences") or ()}
         return known is not None and known["metadata"]["uid"] in owners
 

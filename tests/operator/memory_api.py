@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 
 from minicluster.kube_client.api import APPLY_MANAGER, Listing, Selection, WatchEvent
 from minicluster.kube_client.errors import ApiError
+from minicluster.kube_client.objects import ObjectReference
 from minicluster.kube_client.resources import RESOURCES, Resource
 from tests.operator.field_sets import Object
 from tests.operator.memory_history import Change
-from tests.operator.memory_objects import Place, bare, matches, place_of
+from tests.operator.memory_objects import bare, matches, reference_of
 from tests.operator.memory_store import Store
 
 READS = {"get", "list", "watch"}
@@ -76,7 +77,7 @@ class MemoryApi:
         request = Request("get", resource.kind, namespace, name)
         self.requests.append(request)
         self.faults.before(request)
-        return self.store.read(Place(resource.kind, namespace, name))
+        return self.store.read(ObjectReference(resource.kind, namespace, name))
 
     async def list(self, selection: Selection) -> Listing:
         """Return all objects of a selection."""
@@ -133,9 +134,11 @@ class MemoryApi:
         self, resource: Resource, namespace: str, name: str, body: Object, subresource: str = ""
     ) -> Object:
         """Merge into an object."""
-        place = Place(resource.kind, namespace, name)
-        request = Request("patch", *place, subresource, body)
-        return await self._write(request, lambda: self.store.patch(place, body, self.manager, subresource))
+        reference = ObjectReference(resource.kind, namespace, name)
+        request = Request("patch", *reference, subresource, body)
+        return await self._write(
+            request, lambda: self.store.patch(reference, body, self.manager, subresource)
+        )
 
     async def replace(self, item: Object) -> Object:
         """Replace an object."""
@@ -143,8 +146,8 @@ class MemoryApi:
 
     async def delete(self, resource: Resource, namespace: str, name: str, uid: str = "") -> None:
         """Delete an object; its dependents go when the garbage is collected."""
-        place = Place(resource.kind, namespace, name)
-        await self._write(Request("delete", *place), lambda: self.store.delete(place, uid))
+        reference = ObjectReference(resource.kind, namespace, name)
+        await self._write(Request("delete", *reference), lambda: self.store.delete(reference, uid))
 
     async def _write(self, request: Request, do: Callable[[], Object]) -> Object:
         self.requests.append(request)
@@ -176,7 +179,7 @@ class MemoryApi:
 
 def event_of(change: Change, selection: Selection) -> WatchEvent | None:
     """Return what a watch is told of a change, None where that is nothing."""
-    if selection.namespace not in {"", change.place.namespace}:
+    if selection.namespace not in {"", change.reference.namespace}:
         return None
     was, is_ = matches(change.old, selection.labels), matches(change.new, selection.labels)
     shape = bare if selection.bare else _as_is
@@ -194,7 +197,7 @@ def _check(selection: Selection) -> None:
 
 
 def _request(verb: str, item: Object) -> Request:
-    return Request(verb, *place_of(item), body=item)
+    return Request(verb, *reference_of(item), body=item)
 
 
 def _typeless(item: Object) -> Object:

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from minicluster.kube_client.errors import ApiError
+from minicluster.kube_client.objects import ObjectReference
 from tests.operator.field_sets import Object
-from tests.operator.memory_objects import Place
 
 
 @dataclass(slots=True)
@@ -29,7 +29,7 @@ class Change:
     """A step in the history: an object before and after, None where there was or is none."""
 
     version: int
-    place: Place
+    reference: ObjectReference
     old: Object | None
     new: Object | None
 
@@ -43,12 +43,12 @@ class History:
     oldest: int = 0
     listeners: list[Callable[[], None]] = field(default_factory=list)
 
-    def record(self, place: Place, old: Object | None, new: Object | None) -> None:
+    def record(self, reference: ObjectReference, old: Object | None, new: Object | None) -> None:
         """Add a change; what is new gets its version."""
         self.version += 1
         if new is not None:
             new["metadata"]["resourceVersion"] = str(self.version)
-        self.changes.append(Change(self.version, place, old, new))
+        self.changes.append(Change(self.version, reference, old, new))
         for listener in list(self.listeners):
             listener()
 
@@ -61,4 +61,4 @@ class History:
         if version < self.oldest:
             raise ApiError(410, "Expired", f"too old resource version: {version} ({self.oldest})")
         later = (change for change in self.changes if change.version > version)
-        return (change for change in later if change.place.kind == kind)
+        return (change for change in later if change.reference.kind == kind)

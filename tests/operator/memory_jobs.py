@@ -1,8 +1,8 @@
 """What the Job controller, the scheduler and kubelets would do, as single steps that a test takes."""
 
+from minicluster.kube_client.objects import ObjectReference
 from minicluster.plan.constants import LABEL_POD_INDEX
 from tests.operator.field_sets import Object
-from tests.operator.memory_objects import Place
 from tests.operator.memory_store import Store
 
 CONTROLLER = "kube-controller-manager"
@@ -13,7 +13,7 @@ LABEL_JOB = "batch.kubernetes.io/job-name"
 
 def start_job(store: Store, namespace: str, name: str) -> None:
     """Bring a Job's pods in line with it, and its status in line with them; nothing once it has ended."""
-    job = store.read(Place("Job", namespace, name))
+    job = store.read(ObjectReference("Job", namespace, name))
     if has_ended(job):
         return
     spec = job["spec"]
@@ -21,7 +21,7 @@ def start_job(store: Store, namespace: str, name: str) -> None:
     there = {index_of(pod): pod for pod in pods(store, job) if pod["status"]["phase"] != "Failed"}
     for index, pod in there.items():
         if index >= wanted:
-            store.delete(Place("Pod", namespace, pod["metadata"]["name"]))
+            store.delete(ObjectReference("Pod", namespace, pod["metadata"]["name"]))
     for index in sorted(set(range(wanted)) - set(there)):
         _make_pod(store, job, index)
     _write_status(store, job, _status_of(store, job, wanted))
@@ -29,21 +29,21 @@ def start_job(store: Store, namespace: str, name: str) -> None:
 
 def run_pod(store: Store, namespace: str, name: str, index: int) -> None:
     """Schedule a Job's pod and have it run."""
-    place = _place(store, namespace, name, index)
-    store.patch(place, {"spec": {"nodeName": f"node-{index}"}}, "kube-scheduler", "binding")
-    running = [{"name": _runner(store, place), "ready": True, "state": {"running": {}}}]
+    reference = _pod_reference(store, namespace, name, index)
+    store.patch(reference, {"spec": {"nodeName": f"node-{index}"}}, "kube-scheduler", "binding")
+    running = [{"name": _runner(store, reference), "ready": True, "state": {"running": {}}}]
     status = {"phase": "Running", "podIP": f"10.0.0.{index + 1}", "containerStatuses": running}
-    store.patch(place, {"status": status}, KUBELET, "status")
+    store.patch(reference, {"status": status}, KUBELET, "status")
 
 
 def end_pod(store: Store, namespace: str, name: str, index: int, code: int, message: str = "") -> None:
     """End the runner of a Job's pod with a code, and a termination message."""
-    place = _place(store, namespace, name, index)
+    reference = _pod_reference(store, namespace, name, index)
     how = {"reason": "Error" if code else "Completed", "finishedAt": store.clock.text()}
     state = {"terminated": {"exitCode": code, "message": message, **how}}
-    ended = [{"name": _runner(store, place), "ready": False, "state": state}]
+    ended = [{"name": _runner(store, reference), "ready": False, "state": state}]
     phase = "Failed" if code else "Succeeded"
-    store.patch(place, {"status": {"phase": phase, "containerStatuses": ended}}, KUBELET, "status")
+    store.patch(reference, {"status": {"phase": phase, "containerStatuses": ended}}, KUBELET, "status")
 
 
 def complete_job(store: Store, namespace: str, name: str) -> None:
@@ -57,7 +57,7 @@ def complete_job(store: Store, namespace: str, name: str) -> None:
 
 def fail_job(store: Store, namespace: str, name: str, code: int) -> None:
     """Have a Job fail by its pod failure policy: its lead ended with this code."""
-    pod = _place(store, namespace, name, 0)
+    pod = _pod_reference(store, namespace, name, 0)
     about = f"Container {_runner(store, pod)} for pod {namespace}/{pod.name} failed with exit code {code}"
     message = f"{about} matching FailJob rule at index 2"
     types = ("FailureTarget", "Failed")
@@ -107,8 +107,8 @@ def _make_pod(store: Store, job: Object, index: int) -> None:
         "spec": template["spec"],
     }
     made = store.create(pod, CONTROLLER)
-    place = Place("Pod", metadata["namespace"], made["metadata"]["name"])
-    store.patch(place, {"status": {"phase": "Pending"}}, KUBELET, "status")
+    reference = ObjectReference("Pod", metadata["namespace"], made["metadata"]["name"])
+    store.patch(reference, {"status": {"phase": "Pending"}}, KUBELET, "status")
 
 
 def _status_of(store: Store, job: Object, wanted: int) -> Object:
@@ -129,26 +129,30 @@ def _is_suspended(status: Object) -> bool:
 
 
 def _end(store: Store, namespace: str, name: str, status: Object) -> None:
-    job = store.read(Place("Job", namespace, name))
+    job = store.read(ObjectReference("Job", namespace, name))
     for pod in pods(store, job):
         if pod["status"]["phase"] in {"Pending", "Running"}:
-            store.delete(Place("Pod", namespace, pod["metadata"]["name"]))
+            store.delete(ObjectReference("Pod", namespace, pod["metadata"]["name"]))
     _write_status(store, job, status)
 
 
 def _write_status(store: Store, job: Object, status: Object) -> None:
-    place = Place("Job", job["metadata"]["namespace"], job["metadata"]["name"])
-    store.patch(place, {"status": status}, CONTROLLER, "status")
+    reference = ObjectReference("Job", job["metadata"]["namespace"], job["metadata"]["name"])
+    store.patch(reference, {"status": status}, CONTROLLER, "status")
 
 
-def _place(store: Store, namespace: str, name: str, index: int) -> Place:
-    found = [pod for pod in pods(store, store.read(Place("Job", namespace, name))) if index_of(pod) == index]
+def _pod_reference(store: Store, namespace: str, name: str, index: int) -> ObjectReference:
+    found = [
+        pod
+        for pod in pods(store, store.read(ObjectReference("Job", namespace, name)))
+        if index_of(pod) == index
+    ]
     if not found:
         raise LookupError(f"Job {name} has no pod of index {index}")
-    return Place("Pod", namespace, found[-1]["metadata"]["name"])
+    return ObjectReference("Pod", namespace, found[-1]["metadata"]["name"])
 
 
-def _runner(store: Store, pod: Place) -> str:
+def _runner(store: Store, pod: ObjectReference) -> str:
     return str(store.read(pod)["spec"]["containers"][0]["name"])
 
 

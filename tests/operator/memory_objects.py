@@ -1,29 +1,20 @@
-"""Which object of an API server in memory: where it is, which selectors match it, and its metadata alone."""
+"""Objects of an API server in memory: their references and names, label selectors, bare metadata."""
 
-from typing import NamedTuple
-
+from minicluster.kube_client.objects import ObjectReference
 from minicluster.kube_client.resources import RESOURCES
 from tests.operator.field_sets import Object
 
 
-class Place(NamedTuple):
-    """Which object."""
-
-    kind: str
-    namespace: str
-    name: str
-
-    @property
-    def named(self) -> str:
-        """The object as the server's messages name it: `jobs.batch "mc"`."""
-        resource = RESOURCES[self.kind]
-        group = resource.version.rpartition("/")[0]
-        return f'{resource.plural}{"." if group else ""}{group} "{self.name}"'
+def reference_of(item: Object) -> ObjectReference:
+    """Return the reference to an object."""
+    return ObjectReference(item["kind"], item["metadata"]["namespace"], item["metadata"]["name"])
 
 
-def place_of(item: Object) -> Place:
-    """Return where an object is."""
-    return Place(item["kind"], item["metadata"]["namespace"], item["metadata"]["name"])
+def shown(reference: ObjectReference) -> str:
+    """Return an object's name as the server's messages have it: `jobs.batch "mc"`."""
+    resource = RESOURCES[reference.kind]
+    group = resource.version.rpartition("/")[0]
+    return f'{resource.plural}{"." if group else ""}{group} "{reference.name}"'
 
 
 def matches(item: Object | None, labels: str) -> bool:

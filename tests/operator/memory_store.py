@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from minicluster.kube_client.errors import ApiError
+from minicluster.kube_client.objects import ObjectReference
 from tests.operator.field_sets import (
     UNOWNED,
     Fields,
@@ -22,7 +23,7 @@ from tests.operator.field_sets import (
     without,
 )
 from tests.operator.memory_history import Clock, History
-from tests.operator.memory_objects import Place, matches, place_of
+from tests.operator.memory_objects import matches, reference_of, shown
 
 HAVE_STATUS = {"MiniCluster", "Job", "Pod", "Service", "PodDisruptionBudget", "HorizontalPodAutoscaler"}
 HAVE_GENERATION = {"MiniCluster", "Job", "Pod", "NetworkPolicy", "PodDisruptionBudget"}
@@ -41,98 +42,106 @@ class Hold(NamedTuple):
 
 @dataclass(slots=True)
 class Store:
-    """Objects by place, who holds their fields, and all that ever happened to them."""
+    """Objects by reference, who holds their fields, and all that ever happened to them."""
 
-    objects: dict[Place, Object] = field(default_factory=dict)
+    objects: dict[ObjectReference, Object] = field(default_factory=dict)
     history: History = field(default_factory=History)
     clock: Clock = field(default_factory=Clock)
-    _field_sets: dict[Place, dict[Hold, Fields]] = field(default_factory=dict)
+    _field_sets: dict[ObjectReference, dict[Hold, Fields]] = field(default_factory=dict)
     _ending: set[str] = field(default_factory=set)
     _uids: int = 0
 
-    def read(self, place: Place) -> Object:
+    def read(self, reference: ObjectReference) -> Object:
         """Return an object."""
-        if place not in self.objects:
-            raise ApiError(404, "NotFound", f"{place.named} not found")
-        return self.objects[place]
+        if reference not in self.objects:
+            raise ApiError(404, "NotFound", f"{shown(reference)} not found")
+        return self.objects[reference]
 
     def find(self, kind: str, namespace: str = "", labels: str = "") -> list[Object]:
         """Return the objects of a kind that a selector matches, in the order of their names."""
-        found = (place for place in self.objects if place.kind == kind and namespace in {"", place.namespace})
-        items = (self.objects[place] for place in sorted(found))
+        found = (
+            reference
+            for reference in self.objects
+            if reference.kind == kind and namespace in {"", reference.namespace}
+        )
+        items = (self.objects[reference] for reference in sorted(found))
         return [item for item in items if matches(item, labels)]
 
     def create(self, item: Object, manager: str) -> Object:
         """Create an object."""
-        place = place_of(item)
-        if place in self.objects:
-            raise ApiError(409, "AlreadyExists", f"{place.named} already exists")
+        reference = reference_of(item)
+        if reference in self.objects:
+            raise ApiError(409, "AlreadyExists", f"{shown(reference)} already exists")
         metadata = item["metadata"]
         if "resourceVersion" in metadata:
             raise ApiError(400, "BadRequest", "resourceVersion should not be set on objects to be created")
         new = _without_status(item)
-        return self._insert(place, new, Hold(manager, "Update"), fields(new))
+        return self._insert(reference, new, Hold(manager, "Update"), fields(new))
 
     def apply(self, item: Object, manager: str) -> Object:
         """Apply an object on the server's side, with force."""
-        place, hold, applied = place_of(item), Hold(manager, "Apply"), fields(item)
-        live = self.objects.get(place)
+        reference, hold, applied = reference_of(item), Hold(manager, "Apply"), fields(item)
+        live = self.objects.get(reference)
         if live is None:
             if "uid" in item["metadata"]:
-                raise _conflict(place, "it was to have a uid, and there is none")
-            return self._insert(place, _without_status(item), hold, applied)
-        _check(place, live, item["metadata"])
-        others = {each: field_sets for each, field_sets in self._field_sets[place].items() if each != hold}
+                raise _conflict(reference, "it was to have a uid, and there is none")
+            return self._insert(reference, _without_status(item), hold, applied)
+        _check(reference, live, item["metadata"])
+        others = {
+            each: field_sets for each, field_sets in self._field_sets[reference].items() if each != hold
+        }
         theirs = frozenset[tuple[str, ...]]().union(*others.values())
-        left = self._field_sets[place].get(hold, frozenset()) - applied - theirs
+        left = self._field_sets[reference].get(hold, frozenset()) - applied - theirs
         new = without(
             merge(live, _applied(item)), frozenset(each for each in left if not _above(each, theirs))
         )
-        new = _with_status(new, live, place.kind)
+        new = _with_status(new, live, reference.kind)
         changed, gone = changes(live, new)
         field_sets = {each: fields_ - ((changed & applied) | gone) for each, fields_ in others.items()}
-        return self._commit(place, live, new, {**field_sets, hold: applied})
+        return self._commit(reference, live, new, {**field_sets, hold: applied})
 
-    def patch(self, place: Place, body: Object, manager: str, subresource: str = "") -> Object:
+    def patch(self, reference: ObjectReference, body: Object, manager: str, subresource: str = "") -> Object:
         """Merge into an object, or into its status alone."""
-        live = self.read(place)
+        live = self.read(reference)
         message = body.get("metadata", {})
         if subresource == "status":  # a uid is not looked at there
             message = {key: value for key, value in message.items() if key != "uid"}
-        _check(place, live, message)
+        _check(reference, live, message)
         merged = merge_patch(live, body)
         if subresource == "status":
             merged = {**live, "status": merged.get("status", {})}
         else:
-            merged = _with_status(merged, live, place.kind)
-        return self._update(place, live, merged, Hold(manager, "Update", subresource))
+            merged = _with_status(merged, live, reference.kind)
+        return self._update(reference, live, merged, Hold(manager, "Update", subresource))
 
     def replace(self, item: Object, manager: str) -> Object:
         """Replace an object."""
-        place = place_of(item)
-        live = self.read(place)
-        _check(place, live, item["metadata"])
-        return self._update(place, live, _with_status(item, live, place.kind), Hold(manager, "Update"))
+        reference = reference_of(item)
+        live = self.read(reference)
+        _check(reference, live, item["metadata"])
+        return self._update(
+            reference, live, _with_status(item, live, reference.kind), Hold(manager, "Update")
+        )
 
-    def delete(self, place: Place, uid: str = "") -> Object:
+    def delete(self, reference: ObjectReference, uid: str = "") -> Object:
         """Delete an object; one that has finalizers only begins to go. Return it."""
-        live = self.read(place)
+        live = self.read(reference)
         if uid and live["metadata"]["uid"] != uid:
             message = f"UID in precondition: {uid}, UID in object meta: {live['metadata']['uid']}"
-            raise _conflict(place, f"Precondition failed: {message}")
+            raise _conflict(reference, f"Precondition failed: {message}")
         if not live["metadata"].get("finalizers"):
-            return self._remove(place)
+            return self._remove(reference)
         if "deletionTimestamp" in live["metadata"]:
             return live
         going = {**live, "metadata": {**live["metadata"], "deletionTimestamp": self.clock.text()}}
-        return self._commit(place, live, going, self._field_sets[place])
+        return self._commit(reference, live, going, self._field_sets[reference])
 
     def collect_garbage(self) -> int:
         """Delete the objects whose owners are all gone, and theirs; return how many."""
         count = 0
         while lost := _orphans(self.objects):
-            for place in lost:
-                self.delete(place)
+            for reference in lost:
+                self.delete(reference)
             count += len(lost)
         return count
 
@@ -140,67 +149,66 @@ class Store:
         """Have a namespace refuse whatever is new."""
         self._ending.add(namespace)
 
-    def _insert(self, place: Place, item: Object, hold: Hold, fields: Fields) -> Object:
-        if place.namespace in self._ending:
-            why = (
-                f"unable to create new content in namespace {place.namespace} because it is being terminated"
-            )
-            raise ApiError(403, "Forbidden", f"{place.named} is forbidden: {why}")
+    def _insert(self, reference: ObjectReference, item: Object, hold: Hold, fields: Fields) -> Object:
+        if reference.namespace in self._ending:
+            namespace = reference.namespace
+            why = f"unable to create new content in namespace {namespace} because it is being terminated"
+            raise ApiError(403, "Forbidden", f"{shown(reference)} is forbidden: {why}")
         self._uids += 1
         about = {
             "uid": f"{self._uids:08x}-0000-4000-8000-000000000000",
             "creationTimestamp": self.clock.text(),
         }
         new = {**item, "metadata": {**item["metadata"], **about}}
-        if place.kind in HAVE_GENERATION:
+        if reference.kind in HAVE_GENERATION:
             new["metadata"]["generation"] = 1
-        return self._commit(place, None, new, {hold: fields})
+        return self._commit(reference, None, new, {hold: fields})
 
-    def _update(self, place: Place, live: Object, new: Object, hold: Hold) -> Object:
+    def _update(self, reference: ObjectReference, live: Object, new: Object, hold: Hold) -> Object:
         changed, gone = changes(live, new)
-        mine = self._field_sets[place].get(hold, frozenset())
+        mine = self._field_sets[reference].get(hold, frozenset())
         others = {
             each: field_sets - changed - gone
-            for each, field_sets in self._field_sets[place].items()
+            for each, field_sets in self._field_sets[reference].items()
             if each != hold
         }
-        return self._commit(place, live, new, {**others, hold: (mine | changed) - gone})
+        return self._commit(reference, live, new, {**others, hold: (mine | changed) - gone})
 
     def _commit(
-        self, place: Place, old: Object | None, new: Object, field_sets: dict[Hold, Fields]
+        self, reference: ObjectReference, old: Object | None, new: Object, field_sets: dict[Hold, Fields]
     ) -> Object:
         """Store an object, unless nothing about it is new."""
         field_sets = {each: fields for each, fields in field_sets.items() if fields}
         if old is not None:
             new = {**new, "metadata": {**new["metadata"], **_kept(old)}}
-            _check_fixed(place, old, new)
-            _check_finalizers(place, old, new)
-            if field_sets == self._field_sets[place] and new == old:
+            _check_fixed(reference, old, new)
+            _check_finalizers(reference, old, new)
+            if field_sets == self._field_sets[reference] and new == old:
                 return old
         metadata = new["metadata"]
-        if old is not None and place.kind in HAVE_GENERATION and _is_changed(old, new):
+        if old is not None and reference.kind in HAVE_GENERATION and _is_changed(old, new):
             metadata["generation"] += 1
-        self._field_sets[place] = field_sets
+        self._field_sets[reference] = field_sets
         metadata["managedFields"] = [
             _entry(new, hold, field_sets[hold]) for hold in sorted(field_sets, key=_rank)
         ]
         if "deletionTimestamp" in metadata and not metadata.get("finalizers"):
-            return self._remove(place)
-        self.objects[place] = new
-        self.history.record(place, old, new)
+            return self._remove(reference)
+        self.objects[reference] = new
+        self.history.record(reference, old, new)
         return new
 
-    def _remove(self, place: Place) -> Object:
-        gone = self.objects.pop(place)
-        del self._field_sets[place]
-        self.history.record(place, gone, None)
+    def _remove(self, reference: ObjectReference) -> Object:
+        gone = self.objects.pop(reference)
+        del self._field_sets[reference]
+        self.history.record(reference, gone, None)
         return gone
 
 
-def _orphans(objects: Mapping[Place, Object]) -> list[Place]:
+def _orphans(objects: Mapping[ObjectReference, Object]) -> list[ObjectReference]:
     """Return the objects whose owners are all gone."""
     uids = {item["metadata"]["uid"] for item in objects.values()}
-    return [place for place, item in objects.items() if _is_orphan(item, uids)]
+    return [reference for reference, item in objects.items() if _is_orphan(item, uids)]
 
 
 def _is_orphan(item: Object, uids: set[str]) -> bool:
@@ -209,19 +217,19 @@ def _is_orphan(item: Object, uids: set[str]) -> bool:
     return bool(owners) and not going and owners.isdisjoint(uids)
 
 
-def _check(place: Place, live: Object, message: Object) -> None:
+def _check(reference: ObjectReference, live: Object, message: Object) -> None:
     """Raise where a uid or version that was said is not the object's."""
     if message.get("uid", live["metadata"]["uid"]) != live["metadata"]["uid"]:
         there = live["metadata"]["uid"]
         wrong = f"Precondition failed: UID in precondition: {message['uid']}, UID in object meta: {there}"
-        raise _conflict(place, wrong)
+        raise _conflict(reference, wrong)
     if message.get("resourceVersion", live["metadata"]["resourceVersion"]) != _version(live):
         modified = "the object has been modified; please apply your changes to the latest version"
-        raise _conflict(place, f"{modified} and try again")
+        raise _conflict(reference, f"{modified} and try again")
 
 
-def _conflict(place: Place, why: str) -> ApiError:
-    return ApiError(409, "Conflict", f"Operation cannot be fulfilled on {place.named}: {why}")
+def _conflict(reference: ObjectReference, why: str) -> ApiError:
+    return ApiError(409, "Conflict", f"Operation cannot be fulfilled on {shown(reference)}: {why}")
 
 
 def _version(item: Object) -> str:
@@ -256,10 +264,10 @@ def _above(path: tuple[str, ...], others: Fields) -> bool:
     return path[-1].startswith("k:") and any(each[: len(path)] == path for each in others)
 
 
-def _check_fixed(place: Place, old: Object, new: Object) -> None:
+def _check_fixed(reference: ObjectReference, old: Object, new: Object) -> None:
     """Raise where something changes that cannot."""
     before, after = old.get("spec") or {}, new.get("spec") or {}
-    if place.kind == "Job":
+    if reference.kind == "Job":
         fixed = [f"spec.{name}" for name in FIXED_IN_JOBS if before.get(name) != after.get(name)]
         if before.get("completions") != after.get("completions") != after.get("parallelism"):
             fixed.append("spec.completions")
@@ -269,7 +277,7 @@ def _check_fixed(place: Place, old: Object, new: Object) -> None:
         return
     if fixed:
         wrong = ", ".join(f"{name}: Invalid value: field is immutable" for name in fixed)
-        raise ApiError(422, "Invalid", f"{place.named} is invalid: {wrong}")
+        raise ApiError(422, "Invalid", f"{shown(reference)} is invalid: {wrong}")
 
 
 def _is_changed(old: Object, new: Object) -> bool:
@@ -278,12 +286,14 @@ def _is_changed(old: Object, new: Object) -> bool:
     return begins or old.get("spec") != new.get("spec")
 
 
-def _check_finalizers(place: Place, old: Object, new: Object) -> None:
+def _check_finalizers(reference: ObjectReference, old: Object, new: Object) -> None:
     """Raise where something is to be waited for after all, once a deletion has begun."""
     before, after = (each["metadata"].get("finalizers") or () for each in (old, new))
     if "deletionTimestamp" in old["metadata"] and set(after) - set(before):
         why = "no new finalizers can be added if the object is being deleted"
-        raise ApiError(422, "Invalid", f"{place.named} is invalid: metadata.finalizers: Forbidden: {why}")
+        raise ApiError(
+            422, "Invalid", f"{shown(reference)} is invalid: metadata.finalizers: Forbidden: {why}"
+        )
 
 
 def _rank(hold: Hold) -> tuple[str, ...]:

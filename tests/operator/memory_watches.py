@@ -29,7 +29,7 @@ class Watches:
         later = (each for each in self.api.store.history.changes[self.positions[kind] :] if count > 0)
         for change in later:
             self.positions[kind] += 1
-            event = event_of(change, SELECTIONS[kind]) if change.place.kind == kind else None
+            event = event_of(change, SELECTIONS[kind]) if change.reference.kind == kind else None
             if event is not None:
                 count -= 1
                 self._take(kind, event.type, event.item)

@@ -7,19 +7,19 @@ from typing import Any
 import pytest
 
 from minicluster.kube_client.errors import ApiError, ApiUnreachableError
+from minicluster.kube_client.objects import ObjectReference
 from minicluster.plan.constants import KIND
 from tests.operator import memory_jobs
 from tests.operator.cases import document, end, rest
-from tests.operator.contents import NAME, PLACE
+from tests.operator.contents import MINICLUSTER, NAME
 from tests.operator.field_sets import Object
 from tests.operator.memory_api import Faults, Request
-from tests.operator.memory_objects import Place
 from tests.operator.memory_watches import Watches
 from tests.operator.objects import NAMESPACE
 from tests.operator.virtual_time import run
 from tests.operator.world import World, world
 
-CONFIG_MAP = Place("ConfigMap", NAMESPACE, f"{NAME}-config")
+CONFIG_MAP = ObjectReference("ConfigMap", NAMESPACE, f"{NAME}-config")
 
 
 def kept(here: World) -> dict[str, Any]:
@@ -33,30 +33,30 @@ def kept(here: World) -> dict[str, Any]:
 
 async def deleted(here: World) -> None:
     await here.converge()
-    here.store.delete(PLACE)
+    here.store.delete(MINICLUSTER)
 
 
 async def deleted_while_it_is_made(here: World) -> None:
     here.api.latency = 1.0
-    here.watches.deliver(PLACE.kind)
+    here.watches.deliver(MINICLUSTER.kind)
     await here.live(2.5)
-    here.store.delete(PLACE)
-    here.watches.deliver(PLACE.kind)
+    here.store.delete(MINICLUSTER)
+    here.watches.deliver(MINICLUSTER.kind)
     await here.live(2.5)
 
 
 async def deleted_unseen(here: World) -> None:
     await here.converge()
-    here.store.delete(PLACE)
-    here.watches.relist(PLACE.kind)
+    here.store.delete(MINICLUSTER)
+    here.watches.relist(MINICLUSTER.kind)
 
 
 async def deleted_unseen_after_its_end(here: World) -> None:
     await rest(here)
     await end(here, 3)
     await here.converge()
-    here.store.delete(PLACE)
-    here.watches.relist(PLACE.kind)
+    here.store.delete(MINICLUSTER)
+    here.watches.relist(MINICLUSTER.kind)
 
 
 async def deleted_by_itself(here: World) -> None:
@@ -82,7 +82,7 @@ def test_of_what_was_deleted_nothing_is_kept(ending: Any) -> None:
             await here.write(document(cleanup=ending is deleted_by_itself))
             await ending(here)
             await here.converge()
-            assert PLACE not in here.store.objects
+            assert MINICLUSTER not in here.store.objects
             found = kept(here)
             found.pop("WorkQueue._heaps", None)
             found.pop("Cache._deletions", None)  # a version of each kind
@@ -104,11 +104,11 @@ def test_a_refusal_in_other_words_each_time_is_no_news() -> None:
         async with world() as here:
             here.api.refusals.append(refuse)
             await here.write(document())
-            here.watches.deliver(PLACE.kind)
+            here.watches.deliver(MINICLUSTER.kind)
             await here.live(200)
             before = len(here.api.requests)
             for _ in range(60):
-                here.watches.deliver(PLACE.kind)
+                here.watches.deliver(MINICLUSTER.kind)
                 await here.live(60)
             return sum(each.kind == "ConfigMap" for each in here.api.requests[before:])
 
@@ -127,7 +127,7 @@ def test_what_is_deleted_while_its_status_is_written_does_not_come_back() -> Non
             before = len(here.api.writes)
             here.watches.deliver("Job")
             await here.live(1.5)
-            here.store.delete(PLACE)
+            here.store.delete(MINICLUSTER)
             here.watches.deliver(KIND)
             await here.converge()
             statuses = [each for each in here.api.writes[before:] if each.subresource == "status"]

@@ -11,20 +11,20 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from minicluster.kube_client.objects import ObjectReference
 from minicluster.plan import LeadCommand
 from minicluster.plan.constants import KIND
 from tests.operator import memory_jobs
 from tests.operator.cases import MISHAPS, STEPS, Step, deliver_all, document, gap
 from tests.operator.contents import NAME
 from tests.operator.field_sets import Object
-from tests.operator.memory_objects import Place
 from tests.operator.objects import NAMESPACE
 from tests.operator.virtual_time import now, run
 from tests.operator.world import World, world
 
 TIMEOUT = 60.0
 """What `document` says by leaving drainTimeoutSeconds out."""
-JOB = Place("Job", NAMESPACE, NAME)
+JOB = ObjectReference("Job", NAMESPACE, NAME)
 ranks = st.integers(0, 3)
 EVENTS = st.one_of(
     st.tuples(st.just("size"), st.integers(1, 4)),
@@ -91,7 +91,7 @@ class Cluster:
         for pod in memory_jobs.pods(self.here.store, job) if job else ():
             if memory_jobs.index_of(pod) == rank:
                 self.here.lead.finish(rank)
-                self.here.store.delete(Place("Pod", NAMESPACE, pod["metadata"]["name"]))
+                self.here.store.delete(ObjectReference("Pod", NAMESPACE, pod["metadata"]["name"]))
 
     async def pass_on(self) -> None:
         """Let a second pass in which everybody does their part, and everything is told."""
@@ -154,7 +154,7 @@ async def play(schedule: Sequence[Step]) -> tuple[Object, list[LeadCommand], Obj
     async with world() as here:
         cluster = Cluster(here)
         await cluster.begin()
-        lead = memory_jobs._place(here.store, NAMESPACE, NAME, 0)
+        lead = memory_jobs._pod_reference(here.store, NAMESPACE, NAME, 0)
         for step in schedule:
             await cluster.take(step)
         if ("lose", 0) not in schedule:

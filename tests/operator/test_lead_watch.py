@@ -72,7 +72,7 @@ async def test_ranks_are_reported_as_far_as_there_can_be_pods(
 @in_loop
 async def test_lines_need_not_arrive_whole(tmp_path: Path) -> None:
     text = json.dumps(REPORT).encode() + b"\n"
-    parts = b"".join(chunk(text[place : place + 7]) for place in range(0, len(text), 7))
+    parts = b"".join(chunk(text[offset : offset + 7]) for offset in range(0, len(text), 7))
     async with listening(tmp_path, sending(OK + parts, stays=True)) as (here, _):
         here.pod()
         await until(lambda: here.lead_report)

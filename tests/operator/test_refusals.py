@@ -5,13 +5,13 @@ from collections.abc import Callable
 import pytest
 
 from minicluster.kube_client.errors import ApiError
+from minicluster.kube_client.objects import ObjectReference
 from minicluster.plan.constants import KIND
 from tests.operator import memory_jobs
 from tests.operator.cases import AUTOSCALER, NAMES, document, rest, undisturbed
-from tests.operator.contents import NAME, PLACE
+from tests.operator.contents import MINICLUSTER, NAME
 from tests.operator.field_sets import Object
 from tests.operator.memory_api import Request
-from tests.operator.memory_objects import Place
 from tests.operator.objects import NAMESPACE
 from tests.operator.virtual_time import run
 from tests.operator.world import World, world
@@ -21,7 +21,7 @@ MADE = ("Secret", "ConfigMap", "Service", "NetworkPolicy", "PodDisruptionBudget"
 
 def condition(here: World, type_: str = "ResourcesCreated", name: str = NAME) -> tuple[str, str, str]:
     """Return status, reason and message of a condition."""
-    status = here.store.objects[Place(KIND, NAMESPACE, name)]["status"]
+    status = here.store.objects[ObjectReference(KIND, NAMESPACE, name)]["status"]
     (found,) = (each for each in status["conditions"] if each["type"] == type_)
     return found["status"], found["reason"], found["message"]
 
@@ -60,13 +60,13 @@ def test_what_is_refused_is_reported_and_heals(kind: str, error: ApiError) -> No
     assert state == undisturbed("plain", (), 0)[0]
 
 
-@pytest.mark.parametrize("place", NAMES, ids=lambda place: place[0])
-def test_somebody_elses_object_is_left_alone(place: tuple[str, str]) -> None:
+@pytest.mark.parametrize("key", NAMES, ids=lambda key: key[0])
+def test_somebody_elses_object_is_left_alone(key: tuple[str, str]) -> None:
     """The condition names it; when it is gone, the MiniCluster gets its own."""
 
     async def work() -> tuple[tuple[str, str, str], Object]:
         async with world() as here:
-            here.conflicting.occupy(*place)
+            here.conflicting.occupy(*key)
             await here.write(document())
             await here.converge()
             reported = condition(here)
@@ -74,7 +74,7 @@ def test_somebody_elses_object_is_left_alone(place: tuple[str, str]) -> None:
 
     (status, reason, message), state = run(work())
     assert (status, reason) == ("False", "NameTaken")
-    assert " ".join(place) in message
+    assert " ".join(key) in message
     assert state == undisturbed("plain", (), 0)[0]
 
 
@@ -145,7 +145,7 @@ def test_an_autoscaler_that_has_no_use_is_deleted_and_comes_again(change: Object
             for spec in ({}, change, {"autoscaling": {}, "suspend": False}):
                 here.edit(spec)
                 await here.converge()
-                found.append(Place(AUTOSCALER[0], NAMESPACE, NAME) in here.store.objects)
+                found.append(ObjectReference(AUTOSCALER[0], NAMESPACE, NAME) in here.store.objects)
             return found
 
     assert run(work()) == [True, False, True]
@@ -177,7 +177,7 @@ def test_in_a_namespace_that_ends_nothing_is_made() -> None:
             await here.write(document())
             here.store.terminate_namespace(NAMESPACE)
             await here.converge()
-            return condition(here), [place.kind for place in here.store.objects]
+            return condition(here), [reference.kind for reference in here.store.objects]
 
     reported, kinds = run(work())
     assert reported[:2] == ("False", "Refused")
@@ -202,9 +202,9 @@ def test_a_deletion_leaves_nothing() -> None:
         async with world() as here:
             await here.write(document())
             await here.converge()
-            here.store.delete(PLACE)
+            here.store.delete(MINICLUSTER)
             await here.converge()
-            return {place.kind for place in here.store.objects}
+            return {reference.kind for reference in here.store.objects}
 
     assert run(work()) <= {"Event"}
 
@@ -216,7 +216,7 @@ def test_a_deletion_that_no_watch_reported_is_found_out() -> None:
         async with world() as here:
             await here.write(document())
             await here.converge()
-            here.store.delete(PLACE)
+            here.store.delete(MINICLUSTER)
             here.watches.relist(KIND)
             before = len(here.api.writes)
             await here.converge()

@@ -12,7 +12,7 @@ from minicluster.plan.constants import KIND
 from tests.operator import memory_jobs
 from tests.operator.archived import JOB, Instance
 from tests.operator.cases import Step
-from tests.operator.contents import PLACE, without_times
+from tests.operator.contents import MINICLUSTER, without_times
 from tests.operator.field_sets import Object
 from tests.operator.objects import NAMESPACE
 from tests.operator.virtual_time import run
@@ -39,17 +39,17 @@ COURSES: dict[str, list[Step]] = {
 
 def touch(here: World, number: int, *, reworded: bool) -> None:
     """Reword every message, and move every time of a condition; else only append a blank to each message."""
-    stored = here.store.objects.get(PLACE, {}).get("status", {}).get("conditions")
+    stored = here.store.objects.get(MINICLUSTER, {}).get("status", {}).get("conditions")
     if stored:
         words = {"message": f"reworded {number}: 7 jobs", "lastTransitionTime": "2001-01-01T00:00:00Z"}
         changed = [each | (words if reworded else {"message": f"{each['message']} "}) for each in stored]
-        here.store.patch(PLACE, {"status": {"conditions": changed}}, "kubectl", "status")
+        here.store.patch(MINICLUSTER, {"status": {"conditions": changed}}, "kubectl", "status")
         here.watches.deliver(KIND)
 
 
 def shown(here: World) -> Object:
     """Return what there is, but for the words of conditions."""
-    item, job = here.store.objects.get(PLACE, {}), here.store.objects.get(JOB, {})
+    item, job = here.store.objects.get(MINICLUSTER, {}), here.store.objects.get(JOB, {})
     status = without_times(item.get("status", {}))
     conditions = [{**each, "message": ""} for each in status.get("conditions", ())]
     pods = sorted(map(memory_jobs.index_of, here.store.find("Pod")))

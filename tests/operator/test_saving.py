@@ -14,7 +14,7 @@ from minicluster.plan.constants import FINALIZER, KIND
 from tests.operator import memory_jobs
 from tests.operator.archived import JOB, Instance, play
 from tests.operator.cases import Step, deliver_all
-from tests.operator.contents import NAME, PLACE
+from tests.operator.contents import MINICLUSTER, NAME
 from tests.operator.faults import FAULTS
 from tests.operator.field_sets import Object
 from tests.operator.objects import NAMESPACE
@@ -130,7 +130,7 @@ def test_without_an_archive_nothing_is_saved() -> None:
             await instance.begin()
             finalizers = instance.about.get("finalizers")
             instance.delete()
-            return finalizers, PLACE in here.store.objects, here.lead.orders
+            return finalizers, MINICLUSTER in here.store.objects, here.lead.orders
 
     assert run(work()) == (None, False, [])
 
@@ -173,7 +173,7 @@ def test_where_there_is_nothing_to_save_it_goes_at_once(how: str) -> None:
             if how == "its Job is gone":  # as by --cascade=foreground
                 here.store.delete(JOB)
                 here.store.collect_garbage()
-                here.store.delete(PLACE)
+                here.store.delete(MINICLUSTER)
             if how == "ended":
                 memory_jobs.end_pod(here.store, NAMESPACE, NAME, 0, 0, "0")
                 memory_jobs.complete_job(here.store, NAMESPACE, NAME)
@@ -182,7 +182,7 @@ def test_where_there_is_nothing_to_save_it_goes_at_once(how: str) -> None:
                 deliver_all(here)
                 await here.live(1.1)
             warned = [reason for reason, _ in instance.notes if reason == "NotSaved"]
-            return PLACE in here.store.objects, warned, len(here.lead.orders)
+            return MINICLUSTER in here.store.objects, warned, len(here.lead.orders)
 
     assert run(work()) == (False, [], 0)
 
@@ -213,7 +213,7 @@ def test_a_document_that_became_invalid_can_be_deleted() -> None:
             instance.delete()
             for _ in range(3):
                 await instance.second()
-            return PLACE in here.store.objects
+            return MINICLUSTER in here.store.objects
 
     assert not run(work())
 
@@ -296,7 +296,7 @@ async def endure(doing: Step, trouble: str, seconds: float) -> tuple[Any, ...]:
             await instance.second()
         job = here.store.objects.get(JOB, {"spec": {"suspend": None}})["spec"]["suspend"]
         return (
-            PLACE in here.store.objects,
+            MINICLUSTER in here.store.objects,
             job,
             [note for reason, note in instance.notes if reason == "NotSaved"],
         )
@@ -376,7 +376,7 @@ def test_an_operator_that_dies_of_every_write_saves_all_the_same(doing: Step, la
                 await instance.second()
             job = here.store.objects.get(JOB, {"spec": {"suspend": True}})
             return here.lead.saves, job["spec"]["suspend"] and (doing[0] == "suspend") == (
-                PLACE in here.store.objects
+                MINICLUSTER in here.store.objects
             )
 
     assert run(work()) == (1, True)

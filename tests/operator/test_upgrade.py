@@ -2,16 +2,16 @@
 
 import copy
 
+from minicluster.kube_client.objects import ObjectReference
 from minicluster.plan import Site
 from tests.operator.cases import document
 from tests.operator.contents import NAME
 from tests.operator.field_sets import Object
-from tests.operator.memory_objects import Place
 from tests.operator.objects import NAMESPACE
 from tests.operator.virtual_time import run
 from tests.operator.world import World, world
 
-JOB = Place("Job", NAMESPACE, NAME)
+JOB = ObjectReference("Job", NAMESPACE, NAME)
 
 
 async def upgraded(here: World) -> tuple[Object, Object]:

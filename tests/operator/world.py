@@ -11,18 +11,17 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
 from broker_config import curve
-from minicluster.kube_client.objects import Name
+from minicluster.kube_client.objects import Name, ObjectReference
 from minicluster.operator.records import LeadReport, Unreachable
 from minicluster.plan import FreshKeys, LeadCommand, LeadKeys, Site
 from tests.operator import memory_jobs
 from tests.operator.conflicting_objects import ConflictingObjects
-from tests.operator.contents import NAME, PLACE, Contents
+from tests.operator.contents import MINICLUSTER, NAME, Contents
 from tests.operator.faults import Armed
 from tests.operator.field_sets import Object
 from tests.operator.live_operator import Meter, Operator
 from tests.operator.memory_api import MemoryApi
 from tests.operator.memory_lead import Lead
-from tests.operator.memory_objects import Place
 from tests.operator.memory_store import Store
 from tests.operator.memory_watches import KINDS, Watches
 from tests.operator.objects import NAMESPACE
@@ -121,7 +120,7 @@ class World:
 
     def start_job(self) -> None:
         """Have the Job controller do its part."""
-        job = Place("Job", NAMESPACE, NAME)
+        job = ObjectReference("Job", NAMESPACE, NAME)
         if job in self.store.objects and self.contents.is_ours(job):
             memory_jobs.start_job(self.store, NAMESPACE, NAME)
 
@@ -131,8 +130,8 @@ class World:
 
     def edit(self, spec: Object) -> None:
         """Have a person change the document."""
-        if PLACE in self.store.objects:
-            self.store.patch(PLACE, {"spec": spec}, "kubectl")
+        if MINICLUSTER in self.store.objects:
+            self.store.patch(MINICLUSTER, {"spec": spec}, "kubectl")
 
 
 @contextlib.asynccontextmanager

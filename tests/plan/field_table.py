@@ -47,7 +47,7 @@ class Row:
     shows: str
     text: str = ""
     also: dict[str, Any] = field(default_factory=dict)
-    at: str = ""  # the place in the document, where it is not the field's own path
+    at: str = ""  # the path in the document, where it is not the field's own path
 
 
 def _volume(kind: str) -> dict[str, Any]:
@@ -62,9 +62,9 @@ def _volume(kind: str) -> dict[str, Any]:
     return {"path": "/data", **sources[kind]}
 
 
-def _volumes(place: str, pod: str, container: str) -> dict[str, Row]:
-    """The rows of a container's volumes: `place` in the document, volume list and container of the pod."""
-    data = f"{place}.volumes.data"
+def _volumes(field_path: str, pod: str, container: str) -> dict[str, Row]:
+    """Return the rows of a container's volumes; `pod` and `container` are paths in the objects."""
+    data = f"{field_path}.volumes.data"
 
     def row(value: Any, shows: str, kind: str, text: str = "") -> Row:
         return Row(value, shows, text, also={data: _volume(kind)}, at="")
@@ -85,7 +85,7 @@ def _volumes(place: str, pod: str, container: str) -> dict[str, Row]:
     }
 
 
-def _container(place: str, built: str, pod: str, script: str) -> dict[str, Row]:
+def _container(field_path: str, built: str, pod: str, script: str) -> dict[str, Row]:
     """The rows that runner, sidecar and service have in common."""
     rows = {
         "name": Row("renamed", f"{built}/name", "renamed"),
@@ -95,10 +95,13 @@ def _container(place: str, built: str, pod: str, script: str) -> dict[str, Row]:
         "environment": Row({"COLOUR": "blue"}, f"{built}/env", "blue"),
         "secrets": Row({"TOKEN": {"name": "vault", "key": "token"}}, f"{built}/env", "TOKEN"),
         "secrets.*.name": Row(
-            {"TOKEN": {"name": "vault", "key": "token"}}, f"{built}/env", "vault", at=f"{place}.secrets"
+            {"TOKEN": {"name": "vault", "key": "token"}}, f"{built}/env", "vault", at=f"{field_path}.secrets"
         ),
         "secrets.*.key": Row(
-            {"TOKEN": {"name": "vault", "key": "tokenkey"}}, f"{built}/env", "tokenkey", at=f"{place}.secrets"
+            {"TOKEN": {"name": "vault", "key": "tokenkey"}},
+            f"{built}/env",
+            "tokenkey",
+            at=f"{field_path}.secrets",
         ),
         "ports": Row([7777], f"{built}/ports", "7777"),
         "imagePullSecret": Row("pull", f"{pod}/imagePullSecrets", "pull"),
@@ -108,9 +111,9 @@ def _container(place: str, built: str, pod: str, script: str) -> dict[str, Row]:
         "commands.post": Row("echo post-line", script, "post-line"),
         "lifeCycle.postStartExec": Row("touch started", f"{built}/lifecycle/postStart", "touch started"),
         "lifeCycle.preStopExec": Row("touch stopped", f"{built}/lifecycle/preStop", "touch stopped"),
-        **{f"volumes.*.{name}": row for name, row in _volumes(place, pod, built).items()},
+        **{f"volumes.*.{name}": row for name, row in _volumes(field_path, pod, built).items()},
     }
-    return {f"{place}.{name}": row for name, row in rows.items()}
+    return {f"{field_path}.{name}": row for name, row in rows.items()}
 
 
 def _only_of_runners() -> dict[str, Row]:
@@ -260,7 +263,7 @@ ROWS: dict[str, Row] = {
     "flux.arch": Row("aarch64", f"{POD}/nodeSelector", "arm64"),
 }  # fmt: skip
 
-# What Kubernetes understands and the plan passes on: place in the document → place in the objects. These
+# What Kubernetes understands and the plan passes on: path in the document → path in the objects. These
 # are tried leaf by leaf, with values made from the models.
 PASSED = {
     "pod.securityContext": f"{POD}/securityContext",

@@ -60,7 +60,7 @@ FIELDS = tuple(leaves(MiniClusterSpec))
 
 
 def _passed(path: str) -> bool:
-    return any(path.startswith(f"{place}.") for place in PASSED)
+    return any(path.startswith(f"{field_path}.") for field_path in PASSED)
 
 
 def _written(path: str) -> str:
@@ -84,7 +84,7 @@ def flattened(value: Any, path: str = "") -> dict[str, Any]:
         pairs = enumerate(value)
     else:
         return {path: value}
-    return {place: leaf for key, item in pairs for place, leaf in flattened(item, f"{path}/{key}").items()}
+    return {inner: leaf for key, item in pairs for inner, leaf in flattened(item, f"{path}/{key}").items()}
 
 
 def objects_of(cluster: Any) -> dict[str, Any]:
@@ -100,10 +100,10 @@ def objects_of(cluster: Any) -> dict[str, Any]:
 def put(document: dict[str, Any], path: str, value: Any) -> None:
     """Set the value at a path such as `containers.0.image`."""
     *above, last = path.split(".")
-    place: Any = document
+    node: Any = document
     for step in above:
-        place = place[int(step)] if isinstance(place, list) else place.setdefault(step, {})
-    place[last] = value
+        node = node[int(step)] if isinstance(node, list) else node.setdefault(step, {})
+    node[last] = value
 
 
 def changed(make: Any, before: dict[str, Any], after: dict[str, Any], shows: str) -> list[str]:
@@ -125,12 +125,12 @@ def test_field_shows(make, path):
     """Setting the field changes the object or the script line that the table names."""
     row = ROWS[path]
     before = copy.deepcopy(BASE)
-    for place, value in row.also.items():
-        if place != "containers.1.runFlux":
-            put(before, place, value)
+    for field_path, value in row.also.items():
+        if field_path != "containers.1.runFlux":
+            put(before, field_path, value)
     after = copy.deepcopy(before)
-    for place, value in row.also.items():
-        put(after, place, value) if place == "containers.1.runFlux" else None
+    for field_path, value in row.also.items():
+        put(after, field_path, value) if field_path == "containers.1.runFlux" else None
     put(after, row.at or path.replace(".*", ".data"), row.value)
     lines = changed(make, before, after, row.shows)
     assert any(row.text in line for line in lines), lines
@@ -153,9 +153,9 @@ def _sample(annotation: Any, name: str) -> Any:
 def _cases() -> Iterator[Any]:
     """Each leaf of a part that is passed on."""
     for path in FIELDS:
-        for place, target in PASSED.items():
-            if path.startswith(f"{place}."):
-                yield pytest.param(place, path.removeprefix(f"{place}."), target, id=path)
+        for field_path, target in PASSED.items():
+            if path.startswith(f"{field_path}."):
+                yield pytest.param(field_path, path.removeprefix(f"{field_path}."), target, id=path)
 
 
 def _annotation(path: str) -> Any:
@@ -189,11 +189,11 @@ PARTS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize(("place", "leaf", "target"), list(_cases()))
-def test_field_is_passed_on(make, place, leaf, target):
+@pytest.mark.parametrize(("field_path", "leaf", "target"), list(_cases()))
+def test_field_is_passed_on(make, field_path, leaf, target):
     """What Kubernetes understands arrives in the object as it stands in the document."""
-    value = "gpu" if leaf == "claims[].name" else _sample(_annotation(f"{place}.{leaf}"), leaf)
-    part = copy.deepcopy(NEEDED.get(place, {}))
+    value = "gpu" if leaf == "claims[].name" else _sample(_annotation(f"{field_path}.{leaf}"), leaf)
+    part = copy.deepcopy(NEEDED.get(field_path, {}))
     *above, last = leaf.split(".")
     holder = part
     for step in above:
@@ -207,7 +207,11 @@ def test_field_is_passed_on(make, place, leaf, target):
         part |= {"operator": "Exists", "key": ""} if value == "Exists" else {}
     document = copy.deepcopy(BASE)
     document["pod"] = {"resourceClaims": [{"name": "gpu", "resourceClaimName": "claim"}]}
-    put(document, place.removesuffix("[]").replace("[]", ".0"), [part] if place.endswith("[]") else part)
+    put(
+        document,
+        field_path.removesuffix("[]").replace("[]", ".0"),
+        [part] if field_path.endswith("[]") else part,
+    )
     found = objects_of(make(document))
     arrived = f"{target}/{leaf.replace('[]', '/0').replace('.', '/')}"
     assert {path: item for path, item in flattened(value, arrived).items() if found.get(path) != item} == {}

@@ -69,10 +69,10 @@ READERS = {"autoscaling": {"tlsSecret": "tls"}}
 
 def test_the_documents_own_certificate_is_where_the_lead_reads_it(make, now):
     objects = {each["kind"]: each for each in plan(make(READERS), Observed(), SITE, KEYS, now).objects}
-    place = tomllib.loads(objects["ConfigMap"]["data"]["broker.toml"])["minicluster"]["modules"]["door"]
+    module = tomllib.loads(objects["ConfigMap"]["data"]["broker.toml"])["minicluster"]["modules"]["door"]
     pod = objects["Job"]["spec"]["template"]["spec"]
     mounts = {each["mountPath"]: each["name"] for each in pod["containers"][0]["volumeMounts"]}
-    name = mounts[place["metrics-tls"]]
+    name = mounts[module["metrics-tls"]]
     (volume,) = (each for each in pod["volumes"] if each["name"] == name)
     assert volume["secret"] == {"secretName": "tls", "defaultMode": 0o400}
 

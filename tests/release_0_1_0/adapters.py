@@ -160,13 +160,13 @@ def archived(here: Any, text: JSON | None = None) -> Any:
 
 def _admit_services(here: Any) -> None:
     """Give the pod of services, which no Job has made, a status."""
-    from tests.operator.memory_objects import Place
+    from minicluster.kube_client.objects import ObjectReference
 
     for each in here.store.find("Pod"):
         if "status" not in each:
-            place = Place("Pod", each["metadata"]["namespace"], each["metadata"]["name"])
+            reference = ObjectReference("Pod", each["metadata"]["namespace"], each["metadata"]["name"])
             if each["metadata"]["ownerReferences"][0]["kind"] != "Job":
-                here.store.patch(place, {"status": {"phase": "Pending"}}, "kubelet", "status")
+                here.store.patch(reference, {"status": {"phase": "Pending"}}, "kubelet", "status")
 
 
 def clock() -> float:
@@ -178,18 +178,20 @@ def clock() -> float:
 
 def lose_pod(here: Any, index: int, *, disrupted: bool) -> None:
     """Have a broker's pod go with its node; `disrupted`: Kubernetes says that it took it away."""
+    from minicluster.kube_client.objects import ObjectReference
     from tests.operator import memory_jobs
-    from tests.operator.memory_objects import Place
 
-    pods = memory_jobs.pods(here.store, here.store.objects[Place("Job", "science", "mc")])
+    pods = memory_jobs.pods(here.store, here.store.objects[ObjectReference("Job", "science", "mc")])
     pod = next(each for each in pods if memory_jobs.index_of(each) == index)
-    place = Place("Pod", pod["metadata"]["namespace"], pod["metadata"]["name"])
+    reference = ObjectReference("Pod", pod["metadata"]["namespace"], pod["metadata"]["name"])
     if disrupted:
         at = here.store.clock.text()
         condition = {"type": "DisruptionTarget", "status": "True", "lastTransitionTime": at}
-        here.store.patch(place, {"status": {"startTime": at, "conditions": [condition]}}, "kubelet", "status")
+        here.store.patch(
+            reference, {"status": {"startTime": at, "conditions": [condition]}}, "kubelet", "status"
+        )
         deliver(here)
-    here.store.delete(place)
+    here.store.delete(reference)
 
 
 def deliver(here: Any) -> None:
@@ -237,14 +239,14 @@ def saved_world(here: Any) -> JSON:
             "pods": {str(rank): uid for rank, uid in lead._pods.items()},
             "ended": lead.ended,
         },
-        "objects": [store.objects[place] for place in sorted(store.objects)],
+        "objects": [store.objects[reference] for reference in sorted(store.objects)],
     }
 
 
-async def restored_world(saved: JSON, **place: Any) -> Any:
+async def restored_world(saved: JSON, **site: Any) -> Any:
     """Return a world as it was saved, with an operator that has just begun; to be ended with `end_world`.
 
-    `place` says what the cluster offers by now, as a plan's site has it.
+    `site` has fields of the plan's `Site`: what the cluster offers by now.
     """
     import asyncio
     from datetime import datetime
@@ -252,7 +254,7 @@ async def restored_world(saved: JSON, **place: Any) -> Any:
     from minicluster.plan import SaveProgress, Site
     from tests.operator.memory_api import MemoryApi
     from tests.operator.memory_history import Clock, History
-    from tests.operator.memory_objects import place_of
+    from tests.operator.memory_objects import reference_of
     from tests.operator.memory_store import Store
     from tests.operator.world import World
 
@@ -261,9 +263,9 @@ async def restored_world(saved: JSON, **place: Any) -> Any:
     store = Store(history=History(version=version, oldest=version), clock=Clock(time))
     store._uids = saved["uids"]
     for item in saved["objects"]:
-        store.objects[place_of(item)] = item
-        store._field_sets[place_of(item)] = dict(_field_sets_of(item))
-    here = World(api=MemoryApi(store), site=Site(lead_api=True, **place))
+        store.objects[reference_of(item)] = item
+        store._field_sets[reference_of(item)] = dict(_field_sets_of(item))
+    here = World(api=MemoryApi(store), site=Site(lead_api=True, **site))
     lead = saved["lead"]
     saving = lead["saving"]
     if saving is not None:

@@ -29,9 +29,9 @@ def test_there_is_a_scene_of_each_kind() -> None:
     assert set(NAMES) == set(scenes.AMID)
 
 
-async def _taken_over(saved: dict[str, Any], **place: Any) -> tuple[dict[str, Any], list[str], list[str]]:
+async def _taken_over(saved: dict[str, Any], **site: Any) -> tuple[dict[str, Any], list[str], list[str]]:
     """Have an operator take over what is at rest; return the objects, and what it and a second one wrote."""
-    here = await adapters.restored_world(saved, **place)
+    here = await adapters.restored_world(saved, **site)
     for _ in range(10):
         await adapters.archived(here).second()
     early = [str(each) for each in here.api.writes]
@@ -40,20 +40,21 @@ async def _taken_over(saved: dict[str, Any], **place: Any) -> tuple[dict[str, An
         await adapters.archived(here).second()
     assert set(await adapters.end_world(here)) == {"ok"}
     objects = {
-        f"{place.kind} {place.name}": copy.deepcopy(item) for place, item in here.store.objects.items()
+        f"{reference.kind} {reference.name}": copy.deepcopy(item)
+        for reference, item in here.store.objects.items()
     }
     return objects, early, [str(each) for each in here.api.writes[len(early) :]]
 
 
-@pytest.mark.parametrize("place", [{}, {"image_volumes": True}], ids=["as it is", "pods made otherwise"])
+@pytest.mark.parametrize("site", [{}, {"image_volumes": True}], ids=["as it is", "pods made otherwise"])
 @pytest.mark.parametrize("name", [each for each in NAMES if each.startswith("settled-")])
-def test_objects_of_before_are_brought_up_to_date_once(name: str, place: dict[str, bool]) -> None:
+def test_objects_of_before_are_brought_up_to_date_once(name: str, site: dict[str, bool]) -> None:
     """Nothing is made again, and pods stay as they were made, also where this operator would make others."""
     saved = stored.read(name)
     before = {f"{each['kind']} {each['metadata']['name']}": each for each in copy.deepcopy(saved["objects"])}
-    after, early, late = adapters.in_virtual_time(_taken_over(saved, **place))
+    after, early, late = adapters.in_virtual_time(_taken_over(saved, **site))
     # What cannot be changed each operator tries once: it does not know what another one has held.
-    tried = ["apply Job mc", "patch Job mc"] if place else []
+    tried = ["apply Job mc", "patch Job mc"] if site else []
     assert late in ([], tried), "the same operator, begun anew, writes again"
     assert {each.split()[0] for each in early} <= {"apply", "patch"}, "nothing is created or deleted"
     assert after.keys() >= before.keys()

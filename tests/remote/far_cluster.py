@@ -16,7 +16,7 @@ from minicluster.kube_client.user_client import UserClient
 from minicluster.remote.session import NamespaceSession
 from tests.operator.field_sets import Object
 
-PLACE = PodContainer("science", "mc-0-abcde", "flux")
+CONTAINER = PodContainer("science", "mc-0-abcde", "flux")
 Exec = Callable[["Command"], Awaitable[None]]
 
 
@@ -78,7 +78,7 @@ def cluster(phase: str = "Running", condition: str = "Running", message: str = "
     }
 
 
-def pod(name: str = PLACE.pod, rank: int = 0, state: Object | None = None, **metadata: Any) -> Object:
+def pod(name: str = CONTAINER.pod, rank: int = 0, state: Object | None = None, **metadata: Any) -> Object:
     """Return a broker pod; its runner runs unless `state` says otherwise."""
     labels = {
         "app.kubernetes.io/name": "minicluster",
@@ -118,7 +118,7 @@ class FarCluster:
         place = "/namespaces/science"
         application.router.add_get(f"/apis/flux-framework.org/v1alpha2{place}/miniclusters/mc", self._cluster)
         application.router.add_get(f"/api/v1{place}/pods", self._pods)
-        application.router.add_get(f"/api/v1{place}/pods/{PLACE.pod}/exec", self._exec)
+        application.router.add_get(f"/api/v1{place}/pods/{CONTAINER.pod}/exec", self._exec)
         application.router.add_get(f"/api/v1{place}/pods/{{name}}/log", self._log)
         async with TestServer(application) as server:
             self.server = str(server.make_url("")).rstrip("/")

@@ -13,14 +13,14 @@ from minicluster.kube_client.errors import KubernetesError, LostError, NotRunnin
 from minicluster.kube_client.pod_streams import PodContainer
 from minicluster.remote import attach, instances, lead
 from tests.operator.field_sets import Object
-from tests.remote.far_cluster import PLACE, Command, FarCluster, cluster, pod, run
+from tests.remote.far_cluster import CONTAINER, Command, FarCluster, cluster, pod, run
 
 STATUS = "`minicluster status mc --on kubernetes -n science`"
 WAITS = f"{STATUS} shows what it waits for"
 ATTACH = "`minicluster attach mc --on kubernetes -n science`"
 SHOWS = f"{ATTACH} shows what its command wrote, while its pod is there"
 RESUME = "`minicluster resume mc --on kubernetes -n science`"
-POD = f"pod {PLACE.pod}"
+POD = f"pod {CONTAINER.pod}"
 STATES_OF_JOBS = ("depend", "priority", "sched", "run", "cleanup", "inactive", "total")
 ENDINGS = ("successful", "failed", "canceled", "timeout")
 STATS = {"job_states": dict.fromkeys(STATES_OF_JOBS, 4), **dict.fromkeys(ENDINGS, 0), "queues": []}
@@ -239,7 +239,7 @@ def test_the_lead_is_the_pod_that_stays() -> None:
         async with FarCluster(pods=[going, pod(), pod("mc-1-x", 1)]).session() as session:
             return await lead.place(session, "mc")
 
-    assert run(work()) == PLACE
+    assert run(work()) == CONTAINER
 
 
 NEXT = {

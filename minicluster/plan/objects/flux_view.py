@@ -74,8 +74,8 @@ def _script(cluster: MiniCluster) -> str:
     It leaves FLUX_URI alone: a broker that finds one takes itself for a part of that instance.
     """
     lines = start_script.view_lines(settings.flux_view(cluster))
-    place = "flux/local-$JOB_COMPLETION_INDEX" if cluster.spec.flux.disable_socket else "local"
-    return "\n".join([*lines, f"export fluxsocket=local://{RUN_DIR}/{place}", ""])
+    socket = "flux/local-$JOB_COMPLETION_INDEX" if cluster.spec.flux.disable_socket else "local"
+    return "\n".join([*lines, f"export fluxsocket=local://{RUN_DIR}/{socket}", ""])
 
 
 def _source(view: FluxContainer, site: Site) -> Object:

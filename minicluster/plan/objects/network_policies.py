@@ -57,11 +57,11 @@ def _among_own(cluster: MiniCluster) -> Object:
 
 def _to_the_lead(site: Site) -> Object:
     applications = [OPERATOR_APPLICATION, METRICS_APPLICATION]
-    place = {LABEL_NAMESPACE_NAME: site.operator_namespace} if site.operator_namespace else {}
+    namespace_labels = {LABEL_NAMESPACE_NAME: site.operator_namespace} if site.operator_namespace else {}
     return {
         "from": [
             {
-                "namespaceSelector": {"matchLabels": place} if place else {},
+                "namespaceSelector": {"matchLabels": namespace_labels} if namespace_labels else {},
                 "podSelector": {
                     "matchExpressions": [{"key": LABEL_NAME, "operator": "In", "values": applications}]
                 },

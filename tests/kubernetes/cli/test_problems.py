@@ -81,7 +81,7 @@ def test_every_field_of_every_document_is_found(value: object) -> None:
     """Each has a place of its own: what is found is not its parent."""
     text = yaml.safe_dump({"kind": "MiniCluster", "metadata": {"name": "mc"}, "spec": value})
     document = wanted(text)
-    known = document.located.places
+    known = document.located.positions
     found = fields(value, "spec")
     places = [(each.line, each.column) for each in (document.problem(field, "") for field in found)]
     spec = [place for path, place in known.items() if path[:1] == ("spec",)]
