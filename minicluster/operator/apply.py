@@ -1,4 +1,7 @@
-"""Carrying out a plan's objects: each is made, changed, or left as it is; somebody else's never touched."""
+"""Applies a plan's objects: creates, changes or leaves each one.
+
+An object with another owner is never changed.
+"""
 
 from __future__ import annotations
 
@@ -22,16 +25,16 @@ if TYPE_CHECKING:
     from minicluster.plan import ObjectKey
     from minicluster.plan.objects.fields import Object
 
-# What of a Job can change once it exists; the rest, its template above all, stays as it was made.
+# The fields of a Job that can change once it exists. The others, such as its template, are immutable.
 _MUTABLE = ("parallelism", "completions", "suspend", "activeDeadlineSeconds")
 
 
 class NameTakenError(KubernetesError):
-    """An object of that name exists and belongs to somebody else."""
+    """An object of that name exists and has another owner."""
 
 
 class ApplyRefusedError(KubernetesError):
-    """The API server did not take an object; `error` are its own words."""
+    """The API server refused an object; `error` is its answer."""
 
     def __init__(self, key: ObjectKey, error: ApiError) -> None:
         self.key = key
@@ -40,10 +43,10 @@ class ApplyRefusedError(KubernetesError):
 
 
 class Applier:
-    """Applies objects, each only if it must.
+    """Applies the objects that differ from what exists; the others cost no request.
 
-    That is, if it is not there, if it was applied with other content (its annotation is a digest of that), or
-    if somebody has changed one of its fields since.
+    An object differs in three cases: it is not there; the digest of its content in the annotation
+    is another one; or another client has changed one of its fields since.
     """
 
     def __init__(self, api: Api, cache: Cache) -> None:
@@ -57,7 +60,7 @@ class Applier:
         """
         for item in items:
             if "apiVersion" not in item:
-                continue  # a sketch: it stands as it was applied
+                continue  # a digest stub: the object is as it was applied
             reference = ObjectReference(item["kind"], name.namespace, item["metadata"]["name"])
             try:
                 await self._apply_one(name, uid, reference, item)
@@ -80,7 +83,10 @@ class Applier:
         return True
 
     async def revisit(self, name: Name, unwanted: Iterable[ObjectKey] = ()) -> None:
-        """Look whether somebody else's objects are still in the way; not those whose names nobody wants."""
+        """Read the conflicting objects again, and forget those that are gone.
+
+        Those of the keys in `unwanted` are forgotten unread: the document does not ask for such objects.
+        """
         for key in unwanted:
             self._cache.conflicts.remove(name, ObjectReference(key.kind, name.namespace, key.name))
         for reference in list(self._cache.conflicts.get(name, ())):
@@ -108,13 +114,13 @@ class Applier:
 
     def _is_settled(self, reference: ObjectReference, found: Dependent, wanted: Object) -> bool:
         if found.going:
-            return True  # nothing can be done about it; once it is gone it is made anew
+            return True  # it is being deleted: once it is gone, a new one is made
         if found.applied != wanted["metadata"]["annotations"][observation.ANNOTATION_DIGEST]:
             return False
         if reference in self._cache.dependents.owned_fields:
             return self._cache.dependents.owned_fields[reference] == found.owned_fields
         if found.shared or found.shape != observation.shape(wanted):
-            return False  # somebody wrote to it, perhaps while no operator looked: apply it once more
+            return False  # another client wrote to it, perhaps while no operator ran: apply it once more
         self._cache.dependents.owned_fields.put(reference, found.owned_fields)
         return True
 
@@ -134,7 +140,7 @@ class Applier:
                 raise
             found = await self._api.read(RESOURCES[reference.kind], reference.namespace, reference.name)
             if objects.controller_uid(found) == uid:
-                self._cache.see(reference.kind, found)  # ours after all: the watch had not told yet
+                self._cache.see(reference.kind, found)  # ours: the watch had not reported it yet
                 raise
             self._meet(name, reference, observation.dependent(reference.kind, found))
             raise NameTakenError(str(reference.key)) from error
@@ -158,7 +164,7 @@ class Applier:
             raise ApiError(HTTPStatus.CONFLICT, "Conflict", f"{reference.key} was deleted meanwhile")
 
     async def _change_what_can(self, wanted: Object) -> Object:
-        """Change an object whose pods cannot be changed: made by an older operator, they stay as they are."""
+        """Change the fields of a Job that are mutable, or the metadata of a pod; the rest stays as made."""
         metadata = wanted["metadata"]
         body: Object = {"metadata": {"uid": metadata["uid"], "annotations": metadata["annotations"]}}
         if wanted["kind"] == JOBS.kind:

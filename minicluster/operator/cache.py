@@ -55,7 +55,7 @@ class Cache:
     """What the lead brokers last reported, or why they report nothing."""
     answers: LeadAnswers = field(default_factory=LeadAnswers)
     _deletions: dict[str, int] = field(default_factory=dict)
-    """The version of the last deletion that was reported, by kind."""
+    """The resourceVersion of the last deletion that was reported, by kind."""
 
     def see_cluster(self, item: Object) -> Name | None:
         """Take in a MiniCluster; return its name unless this is old news."""
@@ -67,7 +67,7 @@ class Cache:
         return name
 
     def forget_cluster(self, item: Object) -> Name | None:
-        """Take in that a MiniCluster is gone; return its name unless a newer one has taken its place."""
+        """Take in that a MiniCluster is gone; return its name unless a newer one of that name is known."""
         name = name_of(item)
         known = self.clusters.get(name)
         if known is None or known["metadata"]["uid"] != item["metadata"]["uid"]:
@@ -95,9 +95,9 @@ class Cache:
         return before | self._concerned(reference, found.instance) if is_news else set()
 
     def applied(self, item: Object, answer: Object) -> bool:
-        """Take in an object that was just applied; `answer` is its metadata as the server had it then.
+        """Take in an object that was just applied; `answer` is its metadata in the server's response.
 
-        Return False where a watch may have reported its deletion before the answer came: it is not taken in.
+        Return False, and do not take it in, where a watch may have reported its deletion meanwhile.
         """
         reference = _reference(item["kind"], answer)
         found = observation.dependent(item["kind"], answer)
@@ -128,7 +128,7 @@ class Cache:
         return concerned
 
     def replace_all(self, kind: str, items: Iterable[Object], version: int, namespace: str = "") -> set[Name]:
-        """Take in a whole list of a kind (in a namespace): older ones that are not in it are gone."""
+        """Take in the list of all objects of a kind (in a namespace); older ones that it lacks are gone."""
         self._deletions[kind] = max(version, self._deletions.get(kind, 0))
         concerned: set[Name] = set()
         present: set[ObjectReference] = set()
@@ -167,7 +167,7 @@ class Cache:
         return True
 
     def _see_return(self, name: Name) -> None:
-        """Forget that pods were taken away in whose places others have joined."""
+        """Forget the disrupted pods of ranks with which other brokers have joined."""
         if self.pods.disrupted.get(name):
             self.pods.see_joined(name, self.leads.get(name), self.own_pods(name).by_index)
 
@@ -196,7 +196,7 @@ class Cache:
         return self._concerned(reference, pod.instance)
 
     def _keep(self, reference: ObjectReference, found: Dependent) -> set[Name]:
-        """Keep an object; return whom it concerned so far, where it is another one or another's now."""
+        """Keep an object; return which MiniClusters it concerned before, if its UID or label has changed."""
         known = self.dependents.get(reference)
         moved = known is not None and (known.uid, known.instance) != (found.uid, found.instance)
         before = self._drop(reference, known.instance) if known is not None and moved else set[Name]()

@@ -1,4 +1,4 @@
-"""What keeps the queue: news come in, workers take names out and reconcile them."""
+"""Puts the names of changed MiniClusters into the queue, and reconciles the names that come out."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 AT_A_TIME = 16
 AFTER_A_DEFECT = 5.0
-"""Seconds before a reconcile is tried again that failed in a way that nobody thought of."""
+"""Seconds before a reconcile that raised an unexpected exception is tried again."""
 
 log = logging.getLogger(__name__)
 
 
 class Controller:
-    """Has every MiniCluster reconciled that something was heard of; `notice` is told of these as well."""
+    """Has every MiniCluster with a reported change reconciled; calls `notice` with its name."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Controller:
         self._notice = notice
 
     def seen(self, item: Object) -> None:
-        """A MiniCluster is new or has changed; a change of its document is looked at at once."""
+        """Take in a MiniCluster that is new or changed; a change of its document is reconciled at once."""
         before = self._cache.clusters.get(name_of(item))
         name = self._cache.see_cluster(item)
         if name is None:
@@ -60,13 +60,13 @@ class Controller:
             self._notice(name)
 
     def gone(self, item: Object) -> None:
-        """A MiniCluster was deleted; the garbage collector sees to its objects."""
+        """Take in that a MiniCluster was deleted; the garbage collector deletes its objects."""
         name = self._cache.forget_cluster(item)
         if name is not None:
             self._forget(name)
 
     def changed(self, name: Name) -> None:
-        """Something that belongs to a MiniCluster has changed."""
+        """Take in that an object of a MiniCluster, or its lead's report, has changed."""
         self._notice(name)
         if name in self._cache.clusters:
             self._queue.add_spaced(name)
@@ -90,10 +90,10 @@ class Controller:
             self._queue.done(name)
             slots.release()
         if name not in self._cache.clusters:
-            self._forget(name)  # it went meanwhile, or was found to be gone: no watch tells of it any more
+            self._forget(name)  # it was deleted meanwhile: no watch reports it any more
         elif result != ReconcileOutcome.REFUSED.value and self._known(name) != before:
-            # What was just written may ask for more (cleanup), and when a watch tells it, it is no news.
-            # A refusal is tried again anyway, and may be in other words each time.
+            # What was just written may need another reconcile (cleanup); its watch event will be no news.
+            # A refusal is tried again anyway, and its message may differ each time.
             self.changed(name)
 
     async def _reconcile(self, name: Name) -> str:
@@ -138,6 +138,6 @@ class Controller:
 
 
 def _version(item: Object) -> tuple[str, int, bool]:
-    """Return what is different once the document was changed, made anew, or is to be deleted."""
+    """Return a key that differs once the document was changed, created again, or is to be deleted."""
     metadata = item["metadata"]
     return metadata["uid"], metadata["generation"], "deletionTimestamp" in metadata

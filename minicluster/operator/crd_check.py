@@ -1,6 +1,6 @@
-"""Whether the cluster's CRD has the fields of the status in which this operator remembers what it does.
+"""Checks that the cluster's CRD has the status fields in which this operator keeps what it does.
 
-The API server drops fields that a CRD does not have, without a word: a save that began would be forgotten.
+The API server drops fields that a CRD does not have, without an error: a save that began would be forgotten.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ async def trouble(client: Readable) -> str:
 
 
 def too_old(missing: Sequence[str]) -> str:
-    """Return the words for a CRD that lacks fields of the status."""
+    """Return the message about a CRD that lacks fields of the status."""
     named = ", ".join(f"status.{each}" for each in missing[:MAX_NAMED])
     more = f" and {len(missing) - MAX_NAMED} more" if len(missing) > MAX_NAMED else ""
     return (

@@ -1,4 +1,7 @@
-"""Changes of many objects as one call for their MiniCluster: each call goes through all of its pods."""
+"""Debounces changes of objects: many of them become one call for their MiniCluster.
+
+Each call goes through all pods of the MiniCluster, so fewer calls cost less.
+"""
 
 from __future__ import annotations
 

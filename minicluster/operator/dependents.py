@@ -1,4 +1,4 @@
-"""The objects of all MiniClusters except their broker pods, and what their Jobs say. No I/O."""
+"""The objects of all MiniClusters except their broker pods, and the reports of their Jobs. No I/O."""
 
 from __future__ import annotations
 
@@ -20,18 +20,16 @@ if TYPE_CHECKING:
 
 
 class Dependents(Index["ObjectReference", Dependent]):
-    """The objects by place.
-
-    `jobs` is what Jobs say, `owned_fields` which fields of an object the operator held after it last applied
-    it.
-    """
+    """The objects by reference."""
 
     __slots__ = ("_by_instance", "jobs", "owned_fields")
 
     def __init__(self) -> None:
         super().__init__()
         self.jobs: Index[ObjectReference, JobReport] = Index()
+        """What the Jobs report."""
         self.owned_fields: Index[ObjectReference, str] = Index()
+        """A digest of the fields that the operator owned after it last applied the object."""
         self._by_instance: defaultdict[Name, set[ObjectReference]] = defaultdict(set)
 
     def add(self, reference: ObjectReference, found: Dependent) -> None:
@@ -40,7 +38,7 @@ class Dependents(Index["ObjectReference", Dependent]):
         self._by_instance[Name(reference.namespace, found.instance)].add(reference)
 
     def drop(self, reference: ObjectReference, name: Name) -> None:
-        """Take in that an object is gone, or another MiniCluster's now."""
+        """Take in that an object is gone, or belongs to another MiniCluster now."""
         for index in (self, self.jobs, self.owned_fields):
             index.discard(reference)
         if name in self._by_instance:
@@ -53,14 +51,14 @@ class Dependents(Index["ObjectReference", Dependent]):
         return (self[reference] for reference in self._by_instance.get(name, ()) if reference in self)
 
     def job_of(self, name: Name) -> JobReport | None:
-        """Return what the Job of a MiniCluster's name says; it may be somebody else's."""
+        """Return the report of the Job with a MiniCluster's name; another owner may control it."""
         return self.jobs.get(ObjectReference(JOBS.kind, name.namespace, name.name))
 
 
 def applied_job(item: Object, known: JobReport | None) -> JobReport:
-    """Return what a Job says once it was applied, where it said what is `known` before."""
+    """Return the report of a Job that was just applied; `known` is its report before that."""
     report = observation.job_report(item)
-    if "suspend" not in item["spec"]:  # it is Kueue's, which holds back every new Job
+    if "suspend" not in item["spec"]:  # Kueue owns the field, and suspends every new Job
         report = replace(report, suspended=known.suspended if known else True)
     if known is None:
         return report

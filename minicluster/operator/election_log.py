@@ -1,4 +1,4 @@
-"""What an election logs: who leads, and each failure once instead of at every attempt."""
+"""Logs an election: who leads, and each failure once instead of at every attempt."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ logger = logging.getLogger(__name__)
 
 
 class ElectionLog:
-    """The log of one operator's part. `trouble` is why the Lease could not be used, empty: it could."""
+    """Logs the part of one operator in the election."""
 
     def __init__(self, identity: str, store: LeaseStore) -> None:
         self.trouble = ""
+        """Why the Lease could not be used the last time; empty: it could."""
         self._identity = identity
         self._lease = store
         self._holder = ""
@@ -43,18 +44,18 @@ class ElectionLog:
         self.failed(f"{error} ({needed})", logging.ERROR)
 
     def failed(self, why: str, level: int = logging.WARNING) -> None:
-        """Log that an attempt failed, unless the last one failed so."""
+        """Log that an attempt failed, unless the last one failed for the same reason."""
         trouble = f"{self.what_failed()}: {why}"
         if trouble != self.trouble:
             logger.log(level, "%s; it is tried again", trouble)
         self.trouble = trouble
 
     def worked(self) -> None:
-        """Log that an attempt did not fail, after one that did."""
+        """Log that an attempt succeeded after one that had failed."""
         if self.trouble:
             logger.info("the Lease %s can be used again", self._lease.namespaced_name)
         self.trouble = ""
 
     def what_failed(self) -> str:
-        """Return what was being done last."""
+        """Return the last request as the begin of a message: `cannot update the Lease a/b`."""
         return f"cannot {self._lease.doing} the Lease {self._lease.namespaced_name}"

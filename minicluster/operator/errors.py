@@ -1,9 +1,9 @@
-"""What ends an operator, which then begins anew.
+"""Errors that end an operator; the kubelet starts it again.
 
 KubernetesError
-├── FollowingError        MiniClusters cannot be followed any more
-├── LeadershipLostError   a write was about to be made by an operator that does not lead (any more)
-└── ListenError           the address and port for /healthz and /metrics cannot be had
+├── WatchLostError        MiniClusters cannot be watched any more
+├── LeadershipLostError   an operator that does not lead (any more) was about to write
+└── ListenError           the address and port for /healthz and /metrics are not available
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from minicluster.kube_client.errors import KubernetesError
 
 
 class WatchLostError(KubernetesError):
-    """MiniClusters cannot be followed any more, such as when their CRD was deleted."""
+    """MiniClusters cannot be watched any more, such as when their CRD was deleted."""
 
 
 class LeadershipLostError(KubernetesError):
@@ -20,4 +20,4 @@ class LeadershipLostError(KubernetesError):
 
 
 class ListenError(KubernetesError):
-    """The address and port for /healthz, /readyz and /metrics cannot be had; says what to do."""
+    """The address and port for /healthz, /readyz and /metrics cannot be bound; the message has a way out."""

@@ -1,4 +1,4 @@
-"""The finalizer of MiniClusters: it keeps one there until its jobs are saved."""
+"""The finalizer of MiniClusters: it delays their deletion until their jobs are saved."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class Finalizers:
         self._meter = meter
 
     async def add(self, name: Name, item: Object, decided: Plan) -> Object:
-        """Put our finalizer on a MiniCluster that is to have it; return that as it is then."""
+        """Put our finalizer on a MiniCluster that is to have it; return the MiniCluster as written."""
         if not decided.finalizer or has_finalizer(item):
             return item
         with self._meter.step("apply"):
             return await self._write(name, item, [*_finalizers(item), FINALIZER])
 
     async def release(self, name: Name, decided: Plan) -> None:
-        """Take our finalizer off, where it is to go: after the status, for then all may be gone."""
+        """Take our finalizer off if the plan wants that. The status comes first: then all may be gone."""
         item = self._cache.clusters.get(name)
         if decided.finalizer is not False or item is None or not has_finalizer(item):
             return
@@ -43,7 +43,7 @@ class Finalizers:
             await self._write(name, item, others)
 
     async def _write(self, name: Name, item: Object, finalizers: list[str]) -> Object:
-        """Write the finalizers of exactly the version that was seen: they are others' as well."""
+        """Write the finalizers to exactly the version that was read: other controllers write them too."""
         about = item["metadata"]
         wanted = {"uid": about["uid"], "resourceVersion": about["resourceVersion"], "finalizers": finalizers}
         try:

@@ -1,4 +1,4 @@
-"""kopf's part: it watches the MiniClusters, and logs in. The handlers only pass on what they hear."""
+"""kopf's part: it watches the MiniClusters, and logs in. The handlers pass its events on."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ LAST_PAUSE = 10.0
 
 
 class Logins:
-    """Credentials for kopf, as often as it asks: whenever the API server refused the last ones.
+    """Gives kopf credentials whenever the API server refused the last ones.
 
-    kopf gives up on credentials that it has seen refused. But refusals pass: an API server that has just
-    begun may not know its service accounts yet. So the same ones are given again, after a pause, as others.
+    kopf never uses refused credentials again. But an API server that has just started may not know its
+    service accounts yet. So the same credentials are given again after a pause, with another priority.
     """
 
     def __init__(self, access: Access) -> None:
@@ -66,11 +66,11 @@ def registry(access: Access, controller: Controller) -> kopf.OperatorRegistry:
 
 
 def settings() -> kopf.OperatorSettings:
-    """Return kopf's settings: it writes nothing itself, and looks at nothing but MiniClusters."""
+    """Return kopf's settings: it writes nothing itself, and watches MiniClusters only."""
     ours = kopf.OperatorSettings()
-    ours.posting.enabled = False  # Events are the reconciler's
+    ours.posting.enabled = False  # the reconciler sends the Events
     ours.scanning.disabled = True  # no watch of CRDs and namespaces, for which it would need rights
     ours.peering.standalone = True  # one leader, by a Lease
     ours.watching.server_timeout = WATCH_SECONDS
-    ours.queueing.idle_timeout = 0.5  # a task an object is kept that long after an event
+    ours.queueing.idle_timeout = 0.5  # seconds for which kopf keeps an object's task after an event
     return ours

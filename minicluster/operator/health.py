@@ -1,6 +1,6 @@
 """The operator's small web server: /healthz, /readyz and /metrics, for kubelets and Prometheus.
 
-It has no secrets to show: the probes answer with a reason in the operator's own words, never with an error's.
+It shows no secrets: the probes answer with a reason from the operator, never with the text of an error.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ METRICS = "/metrics"
 FINE = "ok"
 UNAVAILABLE = 503
 FAILED = 500
-# Who asks is gone after a second; nobody is kept waiting when the operator stops.
+# A probe times out after a second: when the operator stops, it waits no longer for answers.
 LAST_ANSWERS_SECONDS = 1.0
 
 logger = logging.getLogger(__name__)
@@ -37,9 +37,9 @@ logger = logging.getLogger(__name__)
 async def serving(
     listen: tuple[str, int], metrics: OperatorMetrics, live: Callable[[], str], ready: Callable[[], str]
 ) -> AsyncIterator[tuple[str, int]]:
-    """Serve on an address and port (0: any free one; no address: all), and return where.
+    """Serve on an address (empty: all) and port (0: any free one); yield the actual address and port.
 
-    `live` and `ready` return why not, or an empty text where all is well. Raises ListenError.
+    `live` and `ready` return why the probe fails, or an empty text. Raises ListenError.
     """
     app = web.Application()
     app.router.add_get(LIVE, _probe(live, FAILED))

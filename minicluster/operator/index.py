@@ -37,7 +37,7 @@ class Index(Mapping[K, V]):
         return len(self._known)
 
     def put(self, key: K, value: V | None) -> bool:
-        """Take in what is known of a key, None: nothing; return whether that changes anything."""
+        """Set the value of a key, None: no value; return whether that changes anything."""
         if value == self._known.get(key):
             return False
         if value is None:
@@ -52,9 +52,9 @@ class Index(Mapping[K, V]):
 
 
 class Conflicts(Index["Name", "dict[ObjectReference, ObservedObject]"]):
-    """The foreign-owned objects that have the names of a MiniCluster's own.
+    """The conflicting objects: another owner controls them, and they have the names of a MiniCluster's own.
 
-    No watch sees them (they need not have our labels), so they were read.
+    No watch reports them (they need not have our labels), so they were read.
     """
 
     __slots__ = ()
@@ -71,12 +71,12 @@ class Conflicts(Index["Name", "dict[ObjectReference, ObservedObject]"]):
             self.discard(name)
 
     def at(self, reference: ObjectReference) -> set[Name]:
-        """Return the MiniClusters with which the object at a place conflicts."""
+        """Return the MiniClusters with which an object conflicts."""
         return {name for name, found in self._known.items() if reference in found}
 
 
 class LeadAnswers(Index["Name", "dict[str, RestartReport]"]):
-    """The lead's last answers to commands that are answered with jobs, by action."""
+    """The lead's last answers to the commands that return jobs, by action."""
 
     __slots__ = ()
 
@@ -98,12 +98,12 @@ class Dumps(Index["Name", "tuple[str, Dump]"]):
 
 
 class DisruptedPods(Index["Name", "dict[int, BrokerPod]"]):
-    """The followers' pods that were taken away and are gone, by rank."""
+    """The followers' pods that Kubernetes took away and that are gone, by rank."""
 
     __slots__ = ()
 
     def add(self, name: Name, pod: BrokerPod) -> None:
-        """Take in that such a pod is gone."""
+        """Take in that a disrupted pod is gone."""
         self._known.setdefault(name, {})[pod.report.index] = pod
 
     def replaced(self, name: Name, ranks: Iterable[int]) -> None:

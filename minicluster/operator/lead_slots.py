@@ -1,4 +1,4 @@
-"""How many leads are connected to at a time: those that keep us waiting are not in the others' way."""
+"""Limits how many connections to leads begin at a time; slow leads do not delay the others."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
 Kind = Literal["stream", "command"]
 
 MAX_CONNECTING = 64
-"""How many leads are connected to at a time for their stream, and as many again with a command."""
+"""How many connections begin at a time for streams, and as many again for commands."""
 MAX_SLOW_CONNECTING = 16
-"""How many of those that were slow the last time, for either."""
+"""How many of them begin at a time to leads that were slow the last time, both kinds together."""
 SLOW_AFTER = 2.0
-"""Seconds after which a lead is slow to answer."""
+"""Seconds after which a lead counts as slow."""
 
 
 class LeadSlots:
-    """The slots that connections are begun in. A lead that was slow waits for the others that were."""
+    """The slots in which connections begin. Leads that were slow the last time share fewer slots."""
 
     def __init__(self, is_followed: Callable[[Name], bool]) -> None:
         self._is_followed = is_followed
-        self._slow: set[tuple[Name, Kind]] = set()  # one that is quick to report may be slow with commands
+        self._slow: set[tuple[Name, Kind]] = set()  # a lead with a fast stream may run commands slowly
         self._slow_slots = asyncio.Semaphore(MAX_SLOW_CONNECTING)
         self._slots: dict[Kind, asyncio.Semaphore] = {
             "stream": asyncio.Semaphore(MAX_CONNECTING),
@@ -34,12 +34,12 @@ class LeadSlots:
         }
 
     def forget(self, name: Name) -> None:
-        """Forget how slow the lead of a MiniCluster was: it is another one now, or gone."""
+        """Forget whether the lead of a MiniCluster was slow: it is gone, or another one now."""
         self._slow -= {(name, "stream"), (name, "command")}
 
     @asynccontextmanager
     async def use(self, name: Name, kind: Kind) -> AsyncIterator[None]:
-        """Wait for a slot; how long it is used decides whether this lead is slow the next time."""
+        """Wait for a slot. A lead that uses it for SLOW_AFTER seconds counts as slow the next time."""
         which = name, kind
         clock = asyncio.get_running_loop().time
         async with self._slow_slots if which in self._slow else self._slots[kind]:

@@ -1,7 +1,7 @@
-"""Following the lead brokers: one stream a MiniCluster, as long as its lead's pod runs.
+"""Watches the lead brokers: one status stream for each MiniCluster, as long as its lead's pod runs.
 
-What a lead reports goes into the cache, from which reconciles read; the commands that `plan()` has for a lead
-are sent from here. Neither keeps a reconcile waiting: a lead may be slow, or hostile.
+The reports of a lead go into the cache, from which reconciles read. The commands that `plan()` has for a lead
+are sent from here. No reconcile waits for either: a lead may be slow, or hostile.
 """
 
 from __future__ import annotations
@@ -41,24 +41,24 @@ STATUS = "/v1/status?watch=true"
 MIN_RETRY_INTERVAL = 0.2
 MAX_RETRY_INTERVAL = 10.0
 EAGER = 2.0
-"""Seconds for which a new lead's door is tried after short pauses: most have opened theirs by then."""
+"""Seconds for which a new lead is tried after short pauses: most lead servers listen by then."""
 STEADY_SECONDS = 5.0
-"""Seconds of a stream after which the next one is tried for as eagerly as the first."""
+"""Seconds of a stream after which the pauses before the next one are short again."""
 REPORT_TIMEOUT = 3.0
-"""Seconds that a door may be silent for before that is told: it starts, or starts again."""
+"""Seconds without a report before the lead is reported as unreachable: its server may be restarting."""
 STARTING_LIMIT = 15.0
-"""The same for a door that was never open, where nobody listens yet: on a busy node a start is slow."""
+"""The same for a lead server that has never listened: on a busy node its start is slow."""
 MOVING = frozenset({"restart", "recover"})
-"""Orders that are answered with the jobs that were started again, which takes longer."""
+"""Commands that return the restarted jobs, which takes longer."""
 
 log = logging.getLogger(__name__)
 
 
 class LeadCommands(Protocol):
-    """Where a reconcile leaves the commands for a lead."""
+    """Takes the commands of a reconcile for a lead."""
 
     def send(self, name: Name, orders: tuple[LeadCommand, ...]) -> None:
-        """Send commands, one after the other; nobody waits for it, and what fails is decided anew."""
+        """Send commands in order, and return at once; the next reconcile decides on those that fail."""
         ...
 
 
@@ -68,9 +68,10 @@ class _Stream(NamedTuple):
 
 
 class LeadWatch:
-    """Follows the leads of all MiniClusters in the cache. `changed` is called with whose report is a new one.
+    """Watches the leads of all MiniClusters in the cache.
 
-    `follow` a MiniCluster whenever it or its objects have changed; `close` in the end.
+    `changed` is called with the name of each MiniCluster that has a new report. Call `follow` whenever a
+    MiniCluster or its objects have changed, and `close` in the end.
     """
 
     def __init__(
@@ -87,7 +88,7 @@ class LeadWatch:
         self._closed = False
 
     def follow(self, name: Name) -> None:
-        """Listen to the lead of a MiniCluster where it runs; stop where it does not, or is another."""
+        """Read the stream of a MiniCluster's lead while its pod runs; end the stream of an earlier lead."""
         lead = None if self._closed else self._cache.own_pods(name).lead
         known = self._streams.get(name)
         if known is not None and lead != known.lead:
@@ -101,8 +102,8 @@ class LeadWatch:
     def send(self, name: Name, orders: tuple[LeadCommand, ...]) -> None:
         """Send commands to a lead, one after the other, unless some are being sent to it.
 
-        What it has reported before does not count any more, and is forgotten at once: a pod must not go
-        because of what was true before its rank was drained.
+        Its last report is forgotten at once: a pod must not be removed because of a report from before its
+        rank was drained.
         """
         known = self._streams.get(name)
         if known is not None and name not in self._sending:
@@ -111,7 +112,7 @@ class LeadWatch:
             self._begin(name, known.lead, orders)
 
     async def close(self) -> None:
-        """Stop listening and telling, for good."""
+        """End all streams and commands, for good."""
         self._closed = True
         tasks = [each.task for each in self._streams.values()]
         for name in list(self._streams):
@@ -133,7 +134,7 @@ class LeadWatch:
         await self._stream(name, lead)
 
     async def _stream(self, name: Name, lead: Lead) -> None:
-        """Listen for ever; where that fails try again, later each time."""
+        """Read the stream for ever; after a failure try again, with longer pauses each time."""
         since, pause, before = now(), MIN_RETRY_INTERVAL, ""
         silent_since, was_open = since, False
         while True:
@@ -152,7 +153,7 @@ class LeadWatch:
                 trouble = "a defect of the operator: its log says more"
                 self._log(name).exception("a defect of the operator: its lead cannot be listened to")
             silent_since, was_open = (now(), True) if lines else (silent_since, was_open)
-            # A reason is replaced by another one only where that lasts: a dying host gives several.
+            # A reason replaces another one only if it comes twice in a row: a dying host gives several.
             is_unreachable = isinstance(self._cache.leads.get(name), Unreachable)
             if now() - silent_since >= limit and (trouble == before or not is_unreachable):
                 self._report(name, Unreachable(trouble))
@@ -163,7 +164,7 @@ class LeadWatch:
             pause = pause if now() - since < EAGER else min(2 * pause, MAX_RETRY_INTERVAL)
 
     async def _reports(self, name: Name, lead: Lead) -> AsyncIterator[BrokerReport]:
-        """Yield what a lead reports, until it ends that. Raises LeadError."""
+        """Yield the reports of a lead until it ends the stream. Raises LeadError."""
         async with AsyncExitStack() as stack:
             async with self._slots.use(name, "stream"):
                 connection = await stack.enter_async_context(connected(self._address(lead), self._trust))
@@ -186,13 +187,13 @@ class LeadWatch:
                     self._cache.answers.add(name, order.action, lead_report.restarted(answer, order))
             except LeadError as error:
                 self._log(name).warning("%s was not told: %s", what, error)
-            except Exception:  # noqa: BLE001  # it is ordered again
+            except Exception:  # noqa: BLE001  # the next reconcile orders it again
                 self._log(name).exception("a defect of the operator: its lead cannot be told")
             else:
                 self._log(name).info("%s", what)
 
     async def _post(self, connection: LeadConnection, lead: Lead, order: LeadCommand) -> str:
-        """Send an order, and return the answer. Raises LeadError."""
+        """Send a command, and return the answer. Raises LeadError."""
         token, sent = self._authority.token(lead.uid), json.dumps(_body(order)).encode()
         seconds = float(RESTART_SECONDS) if order.action in MOVING else None
         head = await connection.request("POST", f"/v1/{order.action}", token, sent, seconds)
@@ -222,7 +223,7 @@ class LeadWatch:
 
 
 def _body(order: LeadCommand) -> Object:
-    """Return what is sent with an order."""
+    """Return the body of a command's request."""
     if order.action == "save":
         return {"timeout": order.seconds}
     if order.action == "recover":
@@ -242,7 +243,7 @@ def _dated(report: BrokerReport, before: BrokerReport | None, now: datetime) -> 
 
 
 async def _admitted(connection: LeadConnection, head: ResponseHead) -> None:
-    """Raise LeadError where a door answers with a refusal."""
+    """Raise LeadError where a lead server refuses a request."""
     if head.status == HTTPStatus.UNAUTHORIZED:
         raise connection.error("does not accept this operator's token")
     if head.status not in {HTTPStatus.OK, HTTPStatus.ACCEPTED}:

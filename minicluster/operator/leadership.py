@@ -1,12 +1,13 @@
-"""Which of several operators writes: the one that holds the Lease.
+"""Leader election: of several operators, the one that holds the Lease writes.
 
-Semantics of client-go's `leaderelection`, with three differences, each on the safe side. A leader counts its
-deadline from when it *sent* the renewal, and asks before each write whether it has passed (`may_write`). A
-standby never waits for less than its own terms, whatever somebody wrote into the Lease. And a Lease that was
-deleted, or whose holder was blotted out, is still the old holder's until its time is over.
+The semantics are those of client-go's `leaderelection`, with three differences, each on the safe side:
 
-So two operators may write at once only where a Lease is deleted or given away by hand as if it were released,
-and then until the leader's next renewal. Such late writes are harmless (server-side apply, preconditions).
+- A leader counts its deadline from when it *sent* the renewal, and checks it before each write (`may_write`).
+- A standby never waits for less than its own terms, even if the Lease has shorter ones.
+- A Lease that was deleted, or whose holder was removed, is the old holder's until its time is over.
+
+So two operators write at once only if a user deletes the Lease, or marks it as released. That lasts until the
+leader's next renewal. Such late writes are harmless (server-side apply, preconditions).
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ logger = logging.getLogger(__name__)
 
 
 def uptime() -> float:
-    """Return seconds of a clock that nobody sets, and that runs on while a laptop sleeps where one does."""
+    """Return seconds of a monotonic clock, which includes suspended time where the system offers that."""
     boot_time: int | None = getattr(time, "CLOCK_BOOTTIME", None)
     return time.monotonic() if boot_time is None else time.clock_gettime(boot_time)
 
@@ -55,22 +56,22 @@ def _today() -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class LeadershipClock:
-    """What time it is: `clock` in seconds, for decisions; `today` only for what is shown in the Lease.
-
-    `jitter` returns a number from 0 to 1.
-    """
+    """The clocks of an election, for tests to replace."""
 
     clock: Callable[[], float] = uptime
+    """Seconds, for decisions."""
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     today: Callable[[], datetime] = _today
+    """The date and time that the Lease shows; nothing is decided by it."""
     jitter: Callable[[], float] = random.random
+    """Returns a number from 0 to 1."""
 
     def pause(self, terms: Terms) -> float:
         """Return how long to wait between two attempts, in seconds."""
         return terms.retry * (1 - JITTER * self.jitter())
 
     def standby_pause(self, terms: Terms, seen: Sighting | None) -> float:
-        """Return how long a standby waits: not past the moment at which the Lease becomes free."""
+        """Return how long a standby waits, in seconds: not past the time at which the Lease becomes free."""
         left = seen.expiry(terms) - self.clock() if seen else 0.0
         return max(min(self.pause(terms), left), MIN_PAUSE) if left > 0 else self.pause(terms)
 
@@ -80,7 +81,7 @@ SYSTEM = LeadershipClock()
 
 
 class Leadership:
-    """One operator's part in the election. `acquire`, then `keep` as long as it works, then `release`."""
+    """One operator's part in the election: call `acquire`, then `keep` while it works, then `release`."""
 
     def __init__(
         self,
@@ -106,7 +107,7 @@ class Leadership:
 
     @property
     def holder(self) -> str:
-        """Return who held the Lease when it was last seen; empty: nobody, or it was never seen."""
+        """Return the holder of the Lease when it was last read; empty: no holder, or it was never read."""
         return self._lease.holder
 
     @property
@@ -125,14 +126,14 @@ class Leadership:
         raise LeadershipLostError(f"{self.identity} {self._why_lost()}: nothing is written any more")
 
     async def acquire(self) -> None:
-        """Return as soon as this operator leads; whatever goes wrong is logged and tried again."""
+        """Return as soon as this operator leads; failures are logged and tried again."""
         while not await self._attempt(self._terms.attempt):
             self._log.stands_by()
             await self._timing.sleep(self._timing.standby_pause(self._terms, self._lease.seen))
         logger.info("%s leads: it holds the Lease %s", self.identity, self._lease.namespaced_name)
 
     async def keep(self) -> NoReturn:
-        """Renew the Lease for ever. Raises LeadershipLostError: it failed too long, or another has it."""
+        """Renew the Lease for ever. Raises LeadershipLostError if that fails too long, or another has it."""
         while True:
             left = self._until - self._timing.clock()
             if left > 0:
@@ -147,9 +148,10 @@ class Leadership:
                 self._lose(f"lost the Lease {self._lease.namespaced_name}: {self.holder} holds it")
 
     async def release(self) -> None:
-        """Give the Lease up if it is held, so that a standby takes over at its next look; never raises.
+        """Release the Lease if this operator holds it, so that a standby takes over at its next poll.
 
-        Call it after `keep` was cancelled, when nothing is being written any more; `may_write` refuses now.
+        Never raises. Call it after `keep` was cancelled, when no write is under way. From then on `may_write`
+        raises.
         """
         self._until = NEVER
         try:
@@ -176,7 +178,7 @@ class Leadership:
             self._log.failed(f"no answer within {seconds:g} s")
             return False
         except ApiError as error:
-            if error.status != HTTPStatus.CONFLICT:  # else another was faster, which the next look tells
+            if error.status != HTTPStatus.CONFLICT:  # else another was faster, which the next poll shows
                 self._log.refused(error)
             return False
         except KubernetesError as error:
@@ -201,23 +203,23 @@ class Leadership:
         return True
 
     async def _write(self, item: Object) -> None:
-        """Write this operator into the Lease. Its deadline counts from before the request was sent."""
+        """Write this operator into the Lease. Its deadline counts from before the request is sent."""
         now = self._timing.clock()
         wanted = lease.renewed(item, self.identity, self._terms, self._timing.today())
         await self._lease.write(wanted)
         self._until = now + self._terms.renew
 
     def _is_free(self) -> bool:
-        """Whether nobody else can be leading by this Lease."""
+        """Whether no other operator can be leading by this Lease."""
         seen = self._lease.seen
         if seen is None or seen.is_released or seen.spec == self._lease.sent:
             return True
         if self.leads and seen.holder in ("", self.identity):
-            return True  # whatever a person did to it: nobody has taken it in the meantime
+            return True  # a user may have changed it: no other operator has taken it since
         return self._timing.clock() >= seen.expiry(self._terms)
 
     async def _give_back(self) -> bool:
-        """Release the Lease if it is this operator's; one that changed meanwhile is looked at once more."""
+        """Release the Lease if it is this operator's; one that changed meanwhile is read once more."""
         for _ in range(2):
             if self._lease.item is None or self.holder != self.identity:
                 return False

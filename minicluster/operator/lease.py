@@ -1,8 +1,8 @@
-"""What a Lease says, and what an operator writes into one. No I/O, no clock.
+"""The contents of a Lease, as it is read and as an operator writes it. No I/O, no clock.
 
 Source: Kubernetes API, coordination.k8s.io/v1 Lease; the use of its fields is that of client-go's
-`leaderelection` and `resourcelock`. Times in a Lease are for people only: nobody compares the clocks of two
-machines. Whoever watches a Lease measures on its own clock for how long it has not changed.
+`leaderelection` and `resourcelock`. Times in a Lease are for users only: clocks of two machines are never
+compared. An operator measures on its own clock for how long a Lease has not changed.
 """
 
 from __future__ import annotations
@@ -20,24 +20,23 @@ if TYPE_CHECKING:
     from minicluster.plan.objects.fields import Object
 
 RELEASED_SECONDS = 1
-"""The duration, in whole seconds, that a holder leaves behind when it goes (0 is refused by the API)."""
+"""The duration, in whole seconds, in a Lease that its holder has released (the API refuses 0)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """How long, in seconds, a leader that is silent still counts.
+    """The durations of a leader election, in seconds.
 
-    The defaults are a little shorter than Kubernetes' own (15, 10, 2): what a crash left undone in a burst of
-    a hundred MiniClusters is done within 20 s, although a standby needs some of them for the work itself.
-
-    `lease`: a standby waits so long after the Lease last changed. `renew`: a leader that could not renew for
-    so long stops writing; what it has under way then may last `lease` - `renew`. `retry`: the pause between
-    two renewals, and between two looks of a standby.
+    The defaults are a little shorter than Kubernetes' own (15, 10, 2). After a crash in a burst of a hundred
+    MiniClusters a standby has finished the work within 20 s, some of which it needs for the work itself.
     """
 
     lease: float = 12.0
+    """A standby takes over this long after the Lease last changed."""
     renew: float = 8.0
+    """A leader that could not renew for this long stops; writes under way may take `lease` - `renew`."""
     retry: float = 1.5
+    """The pause between two renewals, and between two polls of a standby."""
 
     @property
     def attempt(self) -> float:
@@ -54,29 +53,28 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """The spec of a Lease, and since when (in seconds of the watcher's clock) it has not changed.
-
-    `gone`: it was deleted since. Its holder may not know that yet, so that its time runs on.
-    """
+    """The spec of a Lease, and since when it has not changed."""
 
     spec: Object
     since: float
+    """Seconds of this operator's clock."""
     gone: bool = False
+    """Whether the Lease was deleted since. Its holder may not know that yet, so its time runs on."""
 
     @property
     def holder(self) -> str:
-        """Return the holder's identity, empty where nobody holds it."""
+        """Return the holder's identity; empty: it has no holder."""
         return str(self.spec.get("holderIdentity") or "")
 
     @property
     def is_released(self) -> bool:
-        """Whether the holder gave it up; a holder that was merely blotted out is not sure to know."""
+        """Whether its holder released it; if a user removed the holder, that may not know it yet."""
         return not self.holder and self._duration <= RELEASED_SECONDS
 
     def expiry(self, terms: Terms) -> float:
-        """Return when it is free, unless it changes.
+        """Return the time at which it is free, unless it changes before.
 
-        What it says itself counts where that is longer; a duration that was shortened does not, because
+        The duration in the Lease counts only if it is longer than the terms. A shorter one does not, because
         the holder goes by its own terms.
         """
         return self.since + max(self._duration, terms.lease)
@@ -87,7 +85,7 @@ class Sighting:
 
 
 def new(namespace: str, name: str) -> Object:
-    """Return a Lease that nobody holds yet."""
+    """Return a Lease without a holder."""
     metadata = {"namespace": namespace, "name": name}
     return {"apiVersion": LEASES.version, "kind": LEASES.kind, "metadata": metadata, "spec": {}}
 
@@ -104,7 +102,7 @@ def renewed(item: Object, identity: str, terms: Terms, now: datetime) -> Object:
 
 
 def released(item: Object, now: datetime) -> Object:
-    """Return the Lease given up: whoever sees it may take it at once."""
+    """Return the Lease as released: another operator may take it at once."""
     changes = {
         "holderIdentity": "",
         "renewTime": micro_time(now),
@@ -114,7 +112,7 @@ def released(item: Object, now: datetime) -> Object:
 
 
 def answered(item: Object, answer: Object) -> Object:
-    """Return what was sent with the metadata that the server gave it."""
+    """Return the Lease that was sent, with the metadata of the server's answer."""
     metadata = {key: value for key, value in answer["metadata"].items() if key != "managedFields"}
     return {**item, "metadata": metadata}
 

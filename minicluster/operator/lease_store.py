@@ -1,4 +1,4 @@
-"""The Lease as it was last seen, and the requests that read and write it."""
+"""The Lease as it was last read, and the requests that read and write it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ VERBS = ("get", "create", "update")
 
 
 class Leases(Protocol):
-    """The part of an `Api` that an election needs; its writes must not be gated by the election."""
+    """The part of an `Api` that an election needs. Its writes must not depend on holding the Lease."""
 
     async def read(self, resource: Resource, namespace: str, name: str) -> Object:
         """Return an object."""
@@ -42,10 +42,13 @@ class LeaseStore:
     def __init__(self, api: Leases, namespace: str, name: str, clock: Callable[[], float]) -> None:
         self.namespace = namespace
         self.name = name
-        self.item: Object | None = None  # as last seen, with the resourceVersion that is the lock
+        self.item: Object | None = None
+        """The Lease as last read, with the resourceVersion that is the lock."""
         self.seen: Sighting | None = None
-        self.sent: Object | None = None  # the last spec that was sent, whatever became of it
+        self.sent: Object | None = None
+        """The last spec that was sent, also if the request failed or had no answer."""
         self.doing = VERBS[0]
+        """The verb of the last request."""
         self._api = api
         self._clock = clock
 
@@ -56,11 +59,11 @@ class LeaseStore:
 
     @property
     def holder(self) -> str:
-        """Return who held the Lease when it was last seen; empty: nobody, or it was never seen."""
+        """Return the holder of the Lease when it was last read; empty: no holder, or it was never read."""
         return self.seen.holder if self.seen else ""
 
     def new(self) -> Object:
-        """Return a Lease that nobody holds yet."""
+        """Return a Lease without a holder."""
         return lease.new(self.namespace, self.name)
 
     async def write(self, wanted: Object) -> None:
@@ -72,7 +75,7 @@ class LeaseStore:
         self._see(lease.answered(wanted, answer))
 
     async def read(self) -> None:
-        """Read the Lease, and take in what it says."""
+        """Read the Lease, and keep it."""
         self.doing = "get"
         try:
             found = await self._api.read(LEASES, self.namespace, self.name)
@@ -84,7 +87,7 @@ class LeaseStore:
             self._see(lease.answered(found, found))
 
     def _see(self, item: Object) -> None:
-        """Take in what the Lease says; only a change of its spec starts the time anew."""
+        """Keep the Lease; only a change of its spec starts its time anew."""
         self.item = item
         spec = item.get("spec") or {}
         if self.seen is None or self.seen.gone or self.seen.spec != spec:

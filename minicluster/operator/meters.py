@@ -1,4 +1,4 @@
-"""Where the operator's time and results are counted: what `metrics.OperatorMetrics` is to its users."""
+"""Protocols for measuring reconciles, which `metrics.OperatorMetrics` implements."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ if TYPE_CHECKING:
 
 
 class Meter(Protocol):
-    """Where the time goes."""
+    """Measures the steps of reconciles."""
 
     def step(self, name: str) -> AbstractContextManager[None]:
-        """Measure a step: `whole`, `decide`, `apply`, `status`, `events`; what it raises is counted."""
+        """Measure a step: `whole`, `decide`, `apply`, `status`, `events`; exceptions are counted."""
         ...
 
 
 class ReconcileMeter(Meter, Protocol):
-    """Where it is counted how reconciles end."""
+    """Measures the steps of reconciles, and counts reconciles by how they end."""
 
     def reconciled(self, result: str) -> None:
         """Count a reconcile: `ok`, `refused`, `gone`, `retry` or `error`."""

@@ -1,6 +1,6 @@
-"""What an operator counts and measures, for Prometheus.
+"""The metrics of an operator, for Prometheus.
 
-What is known anyway (MiniClusters by phase, the queue) is counted when it is asked for, never kept.
+MiniClusters by phase and the length of the queue are counted at each scrape, never kept.
 """
 
 from __future__ import annotations
@@ -52,16 +52,17 @@ NAMES = (
 STEPS = ("whole", "decide", "apply", "status", "events")
 RESULTS = ("ok", "refused", "retry", "error", "gone")
 
-# Deciding takes a millisecond, a write a few; what takes ten seconds is stuck.
+# In seconds: a decision takes a millisecond, a write a few; a step of ten seconds is stuck.
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
 class OperatorMetrics:
-    """The metrics of one operator, in a registry of their own. `leads` tells whether it leads."""
+    """The metrics of one operator, in a registry of their own."""
 
     def __init__(self, cache: Cache, queue: Sized, clock: Callable[[], float] = time.perf_counter) -> None:
-        disable_created_metrics()  # type: ignore[no-untyped-call]  # a series more each, for nobody
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # one more series for each counter, of no use
         self.leads: Callable[[], bool] = lambda: True
+        """Returns whether the operator leads."""
         self.registry = CollectorRegistry()
         self._cache = cache
         self._queue = queue
@@ -79,12 +80,12 @@ class OperatorMetrics:
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
-        """Measure a step, one of STEPS; what it raises is counted, and goes on."""
+        """Measure a step, one of STEPS; exceptions are counted and raised."""
         begin = self._clock()
         try:
             yield
         except LeadershipLostError:
-            raise  # nothing is wrong with the MiniCluster: another operator looks after it
+            raise  # no error of the MiniCluster: another operator reconciles it
         except Exception:
             self._errors.labels(name).inc()
             raise
@@ -104,12 +105,12 @@ class OperatorMetrics:
         self._watch_restarts.labels(kind).inc()
 
     def scrape(self, accept: str = "") -> tuple[bytes, str]:
-        """Return all metrics as text, and its content type, in a form that the Accept header allows."""
+        """Return all metrics in a format that the Accept header allows, and its content type."""
         encode, content_type = choose_encoder(accept)
         return encode(self.registry), content_type
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Yield what is true at this moment; the registry calls it."""
+        """Yield the gauges with their values of now; the registry calls it at each scrape."""
         phases = Tally(dict.fromkeys(Phase, 0))
         ready = 0
         for cluster in self._cache.clusters.values():
@@ -128,7 +129,7 @@ class OperatorMetrics:
         return Counter(name, text, labels, registry=self.registry)
 
     def _begin_at_zero(self) -> None:
-        """Have every series there from the start: a rate over one that appears misses its first step."""
+        """Create every series at the start: a rate over a series that appears later misses its first step."""
         for result in RESULTS:
             self._reconciles.labels(result)
         for step in STEPS:
@@ -137,7 +138,7 @@ class OperatorMetrics:
 
 
 def _phase(word: object) -> Phase:
-    """Return the phase of a MiniCluster; one without a status of ours is yet to be looked at."""
+    """Return the phase of a MiniCluster; one without our status is pending: it was never reconciled."""
     try:
         return Phase(str(word))
     except ValueError:

@@ -1,4 +1,4 @@
-"""From objects as the API server tells them to the records that `plan()` decides on. Pure."""
+"""Makes the records that `plan()` decides on from objects of the API server. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 ANNOTATION_DIGEST = "minicluster.flux-framework.org/applied"
 """On every object that the operator applies: a digest of what was applied."""
 
-# Of an object's metadata what says which it is: nobody holds that.
+# The metadata that identifies an object: no field manager owns it.
 _UNOWNED = {"name", "namespace", "uid"}
 # Maps that count as one field, in the kinds that are applied.
 _ATOMIC = {
@@ -35,32 +35,34 @@ _ATOMIC = {
 
 @dataclass(frozen=True, slots=True)
 class Dependent:
-    """An object that exists, and what is needed to see whether it is as the operator applied it.
-
-    `applied` is the digest that it carries, `owned_fields` a digest of which fields are still held by the
-    operator (whoever changes a field takes it over), `shared` whether somebody else holds fields as well.
-    `shape` is a coarser digest of those fields, which the object to be applied has as well (`shape()`).
-    """
+    """An object that exists, with what shows whether it is as the operator applied it."""
 
     key: ObjectKey
     uid: str
     version: int
     instance: str
+    """The name of the MiniCluster in its label."""
     owner_uid: str
     owner: str
+    """The controller's kind and name, for messages."""
     applied: str
+    """The digest in its annotation: what was applied."""
     owned_fields: str
+    """A digest of the fields that the operator owns; another client that changes a field takes it over."""
     shape: str
+    """A coarser digest of these fields, which can be compared with that of an object to apply (`shape()`)."""
     shared: bool
+    """Whether other clients own fields as well."""
     going: bool
+    """Whether it is being deleted."""
 
     def observed(self) -> ObservedObject:
-        """Return the record that `plan()` sees."""
+        """Return the record that `plan()` gets."""
         return ObservedObject(self.key, self.owner_uid, self.owner)
 
 
 def dependent(kind: str, item: Object) -> Dependent:
-    """Return the record of an object, of which the metadata is enough."""
+    """Return the record of an object; only its metadata is read."""
     metadata = item["metadata"]
     owner = controller(metadata)
     entries = [each for each in metadata.get("managedFields") or () if not each.get("subresource")]
@@ -88,40 +90,40 @@ def digest(content: Any) -> str:
 
 
 class Stamp(NamedTuple):
-    """As much of a stamped object as tells whether it is the one that was applied."""
+    """The identity and digest of a stamped object, to compare with what was applied."""
 
     kind: str
     name: str
     digest: str
 
     def digest_stub(self) -> Object:
-        """Return an object with nothing but that."""
+        """Return an object with nothing but these."""
         annotations = {ANNOTATION_DIGEST: self.digest}
         return {"kind": self.kind, "metadata": {"name": self.name, "annotations": annotations}}
 
 
 def stamp(item: Object) -> Stamp:
-    """Return what tells a stamped object from others."""
+    """Return the stamp of a stamped object."""
     metadata = item["metadata"]
     return Stamp(item["kind"], metadata["name"], metadata["annotations"][ANNOTATION_DIGEST])
 
 
 def stamped(item: Object) -> Object:
-    """Return an object to be applied, with the digest of itself as an annotation."""
+    """Return an object to apply, with its own digest as an annotation."""
     metadata = item["metadata"]
     annotations = {**metadata.get("annotations", {}), ANNOTATION_DIGEST: digest(item)}
     return {**item, "metadata": {**metadata, "annotations": annotations}}
 
 
 def shape(item: Object) -> str:
-    """Return the digest of the fields of an object that is to be applied, lists counting as one field."""
+    """Return the digest of the field paths of an object to apply; a list counts as one field."""
     about = {key: value for key, value in item["metadata"].items() if key not in _UNOWNED}
     plain = {key: value for key, value in item.items() if key not in {"apiVersion", "kind"}}
     return digest(sorted(_fields({**plain, "metadata": about})))
 
 
 def job_report(job: Object) -> JobReport:
-    """Return what a Job says."""
+    """Return the report of a Job."""
     spec, status = job["spec"], job.get("status") or {}
     return JobReport(
         parallelism=spec.get("parallelism", 0),
@@ -143,7 +145,7 @@ def _fields(content: Any, name: str = "", path: str = "") -> Iterator[str]:
 
 @lru_cache(maxsize=256)
 def _owned_shape(text: str) -> str:
-    """Return the shape of what managedFields say; without the owner's uid many objects say the same."""
+    """Return the shape of managedFields. Their text has no owner's UID, so that many objects share it."""
     trees: list[Object] = json.loads(text)
     return digest(sorted({path for tree in trees for path in _entry_fields(tree or {})}))
 
@@ -157,7 +159,7 @@ def _short(text: str) -> str:
 
 
 def _entry_fields(tree: Object, name: str = "", path: str = "") -> Iterator[str]:
-    """Return the fields of a managedFields entry down to lists, whose items are `k:` or `v:`."""
+    """Yield the field paths of a managedFields entry down to lists, whose items are `k:` or `v:`."""
     below = [key for key in tree if key.startswith("f:")]
     if len(below) < len(tree.keys() - {"."}) or not below or name in _ATOMIC:
         yield path

@@ -1,4 +1,4 @@
-"""The broker pods of a MiniCluster's own Job: which of them leads, and which does not come up. No I/O."""
+"""The broker pods of a MiniCluster's own Job: which one leads, and which one is pending. No I/O."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class OwnPods:
-    """Those of the MiniCluster with this UID, by index."""
+    """The pods of the MiniCluster with this UID, by index."""
 
     cluster_uid: str
     by_index: Mapping[int, BrokerPod]
 
     @property
     def lead(self) -> Lead | None:
-        """The lead broker, where it runs and is to stay."""
+        """Return the lead broker if its pod runs and is not being deleted."""
         pod = self.by_index.get(0)
         if pod is None or not pod.stays or not pod.report.address or pod.report.phase != "Running":
             return None
@@ -31,7 +31,7 @@ class OwnPods:
 
     @property
     def pending(self) -> PendingPod | None:
-        """The first broker pod that does not come up yet."""
+        """Return the first broker pod that has a node and does not run yet."""
         for _, pod in sorted(self.by_index.items()):
             if pod.creating and pod.stays:
                 return PendingPod(pod.name, pod.uid)

@@ -1,7 +1,7 @@
-"""What kubelets warn of while a pod does not come up: a volume whose Secret is missing, a network.
+"""Reads the warning Events of pods that do not start, such as for a missing Secret or network.
 
-No status says that, only Events do. They are asked for where a pod stays in ContainerCreating, of one pod a
-MiniCluster, now and then: nothing is watched, and a MiniCluster that is well costs no request.
+Only Events have these warnings, no status. While a pod stays in ContainerCreating, its Events are listed at
+intervals, for one pod of each MiniCluster. Nothing is watched, and a healthy MiniCluster costs no request.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from minicluster.plan.objects.fields import Object
 
 MIN_INTERVAL = 2.0
-"""Seconds in which most pods come up."""
+"""Seconds in which most pods start."""
 MAX_INTERVAL = 30.0
 MAX_REQUESTS = 4
 IDENTIFIER = re.compile(r"\b[0-9a-f]{32,}\b")
-"""Of a sandbox or container: another one with each try of the same, which is no news."""
+"""Of a sandbox or container: each retry has another one, which makes the message no new one."""
 
 log = logging.getLogger(__name__)
 
@@ -41,9 +41,10 @@ class _Poll(NamedTuple):
 
 
 class PodEvents:
-    """Asks for the Events of pods that do not come up. `changed` is told which MiniCluster has news.
+    """Polls the Events of pods that do not start.
 
-    `follow` a MiniCluster whenever it or its objects have changed; `close` in the end.
+    `changed` is called with the name of each MiniCluster whose warning changed. Call `follow` whenever a
+    MiniCluster or its objects have changed, and `close` in the end.
     """
 
     def __init__(self, api: Api, cache: Cache, changed: Callable[[Name], None]) -> None:
@@ -55,7 +56,7 @@ class PodEvents:
         self._closed = False
 
     def follow(self, name: Name) -> None:
-        """Ask as long as a pod of a MiniCluster does not come up."""
+        """Poll as long as a pod of a MiniCluster does not start."""
         pod = None if self._closed else self._cache.own_pods(name).pending
         known = self._asking.get(name)
         if known is not None and known.pod != pod:
@@ -66,7 +67,7 @@ class PodEvents:
             self._asking[name] = _Poll(pod, asyncio.create_task(self._ask(name, pod)))
 
     async def close(self) -> None:
-        """Stop asking, for good."""
+        """Stop polling, for good."""
         self._closed = True
         tasks = [each.task for each in self._asking.values()]
         self._asking.clear()
@@ -85,7 +86,7 @@ class PodEvents:
                 self._report(name, _latest(pod, found.items))
             except KubernetesError as error:
                 log.debug("%s: the Events of pod %s: %s", name, pod.name, error)
-            except Exception:  # they are asked for again
+            except Exception:  # the next poll may succeed
                 log.exception("%s: a defect of the operator: the Events of pod %s", name, pod.name)
             pause = min(2 * pause, MAX_INTERVAL)
 

@@ -1,4 +1,4 @@
-"""The broker pods of all MiniClusters, and what is to be remembered of those that are gone. No I/O."""
+"""The broker pods of all MiniClusters, and what is kept of pods that are gone. No I/O."""
 
 from __future__ import annotations
 
@@ -20,19 +20,18 @@ if TYPE_CHECKING:
 
 
 class PodIndex(Index["ObjectReference", BrokerPod]):
-    """The broker pods by place.
-
-    `warnings` are the last warning Events of pods that do not come up, `dumps` and `disrupted` what is
-    remembered of pods that are gone.
-    """
+    """The broker pods by reference."""
 
     __slots__ = ("_by_instance", "disrupted", "dumps", "warnings")
 
     def __init__(self) -> None:
         super().__init__()
         self.warnings: Index[Name, PodWarning] = Index()
+        """The last warning Events of pods that do not start."""
         self.dumps = Dumps()
+        """The newest dumps of leads whose pods are gone."""
         self.disrupted = DisruptedPods()
+        """The disrupted pods that are gone."""
         self._by_instance: defaultdict[Name, set[ObjectReference]] = defaultdict(set)
 
     def add(self, reference: ObjectReference, pod: BrokerPod) -> None:
@@ -41,7 +40,7 @@ class PodIndex(Index["ObjectReference", BrokerPod]):
         self._by_instance[Name(reference.namespace, pod.instance)].add(reference)
 
     def drop(self, reference: ObjectReference, name: Name, *, remembered: bool) -> None:
-        """Take in that a pod is gone; where it is `remembered`, its end may not have been reported yet."""
+        """Take in that a pod is gone; `remembered`: keep its dump and its disruption for later reconciles."""
         pod = self.get(reference)
         if pod is None:
             return
@@ -55,12 +54,12 @@ class PodIndex(Index["ObjectReference", BrokerPod]):
             self.disrupted.add(name, pod)
 
     def forget(self, name: Name) -> None:
-        """Forget what is remembered of the pods of a MiniCluster that is gone."""
+        """Forget what is kept of the pods of a MiniCluster that is gone."""
         for index in (self.warnings, self.dumps, self.disrupted):
             index.discard(name)
 
     def of_job(self, name: Name, job_uid: str) -> dict[int, BrokerPod]:
-        """Return the pods of a Job that count, one an index."""
+        """Return the pods of a Job by index; of several with one index the last in `order`."""
         best: dict[int, BrokerPod] = {}
         for reference in self._by_instance.get(name, ()):
             pod = self[reference]
@@ -72,13 +71,13 @@ class PodIndex(Index["ObjectReference", BrokerPod]):
         return best
 
     def reports(self, name: Name, job_uid: str) -> tuple[PodReport, ...]:
-        """Return what the broker pods of a Job report, one an index."""
+        """Return the reports of a Job's broker pods, one for each index."""
         best = self.of_job(name, job_uid)
         warning = self.warnings.get(name)
         return tuple(_explained(best[index], warning) for index in sorted(best))
 
     def dump(self, name: Name, job_uid: str) -> Dump | None:
-        """Return the newest dump that the leads of a Job have left."""
+        """Return the newest dump of a Job's lead pods."""
         found = [kept for uid, kept in (self.dumps.get(name, ("", None)),) if kept and uid == job_uid]
         for reference in self._by_instance.get(name, ()):
             pod = self[reference]
@@ -87,7 +86,7 @@ class PodIndex(Index["ObjectReference", BrokerPod]):
         return max(found, key=lambda each: each.time, default=None)
 
     def disruptions(self, name: Name, job_uid: str) -> tuple[Disruption, ...]:
-        """Return which followers of a Job were taken away: see `Observed`."""
+        """Return which followers of a Job Kubernetes took away: see `Observed`."""
         gone = {rank: pod for rank, pod in self.disrupted.get(name, {}).items() if pod.job_uid == job_uid}
         there = {rank: pod for rank, pod in self.of_job(name, job_uid).items() if pod.disrupted}
         found = (gone | there).items()
@@ -96,7 +95,7 @@ class PodIndex(Index["ObjectReference", BrokerPod]):
     def see_joined(
         self, name: Name, lead: LeadReport | Unreachable | None, pods: Mapping[int, BrokerPod]
     ) -> None:
-        """Forget the disrupted pods in whose places others run, and have joined by the lead's report."""
+        """Forget the disrupted pods of ranks whose new pods run, and have joined by the lead's report."""
         if isinstance(lead, LeadReport):
             online = self.disrupted[name].keys() & set(idset.decode(lead.report.online))
             running = [rank for rank in online if rank in pods and pods[rank].report.phase == "Running"]

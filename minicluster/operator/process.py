@@ -1,4 +1,4 @@
-"""The operator as a process: it stands by until it leads, looks after MiniClusters, and stops cleanly."""
+"""The operator as a process: it stands by until it leads, reconciles MiniClusters, and stops cleanly."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ LAST_SECONDS = 0.5
 LAST_WRITES = 3.0
 """Seconds for the answers to the last writes: less than a Lease outlasts its holder's right to write."""
 CRD_PAUSE = 2.0
-"""Seconds between two looks whether the API server knows MiniClusters."""
+"""Seconds between two checks that the API server knows MiniClusters."""
 
 log = logging.getLogger(__name__)
 
 
 def run(settings: OperatorSettings) -> int:
-    """Run an operator until SIGTERM or Ctrl-C; return the exit code: 0, or 1 where it could not go on.
+    """Run an operator until SIGTERM or Ctrl-C; return the exit code: 0, or 1 after an error.
 
-    It also ends when it does not lead any more: whoever started it starts it again, and it stands by.
+    It also ends when it does not lead any more: the kubelet starts it again, and it stands by.
     """
     service_process.prepare(settings.log_format, settings.log_level)
     code = 0
@@ -70,7 +70,7 @@ def run(settings: OperatorSettings) -> int:
 def installed_lease(access: Access) -> tuple[str, str] | None:
     """Return the Lease of an operator that is installed in the cluster, None where none holds it.
 
-    Whoever starts another one beside it means to help, not to fight over the same objects.
+    An operator that a user starts beside it stands by, and does not write to the same objects.
     """
 
     async def check() -> bool:
@@ -85,7 +85,7 @@ def installed_lease(access: Access) -> tuple[str, str] | None:
 
 
 class _Operator:
-    """The parts of one operator, and in which order they begin and end."""
+    """Starts and ends the parts of one operator in order."""
 
     def __init__(self, settings: OperatorSettings) -> None:
         self._settings = settings
@@ -93,9 +93,9 @@ class _Operator:
         self._queue = WorkQueue(time.monotonic)
         self._metrics = OperatorMetrics(self._cache, self._queue)
         self._stop = asyncio.Event()
-        self._ended = asyncio.Event()  # one of the parts has
+        self._ended = asyncio.Event()  # set once one of the parts has ended
         self._kopf_ready = asyncio.Event()
-        self._unwatched = "MiniClusters are not watched yet"  # why kopf does not yet
+        self._unwatched = "MiniClusters are not watched yet"  # why kopf does not watch them yet
         self._leadership: Leadership | None = None
         self._watches: list[watch.Watch] = []
         self._begun: list[asyncio.Task[Any]] = []
@@ -133,7 +133,7 @@ class _Operator:
             asyncio.get_running_loop().add_signal_handler(number, self._stop.set)
 
     async def _before_the_end(self, work: Coroutine[Any, Any, None]) -> bool:
-        """Wait for some work; return whether it was done before the operator was told to stop."""
+        """Wait for some work; return whether it was done before the operator was to stop."""
         doing, stopping = asyncio.create_task(work), asyncio.create_task(self._stop.wait())
         await asyncio.wait((doing, stopping), return_when=asyncio.FIRST_COMPLETED)
         await _cancel((stopping, *(() if doing.done() else (doing,))))
@@ -143,10 +143,10 @@ class _Operator:
         return False
 
     async def _lead(self, client: ApiClient, *also: Coroutine[Any, Any, Any]) -> None:
-        """Look after MiniClusters until told to stop; raise whatever made one of the parts fail.
+        """Reconcile MiniClusters until the operator is to stop; raise the exception of a part that fails.
 
-        Whoever leads next must not meet writes of this one: those under way are waited for. And that first,
-        for kopf, when it ends, cancels every task that began after it.
+        The next leader must not meet writes of this one, so those under way are waited for. That comes first:
+        when kopf ends, it cancels every task that began after it.
         """
         self._begin(*also, self._stop.wait(), self._manage(client))
         await self._ended.wait()
@@ -157,7 +157,7 @@ class _Operator:
             each.result()  # raises what made it end
 
     async def _manage(self, client: ApiClient) -> None:
-        """Watch, and once it is known what exists, reconcile whatever kopf tells."""
+        """Watch, and once all objects are listed, reconcile the MiniClusters that kopf reports."""
         leads, pod_events, controller = await self._parts(client)
         self._watches = [
             watch.Watch(client, self._cache, selection, controller.changed, self._metrics.watch_restarted)
@@ -175,7 +175,7 @@ class _Operator:
             await pod_events.close()
 
     async def _parts(self, client: ApiClient) -> tuple[LeadWatch, PodEvents, Controller]:
-        """Return what listens to leads and to kubelets, and what has MiniClusters reconciled."""
+        """Return the watches of leads and of pods' Events, and the controller."""
         own_namespace = self._settings.own_namespace
         authority = await key_store.authority(client, own_namespace)
         await metrics_key_store.publish(client, own_namespace, authority.metrics())
@@ -197,7 +197,7 @@ class _Operator:
         return leads, pod_events, controller
 
     async def _known(self, client: ApiClient) -> None:
-        """Wait until the API server knows MiniClusters: kopf looks for them once, and then never again."""
+        """Wait until the API server knows MiniClusters: kopf checks that once, and then never again."""
         while missing := await crd_check.trouble(client):
             if self._unwatched != missing:
                 log.warning(missing)
@@ -205,7 +205,7 @@ class _Operator:
             await asyncio.sleep(CRD_PAUSE)
 
     async def _follow(self, controller: Controller) -> None:
-        """Have kopf tell the controller of MiniClusters. Raises FollowingError where it gives up."""
+        """Have kopf report MiniClusters to the controller. Raises WatchLostError where kopf gives up."""
         namespaces = self._settings.namespaces
         log.info("looking after MiniClusters in %s", ", ".join(namespaces) or "all namespaces")
         try:
@@ -213,7 +213,7 @@ class _Operator:
                 registry=handlers.registry(self._settings.access, controller),
                 settings=handlers.settings(),
                 standalone=True,
-                # Without it kopf asks for the user's name, and a pod's user may have none.
+                # Without it kopf looks the user's name up, and a pod's user may have none.
                 identity=self._settings.identity,  # type: ignore[arg-type]  # a str type that kopf does not export
                 clusterwide=not namespaces,
                 namespaces=namespaces,
@@ -223,17 +223,17 @@ class _Operator:
             raise WatchLostError(f"MiniClusters cannot be followed any more: {error}") from error
 
     async def _listen(self) -> None:
-        """Heed signals again once kopf has begun: it takes them for itself, and stops in its own time."""
+        """Handle signals again once kopf has begun: it replaces the handlers, and stops later."""
         await self._kopf_ready.wait()
         self._watch_signals()
         await self._stop.wait()
 
     def _live(self) -> str:
-        """Return what is wrong with this process: a part of it that has ended, though it leads."""
+        """Return why this process is not live: a part of it has ended, and it is not stopping."""
         return "a part of the operator has ended" if self._ended.is_set() and not self._stop.is_set() else ""
 
     def _ready(self) -> str:
-        """Return why it cannot look after MiniClusters, or take over, yet."""
+        """Return why it cannot reconcile MiniClusters, or take over, yet."""
         if self._leadership is not None and not self._leadership.leads:
             return self._leadership.trouble or ("" if self._leadership.holder else "no Lease was seen yet")
         waiting = [str(each) for each in self._watches if not each.listed.is_set()]
@@ -249,7 +249,7 @@ class _Operator:
 
 
 async def _cancel(tasks: Iterable[asyncio.Task[Any]]) -> None:
-    """End tasks, whatever they are at; kopf waits for tasks that are not its own, which is not waited for."""
+    """Cancel tasks, and wait LAST_SECONDS for them: kopf's task waits for others and may take longer."""
     ending = list(tasks)
     for each in ending:
         each.cancel()

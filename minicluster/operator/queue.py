@@ -1,4 +1,4 @@
-"""The queue of names to reconcile: each at most once, never two at a time, failures later and later."""
+"""The queue of names to reconcile: each is in it once, and failed ones come later each time."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 
 FIRST_RETRY = 0.25
 LAST_RETRY = 60.0
-DOUBLINGS = 10  # enough to reach the last
-# With more names due than this the spacing grows with their number, at most so many times.
+DOUBLINGS = 10  # enough to reach LAST_RETRY
+# With more than MANY names due, the spacing grows with their number, up to MOST times.
 MANY = 20
 MOST = 3.0
 TICK = 0.001
 QUIET = 0.2
-"""Seconds without an urgent name after which there is time for the others."""
+"""Seconds without an urgent name after which the others come."""
 
 
 class _Entry(NamedTuple):
-    """When a name is due, and whether somebody waits for it."""
+    """When a name is due, and whether it is urgent."""
 
     due: float
     name: Name
@@ -33,10 +33,12 @@ class _Entry(NamedTuple):
 class WorkQueue:
     """Names with the time at which each is due, in seconds of `clock`.
 
-    A name that is added while it is worked on comes again afterwards. `spacing` is the least time between
-    two reconciles that nobody waits for; it grows up to threefold with the number of names that are due, as
-    what was just made changes several times within a second. As long as urgent ones keep coming they wait,
-    but not longer than `overdue`: in a burst everybody gets a MiniCluster before anybody gets a newer status.
+    A name that is added while it is worked on comes again afterwards. A name is urgent if its document has
+    changed, or if it was added for a set time. Others have at least `spacing` seconds between two reconciles,
+    and up to three times that if many names are due: what was just made changes several times a second.
+
+    Other names wait while urgent ones keep coming, but not longer than `overdue` seconds. So in a burst all
+    MiniClusters are made before any of them gets a newer status.
     """
 
     def __init__(self, clock: Callable[[], float], spacing: float = 1.0, overdue: float = 5.0) -> None:
@@ -55,22 +57,22 @@ class WorkQueue:
         return len(self._due)
 
     def add(self, name: Name, delay: float = 0.0) -> None:
-        """Have a name reconciled after `delay` seconds, or earlier if that was asked for before."""
+        """Add a name, urgent, due in `delay` seconds, or earlier if it was added so before."""
         self._plan(name, delay, urgent=True)
 
     def add_spaced(self, name: Name) -> None:
-        """Have a name reconciled, not sooner than the spacing after its last time."""
+        """Add a name, due not sooner than the spacing after its last reconcile."""
         last = self._last.get(name)
         spacing = self._spacing * max(1.0, min(len(self._due) / MANY, MOST))
         delay = 0.0 if last is None else max(0.0, last + spacing - self._clock())
         self._plan(name, delay, urgent=False)
 
     async def take(self) -> Name:
-        """Return the next name that is due; it is this caller's until `done`. One caller at a time waits."""
+        """Return the next name that is due; it comes again only after `done`. One caller at a time waits."""
         while True:
             entry = self._next()
             wait = entry.due - self._clock() if entry else None
-            if entry is not None and wait is not None and wait < TICK:  # less would be rounded away
+            if entry is not None and wait is not None and wait < TICK:  # shorter waits would be rounded to 0
                 if entry.urgent:
                     self._last_urgent = self._clock()
                 del self._due[entry.name]
@@ -84,7 +86,7 @@ class WorkQueue:
                 continue
 
     def done(self, name: Name) -> None:
-        """Give a name back."""
+        """Take in that a name is not worked on any more."""
         self._worked_on.discard(name)
         self._last[name] = self._clock()
         if name in self._due:
@@ -95,7 +97,7 @@ class WorkQueue:
         self._failures.pop(name, None)
 
     def failed(self, name: Name, at_least: float = 0.0) -> float:
-        """Have a name tried again, later each time; return in how many seconds."""
+        """Add a name again, later with each failure in a row; return in how many seconds it is due."""
         count = self._failures.get(name, 0)
         self._failures[name] = count + 1
         delay = max(at_least, min(FIRST_RETRY * 2.0 ** min(count, DOUBLINGS), LAST_RETRY))
@@ -127,7 +129,7 @@ class WorkQueue:
         self._changed.set()
 
     def _next(self) -> _Entry | None:
-        """Return what comes next, the time of it aside."""
+        """Return the entry that comes next, even if it is not due yet."""
         urgent, spaced = self._head(self._heaps[True]), self._head(self._heaps[False])
         if spaced is None:
             return urgent
@@ -139,7 +141,7 @@ class WorkQueue:
         return delayed if delayed.due < urgent.due and (urgent.due > now or latest <= now) else urgent
 
     def _head(self, heap: list[_Entry]) -> _Entry | None:
-        """Return the earliest entry that still holds; drop what is outdated."""
+        """Return the earliest valid entry, and drop outdated ones."""
         while heap:
             entry = heap[0]
             if self._due.get(entry.name) == entry and entry.name not in self._worked_on:

@@ -1,7 +1,7 @@
-"""One reconcile of one MiniCluster: observe, decide, apply, write the status, tell it.
+"""One reconcile of one MiniCluster: observe, decide, apply, write the status, send Events.
 
-It can be repeated, interrupted anywhere, or run on old news: it ends in what the document says, or in a
-condition that says why not. Everything is decided by `plan()`; here is only in which order the writes go.
+It can be repeated, interrupted anywhere, or run on an outdated cache. It ends in what the document wants, or
+in a condition with the reason why not. `plan()` decides everything; this module orders the writes.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 RETRY_LIMIT = 3
-"""How often a passing refusal (429, 5xx) is met in a row before people are shown it."""
+"""After how many passing refusals (429, 5xx) in a row the status shows them."""
 
 
 class ReconcileOutcome(Enum):
@@ -50,12 +50,12 @@ class ReconcileOutcome(Enum):
 
     SETTLED = "ok"
     REFUSED = "refused"
-    """An object was not taken, or its name is; it must be tried again."""
+    """The API server refused an object, or its name is taken; it must be tried again."""
     GONE = "gone"
 
 
 class ReconcileResult(NamedTuple):
-    """How a reconcile ended; `again`: in how many seconds time alone asks for another one."""
+    """How a reconcile ended; `again`: in how many seconds another one is due without any change."""
 
     outcome: ReconcileOutcome
     again: float | None = None
@@ -63,7 +63,7 @@ class ReconcileResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReconcilerOptions:
-    """What is the same for every MiniCluster: the site, who reports Events, fresh keys, the time."""
+    """What is the same for every MiniCluster: the site, the reporter of Events, fresh keys, the time."""
 
     site: Site
     reporter: str
@@ -82,14 +82,14 @@ class BuildInputs(NamedTuple):
 
 
 class Built(NamedTuple):
-    """What was last built of a MiniCluster: from what, and the digests of its objects."""
+    """What was last built for a MiniCluster: the inputs, and the digests of its objects."""
 
     inputs: BuildInputs
     stamps: tuple[Stamp, ...]
 
 
 class Reconciler:
-    """Makes true what the documents in the cache say."""
+    """Makes what the documents in the cache want."""
 
     def __init__(
         self, api: Api, cache: Cache, options: ReconcilerOptions, meter: Meter, leads: LeadCommands
@@ -108,7 +108,7 @@ class Reconciler:
     async def reconcile(self, name: Name, failures: int = 0) -> ReconcileResult:
         """Reconcile a MiniCluster; `failures` is how often in a row that has failed.
 
-        Raises ApiError and ApiUnreachableError for what passes (409, 429, 5xx, no answer): try again.
+        Raises ApiError and ApiUnreachableError for passing failures (409, 429, 5xx, no answer): try again.
         """
         item = self._cache.clusters.get(name)
         if item is None or _is_left_alone(item):
@@ -140,7 +140,7 @@ class Reconciler:
         with self._meter.step("apply"):
             refused = await self._apply(name, cluster, decided, failures)
         if refused or self._is_new(observed, name) or name in self._cache.conflicts:
-            # What was just made, or could not be, is told at once; a change is told before it is seen.
+            # The status shows at once what was just made or refused, before a watch reports it.
             decided = self._decide(cluster, self._observe(name, cluster, made=True, refusals=refused))
         await self._finish(name, item, decided, failures)
         outcome = (
@@ -151,7 +151,7 @@ class Reconciler:
     async def _tear_down(
         self, name: Name, item: Object, cluster: MiniCluster, failures: int
     ) -> ReconcileResult:
-        """See to what goes before a MiniCluster that is being deleted, or that somebody else looks after."""
+        """Save and delete what must go first where a MiniCluster is being deleted, or has `managedBy`."""
         decided = self._decide(cluster, self._observe(name, cluster, made=True))
         await self._finish(name, item, decided, failures)
         return ReconcileResult(ReconcileOutcome.SETTLED, decided.again)
@@ -167,7 +167,7 @@ class Reconciler:
     def _observe(
         self, name: Name, cluster: MiniCluster, *, made: bool = False, refusals: tuple[ApplyRefusal, ...] = ()
     ) -> Observed:
-        """Gather what exists. The Secret is made before the Job: where there is a Job, there is a Secret."""
+        """Return what exists. The Secret is made before the Job: where there is a Job, there is a Secret."""
         uid = cluster.metadata.uid
         objects = [each.observed() for each in self._cache.dependents.of(name)]
         objects += self._cache.conflicts.get(name, {}).values()
@@ -202,7 +202,7 @@ class Reconciler:
     def _build(
         self, cluster: MiniCluster, site: Site, *, suspended: bool, pods: int, job_suspended: bool
     ) -> tuple[Object, ...]:
-        """Build the objects to apply, with their digests; where all stand as applied, sketches of them do."""
+        """Return the objects to apply, with their digests; digest stubs if all are as they were applied."""
         about = cluster.metadata
         name = Name(about.namespace, about.name)
         inputs = BuildInputs(about.uid, about.generation, suspended, pods, job_suspended)
@@ -217,20 +217,20 @@ class Reconciler:
         return objects
 
     def _refuse(self, item: Object, error: document.DocumentError) -> Plan:
-        """Return the plan for a document that the API server let through and that is not valid."""
+        """Return the plan for a document that the API server accepted and that is not valid."""
         try:
             stored = document.Status.model_validate(item["status"])
         except ValidationError:
             stored = document.Status()
         problem = "; ".join(str(each) for each in error.problems)
         refused = planning.refuse(stored, item["metadata"]["generation"], problem, self._options.now())
-        # Nobody knows what could be saved of it, and it must not stay for ever.
+        # Without a valid document it is unknown what to save, and the MiniCluster must not stay for ever.
         return replace(refused, finalizer=False) if _is_leaving(item) else refused
 
     async def _still_exists(self, name: Name, item: Object) -> bool:
-        """Ask whether a MiniCluster that had objects before, and has none now, is still there.
+        """Return whether a MiniCluster that had objects before, and has none now, still exists.
 
-        Its deletion may have fallen into a gap of the watch; its objects would be made again for ever.
+        The watch may have missed its deletion; its objects would then be made again for ever.
         """
         try:
             found = await self._api.read(MINICLUSTERS, name.namespace, name.name)
@@ -247,7 +247,7 @@ class Reconciler:
     async def _apply(
         self, name: Name, cluster: MiniCluster, decided: Plan, failures: int
     ) -> tuple[ApplyRefusal, ...]:
-        """Apply the objects; return what was refused. Raises what is expected to pass."""
+        """Apply the objects; return the refusals. Raises ApiError for failures that are expected to pass."""
         try:
             await self._applier.apply(name, cluster.metadata.uid, decided.objects)
         except NameTakenError:
@@ -279,7 +279,7 @@ class Reconciler:
 
 
 def _is_left_alone(item: Object) -> bool:
-    """Whether there is nothing to do: somebody else manages it, or it is on its way out."""
+    """Whether there is nothing to do: it is being deleted or has `managedBy`, and our finalizer is gone."""
     return _is_leaving(item) and not has_finalizer(item)
 
 

@@ -11,11 +11,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class BrokerPod:
-    """A broker pod: whose Job made it, whether it counts before another of its index, what it says."""
+    """A broker pod."""
 
     instance: str
+    """The name of the MiniCluster in its label."""
     job_uid: str
     order: tuple[bool, str, int]
+    """Of several pods with one index the greatest counts."""
     version: int
     report: PodReport
     name: str
@@ -25,12 +27,12 @@ class BrokerPod:
 
     @property
     def stays(self) -> bool:
-        """Whether nobody has asked for its deletion."""
+        """Whether it is not being deleted."""
         return self.order[0]
 
 
 class PendingPod(NamedTuple):
-    """A broker pod that has a node, and does not come up yet."""
+    """A broker pod that has a node, and does not run yet."""
 
     name: str
     uid: str
@@ -53,6 +55,6 @@ class LeadReport:
 
 @dataclass(frozen=True, slots=True)
 class Unreachable:
-    """There is no report of a lead broker; `reason` is why, for people."""
+    """There is no report of a lead broker; `reason` is why, for messages."""
 
     reason: str

@@ -1,4 +1,4 @@
-"""What the operator is told when it is started: one frozen record."""
+"""The options with which the operator is started: one frozen record."""
 
 from __future__ import annotations
 
@@ -11,28 +11,25 @@ if TYPE_CHECKING:
 
 
 LEASE = "minicluster-operator"
-"""The Lease by which operators agree on who leads, where no other is named."""
+"""The default name of the Lease by which operators agree on who leads."""
 INSTALLED = "minicluster-system"
 """The namespace into which the shipped manifests install the operator."""
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorSettings:
-    """How one operator runs.
-
-    `namespaces` are those whose MiniClusters it looks after, none: all. `lease` is the namespace and name of
-    the Lease that its leader holds, None: it leads without asking (then there may be no second one).
-    `listen` is the address (empty: every one) and port of /healthz, /readyz and /metrics; port 0 takes a free
-    one. `identity` tells this process from every other operator: it stands in the Lease. `own_namespace` is
-    the one that its pod runs in, empty outside of the cluster: only from there NetworkPolicies admit it to
-    the brokers' door.
-    """
+    """The options of one operator."""
 
     access: Access
     namespaces: tuple[str, ...]
+    """The namespaces whose MiniClusters it reconciles; none: all."""
     lease: tuple[str, str] | None
+    """Namespace and name of the leader's Lease; None: it leads without one, and must be the only operator."""
     listen: tuple[str, int]
+    """Address (empty: every one) and port (0: a free one) of /healthz, /readyz and /metrics."""
     log_format: LogFormat
     log_level: LogLevel
     identity: str
+    """The name of this process in the Lease; no other operator has it."""
     own_namespace: str = ""
+    """The namespace of its pod, from which NetworkPolicies admit it to the lead API; empty: no pod."""

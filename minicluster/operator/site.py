@@ -18,10 +18,10 @@ SCALING_TOLERANCE_SINCE = (1, 35)
 
 
 async def site(client: Readable, namespace: str = "default", *, operator_namespace: str = "") -> Site:
-    """Return the site of a cluster, asked for its version: there an operator asks leads by their doors.
+    """Return the site of a cluster by its version; there the leads have a lead API.
 
-    `namespace` is that of documents which name none; with `operator_namespace` only the operator there may
-    use the brokers' door. Raises ApiError, ApiUnreachableError.
+    `namespace` is for documents without one. With `operator_namespace` only the operator there may use the
+    lead API. Raises ApiError, ApiUnreachableError.
     """
     version = await discovery.version(client)
     return Site(

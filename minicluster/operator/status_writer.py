@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from minicluster.plan.objects.fields import Object
 
 RETRY_LIMIT = 3
-"""How often a passing refusal (429, 5xx) of an Event holds a reconcile up, in a row."""
+"""After how many failed reconciles in a row an Event with a passing refusal (429, 5xx) is dropped."""
 
 log = logging.getLogger(__name__)
 
 
 class StatusWriter:
-    """Writes the status first, then its Events; Events that were not taken are kept for the next time."""
+    """Writes the status first, then its Events; keeps refused Events for the next reconcile."""
 
     def __init__(
         self, api: Api, cache: Cache, meter: Meter, reporter: str, now: Callable[[], datetime]
@@ -46,7 +46,7 @@ class StatusWriter:
         self._pending.pop(name, None)
 
     async def write(self, name: Name, item: Object, decided: Plan, failures: int) -> None:
-        """Write the status if it says something new, then the Events that go with it."""
+        """Write the status if it has changed, then its Events."""
         if decided.status != item["status"]:
             with self._meter.step("status"):
                 body = event_recorder.status_patch(item, decided.status)
@@ -70,9 +70,9 @@ class StatusWriter:
             raise
 
     async def _write_events(self, name: Name, failures: int) -> None:
-        """Write the Events; what the API server does not take now is written with the next reconcile.
+        """Write the Events; those that the API server refuses for now go with the next reconcile.
 
-        But not for ever: what else there is to do must not wait for them.
+        After RETRY_LIMIT failures they are dropped: the rest of the reconcile must not wait for them.
         """
         events = self._pending[name]
         while events:
