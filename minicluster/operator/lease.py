@@ -28,7 +28,7 @@ class Terms:
     """The durations of a leader election, in seconds.
 
     The defaults are a little shorter than Kubernetes' own (15, 10, 2). After a crash in a burst of a hundred
-    MiniClusters a standby has finished the work within 20 s, some of which it needs for the work itself.
+    MiniClusters a standby has finished within 20 s what was left undone.
     """
 
     lease: float = 12.0

@@ -1,7 +1,7 @@
 """From a MiniCluster document, and what exists, to everything that a reconcile does. Pure: no I/O, no clock.
 
-`plan()` decides; one module an object builds it; `render()` shows the objects. Nothing here talks to an API
-server: the operator and the local run fill an `Observed` and carry a `Plan` out.
+`plan()` decides, `render()` shows the objects, and each kind of object has one module that builds it. Nothing
+here sends requests: the operator and the local run fill an `Observed`, and apply a `Plan`.
 """
 
 from minicluster.plan.decision import plan, refuse

@@ -1,4 +1,4 @@
-"""Every word that people and programs meet: labels, condition types, reasons, phases, paths."""
+"""Names that users and other programs see: labels, condition types, reasons, phases, paths."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ LABEL_MANAGED_BY = "app.kubernetes.io/managed-by"
 APPLICATION = "minicluster"
 PART_OF = "flux-framework"
 MANAGER = "minicluster"
-# The pods that may use the lead broker's door, by their LABEL_NAME.
+# The pods that may use the lead API, by their LABEL_NAME.
 OPERATOR_APPLICATION = "minicluster-operator"
 METRICS_APPLICATION = "minicluster-metrics-adapter"
 
 LABEL_SELECTOR = "hpa-selector"
-"""On every broker pod and no other: what the scale subresource selects by (the reference's name)."""
+"""The label of broker pods by which the scale subresource selects them (the reference's name)."""
 LABEL_POD_INDEX = "batch.kubernetes.io/job-completion-index"
 LABEL_KUEUE_QUEUE = "kueue.x-k8s.io/queue-name"
 LABEL_NAMESPACE_NAME = "kubernetes.io/metadata.name"
@@ -34,32 +34,32 @@ CONFIG_DIR = "/etc/minicluster"
 CURVE_DIR = "/etc/minicluster-curve"
 RUN_VOLUME = "/run/minicluster"
 STATE_VOLUME = "/var/lib/minicluster"
-# The broker's own directories lie inside the volumes: the root of a volume belongs to root, and whoever
-# else runs the broker could not make that private.
+# The broker's own directories lie inside the volumes. The root of a volume belongs to root, so a broker of
+# another user could not make it private.
 RUN_DIR = f"{RUN_VOLUME}/broker"
 STATE_DIR = f"{STATE_VOLUME}/state"
 SHARED_MEMORY = "/dev/shm"  # noqa: S108  # a mount point, not a temporary file
 MUNGE_DIR = "/etc/munge"
 METRICS_TLS_DIR = "/etc/minicluster-metrics-tls"
 CURVE_FILE = "curve.cert"
-# Beside the certificate, where the lead broker has a door.
+# Beside the certificate, where there is a lead API.
 LEAD_CERTIFICATE = "door.crt"
 LEAD_KEY = "door.key"
 LEAD_TOKEN = "door.token"  # noqa: S105  # the name of a file
 METRICS_TOKEN = "metrics.token"  # noqa: S105  # the name of a file
 START_SCRIPT = "start.sh"
 
-# The exit-code contract of the start script: these are counted and the pod is replaced, every other code
-# fails the whole. 75: a follower that ended before its instance did; 137 and 143: killed, terminated.
+# The exit-code contract of the start script. Pods with these codes are counted and replaced; every other code
+# fails the MiniCluster. 75: a follower that ended before its instance did; 137 and 143: killed, terminated.
 REPLACED_CODES = (75, 137, 143)
 
 FINALIZER = "flux-framework.org/save"
-"""On a MiniCluster whose instance is to be saved before it goes; nothing else waits for it."""
+"""The finalizer of a MiniCluster whose instance is to be saved before it is deleted."""
 SAVE_SECONDS = 120
 """Seconds that a save may take besides waiting for jobs: writing the dump, ending the broker."""
 
 LEAD_API_PORT = 8443
-"""HTTPS port of the lead broker's door: status for the operator, metrics for the adapter."""
+"""HTTPS port of the lead API: status for the operator, metrics for the adapter."""
 
 READ_BY_OWNER = 0o400
 EXECUTABLE = 0o555
@@ -93,7 +93,7 @@ class ConditionType(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why a condition is as it is; those a person would ask about are Events as well (`events.py`)."""
+    """Why a condition is as it is; for reasons that concern users an Event is sent as well (`events.py`)."""
 
     ACCEPTED = "Accepted"
     INVALID = "Invalid"
@@ -150,7 +150,7 @@ class Reason(StrEnum):
 
 
 class Phase(StrEnum):
-    """One word for people: how is it?"""
+    """One word for the state of a MiniCluster, for users."""
 
     INVALID = "Invalid"
     PENDING = "Pending"

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 
 class Build(Protocol):
-    """What builds a MiniCluster's objects, all but the Secret: `objects.build`, or one that remembers."""
+    """Builds a MiniCluster's objects, all but the Secret: `objects.build`, or a cache of it."""
 
     def __call__(
         self, cluster: MiniCluster, site: Site, *, suspended: bool, pods: int, job_suspended: bool
     ) -> tuple[Object, ...]:
         """Return the objects, in the order in which they are made.
 
-        The Job with so many `pods`, or `job_suspended`.
+        `pods` is the number of pods of the Job, `job_suspended` whether it is suspended.
         """
         ...
 
@@ -44,13 +44,14 @@ def plan(
     *,
     build: Build = objects.build,
 ) -> Plan:
-    """Return the objects to apply and to delete, the status to write, and the Events to emit.
+    """Return the objects to apply and to delete, the status to write, and the Events to send.
 
-    `cluster.status` is the stored status. `fresh_keys` are used only where no Secret is observed (the
-    brokers' where the document brings no certificate, the door's where there is one); KeysNeededError is
-    raised where they are then missing. A MiniCluster that another controller manages, or that is being
-    deleted, is left alone, but for what must be saved before. Whoever plans often gives a `build` that keeps
-    what it built.
+    `cluster.status` is the stored status. `fresh_keys` are used only where no Secret is observed:
+    the brokers' unless the document has a certificate, those of the lead API where the site has one. Where
+    they are missing then, KeysNeededError is raised. A caller that plans often passes a `build` that keeps what
+    it built.
+
+    A MiniCluster that another controller manages, or that is being deleted, is only saved if need be.
     """
     cluster = release_0_1_0.migrated(cluster)
     if cluster.spec.managed_by or cluster.metadata.deletion_timestamp:
@@ -63,7 +64,7 @@ def plan(
         suspended = job.is_suspended(cluster, observed.job)
         built = build(cluster, site, suspended=suspended, pods=resize.pods, job_suspended=job_suspended)
         secret, scaler = objects.secret_key(cluster), autoscaler.key(cluster)
-        # Brokers do without an autoscaler: one that is in its place, or refused, keeps nothing else back.
+        # Brokers need no autoscaler: one with another owner, or that is refused, keeps nothing else back.
         wanted = [each for each in map(objects.key_of, built) if each != scaler]
         if observed.find(scaler) != autoscaler.own(cluster, observed):
             built = tuple(each for each in built if objects.key_of(each) != scaler)
@@ -72,7 +73,7 @@ def plan(
             built = (_secret(cluster, site, fresh_keys), *built)
         return _decide(state, built, site, now)
     except (BrokerConfigError, ParseError) as error:
-        # What only shows when the brokers' files are written, such as two hosts of one name.
+        # An error that only shows when the brokers' files are written, such as two hosts of one name.
         return refuse(cluster.status, cluster.metadata.generation, str(error), now)
 
 
@@ -99,14 +100,14 @@ def _decide(state: ReconcileState, built: tuple[Object, ...], site: Site, now: d
 
 
 def _finalizer(state: ReconcileState, site: Site, *, goes_on: bool) -> bool:
-    """Return whether it must not go before it is saved: from before it has pods, until they have ended."""
+    """Return whether our finalizer is to be there: from before there are pods until they have ended."""
     if not saving.is_wanted(state.cluster, site) or state.outcome is not Completion.NONE:
         return False
     return goes_on or FINALIZER in state.cluster.metadata.finalizers
 
 
 def refuse(stored: Status, generation: int, problem: str, now: datetime) -> Plan:
-    """Return the plan for a document that is not valid: nothing but a status and an Event that say why."""
+    """Return the plan for a document that is not valid: only a status and an Event with the problem."""
     found = conditions.refused(problem, stored.conditions)
     return Plan(
         objects=(),
@@ -120,7 +121,7 @@ def _secret(cluster: MiniCluster, site: Site, keys: FreshKeys | None) -> Object:
 
 
 def _may_apply(state: ReconcileState) -> bool:
-    """Whether objects are applied: not over somebody else's, not once it has ended, not beyond the hosts."""
+    """Whether objects are applied: not if one conflicts, it has ended, or it has too few hosts."""
     return state.outcome is Completion.NONE and not state.conflicting and not conditions.size_problem(state)
 
 
@@ -128,7 +129,7 @@ def _superfluous(state: ReconcileState) -> tuple[ObjectKey, ...]:
     cluster, observed = state.cluster, state.observed
     ended = state.previous(ConditionType.SUCCEEDED, "True") or state.previous(ConditionType.FAILED, "True")
     if cluster.spec.cleanup and ended:
-        # Only now: the result is stored, and its Event sent.
+        # Only now, when the result is stored and its Event was sent.
         return (ObjectKey(KIND, cluster.metadata.name),)
     services = observed.find(objects.services_key(cluster))
     if services is not None and (services.owner_uid != cluster.metadata.uid or not state.suspended):

@@ -1,4 +1,4 @@
-"""Ranks of brokers: read from an idset (RFC 22), and named in a message."""
+"""Ranks of brokers as idsets (RFC 22) and in messages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def decode(text: str) -> frozenset[int]:
-    """Return the ranks of an idset that was checked before."""
+    """Return the ranks of a valid idset."""
     return frozenset(idset.decode(text))
 
 

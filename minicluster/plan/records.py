@@ -1,4 +1,4 @@
-"""What goes into `plan()` and what comes out of it: frozen records, without any I/O."""
+"""The arguments and the result of `plan()`: frozen records, without any I/O."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where the MiniCluster will run, and what is on offer there.
-
-    `cores` counts for a broker whose container asks for no CPU (None: what it may use, found when it starts);
-    `endpoints` (a machine without DNS) stand in
-    place of the Service's names; `image_volumes` says whether the cluster mounts images as volumes (on by
-    default from Kubernetes 1.35), `scaling_tolerance` whether its autoscalers may be told how exact to be (on
-    by default from 1.35); with `lead_api` an operator is there that asks the lead broker by its door, and
-    with `operator_namespace` only the one in that namespace may.
-    With `label_output` each line of the main command's output carries its task's rank.
-    Brokers find their settings in `config_dir`, the certificate in `curve_dir`, and keep their own copy of it
-    (mode 0400) at `curve_path`.
-    """
+    """Where the MiniCluster will run, and what this site offers."""
 
     namespace: str = "default"
+    """For documents that name none."""
     cores: int | None = None
+    """Of a broker whose container asks for no CPU; None: those that it may use, counted when it starts."""
     endpoints: tuple[BrokerEndpoint, ...] | None = None
+    """The brokers' addresses on a machine without DNS; None: the names of the Service."""
     image_volumes: bool = False
+    """Whether the cluster mounts images as volumes (on by default from Kubernetes 1.35)."""
     scaling_tolerance: bool = False
+    """Whether its autoscalers have the field `tolerance` (on by default from Kubernetes 1.35)."""
     operator_namespace: str = ""
+    """The only namespace from which an operator may use the lead API; empty: any."""
     lead_api: bool = False
+    """Whether there is an operator, and so a lead API for it."""
     lead_api_port: int = LEAD_API_PORT
     config_dir: str = CONFIG_DIR
+    """Where brokers find their settings."""
     curve_dir: str = CURVE_DIR
+    """Where brokers find the certificate."""
     label_output: bool = False
+    """Whether each line of the main command's output begins with its task's rank."""
     curve_path: str = f"{RUN_DIR}/{CURVE_FILE}"
+    """Where a broker keeps its own copy of the certificate (mode 0400)."""
     flux_files: FluxFiles = INSTALLED
-    """What real Flux's lead gets of ours: the one way in which a plan depends on what is installed."""
+    """What real Flux's lead gets of this project; nothing else in a plan depends on what is installed."""
 
 
 class ObjectKey(NamedTuple):
@@ -60,16 +60,17 @@ class ObjectKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ObservedObject:
-    """An object that exists. `owner` is its controller in words, such as "MiniCluster other"."""
+    """An object that exists."""
 
     key: ObjectKey
     owner_uid: str = ""
     owner: str = ""
+    """The kind and name of its controller, such as "MiniCluster other"."""
 
 
 @dataclass(frozen=True, slots=True)
 class ApplyRefusal:
-    """An object that could not be applied: a quota, an admission webhook, a namespace that is going."""
+    """An object that could not be applied, such as for a quota, a webhook, or a namespace that ends."""
 
     key: ObjectKey
     message: str
@@ -87,10 +88,12 @@ class JobCondition:
 
 @dataclass(frozen=True, slots=True)
 class JobReport:
-    """What the Job says: pods asked for (`parallelism`) and alive (`active`), and how it ended."""
+    """The state of the Job: its pods, and how it ended."""
 
     parallelism: int
+    """How many pods it is to have."""
     active: int = 0
+    """How many of them have not ended."""
     suspended: bool = False
     conditions: tuple[JobCondition, ...] = ()
     start_time: datetime | None = None
@@ -102,18 +105,18 @@ Pairs = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Dump:
-    """What a lead broker left when its instance was saved: where, how large, and so many jobs to go on with.
-
-    `time` is that of the container's end, by its node's clock. Jobs that could not finish were `restarted`
-    (old id, new id), or `lost` (id, why); of many only the first are named, the totals count all.
-    """
+    """The dump that a lead broker left when its instance was saved."""
 
     time: datetime
+    """When the container ended, by its node's clock."""
     path: str
     bytes: int = 0
     jobs: int = 0
+    """How many jobs are in it."""
     restarted: Pairs = ()
+    """The first jobs that were submitted again because they could not finish: (old id, new id)."""
     lost: Pairs = ()
+    """The first jobs that could not finish and are lost: (id, why)."""
     restarted_total: int = 0
     lost_total: int = 0
 
@@ -123,125 +126,131 @@ PodPhase = Literal["Pending", "Running", "Succeeded", "Failed", "Unknown"]
 
 @dataclass(frozen=True, slots=True)
 class PodReport:
-    """What the broker pod (or local broker process) of one index says.
-
-    `reason` and `message` say why it waits, such as "ImagePullBackOff"; `exit_code` and
-    `termination_message` are those of its runner's last end, `dump` what it then left, `refusal` why it could
-    not start; `address` is the pod's IP.
-    A pod that is `leaving` was told to go, and its broker may still take jobs until it has heard of that.
-    """
+    """The state of the broker pod (or local broker process) of one index."""
 
     index: int
     phase: PodPhase = "Pending"
     scheduled: bool = False
     reason: str = ""
+    """Why it waits, such as "ImagePullBackOff"."""
     message: str = ""
     exit_code: int | None = None
+    """Of its runner's last end, as is the termination message."""
     termination_message: str = ""
     address: str = ""
+    """The pod's IP."""
     leaving: bool = False
+    """Whether the pod is being deleted; its broker may still take jobs until it gets the signal."""
     dump: Dump | None = None
+    """The dump that its runner left when it last ended."""
     refusal: str = ""
+    """Why it could not start."""
 
 
 @dataclass(frozen=True, slots=True)
 class SaveProgress:
-    """How far the lead is with a save that it was told to make.
-
-    `reported_at` is the lead's own time of the phase, by which two failures differ; `since` is when that was
-    heard.
-    """
+    """The lead's progress with a save that was ordered."""
 
     phase: Literal["waiting", "writing", "failed"]
     reported_at: str = ""
+    """When the phase began by the lead's own clock; two failures differ by it."""
     waiting_for: int = 0
+    """How many jobs must end before."""
     error: str = ""
     since: datetime | None = None
+    """When the phase was first received, by the operator's clock."""
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerReport:
-    """What the lead broker says of the instance, ranks as idsets (RFC 22).
-
-    `online` are the brokers that have joined, `drained` those that get no more jobs (`shrunk`: because of a
-    shrink of ours), `busy` those with jobs. `running`: work has begun. `troubles` say why brokers that are
-    waited for are not there, such as "mc-2: turned away: wrong certificate". `halted`: why queues start no
-    jobs. `saving`: a save that goes on, or has failed. `kept` are jobs of an archive for which this instance
-    is too small, each with why.
-    """
+    """The lead broker's report of the instance, ranks as idsets (RFC 22)."""
 
     online: str = ""
+    """The brokers that have joined."""
     drained: str = ""
+    """The brokers that get no more jobs."""
     shrunk: str = ""
+    """Those of them that were drained by a shrink of ours."""
     busy: str = ""
+    """The brokers with jobs."""
     running: bool = False
+    """Whether work has begun."""
     jobid: str = ""
     queue_policy: str = ""
     troubles: tuple[str, ...] = ()
+    """Why missing brokers have not joined, such as "mc-2: turned away: wrong certificate"."""
     halted: tuple[str, ...] = ()
+    """Why queues start no jobs."""
     saving: SaveProgress | None = None
+    """A save that goes on, or has failed."""
     kept: tuple[str, ...] = ()
+    """Jobs of an archive for which this instance is too small, each with the reason."""
 
 
 class Disruption(NamedTuple):
-    """A broker's pod that Kubernetes took away for the cluster's sake, such as with its node.
-
-    `started` is when its node's kubelet had first heard of it, `taken` when it was told to go.
-    """
+    """A broker's pod that Kubernetes took away itself, such as with its node."""
 
     rank: int
     started: datetime
+    """When its node's kubelet first knew of it."""
     taken: datetime
+    """When Kubernetes announced that it takes the pod away."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeadCommand:
-    """What the lead broker is told.
+    """A command for the lead broker.
 
-    To give these ranks (an idset) no more jobs, or jobs again; to start the jobs of these ranks again
-    elsewhere, or to `recover` those that were `lost` with their pods; to save, for which jobs may run on for
-    so many `seconds`. `generation` is that of the document that it is for.
+    `drain` gives ranks no more jobs, `undrain` gives them jobs again. `restart` starts the jobs of ranks
+    again elsewhere, `recover` those that ended with the pods in `lost`. `save` saves the instance.
     """
 
     action: Literal["drain", "undrain", "restart", "recover", "save"]
     ranks: str = ""
+    """An idset."""
     reason: str = ""
     seconds: int = 0
+    """How long jobs may run on before a save."""
     generation: int = 0
+    """The generation of the document that the command is for."""
     lost: tuple[Disruption, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class RestartReport:
-    """The lead's answer to an order to start jobs again: (old id, new id), (id, why) where it could not."""
+    """The lead's answer to a command that starts jobs again."""
 
     order: LeadCommand
     restarted: Pairs = ()
+    """(old id, new id)."""
     lost: Pairs = ()
+    """The jobs that could not be started again: (id, why)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What exists now. The Secret counts as observed once its creation was accepted or it existed.
-
-    `brokers` is None as long as the lead has not been heard; `unreachable_reason` then says why, once that
-    has lasted. `refusals` are those of the last attempt to carry the plan out. `dump` is the newest that a
-    lead has left, `restarted` the lead's answer to the last order to restart jobs, `recovered` that to the
-    last one to recover some. `disrupted` are the followers whose pods were taken away, until others have
-    joined in their places; `since`: from when on it is observed.
-    """
+    """What exists now."""
 
     objects: tuple[ObservedObject, ...] = ()
+    """The Secret is among them once it existed, or its creation was accepted."""
     job: JobReport | None = None
     pods: tuple[PodReport, ...] = ()
     brokers: BrokerReport | None = None
+    """The lead's last report; None as long as there is none."""
     unreachable_reason: str = ""
+    """Why there is no report, if there has been none for some seconds."""
     refusals: tuple[ApplyRefusal, ...] = ()
+    """The objects that were refused when the plan was last applied."""
     dump: Dump | None = None
+    """The newest dump that a lead has left."""
     restarted: RestartReport | None = None
+    """The lead's answer to the last command `restart`."""
     recovered: RestartReport | None = None
+    """The lead's answer to the last command `recover`."""
     disrupted: tuple[Disruption, ...] = ()
+    """The followers whose pods were taken away, until brokers of their ranks have joined again."""
     since: datetime | None = None
+    """When the operator began to observe."""
 
     def find(self, key: ObjectKey) -> ObservedObject | None:
         """Return the object of that kind and name, where there is one."""
@@ -250,12 +259,12 @@ class Observed:
 
 @dataclass(frozen=True, slots=True)
 class Saving:
-    """What goes before a suspension or a deletion."""
+    """The save before a suspension or a deletion."""
 
     pending: bool = False
     """Whether the pods must stay for now."""
     status: SaveStatus | None = None
-    """How far the save is; None where there is none."""
+    """The state of the save; None where there is none."""
     dump: Dump | None = None
     """The dump that the save ended with, where the lead has left it."""
     orders: tuple[LeadCommand, ...] = ()
@@ -265,7 +274,7 @@ class Saving:
 
 @dataclass(frozen=True, slots=True)
 class Resize:
-    """How many pods there are to be now, and what goes before there are as many as the document wants."""
+    """How many pods there are to be now, and what must happen before the document's size is reached."""
 
     pods: int
     orders: tuple[LeadCommand, ...] = ()
@@ -278,9 +287,9 @@ class Resize:
     draining: tuple[int, ...] = ()
     """Ranks that have to stay for now."""
     busy: tuple[int, ...] | None = ()
-    """Ranks of those to leave that have jobs; None: not known."""
+    """Leaving ranks that have jobs; None: not known."""
     overdue: bool = False
-    """Whether they were waited for long enough, and go with whatever runs there."""
+    """Whether their time is over, and their pods go with the jobs that still run there."""
     returning: tuple[int, ...] = ()
     """Ranks that were drained, and are to stay after all."""
     restarting: bool = False
@@ -288,12 +297,12 @@ class Resize:
     restarted: RestartReport | None = None
     """The lead's answer to that."""
     released: bool = False
-    """Whether that answer is stored, and the pods go."""
+    """Whether that answer is stored, so that the pods go."""
 
 
 @dataclass(frozen=True, slots=True)
 class KubernetesEvent:
-    """What a person is told about the MiniCluster."""
+    """An Event about the MiniCluster."""
 
     type: Literal["Normal", "Warning"]
     reason: Reason
@@ -302,17 +311,17 @@ class KubernetesEvent:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Everything that one reconcile does: objects to apply in this order, to delete, the status, Events.
-
-    A status equal to the one that is stored needs no write. The lead gets its `orders` after that. `again`:
-    in so many seconds the plan is another one, though nothing else has changed. `finalizer`: whether ours is
-    to be on the MiniCluster (None: as it is); it is added before anything else, and removed last.
-    """
+    """Everything that one reconcile does."""
 
     objects: tuple[Object, ...]
+    """The objects to apply, in this order."""
     status: Object
+    """The status; one that is equal to the stored status needs no write."""
     events: tuple[KubernetesEvent, ...] = ()
     delete: tuple[ObjectKey, ...] = ()
     orders: tuple[LeadCommand, ...] = ()
+    """Commands for the lead, to send once the status is written."""
     again: float | None = None
+    """In how many seconds the plan is another one, even if nothing else changes."""
     finalizer: bool | None = None
+    """Whether our finalizer is to be on the MiniCluster (None: as it is): added first, removed last."""

@@ -1,1 +1,1 @@
-"""What takes more than one reconcile: saving, shrinking and deletion."""
+"""The operations that take more than one reconcile: saving, shrinking and deletion."""

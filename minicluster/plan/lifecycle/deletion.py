@@ -1,6 +1,6 @@
-"""What is done about a MiniCluster that is on its way out, or not ours: it is saved, and let go. Pure.
+"""The plan for a MiniCluster that is being deleted, or that another controller manages: save it. Pure.
 
-No object is applied: with `--cascade=foreground`, or with its namespace, its objects are going already.
+No object is applied: with `--cascade=foreground`, or with its namespace, they are being deleted already.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def plan(cluster: MiniCluster, observed: Observed, site: Site, now: datetime) -> Plan:
-    """Return what goes before our finalizer; nothing where that is not there."""
+    """Return the plan until our finalizer is removed; an empty plan where it is not there."""
     stored = cluster.status
     if FINALIZER not in cluster.metadata.finalizers:
         return Plan(objects=(), status=status.kept(stored))
@@ -33,7 +33,7 @@ def plan(cluster: MiniCluster, observed: Observed, site: Site, now: datetime) ->
         objects=(),
         status=status.leaving(cluster, observed, save, now),
         events=(*dumps.events(observed.dump, stored), *events.of_changes(found, stored.conditions)),
-        delete=(scaler.key,) if scaler else (),  # its queue is stopped: it would shrink what is being saved
+        delete=(scaler.key,) if scaler else (),  # the queue is stopped: it would shrink what is being saved
         orders=save.orders,
         again=save.again,
         finalizer=save.pending,

@@ -1,8 +1,8 @@
-"""How an instance is saved before its pods go: the lead is asked for it, and waited for.
+"""Saves an instance before its pods go: the lead gets a command, and the pods wait for the result.
 
-The lead broker saves by an order through its API, while all others are still there, and then ends. Its pod's
-termination message is the result. A save that fails loses nothing: the instance goes on, and it is tried
-again. How far a save is stands in `status.save`: an operator that is started again goes on from there.
+The lead broker saves while all other brokers are still there, and then ends. Its pod's termination message
+has the result. A save that fails loses nothing: the instance goes on, and the save is tried again. Its
+progress is kept in `status.save`: an operator that is started again goes on from there.
 
 A suspension waits as long as the lead answers, and for a limited time where it does not. A deletion waits for
 a limited time in any case: a MiniCluster can always be deleted.
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from minicluster.plan.records import Observed, PodReport, SaveProgress, Site
 
 ORDER_INTERVAL = 2.0
-"""Seconds after which the lead is sent an order again that it does not report to have begun."""
+"""Seconds after which a command is sent again if the lead does not report its begin."""
 MIN_RETRY_INTERVAL = timedelta(seconds=60)
 MAX_RETRY_INTERVAL = timedelta(seconds=600)
-"""After a save that failed it is tried again after as long as it was tried for, within these bounds."""
+"""A failed save is tried again after as long as the attempt took, within these bounds."""
 MAX_ERROR = 4_096
 """Characters of an error that the status keeps."""
 
@@ -38,12 +38,12 @@ NOTHING = Saving()
 
 
 def is_wanted(cluster: MiniCluster, site: Site) -> bool:
-    """Return whether the instance is to be saved at all before its pods go."""
+    """Return whether the instance is ever to be saved before its pods go."""
     return bool(site.lead_api and cluster.spec.archive.path and not cluster.spec.managed_by)
 
 
 def decide(cluster: MiniCluster, observed: Observed, site: Site, now: datetime) -> Saving:
-    """Return what is to be done before a MiniCluster is suspended, or deleted."""
+    """Return the save that must come before a suspension or a deletion."""
     if not (is_wanted(cluster, site) and _is_requested(cluster, observed)) or jobs.has_ended(observed.job):
         return NOTHING
     lead = next((pod for pod in observed.pods if pod.index == 0), None)
@@ -60,7 +60,7 @@ def _is_requested(cluster: MiniCluster, observed: Observed) -> bool:
 
 
 def _may_save(cluster: MiniCluster, observed: Observed, lead: PodReport) -> bool:
-    """Return whether the lead runs, or may run. One that restarts in place may have saved before."""
+    """Return whether the lead runs, or may run, and has not saved before a restart of its container."""
     if lead.phase not in {"Running", "Unknown"}:
         return False
     if cluster.spec.pod.restart_policy == "Never":
@@ -71,7 +71,7 @@ def _may_save(cluster: MiniCluster, observed: Observed, lead: PodReport) -> bool
 
 
 def _ended(cluster: MiniCluster, observed: Observed, lead: PodReport | None, now: datetime) -> Saving:
-    """Return the result, where the lead has ended; nothing where it was not asked to save."""
+    """Return the result of a lead that has ended; NOTHING where no save was under way."""
     stored = cluster.status.save
     dump = observed.dump if dumps.is_new(observed.dump, cluster.status) else lead.dump if lead else None
     if dump is not None:
@@ -90,7 +90,7 @@ def _ended(cluster: MiniCluster, observed: Observed, lead: PodReport | None, now
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """An attempt to save an instance whose lead is there, as the status and the lead tell of it."""
+    """An attempt to save an instance whose lead runs, by the status and the lead's report."""
 
     cluster: MiniCluster
     observed: Observed
@@ -131,9 +131,9 @@ class _Attempt:
 
     @property
     def until(self) -> datetime:
-        """Until when a lead is waited for that does not answer, or before a deletion any.
+        """The end of the wait for a lead that does not answer, and of any wait before a deletion.
 
-        The time does not run while no operator was there.
+        A restart of the operator starts the time anew.
         """
         since = self.observed.since
         started = max(self.started, whole(since)) if since else self.started
@@ -151,15 +151,15 @@ class _Attempt:
 
     @property
     def may_answer(self) -> bool:
-        """Whether the lead answers, or was not asked for long enough to know that it does not."""
+        """Whether the lead answers, or it is too early to know that it does not."""
         return self.answers or not (self.observed.unreachable_reason or self.lead.leaving)
 
     def status(self, phase: str, **more: Any) -> SaveStatus:
-        """Return what the status says of this attempt."""
+        """Return the status' record of this attempt."""
         return _record(phase=phase, started_at=timestamp(self.started), attempt=self.number, **more)
 
     def next_poll(self, limit: float | None = None) -> float | None:
-        """Return in how many seconds to plan again: within `limit`, and when it is waited for no longer."""
+        """Return in how many seconds to plan again: at most `limit`, and when the wait ends."""
         left = (self.until - self.now).total_seconds()
         if left <= 0 or (not self.is_deleted and self.progress is not None):
             return limit
@@ -167,9 +167,9 @@ class _Attempt:
 
 
 def _go_on(attempt: _Attempt) -> Saving:
-    """Return what is to be done now about a save whose lead is there."""
+    """Return the next step of a save whose lead runs."""
     stored = attempt.cluster.status.save
-    if stored is not None and stored.phase in {"Lost", "Abandoned"}:  # that is stored: the pods go
+    if stored is not None and stored.phase in {"Lost", "Abandoned"}:  # once that is stored, the pods go
         return Saving(status=stored)
     if attempt.now >= attempt.until and (attempt.is_deleted or not attempt.may_answer):
         return _abandoned(attempt)
@@ -183,20 +183,20 @@ def _go_on(attempt: _Attempt) -> Saving:
 
 
 def _abandoned(attempt: _Attempt) -> Saving:
-    """Return that the pods go all the same; they do once that is stored."""
+    """Return the end of a save without a result: once that is stored, the pods go all the same."""
     why = attempt.progress.error if attempt.progress else attempt.observed.unreachable_reason
     return Saving(pending=True, status=attempt.status("Abandoned", error=why), again=0.0)
 
 
 def _as_stored(attempt: _Attempt) -> Saving:
-    """Return the save as it is stored: an operator that has only just begun knows no more."""
+    """Return the save as it is stored: an operator that has just begun has no report yet."""
     reason = "nothing is heard of the lead for the moment"
     status = attempt.stored or attempt.status("Unreachable", error=reason)
     return Saving(pending=True, status=status, again=attempt.next_poll())
 
 
 def _failed(attempt: _Attempt, progress: SaveProgress) -> Saving:
-    """Return that the save failed, and the order to try again once that is due."""
+    """Return the failed save, and once it is due the command to try again."""
     since = whole(progress.since or attempt.now)
     due = since + min(max(since - attempt.started, MIN_RETRY_INTERVAL), MAX_RETRY_INTERVAL)
     status = attempt.status("Failed", error=progress.error, retry_at=timestamp(due))
@@ -206,7 +206,7 @@ def _failed(attempt: _Attempt, progress: SaveProgress) -> Saving:
 
 
 def _ordered(attempt: _Attempt, status: SaveStatus) -> Saving:
-    """Return the order to save: after a deletion jobs have what is left of their time."""
+    """Return the save with its command. Before a deletion jobs have what is left of their time."""
     limit = attempt.cluster.spec.drain_timeout_seconds
     left = int((attempt.started - attempt.now).total_seconds()) + limit if attempt.is_deleted else limit
     generation = attempt.cluster.metadata.generation

@@ -1,10 +1,11 @@
-"""How a MiniCluster loses pods: their ranks get no more jobs, those that run are waited for, then they go.
+"""Shrinks a MiniCluster: drains ranks, waits for the jobs that run there, then removes their pods.
 
-What does not end in time is started again elsewhere, under a new id; the ids are reported before the pods go.
+Jobs that do not end in time are started again elsewhere with new ids. The status has the ids before the pods
+go.
 
-The lead broker drains by orders through its API; what it reports back decides which pods may go. How far that
-is stands in `status.resize`, so that an operator that is started again goes on from there. A change of the
-document begins the wait anew.
+The lead broker gets commands to drain; its report decides which pods may go. The progress is kept in
+`status.resize`, so that an operator that is started again goes on from there. A change of the document begins
+the wait anew.
 """
 
 from __future__ import annotations
@@ -26,27 +27,27 @@ if TYPE_CHECKING:
     from minicluster.plan.records import BrokerReport, JobReport, Observed, RestartReport, Site
 
 ORDER_INTERVAL = 2.0
-"""Seconds after which the lead is sent an order again that it does not report to have done."""
+"""Seconds after which a command is sent again if the lead does not report it as done."""
 RESTART_SECONDS = 30
-"""Seconds that the lead has for starting jobs again elsewhere, after they were waited for."""
+"""Seconds that the lead has for starting jobs again elsewhere, once their time is over."""
 
 _WAITED = frozenset({"Draining", "Restarting", "TimedOut", "JobsRestarted"})
 
 
 def stay(cluster: MiniCluster, observed: Observed, _site: Site, _now: datetime) -> Resize:
-    """Return that no pod goes or comes now: what runs there is being saved."""
+    """Return the number of pods as it is, as long as the instance is being saved."""
     return Resize(observed.job.parallelism if observed.job else jobs.pods(cluster))
 
 
 def decide(cluster: MiniCluster, observed: Observed, site: Site, now: datetime) -> Resize:
-    """Return which pods may go now, and which orders the lead gets."""
+    """Return which pods may go now, and which commands the lead gets."""
     wanted, job = jobs.pods(cluster), observed.job
     if not site.lead_api or job is None or not _may_have_jobs(cluster, observed, job):
         return Resize(wanted)
     leaving = tuple(range(wanted, job.parallelism))
     returning = _returning(observed.brokers, wanted)
     going = {pod.index for pod in observed.pods if pod.leaving}
-    # Not the broker of a pod that is on its way out: it would get jobs, and lose them.
+    # Not the broker of a pod that is being deleted: it would get jobs, and lose them.
     again = _order("undrain", (rank for rank in returning if rank not in going))
     if not leaving:
         return Resize(wanted, again, ORDER_INTERVAL if returning else None, returning=returning)
@@ -65,7 +66,7 @@ def decide(cluster: MiniCluster, observed: Observed, site: Site, now: datetime) 
 
 @dataclass(frozen=True, slots=True)
 class _Shrink:
-    """Ranks that are to leave, waited for `since`."""
+    """A shrink under way: the ranks that leave, and since when their jobs are waited for."""
 
     cluster: MiniCluster
     observed: Observed
@@ -106,9 +107,9 @@ class _Shrink:
         return Resize(known["draining"][-1] + 1, again=again, **known)
 
     def _may_restart(self) -> bool:
-        """Whether the lead may still start again elsewhere what was waited for long enough.
+        """Whether the lead may still start the jobs again whose time is over.
 
-        Not once that was given up, and not where it is known that the lead does not answer.
+        Not once that took too long, and not where it is known that the lead does not answer.
         """
         latest = self._until + timedelta(seconds=RESTART_SECONDS)
         if self.now >= latest or _stored(self.cluster, "TimedOut"):
@@ -125,7 +126,7 @@ class _Shrink:
         return self._wait(again, until=self._until, orders=(*self.orders, *more), restarting=True)
 
     def _let_go(self) -> Resize:
-        """Let them go with whatever runs there; they go once that is stored."""
+        """Return that the pods go with the jobs that still run there, once that is stored."""
         overdue = self.busy is None or bool(self.busy)
         if overdue and not _stored(self.cluster, "TimedOut"):
             return self._wait(0.0, overdue=True)
@@ -140,7 +141,7 @@ class _Shrink:
 
 
 def _may_have_jobs(cluster: MiniCluster, observed: Observed, job: JobReport) -> bool:
-    """Whether jobs may run: not without the lead, with whose pod they all end."""
+    """Whether jobs may run: not without the lead's pod, with which all jobs end."""
     lead = next((pod for pod in observed.pods if pod.index == 0), None)
     return lead is not None and lead.phase == "Running" and not jobs.is_suspended(cluster, job)
 
@@ -154,13 +155,13 @@ def _answer(cluster: MiniCluster, observed: Observed) -> RestartReport | None:
 
 
 def _started(cluster: MiniCluster) -> datetime | None:
-    """Return since when ranks are waited for; None where that is for a former version of the document."""
+    """Return when the wait began; None where that was for a former version of the document."""
     stored = _stored(cluster, *_WAITED)
     return datetime.fromisoformat(stored.started_at) if stored else None
 
 
 def _stored(cluster: MiniCluster, *phases: str) -> ResizeStatus | None:
-    """Return the stored resize if it is in one of these phases, and for this very document."""
+    """Return the stored resize if it is in one of these phases, and for this generation of the document."""
     stored = cluster.status.resize
     if stored is None or stored.phase not in phases:
         return None
@@ -185,7 +186,7 @@ def _busy(report: BrokerReport | None, leaving: tuple[int, ...]) -> tuple[int, .
 def _drain(
     report: BrokerReport | None, leaving: tuple[int, ...], size: int, *, begun: bool
 ) -> tuple[LeadCommand, ...]:
-    """Return the order to drain what leaves: at the beginning all of it, whatever was reported before."""
+    """Return the command to drain leaving ranks: at first all of them, later those not drained yet."""
     if report is None:
         return ()
     drained = ranks.decode(report.drained) if begun else frozenset()
@@ -193,7 +194,7 @@ def _drain(
 
 
 def _returning(report: BrokerReport | None, size: int) -> tuple[int, ...]:
-    """Return the ranks that were drained for a shrink, and are to stay after all, or have come back."""
+    """Return the ranks that a shrink drained, and that are to stay after all, or have come back."""
     shrunk = ranks.decode(report.shrunk) if report else frozenset()
     return tuple(sorted(rank for rank in shrunk if rank < size))
 

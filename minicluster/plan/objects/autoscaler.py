@@ -1,7 +1,7 @@
-"""The HorizontalPodAutoscaler that a document asks for: the size follows what the queue demands.
+"""The HorizontalPodAutoscaler of a document with `spec.autoscaling`: the size follows the queue's demand.
 
-It moves `spec.size`, by the scale subresource; what then happens is as if a person had changed it. There is
-none while there is no queue to follow: while suspended, or being saved for that, and once it has ended.
+It changes `spec.size` by the scale subresource; what follows is the same as after a user's change. It exists
+only while there is a queue: not while the MiniCluster is suspended, or saved for that, or has ended.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ AUTOSCALER_KIND = "HorizontalPodAutoscaler"
 PERIOD = 15
 """Seconds between two evaluations of the autoscaler, unless it is configured otherwise."""
 GROWTH_PODS, GROWTH_PERCENT = 4, 100
-"""By how much the size may grow in a PERIOD, whichever is more."""
+"""By how much the size may grow in a PERIOD: the greater of both."""
 SHRINK_AFTER = 300
-"""Seconds for which less must be demanded before the size shrinks.
+"""Seconds for which the demand must be smaller before the size shrinks.
 
-Jobs come in bursts, and a node that was given back may take minutes to come again.
+Jobs come in bursts, and a new node for one that was given up may take minutes.
 """
 
 
@@ -52,7 +52,7 @@ def build(cluster: MiniCluster, site: Site, wanted: Autoscaling) -> Object:
                     "object": {
                         "describedObject": target,
                         "metric": {"name": wanted.metric},
-                        # The target of type Value counts pods that are ready, and fails where none is.
+                        # A target of type Value counts ready pods, and fails where none is ready.
                         "target": {"type": "AverageValue", "averageValue": str(wanted.target)},
                     },
                 }
@@ -63,14 +63,14 @@ def build(cluster: MiniCluster, site: Site, wanted: Autoscaling) -> Object:
 
 
 def _behavior(site: Site) -> Object:
-    """Return how fast the size changes: up at once, down once it has been enough for a while."""
-    # By itself a tenth more or less changes nothing: of 20 nodes two too few, for ever. The demand is exact.
+    """Return how fast the size changes: up at once, down after SHRINK_AFTER seconds of smaller demand."""
+    # By default a tenth more or less changes nothing: two of 20 nodes too few, for ever. The demand is exact.
     exactly = {"tolerance": "0"} if site.scaling_tolerance else {}
     steps = [
         {"type": "Percent", "value": GROWTH_PERCENT, "periodSeconds": PERIOD},
         {"type": "Pods", "value": GROWTH_PODS, "periodSeconds": PERIOD},
     ]
-    # Any number may go at a time: each waits for its jobs anyway.
+    # Any number of pods may go at a time: each waits for its jobs.
     all_of_them = [{"type": "Percent", "value": 100, "periodSeconds": PERIOD}]
     return {
         "scaleUp": {"stabilizationWindowSeconds": 0, "selectPolicy": "Max", "policies": steps, **exactly},
@@ -90,21 +90,21 @@ def bounds(cluster: MiniCluster, wanted: Autoscaling) -> tuple[int, int]:
 
 
 def wanted_by(cluster: MiniCluster, *, suspended: bool) -> Autoscaling | None:
-    """Return what the document asks for, None where there is to be no autoscaler now."""
+    """Return the document's autoscaling; None where there is to be no autoscaler now."""
     return None if suspended or cluster.spec.suspend else cluster.spec.autoscaling
 
 
 def key(cluster: MiniCluster) -> ObjectKey:
-    """Return which object is the autoscaler."""
+    """Return the key of the autoscaler."""
     return ObjectKey(AUTOSCALER_KIND, names.autoscaler(cluster))
 
 
 def own(cluster: MiniCluster, observed: Observed) -> ObservedObject | None:
-    """Return the autoscaler where it exists and is this MiniCluster's."""
+    """Return the autoscaler; None where it does not exist, or has another owner."""
     found = observed.find(key(cluster))
     return found if found is not None and found.owner_uid == cluster.metadata.uid else None
 
 
 def refusals(found: Iterable[ApplyRefusal], *, of_autoscaler: bool) -> tuple[ApplyRefusal, ...]:
-    """Return what was refused: the autoscaler, or what brokers need."""
+    """Return the refusals of the autoscaler, or those of all other objects."""
     return tuple(each for each in found if (each.key.kind == AUTOSCALER_KIND) is of_autoscaler)

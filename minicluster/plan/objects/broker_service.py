@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def build(cluster: MiniCluster, site: Site) -> Object:
-    """Return a headless Service that names every pod, or, if minimal, a ClusterIP that reaches the lead."""
+    """Return a headless Service with a name for every pod; if minimal, a ClusterIP of the lead."""
     spec = _lead_only(cluster) if cluster.spec.flux.minimal_service else _every_pod(cluster)
-    # Brokers join before they are ready, and must be found for it: not-ready pods are published as well.
+    # Brokers join before they are ready, and need their names for it: not-ready pods are published as well.
     return {
         "apiVersion": "v1",
         "kind": "Service",

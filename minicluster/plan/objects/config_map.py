@@ -1,4 +1,4 @@
-"""The ConfigMap with the files that every broker reads: no secret is among them."""
+"""The ConfigMap with the files that every broker reads; it has no secrets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def build(cluster: MiniCluster, site: Site) -> Object:
-    """Return the ConfigMap: broker.toml, R, scripts, and what real Flux's lead loads or runs of ours."""
+    """Return the ConfigMap: broker.toml, R, scripts, and the files for real Flux's lead."""
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -32,7 +32,7 @@ def build(cluster: MiniCluster, site: Site) -> Object:
 
 
 def _zips(cluster: MiniCluster, site: Site) -> Object:
-    """What real Flux's lead imports of ours, in base64: each where something of it is asked for."""
+    """Return the zips that real Flux's lead imports, in base64, each only if the document needs it."""
     packed: dict[str, str] = {}
     if site.lead_api or cluster.spec.archive.path:
         packed[flux_zips.ZIP] = _base64(site.flux_files.lead_zip())
@@ -42,7 +42,7 @@ def _zips(cluster: MiniCluster, site: Site) -> Object:
 
 
 def _schedules(settings: BrokerSettings) -> bool:
-    """Whether real Flux may load our scheduler; a user's own broker.toml has the last word there."""
+    """Whether real Flux may load our scheduler; with a user's own broker.toml it does not."""
     return bool(settings.scheduler.in_flux) and not settings.broker_toml
 
 

@@ -1,4 +1,4 @@
-"""One container of the document as one container of a pod."""
+"""Builds a container of a pod from a container of the document."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def build(
 
 
 def has_script(container: Container) -> bool:
-    """Whether a sidecar or service runs in our script: it says what to run, and does not refuse ours."""
-    return bool(_names_a_program(container) and not container.no_wrap_entrypoint)
+    """Whether a sidecar or service runs in our script: it has a command, and no `noWrapEntrypoint`."""
+    return bool(_has_command(container) and not container.no_wrap_entrypoint)
 
 
 def sidecar_script(container: Container) -> str:
@@ -55,7 +55,7 @@ def service_script(container: Container) -> str:
 
 
 def plain_command(container: Container) -> list[str]:
-    """Return the command of a container that refuses our script: its own line, or its image's (empty)."""
+    """Return the command of a container without our script: its own line, or its image's (empty)."""
     return ["/bin/sh", "-c", container.command] if container.command else []
 
 
@@ -70,12 +70,12 @@ def pull_secrets(cluster: MiniCluster, further: Iterable[str]) -> list[Object]:
     return [{"name": name} for name in dict.fromkeys([*whole, *further]) if name]
 
 
-def _names_a_program(container: Container) -> bool:
+def _has_command(container: Container) -> bool:
     return bool(container.command.strip() or container.commands.script.strip())
 
 
 def _environment(container: Container, ours: Mapping[str, str]) -> list[Object]:
-    """Return the variables, one a name; where the pod's volumes are is not the document's to say."""
+    """Return the variables, each name once; our paths of the volumes win over the document's."""
     plain: dict[str, Object] = {
         name: {"value": value} for name, value in sorted(container.environment.items())
     }
@@ -97,5 +97,5 @@ def _in_shell(line: str) -> Object:
 
 
 def _once_a_path(mounts: Iterable[Object]) -> list[Object]:
-    """Return the mounts, one a path: the document's /dev/shm stands in place of ours."""
+    """Return the mounts, each path once: the document's /dev/shm replaces ours."""
     return list({mount["mountPath"]: mount for mount in mounts}.values())

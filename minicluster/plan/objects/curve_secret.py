@@ -1,4 +1,4 @@
-"""The Secret with the brokers' certificate and the door's keys: immutable, and the one place with keys."""
+"""The Secret with the brokers' certificate and the keys of the lead API; no other object has keys."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def build(cluster: MiniCluster, site: Site, files: Mapping[str, str]) -> Object:
-    """Return the Secret that holds these files."""
+    """Return the immutable Secret with these files."""
     return {
         "apiVersion": "v1",
         "kind": "Secret",
@@ -40,7 +40,7 @@ def build(cluster: MiniCluster, site: Site, files: Mapping[str, str]) -> Object:
 
 
 def files(cluster: MiniCluster, site: Site, keys: FreshKeys | None) -> dict[str, str]:
-    """Return the files in the Secret: the certificate, and where the lead has a door, that one's.
+    """Return the files in the Secret: the certificate, and where there is a lead API, its keys and tokens.
 
     Raises KeysNeededError where keys are missing.
     """
@@ -48,12 +48,12 @@ def files(cluster: MiniCluster, site: Site, keys: FreshKeys | None) -> dict[str,
 
 
 def file_names(site: Site) -> tuple[str, ...]:
-    """Return how the files are called."""
+    """Return the names of the files."""
     return (CURVE_FILE, *((LEAD_CERTIFICATE, LEAD_KEY, LEAD_TOKEN, METRICS_TOKEN) if site.lead_api else ()))
 
 
 def _certificate(cluster: MiniCluster, keys: FreshKeys | None) -> str:
-    """Return the certificate's text: the document's own, else one of these keys."""
+    """Return the certificate's text: the document's own, else one made from `keys`."""
     if cluster.spec.flux.curve_cert:
         return cluster.spec.flux.curve_cert
     if keys is None:

@@ -1,4 +1,4 @@
-"""The PodDisruptionBudget: a node is not drained under the lead broker, which holds the queue."""
+"""The PodDisruptionBudget: Kubernetes does not drain the node of the lead broker, which has the queue."""
 
 from __future__ import annotations
 

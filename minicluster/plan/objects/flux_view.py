@@ -1,13 +1,13 @@
 """Flux in pods whose own image has none: the view image's directories, mounted or copied.
 
-A view image keeps Flux in /opt/software and /opt/views, with /opt/view a link into the latter. Flux runs
-only where it was built for, so both are mounted at these very paths, and all of /opt at `mountPath`, where
-the start script finds `view/bin`. Where the cluster mounts images as volumes that is all; else an init
-container copies /opt into a volume of the pod.
+A view image has Flux in /opt/software and /opt/views, with /opt/view a link into the latter. Flux runs
+only at the paths that it was built for, so both are mounted there. All of /opt is mounted at `mountPath`,
+where the start script finds `view/bin`. If the cluster does not mount images as volumes, an init container
+copies /opt into a volume of the pod.
 
-Documents written for the reference say `. /mnt/flux/flux-view.sh`: the init container writes that file
-beside the copy. An image volume cannot be written to, so there is no such file; the start script has done all
-that it would do, so that a document can leave the line out.
+Documents written for the reference contain `. /mnt/flux/flux-view.sh`: the init container writes that file
+beside the copy. An image volume is read-only, so it has no such file. The start script does all that the file
+would do, so that a document can leave the line out.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 _VOLUME = "minicluster-view"
 _SOURCE = "opt"
 _FIXED = ("software", "views")
-# What is in /opt, not /opt itself: a user who is not root may not give the volume's own folder its times.
+# The contents of /opt, not /opt itself: only root may set the times of the volume's own folder.
 _COPY = 'cp -a /opt/* "$0"/ && printf %s "$1" >"$0"/flux-view.sh'
 
 
 def mounted(cluster: MiniCluster, site: Site) -> Mounted | None:
-    """Return the volume with Flux and its mounts in a broker's container, unless that brings its own."""
+    """Return the volume with Flux and its mounts in a broker's container; None: its image has Flux."""
     view = cluster.spec.flux.container
     if view.disable:
         return None
@@ -49,7 +49,7 @@ def mounted(cluster: MiniCluster, site: Site) -> Mounted | None:
 
 
 def init_containers(cluster: MiniCluster, site: Site) -> list[Object]:
-    """Return the init container that copies the view, where it must be copied."""
+    """Return the init container that copies the view, if it must be copied."""
     view = cluster.spec.flux.container
     if view.disable or site.image_volumes:
         return []
@@ -69,9 +69,9 @@ def init_containers(cluster: MiniCluster, site: Site) -> list[Object]:
 
 
 def _script(cluster: MiniCluster) -> str:
-    """Return flux-view.sh: Flux on PATH, and where this pod's broker has its socket.
+    """Return flux-view.sh, which puts Flux on PATH and exports the socket of this pod's broker.
 
-    It leaves FLUX_URI alone: a broker that finds one takes itself for a part of that instance.
+    It does not set FLUX_URI: a broker that finds one takes itself for a part of that instance.
     """
     lines = start_script.view_lines(settings.flux_view(cluster))
     socket = "flux/local-$JOB_COMPLETION_INDEX" if cluster.spec.flux.disable_socket else "local"

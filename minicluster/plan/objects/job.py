@@ -24,7 +24,7 @@ def build(
 ) -> Object:
     """Return the Job: it succeeds with the lead, and fails with the lead's own exit code.
 
-    `count` is the number of pods, `job_suspended` whether it is suspended; None: as the document says.
+    `count` is the number of pods, `job_suspended` whether it is suspended; None: as in the document.
     """
     spec = cluster.spec
     job_suspended = spec.suspend if job_suspended is None else job_suspended
@@ -49,12 +49,12 @@ def build(
 
 
 def pods(cluster: MiniCluster) -> int:
-    """Return the number of pods: `size`; a suspended Job of size 0 still counts 1, else it were complete."""
+    """Return the number of pods: `size`, but 1 for a suspended Job of size 0, as 0 would be complete."""
     return max(cluster.spec.size, 1)
 
 
 def is_suspended(cluster: MiniCluster, observed: JobReport | None) -> bool:
-    """Return whether the Job is held back: as it reports, or, before it exists, as it will be made."""
+    """Return whether the Job is suspended: as it reports, or, before it exists, as it will be made."""
     if observed is not None:
         return observed.suspended
     return cluster.spec.suspend or suspended_by_kueue(cluster)
@@ -67,14 +67,14 @@ def has_ended(observed: JobReport | None) -> bool:
 
 
 def suspended_by_kueue(cluster: MiniCluster) -> bool:
-    """Whether Kueue decides when the Job runs. `suspend` is then its field, and never applied by us."""
+    """Whether Kueue decides when the Job runs. Then Kueue owns `suspend`, and we never apply it."""
     return LABEL_KUEUE_QUEUE in cluster.spec.job_labels
 
 
 def _failure_policy(cluster: MiniCluster) -> Object:
-    """Return what a pod's end means; Kubernetes knows such a policy only for pods that never restart.
+    """Return the policy for pods that fail; Kubernetes allows one only for pods that never restart.
 
-    Disruptions are free, lost followers are counted and replaced, and any other code is the main command's.
+    Disruptions do not count, lost followers are counted and replaced, and any other code fails the Job.
     """
     if cluster.spec.pod.restart_policy != "Never":
         return {}

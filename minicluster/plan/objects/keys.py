@@ -1,4 +1,4 @@
-"""Fresh keys for a MiniCluster's Secret. The secret ones never show in a message or a log."""
+"""Fresh keys for a MiniCluster's Secret. Secret keys and tokens are no part of their `repr`."""
 
 from __future__ import annotations
 
@@ -13,28 +13,27 @@ LEAD_DOMAIN = "door.minicluster"
 
 @dataclass(frozen=True, slots=True)
 class LeadKeys:
-    """What the lead's door needs: its certificate and key (PEM), and the tokens of whoever may ask.
-
-    With the `metrics_token` nothing but metrics can be read.
-    """
+    """What the lead API needs: its certificate and key (PEM), and the tokens of its clients."""
 
     certificate: str
     key: str = field(repr=False)
     token: str = field(repr=False)
+    """The operator's token, for all routes."""
     metrics_token: str = field(repr=False)
+    """A token with which only metrics can be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class FreshKeys:
-    """Keys for a Secret that is to be made: the brokers' pair, and where there is a door, that one's."""
+    """Keys for a new Secret: the brokers' pair, and those of the lead API where there is one."""
 
     curve: KeyPair
     lead: LeadKeys | None = None
 
 
 def lead_dns_name(uid: str) -> str:
-    """Return the DNS name in the certificate of a MiniCluster's door by which the operator knows it.
+    """Return the DNS name in a lead API's certificate by which the operator checks it.
 
-    Nobody looks it up; who asks the door by its pod's name finds that in the certificate as well.
+    No DNS server has it. The pod's own DNS names are in the certificate as well, for other clients.
     """
     return f"{uid}.{LEAD_DOMAIN}"

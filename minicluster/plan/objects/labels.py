@@ -59,7 +59,7 @@ def recommended(cluster: MiniCluster, component: Component) -> dict[str, str]:
 
 
 def pod_labels(cluster: MiniCluster, component: Component) -> dict[str, str]:
-    """Return a pod's labels; the document's own cannot hide the pod from its Services and policies."""
+    """Return a pod's labels; the document's own do not replace those that Services and policies select by."""
     scale = {LABEL_SELECTOR: cluster.metadata.name} if component is Component.BROKER else {}
     given = {key: value for key, value in cluster.spec.pod.labels.items() if key != LABEL_SELECTOR}
     return {**given, **recommended(cluster, component), **scale}
@@ -77,7 +77,7 @@ def metadata(
     component: Component,
     labels: Mapping[str, str] | None = None,
 ) -> Object:
-    """Return an object's metadata: its labels, and the MiniCluster as its owner where that has a UID."""
+    """Return an object's metadata: its labels, and the MiniCluster as its owner if it has a UID."""
     return present(
         name=name,
         namespace=namespace(cluster, site),

@@ -22,7 +22,7 @@ def config_map(cluster: MiniCluster) -> str:
 
 
 def curve_secret(cluster: MiniCluster) -> str:
-    """Return the Secret's name: it carries the UID, so one that exists already is this MiniCluster's own."""
+    """Return the Secret's name. It has the UID, so an existing Secret is this MiniCluster's own."""
     uid = cluster.metadata.uid.replace("-", "")[:12]
     return f"{cluster.metadata.name}-curve" + (f"-{uid}" if uid else "")
 
@@ -54,7 +54,7 @@ def disruption_budget(cluster: MiniCluster) -> str:
 
 
 def autoscaler(cluster: MiniCluster) -> str:
-    """Return the HorizontalPodAutoscaler's name: that under which people look for one, and make their own."""
+    """Return the HorizontalPodAutoscaler's name, the one that users expect and would choose themselves."""
     return cluster.metadata.name
 
 

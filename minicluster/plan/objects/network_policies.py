@@ -1,4 +1,4 @@
-"""NetworkPolicies: who may connect to the MiniCluster's pods. What the pods connect to is left open."""
+"""NetworkPolicies: which pods may connect to the MiniCluster's pods. Egress is not restricted."""
 
 from __future__ import annotations
 
@@ -81,12 +81,12 @@ def _ports(containers: Iterable[Container]) -> set[int]:
 
 
 def _metrics_ports(cluster: MiniCluster, site: Site) -> set[int]:
-    """Whoever has a certificate may read metrics, wherever they are: a Prometheus, or the API server."""
+    """Return the port for metrics, open to all: a Prometheus or the API server needs a certificate."""
     scaling = cluster.spec.autoscaling
     return {site.lead_api_port} if scaling is not None and scaling.tls_secret else set()
 
 
 def _burst_ports(cluster: MiniCluster) -> set[int]:
-    """Remote brokers come from outside of the cluster; the certificate is what admits them."""
+    """Return the ports for remote brokers from outside of the cluster; the certificate admits them."""
     bursting = cluster.spec.flux.bursting
     return {cluster.spec.network.port} if bursting.hostlist or bursting.clusters else set()

@@ -1,6 +1,6 @@
-"""The objects of a MiniCluster in the order in which they are made: the Job behind what it needs.
+"""The objects of a MiniCluster in the order in which they are made: the Job after what it needs.
 
-The Secret, made once and never seen again, is not among them: see `curve_secret`.
+The Secret is not among them, as it is created once and never read again: see `curve_secret`.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def build(
     pods: int | None = None,
     job_suspended: bool | None = None,
 ) -> tuple[Object, ...]:
-    """Return the objects, all but the Secret; while suspended without the services pod and the autoscaler.
+    """Return the objects without the Secret; while suspended also without services pod and autoscaler.
 
-    The Job is for so many `pods`, and is suspended where `job_suspended`; None: as the document says.
+    `pods` is the Job's number of pods, `job_suspended` whether it is suspended; None: as in the document.
     """
     scaling = autoscaler.wanted_by(cluster, suspended=suspended)
     services = [services_pod.build(cluster, site)] if cluster.spec.services and not suspended else []
@@ -53,17 +53,17 @@ def build(
 
 
 def secret_key(cluster: MiniCluster) -> ObjectKey:
-    """Return which object holds the certificate."""
+    """Return the key of the Secret."""
     return ObjectKey("Secret", names.curve_secret(cluster))
 
 
 def services_key(cluster: MiniCluster) -> ObjectKey:
-    """Return which object is the services pod."""
+    """Return the key of the services pod."""
     return ObjectKey("Pod", names.services_pod(cluster))
 
 
 def unwanted(cluster: MiniCluster) -> tuple[ObjectKey, ...]:
-    """Return which objects the document does not ask for now: whoever has such a one is not in the way."""
+    """Return the keys of objects that the document does not ask for: such objects never conflict."""
     wanted = autoscaler.wanted_by(cluster, suspended=False)
     return () if wanted else (autoscaler.key(cluster),)
 

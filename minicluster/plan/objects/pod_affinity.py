@@ -17,7 +17,7 @@ _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "arm": "arm64"}
 
 
 def affinity(cluster: MiniCluster) -> Object:
-    """Return the affinity: one broker a node where that is not disabled, and the document's own nodes."""
+    """Return the affinity: one broker a node unless disabled, and the node affinity of the document."""
     return present(nodeAffinity=_node_affinity(cluster), podAntiAffinity=_one_per_node(cluster))
 
 
@@ -29,7 +29,7 @@ def node_selector(cluster: MiniCluster) -> Object:
 
 
 def topology_spread(cluster: MiniCluster) -> list[Object]:
-    """Return the spread constraints; one without a selector counts this MiniCluster's broker pods."""
+    """Return the spread constraints; those without a selector count this MiniCluster's broker pods."""
     return [_constraint(cluster, each) for each in cluster.spec.pod.topology_spread_constraints]
 
 

@@ -1,4 +1,4 @@
-"""The broker pods: what the Job makes `size` of."""
+"""The template of the broker pods, and what the services pod has in common with them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from minicluster.plan.objects.fields import Object
     from minicluster.plan.records import Site
 
-# Kubernetes' default, for what comes after the jobs were waited for: ending the brokers.
+# Kubernetes' default, for the end of the brokers after the wait for jobs.
 _GRACE_SECONDS = 30
 _RUN = {"MINICLUSTER_RUN": RUN_DIR}
 
 
 def build(cluster: MiniCluster, site: Site) -> Object:
-    """Return the template of the broker pods. It does not depend on `size`: a Job's template is fixed."""
+    """Return the template of the broker pods. It does not depend on `size`: a Job's template is immutable."""
     pod = cluster.spec.pod
     runner = [_runner(cluster, site)]
     before = [*flux_view.init_containers(cluster, site), *_sidecars(cluster, site)]
@@ -53,7 +53,7 @@ def common(cluster: MiniCluster, members: tuple[Container, ...]) -> Object:
         subdomain=document.headless_name(cluster),
         serviceAccountName=pod.service_account_name,
         automountServiceAccountToken=pod.automount_service_account_token,
-        # Kubernetes' variables for every Service of the namespace could be taken for Flux's or ours.
+        # Kubernetes' variables for each Service of the namespace could collide with Flux's or ours.
         enableServiceLinks=False,
         schedulerName=pod.scheduler_name,
         priorityClassName=pod.priority_class_name,
@@ -70,7 +70,7 @@ def common(cluster: MiniCluster, members: tuple[Container, ...]) -> Object:
 
 
 def _grace(cluster: MiniCluster) -> int:
-    """Return how many seconds a pod has to go; a lead that saves may have to write a dump as well."""
+    """Return the grace period in seconds; a lead that saves may have to write a dump as well."""
     more = SAVE_SECONDS if cluster.spec.archive.path else _GRACE_SECONDS
     return more + cluster.spec.drain_timeout_seconds
 
@@ -96,9 +96,9 @@ def _runner_environment(cluster: MiniCluster) -> dict[str, str]:
 
 
 def _sidecars(cluster: MiniCluster, site: Site) -> list[Object]:
-    """Return the sidecars as Kubernetes' own kind: they start first, and end when the broker has ended.
+    """Return the sidecars as Kubernetes' sidecar containers: they start first, and end after the broker.
 
-    An ordinary container that never ends would keep its pod, and so the Job, from ever completing.
+    An ordinary container that never ends would keep its pod, and so the Job, from completing.
     """
     return [
         {
@@ -123,14 +123,14 @@ def _sidecar_command(container: Container, site: Site) -> list[str]:
 
 
 def _shared_volumes(cluster: MiniCluster, site: Site) -> list[volumes.Mounted]:
-    """Return what every container of a broker pod sees: settings, the broker's socket, Flux, memory."""
+    """Return the volumes of every container: settings, the broker's socket, Flux, shared memory."""
     view = flux_view.mounted(cluster, site)
     shared = [volumes.config(cluster, site), volumes.run(), volumes.shared_memory()]
     return [*shared, view] if view else shared
 
 
 def _runner_volumes(cluster: MiniCluster, site: Site) -> list[volumes.Mounted]:
-    """Return what the broker's container sees besides: the certificate, kept state, the munge key."""
+    """Return the further volumes of the broker's container: certificate, state, munge key."""
     optional = [volumes.state(cluster), volumes.munge(cluster), volumes.metrics_tls(cluster, site)]
     return [
         *_shared_volumes(cluster, site),

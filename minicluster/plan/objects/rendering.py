@@ -22,9 +22,9 @@ REDACTED = "(redacted: --with-secrets shows it)"
 def render(
     cluster: MiniCluster, site: Site, keys: FreshKeys | None = None, *, with_secrets: bool = False
 ) -> list[Object]:
-    """Return the objects as they are made at first; the Secret's data only where it is asked for.
+    """Return the objects as they are first made; the Secret's data only where it is asked for.
 
-    Raises KeysNeededError where secrets are asked for, and neither `keys` nor the document bring them.
+    Raises KeysNeededError where secrets are asked for, and neither `keys` nor the document have them.
     """
     files = curve_secret.files(cluster, site, keys) if with_secrets else {}
     secret = curve_secret.build(cluster, site, files)
@@ -46,7 +46,7 @@ def _redacted(secret: Object, site: Site) -> Object:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes texts of several lines as blocks, and what is there twice twice."""
+    """Writes texts of several lines as blocks, and no aliases for what occurs twice."""
 
     def ignore_aliases(self, _data: Any) -> bool:
         return True

@@ -1,7 +1,7 @@
 """Security contexts: "restricted" (Pod Security Standards) whenever the document names a user.
 
-Without a user nothing is restricted that an image running as root may need, and nothing is granted either:
-the container runtime's own seccomp profile is the one thing added.
+Without a user nothing is restricted that an image running as root may need. Nothing is granted either: only
+the container runtime's own seccomp profile is added.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ def container_context(pod: PodSpec, context: SecurityContext | None) -> Object:
     pod_names_user = _names_user(pod.security_context)
     if _names_user(context) or (pod_names_user and "runAsUser" not in given):
         return merged(_RESTRICTED, given)
-    # The one container that the document runs as root, in a pod that else is not.
+    # The document runs this container as root, in a pod that else is not.
     return {"runAsNonRoot": False, **given} if pod_names_user else given
 
 
 def like_runner(context: SecurityContext | None, runner: Container) -> SecurityContext | None:
-    """Return the context of a container of ours, which runs as the runner does where nothing else is said."""
+    """Return the context of a container of ours: its own, else the runner's."""
     if context is not None or runner.security_context is None:
         return context
     return SecurityContext(**runner.security_context.model_dump(include=_IDENTITY, exclude_unset=True))
@@ -63,8 +63,8 @@ def _names_user(context: PodSecurityContext | SecurityContext | None) -> bool:
 def _group(pod: PodSpec, containers: tuple[Container, ...]) -> int | None:
     """Return the group that may read the certificate, whose file has mode 0400 and belongs to root.
 
-    An image may bring a user of its own that the document does not name. A group that nobody else has lets
-    it read; not where the document mounts disks, whose files would change hands.
+    An image may have a user of its own that the document does not name. A group without other members lets
+    it read the file; not where the document mounts disks, as their files would get that group.
     """
     identities = [pod.security_context, *(each.security_context for each in containers)]
     for identity in identities:

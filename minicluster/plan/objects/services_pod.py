@@ -34,7 +34,7 @@ def build(cluster: MiniCluster, site: Site) -> Object:
         "spec": present(
             **common(cluster, spec.services),
             hostname=name,
-            # A service that fails is started again, whatever becomes of a broker that does.
+            # A service that fails is started again, unlike a broker.
             restartPolicy="OnFailure",
             containers=members,
             volumes=volumes.used(_volumes(cluster, site), members),

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 def broker_settings(cluster: MiniCluster, site: Site) -> to.BrokerSettings:
-    """Return what the brokers are told.
+    """Return the settings of the brokers.
 
-    Hosts are counted up to the size with which the MiniCluster started (`status.maximumSize`), because R
-    and the list of hosts are read only at start; the quorum follows `size`, because a lead broker that
-    returns after a shrink would else wait for ever.
+    The list of hosts has the size with which the MiniCluster started (`status.maximumSize`), because brokers
+    read it and R only at start. The quorum follows `size`: a lead broker that returns after a shrink would
+    else wait for ever.
     """
     spec = cluster.spec
     runner = document.runner(spec)
@@ -72,7 +72,7 @@ def _lead_api(cluster: MiniCluster, site: Site) -> to.LeadApiSettings:
 def service_settings(
     cluster: MiniCluster, container: Container, *, beside_broker: bool
 ) -> to.ServiceSettings:
-    """Return what the script of a sidecar (beside a broker) or of a service is rendered from."""
+    """Return the settings of the script of a sidecar (beside a broker) or of a service."""
     flux = cluster.spec.flux
     return to.ServiceSettings(
         command=container.command,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def build(cluster: MiniCluster, site: Site) -> tuple[Object, ...]:
-    """Return one Service a container with ports, the runner excepted: it is reached by its host names."""
+    """Return a Service for each container with ports, except the runner, which has host names."""
     placed = [(container, Component.BROKER) for container in document.sidecars(cluster.spec)]
     placed += [(container, Component.SERVICES) for container in cluster.spec.services]
     return tuple(

@@ -1,4 +1,4 @@
-"""Volumes and where they are mounted: the document's own, and those of every broker pod."""
+"""Volumes and their mounts: the document's own, and those of every broker pod."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def run() -> Mounted:
 
 
 def shared_memory() -> Mounted:
-    """Return /dev/shm in memory: the container runtime's default of 64 MB is too small for MPI."""
+    """Return /dev/shm in memory: the default of container runtimes, 64 MB, is too small for MPI."""
     return _mounted("minicluster-shm", {"emptyDir": {"medium": "Memory"}}, SHARED_MEMORY)
 
 
 def state(cluster: MiniCluster) -> Mounted | None:
-    """Return the directory that outlives the pod, one a rank, where the document names a volume for it."""
+    """Return a rank's state directory, which outlives the pod; None: the document has no volume for it."""
     volume = cluster.spec.flux.state_volume
     if volume is None:
         return None
@@ -66,7 +66,7 @@ def state(cluster: MiniCluster) -> Mounted | None:
 
 
 def munge(cluster: MiniCluster) -> Mounted | None:
-    """Return the directory with the munge key, where the document names its Secret."""
+    """Return the directory with the munge key; None: the document names no Secret for it."""
     secret = cluster.spec.flux.munge_secret
     if not secret:
         return None
@@ -75,7 +75,7 @@ def munge(cluster: MiniCluster) -> Mounted | None:
 
 
 def metrics_tls(cluster: MiniCluster, site: Site) -> Mounted | None:
-    """Return the directory with the certificate for readers of metrics, where there are such, and a door."""
+    """Return the directory with the TLS certificate for metrics; None: no `tlsSecret`, or no lead API."""
     scaling = cluster.spec.autoscaling
     if scaling is None or not scaling.tls_secret or not site.lead_api:
         return None
@@ -109,7 +109,7 @@ def _mounted(name: str, source: Object, path: str, *, read_only: bool = False) -
 
 
 def _path(name: str, volume: Volume) -> str:
-    # The reference's documents enlarge /dev/shm by an emptyDir that names no path.
+    # Documents for the reference enlarge /dev/shm by an emptyDir without a path.
     return SHARED_MEMORY if volume.empty_dir and not volume.path else mount_path(name, volume)
 
 

@@ -29,7 +29,7 @@ def condition(state: ReconcileState) -> ConditionValue | None:
 
 
 def _missing(state: ReconcileState) -> ConditionValue | None:
-    """Return why there is no autoscaler, where there is none of this MiniCluster."""
+    """Return why this MiniCluster has no autoscaler; None where it has one."""
     observed, wanted = state.observed, autoscaler.key(state.cluster)
     refused = autoscaler.refusals(observed.refusals, of_autoscaler=True)
     if refused:

@@ -1,4 +1,4 @@
-"""Which brokers have joined, as the lead reports, and why the others have not."""
+"""Which brokers have joined by the lead's report, and why the others have not."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MAX_REASONS = 5
 """How many different reasons a message names."""
 MAX_REASON = 240
-"""Characters of one reason that a message shows: kubelets quote whole answers of registries."""
+"""How many characters of a reason a message shows: kubelets quote whole answers of registries."""
 
 _LEAVING = "its pod was told to go, and is still there (a node that died holds its pods)"
 _COMPLETE = frozenset({Reason.ALL_JOINED, Reason.BROKERS_MISSING, Reason.JOBS_RESTARTED})
@@ -28,9 +28,9 @@ _REPORTED = _COMPLETE | {Reason.JOINING}
 
 
 def brokers_ready(state: ReconcileState, restarted: str) -> ConditionValue:
-    """Return whether all brokers have joined, and which are missing, and why.
+    """Return the condition BrokersReady: whether all brokers have joined, which are missing, and why.
 
-    `restarted` is what became of the jobs of brokers that were lost; empty where none were.
+    `restarted` is the end of a message about the jobs of lost brokers; empty where none were lost.
     """
     report = state.brokers
     if report is None:
@@ -48,7 +48,7 @@ def brokers_ready(state: ReconcileState, restarted: str) -> ConditionValue:
 
 
 def are_missing(state: ReconcileState) -> bool:
-    """Return whether brokers are lost that had joined, as the last report has it."""
+    """Return whether brokers that had joined are lost by the last report."""
     if not state.has_pods or not _were_complete(state):
         return False
     if state.brokers is None:
@@ -57,12 +57,12 @@ def are_missing(state: ReconcileState) -> bool:
 
 
 def joined(state: ReconcileState, report: BrokerReport) -> int:
-    """Return how many of the wanted brokers have joined; those that are to leave do not count."""
+    """Return how many of the wanted brokers have joined; leaving ones do not count."""
     return sum(rank < state.size for rank in ranks.decode(report.online))
 
 
 def last_report_stands(state: ReconcileState) -> bool:
-    """Return whether the lead's last report still counts, such as for an operator that has just begun."""
+    """Return whether the lead's last report still counts, such as after a restart of the operator."""
     previous, lead = state.previous(ConditionType.BROKERS_READY), state.lead
     if previous is None or previous.reason not in _REPORTED or lead is None:
         return False
@@ -70,18 +70,18 @@ def last_report_stands(state: ReconcileState) -> bool:
 
 
 def _has_finished(lead: PodReport) -> bool:
-    """Return whether the lead ended with the instance, not by being lost: the Job reports it in a moment."""
+    """Return whether the lead ended with the instance, and was not lost: the Job will report that soon."""
     ended = lead.phase in {"Succeeded", "Failed"} and lead.exit_code is not None
     return ended and lead.exit_code not in REPLACED_CODES
 
 
 def _unreported(state: ReconcileState) -> ConditionValue:
-    """Return the condition where the lead has not reported: as it was, while its last report counts."""
+    """Return the condition without a report: the stored one while the last report counts."""
     previous, lead = state.previous(ConditionType.BROKERS_READY), state.lead
     if previous is not None and last_report_stands(state):
         if previous.observed_generation == state.cluster.metadata.generation:
             return unchanged(previous)
-        # How many there are to be has changed: the last report is no verdict on that number.
+        # The size has changed: the last report does not apply to it.
         message = "the lead broker has not reported since the document changed"
     elif lead is None or lead.phase != "Running":
         message = f"the lead broker has not reported yet: {_waiting(lead)}"
@@ -91,7 +91,7 @@ def _unreported(state: ReconcileState) -> ConditionValue:
 
 
 def _were_complete(state: ReconcileState) -> bool:
-    """Return whether all brokers of this very size had joined before: what lacks now was lost."""
+    """Return whether all brokers of this size had joined before, so that missing ones were lost."""
     previous = state.previous(ConditionType.BROKERS_READY)
     return (
         previous is not None
@@ -101,7 +101,7 @@ def _were_complete(state: ReconcileState) -> bool:
 
 
 def _missing(state: ReconcileState, report: BrokerReport) -> str:
-    """Return which ranks are missing and why, to be put behind a count; those alike are named together."""
+    """Return which ranks are missing, by reason, as the end of a message."""
     online = ranks.decode(report.online)
     reported, others = _troubles(state, report)
     pods = {pod.index: pod for pod in state.pods}
@@ -120,7 +120,7 @@ def _listed(alike: Mapping[str, Iterable[int]]) -> str:
 
 
 def _why(pod: PodReport | None, trouble: str) -> str:
-    """Return why a broker is not there: its pod's reason as long as that does not run, then the lead's."""
+    """Return why a broker is missing: its pod's reason, or the lead's reason once the pod runs."""
     if pod is None or pod.phase != "Running":
         return _waiting(pod)
     if pod.leaving:
@@ -141,9 +141,9 @@ def _waiting(pod: PodReport | None) -> str:
 
 
 def _troubles(state: ReconcileState, report: BrokerReport) -> tuple[dict[int, str], list[str]]:
-    """Return what the lead reports of the ranks that are wanted, the newest of each, and of others.
+    """Return the newest trouble of each wanted rank in the lead's report, and the troubles of others.
 
-    It knows a broker by its host's name, one that it rejected perhaps only by its pod's address.
+    The lead names a broker by its host's name, and a rejected one perhaps only by its pod's address.
     """
     known = {names.host(state.cluster, rank): rank for rank in range(state.size)}
     known |= {pod.address: pod.index for pod in state.observed.pods if pod.address}

@@ -13,14 +13,15 @@ Status = Literal["True", "False", "Unknown"]
 
 
 class ConditionValue(NamedTuple):
-    """What a condition is to show. `since` stands in place of when its status last changed."""
+    """The computed value of a condition."""
 
     status: Status
     reason: str
     message: str
     since: datetime | None = None
+    """Shown as the time of the last transition; None: when its status last changed."""
 
 
 def unchanged(stored: Condition) -> ConditionValue:
-    """Return a stored condition as it is: nothing newer is known. Its message is passed on, never read."""
+    """Return a stored condition as it is, where nothing newer is known."""
     return ConditionValue(stored.status, stored.reason, stored.message)

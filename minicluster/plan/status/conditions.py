@@ -1,4 +1,4 @@
-"""The conditions of a MiniCluster: each is made from the state and from the records that the status keeps."""
+"""The conditions of a MiniCluster, made from the state and from the records in the status."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def values(state: ReconcileState, progress: ProgressRecords) -> dict[ConditionTy
 
 
 def refused(problem: str, stored: Iterable[Condition]) -> dict[ConditionType, ConditionValue]:
-    """Return the conditions of a document that is not valid: of the rest, what was known before stays."""
+    """Return the conditions of a document that is not valid; all others stay as they are stored."""
     unknown = ConditionValue(
         "Unknown", Reason.NOT_CHECKED, "the document is not valid: nothing is done until it is"
     )
@@ -54,7 +54,7 @@ def refused(problem: str, stored: Iterable[Condition]) -> dict[ConditionType, Co
 
 
 def phase(found: Mapping[ConditionType, ConditionValue]) -> Phase:
-    """Return the one word for people: the first of these that holds."""
+    """Return the phase: the first one whose condition holds."""
     holds = {type_ for type_, value in found.items() if value.status == "True"}
     if found[ConditionType.SUCCEEDED].status == "True":
         return Phase.SUCCEEDED
@@ -81,7 +81,7 @@ def _valid(state: ReconcileState) -> ConditionValue:
 
 
 def size_problem(state: ReconcileState) -> str:
-    """Return what is wrong with the size, empty if nothing: brokers read the list of hosts only at start."""
+    """Return what is wrong with the size; empty: nothing. Brokers read the list of hosts only at start."""
     greatest = document.max_size(state.cluster)
     if state.size <= greatest:
         return ""
@@ -114,7 +114,7 @@ def _resources_created(state: ReconcileState) -> ConditionValue:
 
 
 def _is_predecessors(state: ReconcileState, item: ObservedObject) -> bool:
-    """Whether an object was made for a MiniCluster of the same name, which is gone: so will it be."""
+    """Whether an object belongs to a former MiniCluster of the same name, and so will be deleted."""
     return item.owner.partition(" (")[0] == f"{KIND} {state.cluster.metadata.name}"
 
 
@@ -128,7 +128,7 @@ def _pods_scheduled(state: ReconcileState) -> ConditionValue:
         return ConditionValue("True", Reason.ALL_SCHEDULED, message)
     lacking = state.size - len(state.pods)
     if lacking:
-        # Pod Security, or a quota: only Events of the Job say so.
+        # Pod Security or a quota may refuse pods: only the Job's Events have that.
         job = names.job(state.cluster)
         message = f"{message}; {lacking} not made yet (if it stays so, kubectl describe job {job} says why)"
     stuck = next((pod for pod in state.pods if not pod.scheduled and pod.message), None)
@@ -145,7 +145,7 @@ def _brokers_ready(state: ReconcileState, progress: ProgressRecords) -> Conditio
 
 
 def _stuck_pod(state: ReconcileState) -> str:
-    """Return which pod waits, and for what, to be put behind a count; empty where none does."""
+    """Return which pod waits, and for what, as the end of a message; empty where none does."""
     stuck = next((pod for pod in state.pods if pod.scheduled and pod.reason), None)
     if stuck is None:
         return ""
@@ -168,17 +168,17 @@ def _running(state: ReconcileState, loss: LeadLoss | None) -> ConditionValue:
 
 
 def _halted(report: BrokerReport) -> str:
-    """Return why no jobs start, to be put behind what it does: a queue was stopped, or the disk is full."""
+    """Return why no jobs start, as the end of a message: a queue is stopped, or the disk is full."""
     return f"; no jobs start: {'; '.join(report.halted)}" if report.halted else ""
 
 
 def _kept(report: BrokerReport) -> str:
-    """Return which jobs wait for a larger instance, to be put behind what it does."""
+    """Return which jobs wait for a larger instance, as the end of a message."""
     return f"; jobs that do not fit into it are kept: {'; '.join(report.kept)}" if report.kept else ""
 
 
 def _as_last_reported(state: ReconcileState) -> ConditionValue | None:
-    """Return the condition Running as the lead's last report made it, where that still counts."""
+    """Return the stored condition Running where the lead's last report still counts, else None."""
     previous = state.previous(ConditionType.RUNNING)
     if previous is None or not broker_readiness.last_report_stands(state):
         return None
@@ -186,7 +186,7 @@ def _as_last_reported(state: ReconcileState) -> ConditionValue | None:
 
 
 def _pods_running(state: ReconcileState, loss: LeadLoss | None) -> ConditionValue:
-    """Say what can be said from pods, as long as the lead broker has not reported."""
+    """Return the condition Running by the pods, as long as the lead broker has not reported."""
     running = sum(pod.phase == "Running" for pod in state.pods)
     message = f"{running} of {state.size} pods run"
     stuck = _stuck_pod(state)
@@ -201,10 +201,10 @@ def _pods_running(state: ReconcileState, loss: LeadLoss | None) -> ConditionValu
 
 
 def _unreported(state: ReconcileState, message: str) -> ConditionValue:
-    """Say whether it counts as running that all pods run: only where no more is to be learned.
+    """Return the condition Running where all pods run, and the lead has not reported.
 
-    A lead that starts will report in a moment, and takes no work before. One that has not been heard for long
-    may run all the same: its door cannot be reached, or its image has none.
+    A lead that starts will report soon, and takes no work before: that is not running. One without a report
+    for some seconds counts as running: its lead API may be unreachable, or its image may have none.
     """
     previous = state.previous(ConditionType.RUNNING, "True")
     if state.unreachable_reason or (previous is not None and previous.reason == Reason.PODS_RUNNING):
@@ -215,7 +215,7 @@ def _unreported(state: ReconcileState, message: str) -> ConditionValue:
 
 
 def _no_pods(state: ReconcileState) -> ConditionValue | None:
-    """Return why nothing can be said about pods and brokers, where there are none."""
+    """Return why there are no pods and brokers; None where there may be some."""
     if state.outcome is not Completion.NONE:
         return ConditionValue("False", Reason.FINISHED, "the MiniCluster has ended")
     if state.suspended:

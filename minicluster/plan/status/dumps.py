@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def is_new(dump: Dump | None, stored: Status) -> bool:
-    """Return whether the status has neither this dump yet, nor a newer one."""
+    """Return whether the status has neither this dump nor a newer one."""
     if dump is None:
         return False
     known = stored.last_dump.time if stored.last_dump else None
@@ -48,14 +48,14 @@ def events(dump: Dump | None, stored: Status) -> tuple[KubernetesEvent, ...]:
 
 
 def sentence(dump: Dump) -> str:
-    """Return what was saved, and which jobs could not finish."""
+    """Return the message about a dump: what was saved, and which jobs could not finish."""
     named = restarted_jobs.records("Save", dump.restarted, dump.lost)
     became = restarted_jobs.sentence(named, dump.restarted_total, dump.lost_total)
     return f"{_saved(dump.jobs, dump.path, dump.bytes)}{became}"
 
 
 def stored_sentence(stored: Status) -> str:
-    """Return the same of the dump that the status has."""
+    """Return the same message about the dump in the status."""
     dump = stored.last_dump
     if dump is None:
         return "the instance was saved"

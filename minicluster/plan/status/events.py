@@ -1,4 +1,4 @@
-"""Events: sent when a condition comes to have another reason."""
+"""Events, sent when the reason of a condition changes."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ NOTABLE: Mapping[str, Literal["Normal", "Warning"]] = {
     Reason.SAVED: "Normal",
     Reason.NOT_SAVED: "Warning",
 }
-"""Reasons that an Event is sent for, and of which type."""
+"""The reasons for which an Event is sent, each with its type."""
 
-# A MiniCluster that was always so needs no Event about it.
+# No Event for a condition that has had such a reason from the start.
 _ONLY_AFTER_ANOTHER = frozenset({Reason.AT_SIZE, Reason.NOT_SUSPENDED})
 
 
 def of_changes(
     found: Mapping[ConditionType, ConditionValue], stored: Iterable[Condition]
 ) -> tuple[KubernetesEvent, ...]:
-    """Return an Event for each condition whose reason is new and notable; none where nothing changed."""
+    """Return an Event for each condition whose reason is new and notable."""
     before = {each.type: each.reason for each in stored}
     return tuple(
         KubernetesEvent(NOTABLE[value.reason], Reason(value.reason), value.message)
@@ -66,7 +66,7 @@ def of_changes(
 
 def _is_news(reason: str, before: str | None) -> bool:
     if reason == Reason.SAVED or (reason in _ONLY_AFTER_ANOTHER and before is None):
-        return False  # the Event of a dump is its own, also where no condition was about it
+        return False  # `dumps` sends the Event of a dump, also where no condition is about it
     if (reason, before) == (Reason.SAVING, Reason.SAVE_FAILED):
         return False  # tried again, as announced
     return reason != before

@@ -1,4 +1,4 @@
-"""What a MiniCluster loses with its lead's pod: shown while it has no lead, and afterwards."""
+"""The loss of the lead's pod, shown while there is no lead, and afterwards."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from minicluster.plan.status.reconcile_state import ReconcileState
 
 NOTE = "it began anew when its lead's pod was lost"
-"""How the message of condition Running ends, as long as that instance lives."""
+"""The end of condition Running's message, as long as the later instance lives."""
 
 _WORKED = frozenset({Reason.COMMAND_RUNNING, Reason.READY_FOR_WORK})
 
@@ -35,9 +35,9 @@ def status(state: ReconcileState) -> LeadLoss | None:
 
 
 def condition(loss: LeadLoss | None, cluster: MiniCluster, progress: str) -> ConditionValue | None:
-    """Return that the lead was lost, until another one reports; else None.
+    """Return the condition Running until a new lead reports; None where no lead was lost.
 
-    `progress` is how far the pods have come.
+    `progress` is the message about the pods.
     """
     if loss is None or loss.is_over:
         return None
@@ -47,12 +47,12 @@ def condition(loss: LeadLoss | None, cluster: MiniCluster, progress: str) -> Con
 
 
 def note(loss: LeadLoss | None, cluster: MiniCluster) -> str:
-    """Return what is put behind all that a later instance does; empty where no queue was lost."""
+    """Return the end of all messages about a later instance; empty where no queue was lost."""
     return "" if loss is None or cluster.spec.flux.state_volume else f"; {NOTE}"
 
 
 def _loss(state: ReconcileState) -> LeadLoss | None:
-    """Return how the lead is lost; None where it is not, or where it has saved before it went."""
+    """Return how the lead was lost; None where it was not, or where it had saved before."""
     lead = state.lead
     if lead is None or lead.phase == "Pending":
         return LeadLoss(cause="PodGone")

@@ -1,7 +1,7 @@
-"""Jobs that ended because a follower's node was lost: the lead is asked to start them again elsewhere.
+"""Jobs that ended because a follower's node was lost: the lead gets a command to start them again elsewhere.
 
-Only where Kubernetes itself reports that the pod is disrupted (condition DisruptionTarget): a job whose
-broker was killed, such as for want of memory, would do the same again, and stays failed.
+Only where Kubernetes reports that the pod is disrupted (condition DisruptionTarget). A job whose broker was
+killed, such as for want of memory, would fail again, and stays failed.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 def orders(observed: Observed, site: Site) -> tuple[LeadCommand, ...]:
-    """Return the order to start lost jobs again, unless the lead has answered it."""
+    """Return the command to start lost jobs again, unless the lead has answered it."""
     wanted = _order(observed) if site.lead_api else None
     return () if wanted is None or _is_answered(wanted, observed) else (wanted,)
 
 
 def status(state: ReconcileState) -> tuple[NodeLoss | None, tuple[RestartedJob, ...]]:
-    """Return what became of the jobs that were lost, until all brokers are there again."""
+    """Return the record of a loss and its jobs, until all brokers have joined again."""
     stored = state.cluster.status
     known = stored.node_loss, restarted_jobs.of_cause(stored.restarted_jobs, "NodeLoss")
     if not broker_readiness.are_missing(state):
@@ -43,7 +43,7 @@ def status(state: ReconcileState) -> tuple[NodeLoss | None, tuple[RestartedJob, 
 
 
 def sentence(loss: NodeLoss | None, jobs: Iterable[RestartedJob]) -> str:
-    """Return the same as words, to be put behind what is missing; empty where no jobs were lost."""
+    """Return what became of the jobs, as the end of a message; empty where no jobs were lost."""
     if loss is None:
         return ""
     named = restarted_jobs.sentence(restarted_jobs.of_cause(jobs, "NodeLoss"), loss.restarted, loss.lost)
@@ -51,7 +51,7 @@ def sentence(loss: NodeLoss | None, jobs: Iterable[RestartedJob]) -> str:
 
 
 def _order(observed: Observed) -> LeadCommand | None:
-    """Return the order about all ranks that are lost."""
+    """Return the command for all ranks that are lost; None where there are none."""
     if observed.brokers is None:
         return None
     online = ranks.decode(observed.brokers.online)

@@ -1,4 +1,4 @@
-"""What the operator remembers between two reconciles: records of the status, the ground of conditions."""
+"""What the operator keeps between two reconciles: records in the status, from which conditions are made."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ProgressRecords:
-    """The records as they are to be stored; their meanings stand at the fields of `document.Status`."""
+    """The records to store; the fields of `document.Status` have their meanings."""
 
     save: SaveStatus | None = None
     resize: ResizeStatus | None = None
@@ -39,7 +39,7 @@ class ProgressRecords:
 
 
 def evaluate(state: ReconcileState, now: datetime) -> ProgressRecords:
-    """Return the records, from the stored ones and from what exists."""
+    """Return the records by the stored ones and by what exists."""
     resize, of_resize = resizing.status(state, now)
     loss, of_loss = node_loss.status(state)
     of_dump = dumps.jobs(state.observed.dump, state.cluster.status)

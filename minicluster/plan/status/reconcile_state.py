@@ -1,4 +1,4 @@
-"""Desired beside observed state, compared once: every condition is made from this."""
+"""Desired and observed state, compared once: every condition is made from this."""
 
 from __future__ import annotations
 
@@ -36,29 +36,29 @@ class Completion(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ReconcileState:
-    """What the document wants beside what exists."""
+    """What the document wants, and what exists."""
 
     cluster: MiniCluster
     observed: Observed
     wanted: tuple[ObjectKey, ...]
     """Objects that must exist."""
     conflicting: tuple[ObservedObject, ...]
-    """Objects of such a name that somebody else owns."""
+    """Objects with such names that have another owner."""
     missing: tuple[ObjectKey, ...]
     """Wanted objects that do not exist yet."""
     resize: Resize
     """How many pods there are to be now."""
     saving: Saving
-    """What goes before a suspension."""
+    """The save before a suspension."""
 
     @property
     def size(self) -> int:
-        """The number of brokers that the document asks for."""
+        """The number of brokers in the document."""
         return self.cluster.spec.size
 
     @property
     def job(self) -> JobReport | None:
-        """The Job, where there is one of ours."""
+        """The Job; None where there is none of ours."""
         return None if self.conflicting else self.observed.job
 
     @property
@@ -68,7 +68,7 @@ class ReconcileState:
 
     @property
     def unreachable_reason(self) -> str:
-        """Why the lead broker does not answer, once that has lasted."""
+        """Why the lead broker does not answer, if it has not for some seconds."""
         return self.observed.unreachable_reason
 
     @property
@@ -78,12 +78,12 @@ class ReconcileState:
 
     @property
     def lead(self) -> PodReport | None:
-        """The lead broker's pod, where there is one."""
+        """The lead broker's pod; None where there is none."""
         return next((pod for pod in self.observed.pods if pod.index == 0), None)
 
     @property
     def outcome(self) -> Completion:
-        """How it ended. What was once stored stays, also when the Job is gone."""
+        """How the MiniCluster ended. A stored outcome stays, also when the Job is gone."""
         if self.previous(ConditionType.SUCCEEDED, "True"):
             return Completion.SUCCEEDED
         if self.previous(ConditionType.FAILED, "True"):
@@ -95,7 +95,7 @@ class ReconcileState:
 
     @property
     def ended(self) -> bool:
-        """Whether it has."""
+        """Whether the MiniCluster has ended."""
         return self.outcome is not Completion.NONE
 
     @property
@@ -106,17 +106,17 @@ class ReconcileState:
 
     @property
     def suspended(self) -> bool:
-        """Whether the Job is held back."""
+        """Whether the Job is suspended."""
         return job.is_suspended(self.cluster, self.job)
 
     @property
     def has_pods(self) -> bool:
-        """Whether there is a Job that runs, or is to run."""
+        """Whether there is a Job that has not ended and is not suspended."""
         return not self.ended and not self.suspended and self.job is not None
 
     @property
     def exit_code(self) -> int | None:
-        """The main command's exit code, which the lead's start script leaves as its termination message."""
+        """The main command's exit code, from the termination message of the lead's start script."""
         known = self.cluster.status.exit_code
         if known is not None or self.outcome is Completion.NONE:
             return known
@@ -125,7 +125,7 @@ class ReconcileState:
         return _exit_code(self.lead) if self.lead else None
 
     def previous(self, type_: ConditionType, status: str | None = None) -> Condition | None:
-        """Return the stored condition of that type, where there is one (of that status)."""
+        """Return the stored condition of a type (and status); None where there is none."""
         stored = (each for each in self.cluster.status.conditions if each.type == type_)
         return next((each for each in stored if status in {None, each.status}), None)
 

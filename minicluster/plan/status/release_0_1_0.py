@@ -1,6 +1,6 @@
-"""What 0.1.0 kept in conditions alone, as the records that stand in the status today.
+"""Makes today's records of the status from conditions of 0.1.0, which kept them in messages alone.
 
-The only place that reads the message or the time of a stored condition: once, where the records are absent.
+No other module reads the message or the time of a stored condition; this one does where records are absent.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _resize(stored: Status, shown: Condition | None) -> dict[str, Any]:
 
 
 def _drained(detail: str) -> dict[str, Any]:
-    """Return the ranks that a shrink waits for, which of them are busy, and why that is not known."""
+    """Return the ranks that a shrink waits for, the busy ones among them, or why these are not known."""
     for pattern in (_DRAINED, _RESTARTING, _RESTARTED):
         if found := pattern.match(detail):
             return {"leaving": found["ranks"], "busy": "" if pattern is _DRAINED else None}
@@ -174,7 +174,7 @@ def _lead_loss(stored: Status, shown: Condition | None) -> dict[str, Any]:
 def _jobs(
     text: str, cause: Literal["Save", "Resize", "NodeLoss"]
 ) -> tuple[tuple[RestartedJob, ...], int, int]:
-    """Return the jobs that a sentence names, and how many were restarted and lost in all."""
+    """Return the jobs in a message, and how many were restarted and lost in all."""
     _, _, again = text.partition("; started again: ")
     again, _, gone = again.partition("; lost: ") if again else ("", "", text.partition("; lost: ")[2])
     restarted = tuple((old, new) for old, new in _NAMED.findall(again))

@@ -1,4 +1,4 @@
-"""Whether the MiniCluster is on its way to another size, and what that waits for: record and condition."""
+"""The record and the condition of a resize: its goal, and what it waits for."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _REASONS = {
 
 
 def status(state: ReconcileState, now: datetime) -> tuple[ResizeStatus | None, tuple[RestartedJob, ...]]:
-    """Return how far a resize is, and which jobs it had started again; None where there is none."""
+    """Return the record of a resize (None: there is none), and the jobs that it had started again."""
     job, resize = state.job, state.resize
     if job is None or not state.has_pods:
         return None, ()
@@ -51,7 +51,7 @@ def status(state: ReconcileState, now: datetime) -> tuple[ResizeStatus | None, t
 def condition(
     resize: ResizeStatus | None, jobs: Iterable[RestartedJob], cluster: MiniCluster
 ) -> ConditionValue:
-    """Return the condition, made from the record."""
+    """Return the condition Resizing by the record."""
     if resize is None:
         size = cluster.spec.size
         return ConditionValue("False", Reason.AT_SIZE, f"the MiniCluster has its size of {size}")
@@ -62,7 +62,7 @@ def condition(
 def _drain(
     state: ReconcileState, job: JobReport, now: datetime
 ) -> tuple[ResizeStatus | None, tuple[RestartedJob, ...]]:
-    """Return for what a shrink waits, or what it does not wait for any longer."""
+    """Return the record of a shrink that waits for jobs, or whose wait has ended."""
     resize, answer = state.resize, state.resize.restarted
     known = {
         "leaving": ranks.encode(resize.draining),
@@ -84,7 +84,7 @@ def _drain(
 def _shrink(
     state: ReconcileState, job: JobReport, now: datetime
 ) -> tuple[ResizeStatus | None, tuple[RestartedJob, ...]]:
-    """Return that pods go, and as long as they do, what was not waited for."""
+    """Return the record of a shrink whose pods go, with the jobs that could not finish."""
     stored = state.cluster.status
     if stored.resize is not None and stored.resize.phase in {"TimedOut", "JobsRestarted"}:
         return stored.resize, restarted_jobs.of_cause(stored.restarted_jobs, "Resize")
@@ -108,9 +108,9 @@ def _record(state: ReconcileState, job: JobReport, now: datetime, **fields: Any)
 
 
 def _pods(state: ReconcileState, job: JobReport) -> int:
-    """Return how many pods there are: as many as the Job asks for, and in a resize those that are there.
+    """Return how many pods there are: in a resize the Job's active ones, else its parallelism.
 
-    A resize has also begun where the Job was changed, and the operator ended before it wrote that down.
+    A resize has also begun where the Job was changed, and the operator ended before it wrote the status.
     """
     stored = state.cluster.status
     begun = stored.resize is not None or stored.size not in {0, job.parallelism}
@@ -126,7 +126,7 @@ def _message(resize: ResizeStatus, jobs: Iterable[RestartedJob], cluster: MiniCl
 
 
 def _detail(resize: ResizeStatus, jobs: Iterable[RestartedJob], seconds: int) -> str:
-    """Return for what a shrink waits, or did not wait, to be put behind its goal."""
+    """Return what a shrink waits for, or did not wait for, as the end of a message."""
     leaving, busy = ranks.named(resize.leaving), ranks.named(resize.busy or "")
     why = f" ({resize.error})" if resize.error else ""
     unknown = f"whether jobs run on {leaving} is not known{why}"

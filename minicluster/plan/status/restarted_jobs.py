@@ -1,4 +1,4 @@
-"""Jobs that could not finish where they ran: records of the status, and how a message names them."""
+"""Jobs that could not finish where they ran: their records in the status, and their text in messages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Cause = Literal["Save", "Resize", "NodeLoss"]
 
 
 def records(cause: Cause, restarted: Pairs, lost: Pairs) -> tuple[RestartedJob, ...]:
-    """Return what the status keeps of jobs: the first ones of (old id, new id), and of (id, why)."""
+    """Return the status' records of the first jobs in (old id, new id) and in (id, why)."""
     return (
         *(RestartedJob(job=old, new_job=new, cause=cause) for old, new in restarted[:MAX_NAMED_JOBS]),
         *(RestartedJob(job=job, why=why, cause=cause) for job, why in lost[:MAX_NAMED_JOBS]),
@@ -28,7 +28,7 @@ def of_cause(jobs: Iterable[RestartedJob], cause: Cause) -> tuple[RestartedJob, 
 
 
 def sentence(jobs: Iterable[RestartedJob], restarted: int, lost: int) -> str:
-    """Return what became of jobs, to be put behind something; `restarted` and `lost` count all of them."""
+    """Return what became of jobs, as the end of a message; `restarted` and `lost` count all of them."""
     named = tuple(jobs)
     again = [f"{each.job} as {each.new_job}" for each in named if each.new_job]
     gone = [f"{each.job} ({each.why})" for each in named if not each.new_job]

@@ -1,4 +1,4 @@
-"""What condition Suspended shows of a save, made from `status.save`."""
+"""The condition Suspended during a save, made from `status.save`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _STAGES = {
 
 
 def condition(saving: Saving, cluster: MiniCluster) -> ConditionValue | None:
-    """Return the condition of a MiniCluster that is saved before its pods go; None where there is no save."""
+    """Return the condition of a MiniCluster that is saved before its pods go; None: there is no save."""
     save = saving.status
     if save is None:
         return None
@@ -61,5 +61,5 @@ def _abandoned(save: SaveStatus, cluster: MiniCluster) -> str:
 
 
 def seconds(cluster: MiniCluster) -> int:
-    """Return how long a save may take whose lead does not answer, or that goes before a deletion."""
+    """Return how many seconds a save may take if the lead does not answer, or before a deletion."""
     return cluster.spec.drain_timeout_seconds + SAVE_SECONDS

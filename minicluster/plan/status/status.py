@@ -1,4 +1,4 @@
-"""The status of a MiniCluster: its conditions with their times, sizes, times, and one word for people."""
+"""The status of a MiniCluster: its conditions with their times, sizes, times, and its phase."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def build(
     found: Mapping[ConditionType, ConditionValue],
     now: datetime,
 ) -> Object:
-    """Return the whole status. Where nothing changed it equals the stored one, also in its times."""
+    """Return the whole status. If nothing has changed, it equals the stored one, also in its times."""
     cluster, stored = state.cluster, state.cluster.status
     return present(
         observedGeneration=cluster.metadata.generation,
@@ -53,7 +53,7 @@ def build(
 def refused(
     stored: Status, generation: int, found: Mapping[ConditionType, ConditionValue], now: datetime
 ) -> Object:
-    """Return the status of a document that is not valid: what was known stays."""
+    """Return the status of a document that is not valid: the stored one with other conditions."""
     return {
         **kept(stored),
         "observedGeneration": generation,
@@ -63,7 +63,7 @@ def refused(
 
 
 def leaving(cluster: MiniCluster, observed: Observed, saving: Saving, now: datetime) -> Object:
-    """Return the status of a MiniCluster that is being deleted: what was known stays, but for its saving."""
+    """Return the status of a MiniCluster that is being deleted: the stored one, but for its save."""
     stored, generation = cluster.status, cluster.metadata.generation
     others = (each for each in stored.restarted_jobs if each.cause != "Save")
     jobs = ProgressRecords(restarted_jobs=(*dumps.jobs(observed.dump, stored), *others))
@@ -101,12 +101,12 @@ def _conditions(
 
 
 def _since(value: ConditionValue, stored: str | None, now: datetime) -> str:
-    """Return when a status last changed, or from when its reason counts."""
+    """Return when the status of a condition last changed, or the time that its value has."""
     return timestamp(value.since) if value.since else stored or timestamp(now)
 
 
 def _maximum_size(cluster: MiniCluster) -> int:
-    """Return the limit of growth, 0 as long as it is not known: suspended from the start, with size 0."""
+    """Return the limit of growth; 0 as long as it is not known: suspended from the start with size 0."""
     spec = cluster.spec
     return document.max_size(cluster) if spec.size or spec.max_size or cluster.status.maximum_size else 0
 

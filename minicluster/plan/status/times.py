@@ -11,5 +11,5 @@ def timestamp(moment: datetime) -> str:
 
 
 def whole(moment: datetime) -> datetime:
-    """Return a time as it is when it was written into a status and read again."""
+    """Return a time as it is after it was written into a status and read again."""
     return moment.astimezone(UTC).replace(microsecond=0)
