@@ -1,6 +1,6 @@
-"""The rules about how much a document asks for: hosts, cores, GPUs, and what commands hold inside each other.
+"""The rules about how much a document asks for: hosts, cores, GPUs, and the nesting of commands.
 
-They count and expand nothing. The bounds are those of `bounds`; hostlists and TOML are counted by `formats`.
+They count, and expand nothing. Their bounds are in `bounds`; hostlists and TOML are checked in `formats`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @rule("size", "maxSize", "maximumSize", "clusters", "leadBroker")
 def hosts_within_bound(cluster: MiniCluster) -> Iterator[Broken]:
-    """Flux is given all hosts by name at start, those of remote clusters too."""
+    """Flux gets the names of all hosts at start, also those of remote clusters."""
     bursting = cluster.spec.flux.bursting
     local = bursting.lead_broker.size if bursts_out(cluster.spec) else max_size(cluster)
     remote = sum(size for _, size in bursted_clusters(cluster))
@@ -60,7 +60,7 @@ def gpus_within_bound(cluster: MiniCluster) -> Iterator[Broken]:
 
 @rule("command", "prefix", "optionFlags", "submitCommand")
 def commands_not_too_deep(cluster: MiniCluster) -> Iterator[Broken]:
-    """The start script needs to know whether a line is one plain command."""
+    """The start script parses a line to see whether it is one plain command."""
     for path, text in _commands(cluster):
         try:
             shell.check_nesting(text)
@@ -69,7 +69,7 @@ def commands_not_too_deep(cluster: MiniCluster) -> Iterator[Broken]:
 
 
 def _commands(cluster: MiniCluster) -> Iterator[tuple[Path, str]]:
-    """Return the shell lines that are taken apart here, each with its place."""
+    """Yield the shell lines that are parsed, each with its path."""
     for index, container in enumerate(cluster.spec.containers):
         path = (*SPEC, "containers", index)
         yield (*path, "command"), container.command

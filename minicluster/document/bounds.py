@@ -1,7 +1,7 @@
-"""How much a document may ask for where little text stands for much: each bound with its reason.
+"""Bounds of what a short text in a document can ask for, each with its reason.
 
-What is above is refused before anything is expanded, parsed or planned, so that one document can neither
-stop the operator nor use up its memory. The bounds of single texts and lists are in `scalars`.
+What exceeds a bound is refused before it is expanded, parsed or planned. So no document can stop the operator
+or use up its memory. The bounds of single texts and lists are in `scalars`.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ __all__ = [
 ]
 
 MAX_CORES = 4_096
-"""Cores of one rank: Linux itself is built for at most 8,192 CPUs a node, and the largest have some 2,000."""
+"""Cores of one rank: Linux allows at most 8,192 CPUs a node, and the largest nodes have some 2,000."""
 MAX_GPUS = 1_024
-"""GPUs of one rank, slices of one included: 16 devices of 7 slices each are 112."""
+"""GPUs of one rank, slices included: 16 devices of 7 slices each are 112."""
 MAX_DIGITS = 100
-"""Digits of a whole number in a text: Python writes none of more than 4,300, whatever its base was."""
+"""Digits of a whole number in a text: Python writes none of more than 4,300 digits, of any base."""

@@ -1,7 +1,7 @@
 """The rules between fields that an API server can check itself, written in CEL.
 
-Each carries the message of its twin in `rules.py`, so that people read the same words from both. A place is
-written as in `schema.at`, with `[]` for the items of a list and `*` for the values of a map.
+Each has the message of the same rule in `rules.py`, so that users get the same text from both. A field path
+has `[]` for the items of a list and `*` for the values of a map.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from minicluster.document.scalars import DNS_LABEL, VARIABLE, TextPattern
 
 @dataclass(frozen=True, slots=True)
 class CelRule:
-    """One rule at one place of the schema."""
+    """A rule at a field path of the schema; an empty path is the whole document."""
 
     field_path: str
     rule: str
@@ -24,17 +24,17 @@ class CelRule:
 
 
 def _given(name: str) -> str:
-    """Return CEL for: the text `name` of self is there and not empty."""
+    """Return CEL for: the text `name` of self exists and is not empty."""
     return f"(has(self.{name}) && self.{name} != '')"
 
 
 def _true(name: str) -> str:
-    """Return CEL for: the flag `name` of self is there and true."""
+    """Return CEL for: the flag `name` of self exists and is true."""
     return f"(has(self.{name}) && self.{name})"
 
 
 def _count(*conditions: str) -> str:
-    """Return CEL for how many of the conditions hold."""
+    """Return CEL for the number of conditions that hold."""
     return " + ".join(f"({condition} ? 1 : 0)" for condition in conditions)
 
 
@@ -78,7 +78,7 @@ IMMUTABLE: dict[str, str] = {
 
 
 def _frozen(name: str) -> CelRule:
-    """Return the rule that keeps a field as it was from the moment that brokers were made."""
+    """Return the rule by which a field cannot change once brokers have been made."""
     same = f"self.spec.{name} == oldSelf.spec.{name}"
     there = f"has(self.spec.{name})"
     before = f"has(oldSelf.spec.{name})"
@@ -90,7 +90,7 @@ def _frozen(name: str) -> CelRule:
 
 
 def _names(field_path: str, shape: TextPattern) -> CelRule:
-    """Return the rule for the names in a map, about which a structural schema says nothing itself."""
+    """Return the rule for the keys of a map, for which a structural schema has no pattern."""
     return CelRule(
         field_path,
         f"self.all(name, name.matches('^({shape.pattern})$'))",

@@ -31,7 +31,7 @@ TextMap = Annotated[dict[Annotated[str, Field(max_length=317)], Text], Field(max
 
 
 def _capitalised(medium: str) -> str:
-    """Write `memory`, as the reference's documents have it, as Kubernetes does."""
+    """Return Kubernetes' spelling of `memory`, which documents for the reference have."""
     return "Memory" if medium == "memory" else medium
 
 

@@ -13,7 +13,7 @@ from minicluster.document.schema import Schema, document_schema
 
 PLURAL = "miniclusters"
 
-# kubectl get miniclusters: how is it? Priority 1 only with -o wide.
+# The columns of `kubectl get miniclusters`; those of priority 1 only with -o wide.
 COLUMNS: tuple[dict[str, Any], ...] = (
     {"name": "Phase", "type": "string", "jsonPath": ".status.phase"},
     {"name": "Size", "type": "integer", "jsonPath": ".spec.size"},
@@ -70,7 +70,7 @@ def crd_yaml() -> str:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes every part out: the API server's reader knows anchors, people's eyes do not."""
+    """Writes no anchors and aliases: the API server reads them, but users do not like to."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002  # PyYAML's signature
         return True
@@ -78,7 +78,7 @@ class _Dumper(yaml.SafeDumper):
 
 def _validated_schema() -> Schema:
     schema = copy.deepcopy(document_schema())
-    # The API server keeps metadata itself, and allows a schema nothing there but the name's bounds.
+    # The API server validates metadata itself; there a schema may have the name's bounds only.
     name = schema["properties"]["metadata"]["properties"]["name"]
     name.pop("description")
     schema["properties"]["metadata"] = {"type": "object", "properties": {"name": name}}
@@ -93,7 +93,7 @@ def _validated_schema() -> Schema:
 
 
 def _node(schema: Schema, field_path: str) -> Schema:
-    """Return the schema's node at a place such as `spec.containers[].volumes.*`."""
+    """Return the schema's node at a field path such as `spec.containers[].volumes.*`."""
     node = schema
     for step in field_path.replace("[]", ".[]").split(".") if field_path else ():
         if step == "[]":

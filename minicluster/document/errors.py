@@ -1,7 +1,7 @@
-"""What can be wrong with a document.
+"""The errors of this package.
 
     SpecError
-    └── DocumentError      everything wrong with the documents read, each `Problem` with its place
+    └── DocumentError      all problems of the documents that were read, each with its path and position
 
 A `DocumentError` lists every problem at once. No message quotes a certificate or the value of a variable.
 """
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One mistake: where it is, what was found there, what is allowed, and a way out.
-
-    `path` is the place in the document (`spec.containers[0].command`), empty for the document as a whole.
-    `line` and `column` count from 1; 0 means that the document did not come from a text.
-    `message` is the whole sentence, and made of the other fields.
-    """
+    """One mistake: where it is, what was found there, what is allowed, and a way out."""
 
     path: str
+    """The path in the document (`spec.containers[0].command`), empty for the document as a whole."""
     message: str
+    """The whole sentence, made of the other fields."""
     line: int = 0
+    """Counts from 1; 0: the document did not come from a text."""
     column: int = 0
+    """Counts from 1, as the line."""
     found: str = ""
     allowed: str = ""
     hint: str = ""
     source: str = ""
+    """The file's name."""
 
     def __str__(self) -> str:
         location = self.source
@@ -41,11 +41,11 @@ class Problem:
 
 
 class SpecError(ValueError):
-    """Something is wrong with what was asked of this package."""
+    """The base of this package's errors."""
 
 
 class DocumentError(SpecError):
-    """One or more documents are not valid; `problems` holds each mistake, in the order of the text."""
+    """One or more documents are not valid; `problems` has each mistake, in the order of the text."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(sorted(problems, key=lambda problem: (problem.line, problem.column)))

@@ -1,6 +1,6 @@
-"""Texts inside the document that have a language of their own: hostlists, TOML, certificates, policies.
+"""Checks texts of the document that have a format of their own: hostlists, TOML, certificates, policies.
 
-The parsers are those that the brokers' files are made and read with.
+The parsers are those by which the brokers' files are made and read.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _BURSTING: Path = ("spec", "flux", "bursting")
 
 
 def hostlist_problems(cluster: MiniCluster) -> Iterator[tuple[Path, str]]:
-    """Say what is wrong with the list of remote hosts."""
+    """Yield what is wrong with the list of remote hosts."""
     text = cluster.spec.flux.bursting.hostlist
     if not text:
         return
@@ -39,11 +39,11 @@ def hostlist_problems(cluster: MiniCluster) -> Iterator[tuple[Path, str]]:
 
 
 def certificate_problems(cluster: MiniCluster) -> Iterator[tuple[Path, str]]:
-    """Say what is wrong with the CURVE certificate, without quoting it."""
+    """Yield what is wrong with the CURVE certificate, without quoting it."""
     text = cluster.spec.flux.curve_cert
     if not text:
         return
-    # ZeroMQ is loaded for this only, and few documents bring a certificate.
+    # Imported here because it loads ZeroMQ, and few documents have a certificate.
     curve = importlib.import_module("broker_config.curve")
     try:
         curve.decode(text)
@@ -52,7 +52,7 @@ def certificate_problems(cluster: MiniCluster) -> Iterator[tuple[Path, str]]:
 
 
 def toml_problems(cluster: MiniCluster) -> Iterator[tuple[Path, str]]:
-    """Say what is wrong with the broker configuration."""
+    """Yield what is wrong with the broker configuration."""
     text = cluster.spec.flux.broker_config
     if not text:
         return
@@ -63,7 +63,7 @@ def toml_problems(cluster: MiniCluster) -> Iterator[tuple[Path, str]]:
 
 
 def policy_problems(cluster: MiniCluster) -> Iterator[tuple[Path, str]]:
-    """Say so where nobody has a policy of that name, or where ours does not know a setting."""
+    """Yield a problem if there is no policy of that name, or if one of ours does not know a setting."""
     name = cluster.spec.flux.scheduler.queue_policy
     path: Path = ("spec", "flux", "scheduler")
     if name in ("", *FLUXION_POLICIES):
@@ -82,7 +82,7 @@ def policy_problems(cluster: MiniCluster) -> Iterator[tuple[Path, str]]:
 
 
 def _setting_problems(name: str, settings: Mapping[str, object]) -> Iterator[tuple[Path, str]]:
-    """Say which setting a policy of ours does not know."""
+    """Yield what is wrong with the settings of a policy of ours."""
     try:
         _plugins().load(name.removeprefix(OURS), settings)
     except PolicyError as error:
@@ -90,7 +90,7 @@ def _setting_problems(name: str, settings: Mapping[str, object]) -> Iterator[tup
 
 
 def _plugins() -> Any:
-    """Return the door to the policies; only documents that ask for one of ours open it."""
+    """Return `queue_policies.plugins`, imported only for documents with a policy of ours."""
     return importlib.import_module("queue_policies.plugins")
 
 

@@ -1,4 +1,4 @@
-"""From text to records: every document of a file, every mistake at once."""
+"""Loads documents: from a text to records, with all mistakes at once."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LISTS = (f"{KIND}List", "List")
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A document of another kind, which is for somebody else."""
+    """A document of another kind, which this package does not read."""
 
     kind: str
     name: str
@@ -44,7 +44,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """The MiniClusters of a text in their order, and what else stood there."""
+    """The MiniClusters of a text in their order, and the documents of other kinds."""
 
     clusters: tuple[MiniCluster, ...]
     skipped: tuple[Skipped, ...] = ()
@@ -54,8 +54,8 @@ def load(text_or_path: str | File, *, source: str = "") -> list[MiniCluster]:
     """Return the MiniClusters of a file or of a text.
 
     A Path is a file. So is a word on one line, and `-` is standard input; any other str is the text itself
-    (a MiniCluster has several lines, or the braces of JSON). `source` stands in messages for the name of the
-    file. Raises DocumentError with everything that is wrong, and OSError where a file cannot be read.
+    (a MiniCluster has several lines, or the braces of JSON). `source` is the name of the file in messages.
+    Raises DocumentError with all problems, and OSError where a file cannot be read.
     """
     return list(read(text_or_path, source=source).clusters)
 
@@ -85,7 +85,7 @@ def _decoded(data: bytes, source: str) -> str:
 
 
 def parse(text: str, *, source: str = "") -> Documents:
-    """Return what a text holds; see `read`."""
+    """Return the documents of a text; see `read`."""
     documents, problems = positions.read(text)
     problems = [replace(problem, source=source) for problem in problems]
     clusters: dict[tuple[str, str], MiniCluster] = {}
@@ -123,13 +123,13 @@ def validate(document: Any, *, source: str = "") -> MiniCluster:
 
 
 def dump(cluster: MiniCluster) -> dict[str, Any]:
-    """Return the document of a record, without what is default; it loads to the same record."""
+    """Return the document of a record, without defaults; it loads to the same record."""
     content = cluster.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     return {"apiVersion": cluster.api_version, "kind": cluster.kind, **content}
 
 
 def _documents(documents: list[Located]) -> Iterator[Located]:
-    """Return the documents that are not empty; lists are taken apart."""
+    """Yield the documents that are not empty, and the items of lists."""
     for document in documents:
         value = document.value
         if value is None:
@@ -143,7 +143,7 @@ def _documents(documents: list[Located]) -> Iterator[Located]:
 
 
 def _other_kind(document: Located, source: str) -> Skipped | None:
-    """Recognise a document that is plainly something else."""
+    """Return a document that is plainly of another kind, else None."""
     value = document.value
     if not isinstance(value, dict):
         return None
@@ -165,7 +165,7 @@ def _nothing_found(skipped: list[Skipped], source: str) -> Problem:
 
 
 def _read_one(document: Located, source: str) -> tuple[MiniCluster | None, list[Problem]]:
-    """Return the record, or what is wrong with the document."""
+    """Return the record, or the problems of the document."""
     header = _header_problem(document, source)
     if header:
         return None, [header]
@@ -178,7 +178,7 @@ def _read_one(document: Located, source: str) -> tuple[MiniCluster | None, list[
 
 
 def _header_problem(document: Located, source: str) -> Problem | None:
-    """Check what kind of document it is, before anything else about it can make sense."""
+    """Return what is wrong with the apiVersion or kind; without them no other check makes sense."""
     value = document.value
     position = document.position(())
     if not isinstance(value, dict):
@@ -208,7 +208,7 @@ def _located(path: Path, message: str, document: Located, source: str) -> Proble
 
 
 def _all_problems(document: Located, error: ValidationError, source: str) -> list[Problem]:
-    """Return what pydantic refused, and the rules that are broken by the rest of the document."""
+    """Return what pydantic refused, and which rules the rest of the document breaks."""
     found = [(one, problem_texts.problem(one, document, source)) for one in error.errors(include_url=False)]
     errors = [one for one, problem in found if problem]
     problems = [problem for _, problem in found if problem]
@@ -225,7 +225,7 @@ def _all_problems(document: Located, error: ValidationError, source: str) -> lis
 
 
 def _without(document: Any, errors: list[ErrorDetails]) -> Any:
-    """Return the document without its refused fields (entries of lists stay, or the rest would move)."""
+    """Return the document without its refused fields; entries of lists stay, as indexes would change."""
     rest = copy.deepcopy(document)
     for error in errors:
         *above, last = problem_texts.path_of(error)
@@ -234,7 +234,7 @@ def _without(document: Any, errors: list[ErrorDetails]) -> Any:
             holder = holder[step] if _has(holder, step) else None
         if isinstance(holder, dict):
             holder.pop(last, None)
-    # Without any name there is no record, and the rules about all the rest could not speak.
+    # Without a name there is no record for the rules about all the rest.
     metadata = rest.setdefault("metadata", {})
     if isinstance(metadata, dict):
         metadata.setdefault("name", "nameless")
@@ -242,5 +242,5 @@ def _without(document: Any, errors: list[ErrorDetails]) -> Any:
 
 
 def _has(holder: Any, step: str | int) -> bool:
-    """Whether a step down is still there: what was refused as a whole is gone."""
+    """Whether a step down still exists: what was refused as a whole is gone."""
     return step in holder if isinstance(holder, dict) else isinstance(holder, list)

@@ -1,4 +1,4 @@
-"""What each broken rule says, in one place: the validator and the API server use the same words."""
+"""The messages of broken rules, which the validator and the API server share."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What a document means, worked out once: who runs Flux, how the command runs, how many brokers.
+"""What a document means: which container runs Flux, how the command runs, how many brokers.
 
 Plain functions over valid records.
 """
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from minicluster.document.container import Container, Volume
 
 RUNNER_NAME = "flux"
-"""The name of the container that runs Flux, where the document gives it none."""
+"""The name of the container that runs Flux, if the document has none for it."""
 
 __all__ = [
     "RUNNER_NAME",
@@ -38,7 +38,7 @@ __all__ = [
 
 
 def runner(spec: MiniClusterSpec) -> Container:
-    """Return the container that runs Flux: the only one, or the one that says `runFlux`."""
+    """Return the container that runs Flux: the only one, or the one with `runFlux`."""
     return spec.containers[runner_index(spec)]
 
 
@@ -61,7 +61,7 @@ def sidecars(spec: MiniClusterSpec) -> tuple[Container, ...]:
 
 
 def is_interactive(spec: MiniClusterSpec) -> bool:
-    """Whether the instance stays up without a main command: asked for, or nothing to run."""
+    """Whether the instance stays up for jobs: by `interactive`, or without a command to run."""
     container = runner(spec)
     return spec.interactive or not (container.command.strip() or container.commands.script.strip())
 
@@ -77,7 +77,7 @@ def run_mode(spec: MiniClusterSpec) -> RunMode:
 
 
 def max_size(cluster: MiniCluster) -> int:
-    """Return how many hosts Flux is told of: what it started with, else `maxSize`, else `size`."""
+    """Return how many hosts Flux knows: the number at its start, else `maxSize`, else `size`."""
     spec = cluster.spec
     return cluster.status.maximum_size or max(spec.max_size or spec.size, 1)
 
@@ -105,7 +105,7 @@ def bursts_out(spec: MiniClusterSpec) -> bool:
 def bursted_clusters(cluster: MiniCluster) -> tuple[tuple[str, int], ...]:
     """Return name and size of each remote cluster, with the defaults filled in.
 
-    A size left out is this MiniCluster's `max_size`: unlike `size` it stays, as the brokers' host list must.
+    A missing size is this MiniCluster's `max_size`: unlike `size` it never changes, nor does the host list.
     """
     return tuple(
         (remote.name or f"burst-{index}", remote.size or max_size(cluster))
@@ -119,7 +119,7 @@ def mount_path(name: str, volume: Volume) -> str:
 
 
 def sources(volume: Volume) -> tuple[tuple[str, str], ...]:
-    """Return the sources that a volume names (a valid one names one at most), each as field and value."""
+    """Return the sources of a volume (of a valid one at most one), each as field and value."""
     return tuple(
         (name, str(value))
         for name, value in (
@@ -135,5 +135,5 @@ def sources(volume: Volume) -> tuple[tuple[str, str], ...]:
 
 
 def is_empty_dir(volume: Volume) -> bool:
-    """Whether a volume is a fresh directory: asked for, or no source named."""
+    """Whether a volume is an empty directory: by `emptyDir`, or without any source."""
     return volume.empty_dir or not sources(volume)

@@ -40,7 +40,7 @@ def volumes_have_one_source_at_most(cluster: MiniCluster) -> Iterator[Broken]:
 
 @rule("path", "volumes")
 def volumes_have_paths(cluster: MiniCluster) -> Iterator[Broken]:
-    """There is no good place to mount somebody's data at unasked."""
+    """Data that exist already are mounted only where the document wants them."""
     for path, volume in _volumes(cluster):
         given = {name for name, _ in sources(volume)}
         if not volume.path and given <= {"hostPath", "claimName"}:
@@ -76,7 +76,7 @@ def volumes_agree_between_containers(cluster: MiniCluster) -> Iterator[Broken]:
 
 @rule("tolerations", "key", "operator", "value", "effect", "tolerationSeconds")
 def tolerations_make_sense(cluster: MiniCluster) -> Iterator[Broken]:
-    """What the API server would refuse in the pods is said here."""
+    """The API server would refuse such tolerations in the pods."""
     for index, toleration in enumerate(cluster.spec.pod.tolerations):
         path = (*SPEC, "pod", "tolerations", index)
         exists = toleration.operator == "Exists"
@@ -112,7 +112,7 @@ def claims_have_one_source(cluster: MiniCluster) -> Iterator[Broken]:
 
 @rule("stateVolume", "claimName", "hostPath")
 def state_volume_has_one_source(cluster: MiniCluster) -> Iterator[Broken]:
-    """State is kept in one place."""
+    """The state directory is on one volume."""
     volume = cluster.spec.flux.state_volume
     if volume is not None and bool(volume.claim_name) == bool(volume.host_path):
         yield (*SPEC, "flux", "stateVolume"), messages.STATE_SOURCE

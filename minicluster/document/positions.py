@@ -1,4 +1,4 @@
-"""YAML (and so JSON) as plain values that remember where they stood.
+"""Reads YAML (and so JSON) as plain values, each with its position in the text.
 
 The rules of Kubernetes: YAML 1.1 truth words, no dates, no base-60 numbers, every key a text.
 """
@@ -25,27 +25,27 @@ MAX_DEPTH = 64
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A place in a text, counted from 1."""
+    """A line and a column of a text, counted from 1."""
 
     line: int
     column: int
 
     @classmethod
     def of(cls, mark: Any) -> Position:
-        """Return the place that a YAML mark stands for."""
+        """Return the position of a YAML mark."""
         return cls(mark.line + 1, mark.column + 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """One document: its value, and the place and the written form of everything in it."""
+    """One document: its value, with the position and the written form of everything in it."""
 
     value: Any
     positions: dict[Path, Position]
     written: dict[Path, str]
 
     def position(self, path: Path) -> Position:
-        """Return where a path stands, or, if it is not in the document, where its parent does."""
+        """Return the position of a path, or of its parent if the document does not have it."""
         while path and path not in self.positions:
             path = path[:-1]
         return self.positions.get(path, Position(1, 1))
@@ -83,7 +83,7 @@ _TRUE = {"yes", "true", "on"}
 
 
 def read(text: str) -> tuple[list[Located], list[Problem]]:
-    """Return the documents of a text, and what is wrong with it as YAML (then it ends there)."""
+    """Return the documents of a text, and its problems as YAML; reading ends at a syntax error."""
     documents: list[Located] = []
     problems: list[Problem] = []
     try:
@@ -101,7 +101,7 @@ def read(text: str) -> tuple[list[Located], list[Problem]]:
 
 
 def _spaced(text: str) -> str:
-    """Let JSON be indented by tabs, which YAML forbids: inside JSON's texts none can stand."""
+    """Return the text, with spaces for the tabs of JSON: YAML forbids them, and JSON's texts have none."""
     if "\t" in text and text.lstrip().startswith(("{", "[")):
         try:
             json.loads(text)
@@ -116,7 +116,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _syntax_problem(error: yaml.MarkedYAMLError) -> Problem:
-    """Say in one sentence what the YAML parser stumbled over, and where."""
+    """Return the problem that ended the YAML parser, with its position."""
     mark = error.problem_mark or error.context_mark
     position = Position.of(mark) if mark else Position(1, 1)
     what = error.problem or error.context or "unknown reason"
@@ -142,7 +142,7 @@ def _syntax_hint(what: str) -> str:
 
 @dataclass(slots=True)
 class _Reader:
-    """Makes plain values from one document's nodes, and notes where they stood."""
+    """Makes plain values of one document's nodes, and keeps their positions."""
 
     problems: list[Problem]
     positions: dict[Path, Position] = field(default_factory=dict)
@@ -177,7 +177,7 @@ class _Reader:
         return result
 
     def _merged(self, node: yaml.MappingNode, path: Path) -> list[tuple[yaml.Node, yaml.Node]]:
-        """Return a mapping's entries with those that `<<` adds and that it has not itself."""
+        """Return a mapping's entries, and those that `<<` adds and that it does not have itself."""
         own = [pair for pair in node.value if pair[0].tag != "tag:yaml.org,2002:merge"]
         taken = {key.value for key, _ in own if isinstance(key, yaml.ScalarNode)}
         for key, value in node.value:
@@ -202,7 +202,7 @@ class _Reader:
         return True
 
     def _key(self, node: yaml.Node, path: Path) -> str | None:
-        """Return a key as a text; whole numbers are taken as they are written."""
+        """Return a key as a text; numbers stay as they are written."""
         kind = node.tag.rpartition(":")[2]
         if isinstance(node, yaml.ScalarNode) and kind in {"str", "int", "float"}:
             return _joined(node.value)
@@ -232,7 +232,7 @@ class _Reader:
 
 
 def _plain(kind: str, text: str) -> Any:
-    """Return the value that a scalar of a kind stands for."""
+    """Return the value of a scalar of a kind."""
     match kind:
         case "int":
             return _integer(text.replace("_", ""))
@@ -268,7 +268,7 @@ def _joined(text: str) -> str:
 
 
 def written_path(path: Path) -> str:
-    """Write a path as people do: `spec.containers[0].environment["A B"]`."""
+    """Return a path as text: `spec.containers[0].environment["A B"]`."""
     text = ""
     for step in path:
         if isinstance(step, int):

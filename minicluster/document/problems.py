@@ -1,6 +1,6 @@
-"""From what pydantic refused to what a person can mend: one `Problem` a mistake.
+"""Makes a `Problem` that a user can mend of each error of pydantic.
 
-Every sentence says what was found and what is allowed, both read from the schema, and the nearest field.
+Its message has what was found, what the schema allows, and the nearest field.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from minicluster.document.positions import Located, Path
 
-# Never quoted: they hold keys.
+# Never quoted: they contain keys.
 SECRET_FIELDS = frozenset({"curveCert", "brokerConfig"})
 MAX_QUOTED = 40
 _FACTS = {"object": "a mapping", "array": "a list", "boolean": "true or false"}
@@ -26,7 +26,7 @@ _SIZED: dict[str, type] = {"object": dict, "array": list}
 
 
 def problem(error: ErrorDetails, document: Located, source: str) -> Problem | None:
-    """Return the problem that an error stands for, or None if another error says it already."""
+    """Return the problem of an error; None if another error has the same cause."""
     path = path_of(error)
     if error["type"] == "extra_forbidden":
         return unknown_field(path, document, source)
@@ -34,7 +34,7 @@ def problem(error: ErrorDetails, document: Located, source: str) -> Problem | No
         allowed = _allowed(path)
         return _made(path, f"missing; allowed is {allowed}", document, source, allowed=allowed)
     if error["type"] == "too_short" and len(error["input"]) >= error["ctx"]["min_length"]:
-        # Entries that are wrong themselves do not count for pydantic; they have been named.
+        # Pydantic does not count entries that are wrong; these have their own errors.
         return None
     if error["loc"] and error["loc"][-1] == "[key]":
         return _bad_key(path, error, document, source)
@@ -42,7 +42,7 @@ def problem(error: ErrorDetails, document: Located, source: str) -> Problem | No
 
 
 def path_of(error: ErrorDetails) -> Path:
-    """Return the path in the document; pydantic marks a map's bad key with a last step `[key]`."""
+    """Return the path in the document; pydantic's path of a map's bad key ends with `[key]`."""
     return tuple(step for step in error["loc"] if step != "[key]")
 
 
@@ -60,7 +60,7 @@ def _without_none(facts: dict[str, str]) -> dict[str, str]:
 
 
 def unknown_field(path: Path, document: Located, source: str) -> Problem:
-    """Name the field that was probably meant."""
+    """Return the problem of an unknown field, with the field that was probably meant."""
     known = schema.fields(schema.at(path[:-1]))
     near = nearest(str(path[-1]), known)
     elsewhere = schema.homes().get(str(path[-1]))
@@ -74,7 +74,7 @@ def unknown_field(path: Path, document: Located, source: str) -> Problem:
 
 
 def meant(error: ErrorDetails) -> str:
-    """Return the field that an unknown one was probably meant to be; empty if there is none."""
+    """Return the field that was probably meant by an unknown one; empty: there is none."""
     if error["type"] != "extra_forbidden":
         return ""
     path = path_of(error)
@@ -82,7 +82,7 @@ def meant(error: ErrorDetails) -> str:
 
 
 def nearest(name: str, known: tuple[str, ...]) -> str:
-    """Return the known name that is most like `name`, whatever its case; empty if none is."""
+    """Return the known name most like `name`, in any case; empty: none is like it."""
     by_lower = {candidate.lower(): candidate for candidate in known}
     plain = re.sub(r"[^a-z0-9]", "", name.lower())
     for written in (plain, plain.removesuffix("s"), f"{plain}s"):
@@ -106,7 +106,7 @@ def _bad_value(path: Path, error: ErrorDetails, document: Located, source: str) 
 
 
 def described(value: Any, path: Path = ()) -> str:
-    """Say in words what stands there."""
+    """Return a description of a value for messages."""
     if value is None:
         return "nothing (null)"
     if isinstance(value, bool):
@@ -128,7 +128,7 @@ def _quoted(text: str) -> str:
 
 
 def _allowed(path: Path, value: Any = None) -> str:
-    """Say in words what the schema allows at a place; bounds only to a value of the right type."""
+    """Return what the schema allows at a path; bounds only for a value of the right type."""
     node = schema.at(path)
     if "enum" in node:
         return " or ".join(f'"{word}"' for word in node["enum"] if word)
@@ -163,7 +163,7 @@ def _whole_number(node: schema.Schema) -> str:
 
 
 def _hint(value: Any, path: Path, document: Located) -> str:
-    """Return a way to write what was probably meant; empty if there is none to see."""
+    """Return how to write what was probably meant; empty: it is not known."""
     node = schema.at(path)
     kind = node.get("type") or ("string" if "x-kubernetes-int-or-string" in node else "")
     if isinstance(value, str):

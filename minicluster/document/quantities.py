@@ -21,9 +21,9 @@ _PARTS = re.compile(r"(?P<number>[+-]?[0-9.]+)(?P<suffix>[a-zA-Z]*)(?P<exponent>
 
 
 def quantity(text: str) -> Fraction:
-    """Return the exact number that a quantity stands for: `500m` is 1/2, `1Ki` is 1024.
+    """Return the exact number of a quantity: `500m` is 1/2, `1Ki` is 1024.
 
-    Raises ValueError for what is no quantity.
+    Raises ValueError for a text that is no quantity.
     """
     parts = _PARTS.fullmatch(text)
     if re.fullmatch(QUANTITY, text) is None or parts is None:
@@ -35,5 +35,5 @@ def quantity(text: str) -> Fraction:
 
 
 def _completed(number: str) -> str:
-    """Write `5.` and `.5` so that Fraction understands them."""
+    """Return the number with a digit after a final point, as Fraction needs one."""
     return f"{number}0" if number.endswith(".") else number

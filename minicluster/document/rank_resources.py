@@ -1,4 +1,4 @@
-"""What the broker of a rank has to schedule: cores and GPUs."""
+"""The resources that the broker of a rank schedules: cores and GPUs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def cores(resources: ResourceRequirements, otherwise: int | None) -> int | None:
     """Return a rank's cores: whole CPUs of the limit, at least 1, else of the request, else `otherwise`.
 
-    None leaves it to the broker: what it may use where it runs.
+    None: the broker counts the cores that it may use where it runs.
     """
     asked = resources.limits.get("cpu", resources.requests.get("cpu"))
     return otherwise if asked is None else max(1, math.floor(quantity(asked)))
@@ -26,12 +26,12 @@ def gpus(resources: ResourceRequirements) -> int:
 
 
 def gpu_names(resources: ResourceRequirements) -> tuple[str, ...]:
-    """Return the limits that are counted as GPUs."""
+    """Return the names of limits that count as GPUs."""
     return tuple(name for name in resources.limits if _is_gpu(name))
 
 
 def _is_gpu(resource: str) -> bool:
     vendor, _, device = resource.partition("/")
-    # Besides whole devices there is gpu.intel.com/i915_monitoring, which only watches.
+    # gpu.intel.com/i915_monitoring is no device: it only monitors them.
     intel = vendor == "gpu.intel.com" and not device.endswith("_monitoring")
     return device in {"gpu", "gpu.shared"} or device.startswith("mig-") or intel

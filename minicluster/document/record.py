@@ -15,14 +15,14 @@ class Record(BaseModel):
         alias_generator=to_camel,
         validate_by_alias=True,
         validate_by_name=True,
-        # Kubernetes' documents carry no NaN, and JSON could not hold one.
+        # Kubernetes' documents have no NaN, and JSON has none.
         allow_inf_nan=False,
     )
 
     @model_validator(mode="before")
     @classmethod
     def _null_is_absent(cls, value: Any) -> Any:
-        """Leave out what is null, as Kubernetes does before it fills in defaults."""
+        """Remove nulls, as Kubernetes does before it fills in defaults."""
         if isinstance(value, dict):
             return {key: item for key, item in value.items() if item is not None}
         return value

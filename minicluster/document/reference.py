@@ -1,8 +1,8 @@
 """The page docs/reference.md: every field of the document, made from the records that also make the CRD.
 
-`python -m minicluster.document.reference examples > docs/reference.md` writes it (`make reference`). The
-examples in it are cut out of the documents in that directory. A record has one section, named after the
-first place at which the document has it.
+`python -m minicluster.document.reference examples > docs/reference.md` writes it (`make reference`). Its
+examples are excerpts of the documents in that directory. Each record has one section, named after the first
+field path at which the document has it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from minicluster.document.schema import Schema
 
 MAX_EXAMPLE_LINES = 16
-"""Lines of an example: what is longer hides the fields that it is to show."""
+"""Lines of an example: a longer one hides the fields that it is to show."""
 _PREFIX = "#/$defs/"
 _TYPES = {"string": "text", "integer": "whole number", "boolean": "true or false", "object": "map"}
 _UNITS = {"Seconds": "seconds", "bytes": "bytes"}
@@ -57,7 +57,7 @@ class Section:
 
     @property
     def title(self) -> str:
-        """The first of the places."""
+        """The first of the field paths."""
         return self.field_paths[0] or KIND
 
     @property
@@ -117,7 +117,7 @@ def _collect(
 
 
 def _record_of(field: Schema) -> tuple[str, str]:
-    """Return the record that a field holds, and how its place goes on; empty: it holds none."""
+    """Return the record of a field's value, and the end of its field path; empty: it has none."""
     plain = _plain(field)
     if "$ref" in plain:
         return plain["$ref"].removeprefix(_PREFIX), ""
@@ -160,7 +160,7 @@ def _written(section: Section, sections: Mapping[str, Section], examples: Sequen
 
 
 def _fixed(field_path: str) -> str:
-    """Return why what stands at a place cannot change; empty: it can."""
+    """Return why the field at a path cannot change; empty: it can."""
     spec, _, rest = field_path.partition(".")
     return IMMUTABLE.get(re.split(r"[.\[]", rest)[0], "") if spec == "spec" else ""
 
@@ -195,7 +195,7 @@ def _type(name: str, field: Schema, sections: Mapping[str, Section]) -> str:
 
 
 def _allowed(field: Schema) -> str:
-    """Return the words of the shape, the values, or the bounds."""
+    """Return what a field allows: its shape, its values, or its bounds."""
     if values := field.get("enum") or ([field["const"]] if "const" in field else []):
         return ", ".join(f"`{value}`" for value in values if value != "")
     if "items" in field or "maxProperties" in field:
@@ -230,7 +230,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _example(field_paths: Iterable[str], examples: Sequence[Example]) -> str:
-    """Return the excerpt of an example with the most fields of a record; empty: none has it."""
+    """Return the excerpt of an example with the most fields of a record; empty: none has any."""
     found = [
         (-len(node), len(text.splitlines()), example.name, text)
         for field_path in field_paths
@@ -249,7 +249,7 @@ def _steps(field_path: str) -> list[str]:
 
 
 def _excerpts(value: Any, steps: list[str]) -> Iterator[tuple[Any, Any]]:
-    """Return what a document has at a place, within what is around it, and alone."""
+    """Yield the parts of a document at a path, each within its parents, and alone."""
     if not steps:
         if value:
             yield value, value

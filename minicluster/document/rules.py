@@ -1,7 +1,7 @@
-"""The rules between fields: each a function from a record to what it finds broken, with its place.
+"""The rules between fields: each is a function that yields the paths and messages of what breaks it.
 
-A rule names the fields it looks at. Where one of those was unreadable, or may have been misspelt, the rule
-keeps silent: it would complain about a document that nobody wrote.
+A rule names the fields that it reads. If one of them was refused, or may have been misspelt, the rule is not
+checked: it would report a problem of a document that no user wrote.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 Broken = tuple["Path", str]
 SPEC: Path = ("spec",)
-# Room in a host name (RFC 1035), and in a pod's.
+# The most characters of a host name (RFC 1035).
 MAX_HOST_NAME = 63
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One named rule, the fields that it looks at, and its check."""
+    """One named rule, the fields that it reads, and its check."""
 
     name: str
     fields: frozenset[str]
@@ -41,7 +41,7 @@ RULES: list[Rule] = []
 
 
 def rule(*fields: str) -> Callable[[Check], Check]:
-    """Register a check as a rule that looks at these fields."""
+    """Register a check as a rule that reads these fields."""
 
     def register(check: Check) -> Check:
         RULES.append(Rule(check.__name__.replace("_", "-"), frozenset(fields), check))
@@ -51,13 +51,13 @@ def rule(*fields: str) -> Callable[[Check], Check]:
 
 
 def groups(cluster: MiniCluster) -> Iterator[tuple[Path, tuple[Container, ...]]]:
-    """Return the containers of each pod with their place."""
+    """Yield the containers of each pod with their path."""
     yield (*SPEC, "containers"), cluster.spec.containers
     yield (*SPEC, "services"), cluster.spec.services
 
 
 def each_container(cluster: MiniCluster) -> Iterator[tuple[Path, Container]]:
-    """Return every container with its place."""
+    """Yield every container with its path."""
     for path, containers in groups(cluster):
         for index, container in enumerate(containers):
             yield (*path, index), container
@@ -89,7 +89,7 @@ def sizes_in_order(cluster: MiniCluster) -> Iterator[Broken]:
 
 @rule("size", "maximumSize")
 def size_within_start(cluster: MiniCluster) -> Iterator[Broken]:
-    """Flux cannot grow beyond the hosts that it was told of when it started."""
+    """Flux cannot grow beyond the hosts that it knew when it started."""
     bound = cluster.status.maximum_size
     if bound and cluster.spec.size > bound:
         found = f"found {cluster.spec.size}, {_range(1, bound)}"
@@ -145,7 +145,7 @@ def one_container_runs_flux(cluster: MiniCluster) -> Iterator[Broken]:
 
 
 def _called(containers: tuple[Container, ...], index: int) -> str:
-    """Name a container for people: by its name, else by its place."""
+    """Return a container's name, else its index, for messages."""
     return containers[index].name or f"containers[{index}]"
 
 
@@ -175,7 +175,7 @@ def container_names_differ(cluster: MiniCluster) -> Iterator[Broken]:
 
 
 def _names_given(cluster: MiniCluster) -> dict[str, str]:
-    """Return the names in the broker's pod that the document need not say, and whose they are."""
+    """Return the names in the broker's pod that are set by default, and their owners."""
     view, containers = cluster.spec.flux.container, cluster.spec.containers
     taken = {} if view.disable else {view.name: "the name of spec.flux.container"}
     for index, container in enumerate(containers):
@@ -186,7 +186,7 @@ def _names_given(cluster: MiniCluster) -> dict[str, str]:
 
 @rule("name", "runFlux", "disable")
 def view_is_not_called_like_the_runner(cluster: MiniCluster) -> Iterator[Broken]:
-    """The runner's name may be the one that it is given."""
+    """The runner has a default name, which no other container may have."""
     view, containers = cluster.spec.flux.container, cluster.spec.containers
     unnamed = any(not each.name and (each.run_flux or len(containers) == 1) for each in containers)
     if unnamed and not view.disable and view.name == RUNNER_NAME:
@@ -204,7 +204,7 @@ def launcher_or_batch(cluster: MiniCluster) -> Iterator[Broken]:
 
 @rule("runFlux", "script", "command", "commands")
 def script_or_command(cluster: MiniCluster) -> Iterator[Broken]:
-    """A script stands in place of the command."""
+    """A script replaces the command."""
     containers = cluster.spec.containers
     for index, container in enumerate(containers):
         runs_flux = container.run_flux or len(containers) == 1
@@ -228,7 +228,7 @@ def services_have_no_broker_hooks(cluster: MiniCluster) -> Iterator[Broken]:
 
 @rule("ports")
 def ports_differ(cluster: MiniCluster) -> Iterator[Broken]:
-    """A port can be offered once."""
+    """A container has each port once."""
     for path, container in each_container(cluster):
         for port, count in Counter(container.ports).items():
             if count > 1:
@@ -255,7 +255,7 @@ def affinity_not_contradictory(cluster: MiniCluster) -> Iterator[Broken]:
 
 @rule("hostlist", "clusters")
 def hostlist_or_clusters(cluster: MiniCluster) -> Iterator[Broken]:
-    """Either says which remote hosts there are."""
+    """Each of the two lists the remote hosts."""
     bursting = cluster.spec.flux.bursting
     if bursting.hostlist and bursting.clusters:
         yield (*SPEC, "flux", "bursting", "hostlist"), messages.HOSTLIST_AND_CLUSTERS
@@ -271,7 +271,7 @@ def lead_broker_complete(cluster: MiniCluster) -> Iterator[Broken]:
 
 
 def _format_rules() -> None:
-    """Check the texts that have a language of their own."""
+    """Register the checks of texts that have a format of their own."""
     rule("hostlist")(formats.hostlist_problems)
     rule("curveCert")(formats.certificate_problems)
     rule("brokerConfig")(formats.toml_problems)

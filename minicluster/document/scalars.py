@@ -1,7 +1,7 @@
-"""The words and numbers a MiniCluster document is made of, each with its bounds and its shape.
+"""The types of texts and numbers in a MiniCluster document, each with its bounds and its pattern.
 
-A `TextPattern` says the same thing three times: as a Python check, as a JSON schema pattern for the CRD, and
-as words for the person whose value does not fit.
+A `TextPattern` has the same rule in three forms: a Python check, a JSON schema pattern for the CRD, and words
+for the user whose value does not match.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class TextPattern:
     allowed: str
 
     def check(self, text: str) -> str:
-        """Return the text, or raise what a `Problem` is made of."""
+        """Return the text. Raises the error from which a `Problem` is made."""
         if re.fullmatch(self.pattern, text) is None:
             raise PydanticCustomError("shape", "not {allowed}", {"allowed": self.allowed})
         return text
@@ -53,7 +53,7 @@ class TextPattern:
     def __get_pydantic_json_schema__(
         self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        # x-allowed: the same in words, for the page that describes each field; the CRD does without.
+        # x-allowed: the same in words, for docs/reference.md; the CRD leaves it out.
         return {**handler(schema), "pattern": f"^({self.pattern})$", "x-allowed": self.allowed}
 
 
@@ -62,7 +62,7 @@ class WholeNumberToo:
     """A text that may also be written as a whole number: Kubernetes' int-or-string."""
 
     def read(self, value: object) -> object:
-        """Write a whole number as the text it stands for."""
+        """Return a whole number as text, and other values as they are."""
         return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
     def __get_pydantic_core_schema__(
@@ -84,7 +84,7 @@ class PlainValue:
     allowed: str = "a text, a number, true or false"
 
     def check(self, value: object) -> object:
-        """Return the value, or raise what a `Problem` is made of."""
+        """Return the value. Raises the error from which a `Problem` is made."""
         fits = isinstance(value, bool | str) or (
             isinstance(value, int | float) and math.isfinite(value) and abs(value) < MAX_SETTING
         )

@@ -1,8 +1,8 @@
-"""The structural OpenAPI schema that Kubernetes wants, made from the records.
+"""The structural OpenAPI schema of the CRD, made from the records.
 
-Structural means: a type on every node, no references, no alternatives with null, no forbidden extras
-(https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/).
-Null and unknown fields are the API server's own business there: it prunes them.
+Structural means: a type on every node, no references, no alternatives with null, no `additionalProperties:
+false` (https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/).
+The API server prunes nulls and unknown fields itself.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Schema = dict[str, Any]
 
-# What is taken over as it is, in the order of the output.
+# The keys that are copied, in the order of the output.
 _KEPT = (
     "description",
     "type",
@@ -57,7 +57,7 @@ def _structural(node: Schema, definitions: dict[str, Schema]) -> Schema:
     if "const" in node:
         result["enum"] = [node["const"]]
     if result.get("default", True) in (False, "", [], {}, None):
-        # What is empty need not be written into every stored object.
+        # Empty defaults need not be in every stored object.
         del result["default"]
     if "items" in node:
         result["items"] = _structural(node["items"], definitions)
@@ -78,7 +78,7 @@ def _structural(node: Schema, definitions: dict[str, Schema]) -> Schema:
 
 
 def _values(node: Schema) -> Schema:
-    """Return the schema of a map's values; a structural schema says nothing about the keys."""
+    """Return the schema of a map's values; a structural schema has no pattern for the keys."""
     for values in node.get("patternProperties", {}).values():
         return dict(values)
     values = node.get("additionalProperties")
@@ -86,7 +86,7 @@ def _values(node: Schema) -> Schema:
 
 
 def _resolved(node: Schema, definitions: dict[str, Schema]) -> Schema:
-    """Follow a reference and leave out the alternative null; what stands beside them stays."""
+    """Return a node with its reference resolved and without the alternative null; other keys stay."""
     beside = {key: value for key, value in node.items() if key not in {"$ref", "anyOf"}}
     if "$ref" in node:
         definition = definitions[node["$ref"].removeprefix("#/$defs/")]
@@ -98,7 +98,7 @@ def _resolved(node: Schema, definitions: dict[str, Schema]) -> Schema:
 
 
 def at(path: Path) -> Schema:
-    """Return the schema of the place `path`; empty where the document says nothing about it."""
+    """Return the schema at a path; empty where there is none."""
     node = document_schema()
     for step in path:
         if isinstance(step, int):
@@ -115,14 +115,14 @@ def fields(schema: Schema) -> tuple[str, ...]:
 
 @cache
 def homes() -> dict[str, str]:
-    """Return, for each field's name, the first place of the document that has such a field."""
+    """Return for each field's name the first path of such a field, nearest to the top."""
     found: dict[str, str] = {}
     _collect(document_schema(), "", found)
     return found
 
 
 def _collect(node: Schema, path: str, found: dict[str, str]) -> None:
-    """Walk level by level: a field near the top is the likelier one to be meant."""
+    """Add the fields level by level: one near the top is more likely to be meant."""
     level = [(node, path)]
     while level:
         below: list[tuple[Schema, str]] = []

@@ -48,8 +48,8 @@ def plan(
 
     `cluster.status` is the stored status. `fresh_keys` are used only where no Secret is observed:
     the brokers' unless the document has a certificate, those of the lead API where the site has one. Where
-    they are missing then, KeysNeededError is raised. A caller that plans often passes a `build` that keeps what
-    it built.
+    they are missing then, KeysNeededError is raised. A caller that plans often passes a `build` that caches
+    its results.
 
     A MiniCluster that another controller manages, or that is being deleted, is only saved if need be.
     """
