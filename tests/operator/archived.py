@@ -19,12 +19,13 @@ JOB = ObjectReference("Job", NAMESPACE, NAME)
 
 
 class Instance:
-    """A MiniCluster with an archive, and what happens to it. `asked`: since when it is to go, if it is."""
+    """A MiniCluster with an archive, and the steps that a test takes with it."""
 
     def __init__(self, here: World, **spec: Any) -> None:
         self.here = here
         self.written = document(size=3, minSize=1, archive={"path": "/archive/mc.tgz"}, **spec)
         self.asked: float | None = None
+        """When its deletion was requested; None: it was not."""
 
     async def begin(self) -> None:
         """Have it made, and its brokers join."""
@@ -56,7 +57,7 @@ class Instance:
         self.here.edit({"size": size})
 
     async def second(self) -> None:
-        """Let a second pass in which everybody does their part, and everything is told."""
+        """Let a second pass: watches report everything, and kubelets, lead and Job controller work."""
         self.here.store.collect_garbage()
         self.here.start_job()
         self.run()
@@ -72,7 +73,7 @@ class Instance:
             await self.second()
 
     def run(self) -> None:
-        """Have the pods run that wait; one in place of a lead that has ended only after its time."""
+        """Run the pods that wait; the successor of a lead that has ended only after its time."""
         job = self.here.store.objects.get(JOB)
         for pod in memory_jobs.pods(self.here.store, job) if job else ():
             index = memory_jobs.index_of(pod)
@@ -102,7 +103,7 @@ class Instance:
             await doing
 
     async def rest(self) -> None:
-        """Nothing goes wrong any more, all jobs end, and everybody is told everything."""
+        """Let nothing fail any more, end all jobs, and have everything reported."""
         lead = self.here.lead
         lead.broken = lead.hangs = lead.deaf = False
         self.here.armed.disarm()
@@ -134,7 +135,7 @@ class Instance:
         return [(each["reason"], each["note"]) for each in sorted(found, key=lambda one: one["eventTime"])]
 
     async def check(self) -> None:
-        """Fail where it is not as was asked for last."""
+        """Fail where it is not as was last requested."""
         store = self.here.store
         if MINICLUSTER not in store.objects:
             assert JOB not in store.objects

@@ -1,4 +1,4 @@
-"""Cases of what goes wrong: documents, what people and others do, and how a run comes to rest."""
+"""Cases of faults: documents, actions of users and other clients, and how a run comes to rest."""
 
 import functools
 from collections.abc import Awaitable, Callable, Sequence
@@ -60,9 +60,9 @@ def document(**more: Any) -> Object:
 
 Step = tuple[Any, ...]
 
-# What a document may say of autoscaling, by names: steps are compared.
+# Values of `spec.autoscaling` by name, as steps are compared.
 AUTOSCALING: dict[str, Object | None] = {"no": None, "yes": {}, "little": {"maxSize": 3}}
-# What a person does; the undisturbed run has it as well.
+# Actions of a user; the undisturbed run has them as well.
 DOINGS = st.one_of(
     st.tuples(st.just("do"), st.just("size"), st.integers(2, 4)),
     st.tuples(st.just("do"), st.just("suspend"), st.booleans()),
@@ -94,7 +94,7 @@ INTRUSIONS = st.one_of(
 )
 SCHEDULES = st.lists(st.one_of(DOINGS, MISHAPS, MISHAPS, INTRUSIONS), max_size=16)
 
-# What somebody else writes into one of the operator's objects, by its kind or by the way of editing.
+# What another client writes into one of the operator's objects, by kind or by the way of editing.
 CHANGED: dict[str, Object] = {
     "ConfigMap": {"data": {"broker.toml": "theirs"}},
     "Service": {"spec": {"selector": {LABEL_INSTANCE: "theirs"}}},
@@ -123,13 +123,13 @@ LABELLED: dict[str, Object] = {
 
 
 def edit(here: World, which: int, how: str) -> None:
-    """Have somebody edit or delete one of the operator's objects."""
+    """Edit or delete one of the operator's objects as another client."""
     if not (references := here.contents.dependents()):
         return
     reference = references[which % len(references)]
     if how in {"delete", "usurp"}:
         here.store.delete(reference)
-        if how == "usurp":  # their own of the same name instead
+        if how == "usurp":  # another owner's object of the same name instead
             here.conflicting.occupy(reference.kind, reference.name)
     else:
         body = {"change": CHANGED, "remove": REMOVED}.get(how, {}).get(reference.kind) or LABELLED[how]
@@ -137,7 +137,7 @@ def edit(here: World, which: int, how: str) -> None:
 
 
 async def do(here: World, written: Object, what: str, *how: Any) -> None:
-    """Have a person do something."""
+    """Take an action of a user."""
     exists = MINICLUSTER in here.store.objects
     if what == "create" and not exists:
         await here.write(written)
@@ -216,7 +216,7 @@ async def end(here: World, code: int, mishaps: Sequence[Step] = ()) -> None:
 
 
 async def rest(here: World) -> Object:
-    """Come to rest, and stay so: telling everything again leads to no write."""
+    """Come to rest, and stay so: reporting everything again leads to no write."""
     here.conflicting.free()
     await here.converge()
     writes = len(here.api.writes)
@@ -231,7 +231,7 @@ async def rest(here: World) -> Object:
 
 @functools.cache
 def undisturbed(name: str, doings: tuple[Step, ...], code: int) -> tuple[Object, Object]:
-    """Return the states after the doings and after the end, of the run in which nothing goes wrong."""
+    """Return the states after the user's actions and at the end, of the run without faults."""
 
     async def work() -> tuple[Object, Object]:
         async with world() as here:
@@ -248,7 +248,7 @@ def undisturbed(name: str, doings: tuple[Step, ...], code: int) -> tuple[Object,
 
 
 def differences(here: Any, there: Any, path: str = "") -> list[str]:
-    """Say where two states differ."""
+    """Return where two states differ."""
     if isinstance(here, dict) and isinstance(there, dict):
         found = ((key, here.get(key), there.get(key)) for key in sorted({*here, *there}))
         return [each for key, one, two in found for each in differences(one, two, f"{path}/{key}")]

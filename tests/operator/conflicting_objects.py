@@ -1,4 +1,4 @@
-"""Objects of somebody else that have the names of the operator's own."""
+"""Objects of another owner that have the names of the operator's own."""
 
 from dataclasses import dataclass, field
 
@@ -10,26 +10,26 @@ from tests.operator.objects import NAMESPACE
 
 @dataclass
 class ConflictingObjects:
-    """Those that there are, as their owner made them."""
+    """The conflicting objects that exist, as their owner made them."""
 
     store: Store
     items: dict[ObjectReference, Object] = field(default_factory=dict)
 
     def occupy(self, kind: str, name: str) -> None:
-        """Have somebody else own an object that has this name."""
+        """Create an object of another owner with this name, unless it exists."""
         reference = ObjectReference(kind, NAMESPACE, name)
         if reference not in self.store.objects:
             item = {"apiVersion": "v1", "kind": kind, "metadata": {"name": name, "namespace": NAMESPACE}}
             self.items[reference] = self.store.create({**item, "spec": {"parallelism": 1}}, "somebody")
 
     def free(self) -> None:
-        """Have the foreign objects go; whether they were left alone is looked at first."""
+        """Check that the conflicting objects were left alone, and delete them."""
         self.check()
         for reference in list(self.items):
             self.store.delete(reference)
         self.items.clear()
 
     def check(self) -> None:
-        """Fail where somebody else's object is not as it was."""
+        """Fail where a conflicting object is not as its owner made it."""
         for reference, item in self.items.items():
             assert self.store.objects.get(reference) == item, f"{reference} was somebody else's"

@@ -1,4 +1,4 @@
-"""What an API server in memory has of the one MiniCluster, and of the objects made for it."""
+"""Reads the one MiniCluster, and the objects made for it, from an API server in memory."""
 
 import json
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class Contents:
         return [reference.name for reference, item in changes if reference.kind == "Secret" and item]
 
     def state(self) -> Object:
-        """Return the MiniCluster and its objects, without times, and what only tells one run from another."""
+        """Return the MiniCluster and its objects, without times, UIDs and what else differs between runs."""
         uid = self.store.objects.get(MINICLUSTER, {"metadata": {"uid": "none"}})["metadata"]["uid"]
         shown = {f"{each.kind} {each.name}": self._shown(each) for each in self.store.objects}
         text = json.dumps({key: value for key, value in shown.items() if value}, sort_keys=True)

@@ -32,13 +32,13 @@ class Server:
 
     @property
     def spec(self) -> dict[str, Any]:
-        """Return what the Lease says."""
+        """Return the Lease's spec."""
         assert self.item is not None
         spec: dict[str, Any] = self.item["spec"]
         return spec
 
     def edit(self, **changes: Any) -> None:
-        """Change the Lease as a person does; None removes a field."""
+        """Change the Lease as a user does; None removes a field."""
         assert self.item is not None
         spec = {key: value for key, value in {**self.spec, **changes}.items() if value is not None}
         self.store({**self.item, "spec": spec})
@@ -73,7 +73,7 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class Trip:
-    """What becomes of one request: seconds on the way there and back, and what gets lost."""
+    """The fate of one request: seconds on the way there and back, and what gets lost."""
 
     there: float = 0.01
     back: float = 0.01

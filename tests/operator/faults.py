@@ -18,7 +18,7 @@ FAULTS: dict[str, BaseException] = {
 
 @dataclass
 class Armed(Faults):
-    """Lets some writes pass, and has then something go wrong, before the write is done or after it."""
+    """Lets some writes pass, and then raises errors, before a write is done or after it."""
 
     kill: Callable[[], None]
     what: str = ""
@@ -27,14 +27,14 @@ class Armed(Faults):
     late: bool = False
 
     def before(self, request: Request) -> None:
-        """Raise what is due."""
+        """Raise the error that is due before a write."""
         if self.passing:
             self.passing -= 1
         elif self.times and not self.late:
             self._go_off()
 
     def after(self, request: Request) -> None:
-        """Raise what is due, though the write was done."""
+        """Raise the error that is due after a write was done."""
         if self.times and self.late and not self.passing:
             self._go_off()
 

@@ -1,7 +1,7 @@
-"""Which fields an object has, and how they are merged: as much of server-side apply as the operator meets.
+"""The fields of objects, and how they are merged: as much of server-side apply as the operator meets.
 
 A field is a path of `fieldsV1` elements: "f:spec", "f:containers", 'k:{"name":"app"}'. Maps are merged key by
-key, lists are replaced as a whole, but for the few of LISTS, whose items are told apart by their keys.
+key. Lists are replaced as a whole, but for those in LISTS, whose items are identified by keys.
 """
 
 import functools
@@ -26,7 +26,7 @@ LISTS = {
 SETS = {"finalizers"}
 # Maps that count as one field.
 ATOMIC = {"selector", "podSelector", "namespaceSelector", "labelSelector", "nodeSelector"}
-# Nobody holds these: they are which object it is, or the server's own.
+# No manager owns these: they identify the object, or are the server's own.
 UNOWNED = (
     "name",
     "namespace",
@@ -48,7 +48,7 @@ def flatten(item: Object) -> dict[Path, Any]:
 
 
 def fields(item: Object) -> Fields:
-    """Return the fields of an object; those of the same content are worked out once."""
+    """Return the fields of an object; computed once for the same content."""
     return _fields(json.dumps(item))
 
 
@@ -60,7 +60,7 @@ def changes(old: Object, new: Object) -> tuple[Fields, Fields]:
 
 
 def _unlike(old: Object, new: Object) -> tuple[Object, Object]:
-    """Return two maps without what is alike in both, which is most of two versions of an object."""
+    """Return two maps without what is equal in both, which is most of two versions of an object."""
     before, after = dict[str, Any](), dict[str, Any]()
     for key in {**old, **new}:
         one, two = old.get(key, ITEM), new.get(key, ITEM)
@@ -76,7 +76,7 @@ def _unlike(old: Object, new: Object) -> tuple[Object, Object]:
 
 
 def merge(live: Any, applied: Any, name: str = "") -> Any:
-    """Return what applying something to what exists makes of it."""
+    """Return an existing value after an apply."""
     if isinstance(live, dict) and isinstance(applied, dict) and name not in ATOMIC:
         merged = {key: merge(live[key], applied[key], key) for key in applied.keys() & live.keys()}
         return {key: merged.get(key, value) for key, value in {**live, **applied}.items()}
@@ -86,7 +86,7 @@ def merge(live: Any, applied: Any, name: str = "") -> Any:
 
 
 def without(value: Any, gone: Fields, path: Path = ()) -> Any:
-    """Return something without these fields, and without the maps and lists that are empty then."""
+    """Return a value without these fields, and without the maps and lists that are empty then."""
     if not gone:
         return value
     if isinstance(value, dict):
@@ -112,7 +112,7 @@ def rendered(fields: Fields) -> Object:
 
 
 def merge_patch(target: Any, patch: Any) -> Any:
-    """Return what a JSON merge patch makes of something (RFC 7386)."""
+    """Return a value after a JSON merge patch (RFC 7386)."""
     if not isinstance(patch, dict):
         return patch
     result = dict(target) if isinstance(target, dict) else {}
@@ -144,7 +144,7 @@ def _walk(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
 
 
 def _keys(name: str, items: Iterable[Any]) -> tuple[str, ...]:
-    """Return the keys that tell a list's items apart; none where the list is one field."""
+    """Return the keys that identify a list's items; none where the list is one field."""
     if name in SETS:
         return ("",)
     first = next(iter(items), None)

@@ -1,4 +1,4 @@
-"""A lead's door for tests: HTTPS that answers as a test says, also as no door should."""
+"""A lead server for tests: HTTPS with scripted answers, also wrong ones."""
 
 import asyncio
 import json
@@ -41,7 +41,7 @@ def line(report: Any) -> bytes:
 
 @dataclass
 class FakeLead:
-    """A door that follows its script: what it sends after a request, and whether it then waits."""
+    """A lead server with a script: what it sends after a request, and whether it then waits."""
 
     script: "Script"
     token: str
@@ -72,7 +72,7 @@ class FakeLead:
 
 
 async def reporting(fake_lead: FakeLead, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Send one report, and wait; an order is taken."""
+    """Send one report, and wait; accept a command."""
     if fake_lead.requests[-1][0].startswith("POST"):
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
         return
@@ -93,7 +93,7 @@ def sending(data: bytes, *, stays: bool = False) -> Script:
 
 
 def context(folder: Path, authority: LeadAuthority, uid: str) -> ssl.SSLContext:
-    """Return what a door with a certificate of this authority serves by."""
+    """Return the TLS context of a lead server with a certificate of this authority."""
     keys = authority.issue(uid)
     (folder / "door.crt").write_text(keys.certificate)
     (folder / "door.key").write_text(keys.key)

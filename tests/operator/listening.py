@@ -1,4 +1,4 @@
-"""Somebody who listens to one lead's door, with a door that follows a script."""
+"""A lead watch over one lead server with a script."""
 
 import asyncio
 import functools
@@ -32,7 +32,7 @@ OK = ANSWER.format(status="200 OK").encode()
 
 
 def in_loop(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
-    """Have a test run in a loop of its own."""
+    """Return a test that runs in a loop of its own."""
 
     @functools.wraps(test)
     def run(*given: Any, **named: Any) -> None:
@@ -50,7 +50,7 @@ async def until(holds: Callable[[], Any]) -> Any:
 
 
 class Listening:
-    """The doors of one operator, which knows of one MiniCluster."""
+    """The lead watch of one operator, which knows one MiniCluster."""
 
     def __init__(self, port: int) -> None:
         self.cache = Cache()
@@ -61,7 +61,7 @@ class Listening:
         self.cache.see("Job", objects.job(owner=UID))
 
     def pod(self, name: str = "mc-0-x", **more: Any) -> None:
-        """Take in how the lead's pod is."""
+        """Take in the lead's pod."""
         self.version += 1
         state = {"phase": "Running", "address": "127.0.0.1", **more}
         self.cache.see("Pod", objects.broker(version=self.version, name=name, **state))
@@ -69,13 +69,13 @@ class Listening:
 
     @property
     def report(self) -> BrokerReport | None:
-        """What the lead reports; None: nothing is known, or it is unreachable."""
+        """The lead's last report; None: there is none, or the lead is unreachable."""
         found = self.lead_report
         return found.report if isinstance(found, LeadReport) else None
 
     @property
     def lead_report(self) -> LeadReport | Unreachable | None:
-        """What is known of the lead."""
+        """The lead's report, or why it is unreachable; None: nothing is known."""
         return self.cache.leads.get(NAME)
 
 
@@ -87,7 +87,7 @@ async def listening(
     *,
     plain: bool = False,
 ) -> AsyncIterator[tuple[Listening, FakeLead]]:
-    """Have a door with a script, and somebody who listens to it."""
+    """Start a lead server with a script, and a lead watch that connects to it."""
     fake_lead = FakeLead(script, OURS.token(UID))
     async with serving(fake_lead, None if plain else tls or context(folder, OURS, UID)):
         here = Listening(fake_lead.port)

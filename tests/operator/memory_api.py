@@ -24,7 +24,7 @@ class Crash(BaseException):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What was asked for: verb ("get", "apply" …), kind, where, and for a write its body."""
+    """A request: verb ("get", "apply" …), kind, namespace, name, and for a write its body."""
 
     verb: str
     kind: str
@@ -38,20 +38,20 @@ class Request:
 
 
 class Faults:
-    """What goes wrong with a request; this one lets everything pass."""
+    """Faults of requests; this class lets everything pass."""
 
     def before(self, request: Request) -> None:
-        """Raise what happens instead of the read or write: ApiError, ApiUnreachableError, Crash."""
+        """Raise the fault of a read or write that is not done: ApiError, ApiUnreachableError, Crash."""
 
     def after(self, request: Request) -> None:
-        """Raise what happens though the write was done: its answer is lost."""
+        """Raise the fault of a write that was done: its answer is lost."""
 
 
 @dataclass(slots=True)
 class MemoryApi:
-    """An `Api` on a Store. `as_manager` gives another one, for what somebody else does.
+    """An `Api` on a Store. `as_manager` returns another one, for writes of other clients.
 
-    `latency` are the seconds that a write takes to the server, and its answer back.
+    `latency` is the number of seconds that a write takes to the server, and its answer back.
     """
 
     store: Store = field(default_factory=Store)
@@ -64,12 +64,12 @@ class MemoryApi:
     _bookmarks: int = 0
 
     def as_manager(self, manager: str) -> "MemoryApi":
-        """Return the API as somebody else has it: another field manager, another log, no faults."""
+        """Return the API of another client: another field manager, another log, no faults."""
         return MemoryApi(self.store, manager)
 
     @property
     def writes(self) -> list[Request]:
-        """The writes that were asked for, whatever became of them."""
+        """The requests for writes, done or not."""
         return [request for request in self.requests if request.verb not in READS]
 
     async def read(self, resource: Resource, namespace: str, name: str) -> Object:
@@ -107,7 +107,7 @@ class MemoryApi:
                     await news.wait()
 
     def bookmark(self) -> None:
-        """Tell every watch how far it has come."""
+        """Send a bookmark to every watch."""
         self._bookmarks += 1
         for watch in self._watches:
             watch.set()
@@ -178,7 +178,7 @@ class MemoryApi:
 
 
 def event_of(change: Change, selection: Selection) -> WatchEvent | None:
-    """Return what a watch is told of a change, None where that is nothing."""
+    """Return a watch's event for a change; None where it gets none."""
     if selection.namespace not in {"", change.reference.namespace}:
         return None
     was, is_ = matches(change.old, selection.labels), matches(change.new, selection.labels)

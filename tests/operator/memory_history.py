@@ -11,7 +11,7 @@ from tests.operator.field_sets import Object
 
 @dataclass(slots=True)
 class Clock:
-    """The server's time: it passes when it is told to."""
+    """The server's time; it passes only by `advance`."""
 
     now: datetime = datetime(2026, 3, 14, 15, 9, 26, tzinfo=UTC)
 
@@ -53,7 +53,7 @@ class History:
             listener()
 
     def forget(self) -> None:
-        """Remember no change up to now: whoever watches from before must list again."""
+        """Forget all changes up to now: a watch from an earlier version must list again."""
         self.oldest = self.version
 
     def since(self, version: int, kind: str) -> Iterator[Change]:

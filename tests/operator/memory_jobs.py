@@ -1,4 +1,4 @@
-"""What the Job controller, the scheduler and kubelets would do, as single steps that a test takes."""
+"""The work of Job controller, scheduler and kubelets, as single steps that a test takes."""
 
 from minicluster.kube_client.objects import ObjectReference
 from minicluster.plan.constants import LABEL_POD_INDEX
@@ -112,7 +112,7 @@ def _make_pod(store: Store, job: Object, index: int) -> None:
 
 
 def _status_of(store: Store, job: Object, wanted: int) -> Object:
-    """Return a Job's status; a Job that is held back says so, and one that is released as well."""
+    """Return a Job's status; condition Suspended shows that it is suspended, or was resumed."""
     known = job.get("status", {})
     conditions = list(known.get("conditions", ()))
     suspended = bool(job["spec"].get("suspend"))

@@ -1,4 +1,4 @@
-"""A model of one MiniCluster's instance, as far as an operator sees it through the lead's door.
+"""A model of one MiniCluster's instance, as far as an operator sees it by the lead API.
 
 A broker has joined once its pod runs. A rank that is not drained can get jobs; it has them until they end, or
 until its pod goes. With the lead's pod everything is forgotten, unless it was saved.
@@ -26,10 +26,10 @@ BEGIN = datetime(2026, 3, 14, 15, 9, 26, tzinfo=UTC)
 
 @dataclass(slots=True)
 class Lead:
-    """The instance. `deaf`: its door does not answer. `lost` are ranks whose jobs went with their pods.
+    """The instance. `deaf`: its lead API does not answer. `lost` are ranks whose jobs ended with their pods.
 
     A save waits for jobs, writes, and ends the lead; one that is `broken` fails instead, one that `hangs`
-    never ends. `abrupt` are the times at which a lead was gone that had not saved, `saves` counts the others.
+    never ends. `abrupt` has the times at which a lead ended without a save, `saves` counts the others.
     """
 
     store: Store
@@ -50,7 +50,7 @@ class Lead:
     _saved: str = ""
 
     def refresh(self) -> None:
-        """Take in which pods run: what went with the others is lost."""
+        """Take in which pods run; the jobs of the others are lost."""
         pods = {
             index_of(pod): str(pod["metadata"]["uid"])
             for pod in self.store.find("Pod")
@@ -80,7 +80,7 @@ class Lead:
         self.busy.discard(rank)
 
     def order(self, orders: tuple[LeadCommand, ...]) -> RestartReport | None:
-        """Do as the operator says, unless the door does not answer; return the answer about jobs."""
+        """Run the operator's commands, unless the lead API is deaf; return the answer about jobs."""
         self.refresh()
         answer = None
         if self.deaf or RANK_OF_LEAD not in self._pods:
@@ -101,7 +101,7 @@ class Lead:
         return answer
 
     def advance(self) -> None:
-        """Have a save go one step on; in the end the lead is gone."""
+        """Take the next step of a save; after the last one the lead has ended."""
         self.refresh()
         if self.saving is None or self.hangs:
             return
@@ -126,7 +126,7 @@ class Lead:
         self.saving = SaveProgress(phase, at.isoformat(), len(self.busy), error, at)
 
     def _save(self) -> None:
-        """Write the dump, and end with what was saved as the last words."""
+        """Write the dump, and end with a termination message about it."""
         pod = next(each for each in self.store.find("Pod") if each["metadata"]["uid"] == self._pods[0])
         about, job = pod["metadata"], pod["metadata"]["labels"][memory_jobs.LABEL_JOB]
         self._saved, self.ended = self._pods[RANK_OF_LEAD], now()
@@ -136,7 +136,7 @@ class Lead:
         self.refresh()
 
     def _restart(self, order: LeadCommand) -> RestartReport:
-        """Start the jobs of ranks again elsewhere; those that were are named again."""
+        """Start the jobs of ranks again elsewhere; return also those that were started before."""
         ranks = idset.decode(order.ranks)
         for rank in self.busy & set(ranks):
             self.copies[rank] = (f"ƒold{rank}", f"ƒnew{rank}")
@@ -144,7 +144,7 @@ class Lead:
         return RestartReport(order, tuple(self.copies[rank] for rank in ranks if rank in self.copies))
 
     def report(self) -> BrokerReport:
-        """Return what the lead says now."""
+        """Return the lead's report of now."""
         self.refresh()
         ours = (rank for rank, reason in self.drained.items() if reason.startswith(SHRINKING))
         return BrokerReport(

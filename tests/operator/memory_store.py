@@ -1,8 +1,8 @@
-"""The state of an API server in memory: objects, who holds their fields, and the history of changes.
+"""The state of an API server in memory: objects, the managers of their fields, and the history of changes.
 
-What it does is what the operator depends on, and tests/kubernetes/api/test_contract.py holds it against the
-real one. There is no validation beyond that, no defaulting, and no controller: see memory_jobs.py for Jobs.
-Objects that are handed out are shared: nobody changes them.
+It does what the operator depends on, and tests/kubernetes/api/test_contract.py compares it with the real one.
+There is no other validation, no defaulting, and no controller: see memory_jobs.py for Jobs. Returned objects
+are shared: do not change them.
 """
 
 from collections.abc import Mapping
@@ -27,13 +27,13 @@ from tests.operator.memory_objects import matches, reference_of, shown
 
 HAVE_STATUS = {"MiniCluster", "Job", "Pod", "Service", "PodDisruptionBudget", "HorizontalPodAutoscaler"}
 HAVE_GENERATION = {"MiniCluster", "Job", "Pod", "NetworkPolicy", "PodDisruptionBudget"}
-# What of a Job never changes; `completions` does, together with `parallelism`.
+# The immutable fields of a Job; `completions` changes together with `parallelism`.
 FIXED_IN_JOBS = ("completionMode", "podFailurePolicy", "selector", "successPolicy", "template")
 FIXED_IF_IMMUTABLE = ("data", "immutable")
 
 
 class Hold(NamedTuple):
-    """Under which name fields are held, and through which door they were written."""
+    """The manager of fields, and the operation and subresource by which they were written."""
 
     manager: str
     operation: str
@@ -42,7 +42,7 @@ class Hold(NamedTuple):
 
 @dataclass(slots=True)
 class Store:
-    """Objects by reference, who holds their fields, and all that ever happened to them."""
+    """Objects by reference, the managers of their fields, and all changes."""
 
     objects: dict[ObjectReference, Object] = field(default_factory=dict)
     history: History = field(default_factory=History)
@@ -104,7 +104,7 @@ class Store:
         """Merge into an object, or into its status alone."""
         live = self.read(reference)
         message = body.get("metadata", {})
-        if subresource == "status":  # a uid is not looked at there
+        if subresource == "status":  # a uid is not compared there
             message = {key: value for key, value in message.items() if key != "uid"}
         _check(reference, live, message)
         merged = merge_patch(live, body)
@@ -146,7 +146,7 @@ class Store:
         return count
 
     def terminate_namespace(self, namespace: str) -> None:
-        """Have a namespace refuse whatever is new."""
+        """Let a namespace refuse new objects."""
         self._ending.add(namespace)
 
     def _insert(self, reference: ObjectReference, item: Object, hold: Hold, fields: Fields) -> Object:
@@ -218,7 +218,7 @@ def _is_orphan(item: Object, uids: set[str]) -> bool:
 
 
 def _check(reference: ObjectReference, live: Object, message: Object) -> None:
-    """Raise where a uid or version that was said is not the object's."""
+    """Raise ApiError where a given uid or version is not the object's."""
     if message.get("uid", live["metadata"]["uid"]) != live["metadata"]["uid"]:
         there = live["metadata"]["uid"]
         wrong = f"Precondition failed: UID in precondition: {message['uid']}, UID in object meta: {there}"
@@ -255,17 +255,17 @@ def _applied(item: Object) -> Object:
 
 
 def _kept(old: Object) -> Object:
-    """Return what of an object's metadata nobody changes."""
+    """Return the part of an object's metadata that no client can change."""
     return {name: old["metadata"][name] for name in UNOWNED if name in old["metadata"]}
 
 
 def _above(path: tuple[str, ...], others: Fields) -> bool:
-    """Whether somebody else holds a field of this list item."""
+    """Whether another manager owns a field of this list item."""
     return path[-1].startswith("k:") and any(each[: len(path)] == path for each in others)
 
 
 def _check_fixed(reference: ObjectReference, old: Object, new: Object) -> None:
-    """Raise where something changes that cannot."""
+    """Raise ApiError where an immutable field changes."""
     before, after = old.get("spec") or {}, new.get("spec") or {}
     if reference.kind == "Job":
         fixed = [f"spec.{name}" for name in FIXED_IN_JOBS if before.get(name) != after.get(name)]
@@ -281,13 +281,13 @@ def _check_fixed(reference: ObjectReference, old: Object, new: Object) -> None:
 
 
 def _is_changed(old: Object, new: Object) -> bool:
-    """Whether it is another generation: another document, or one that is to go."""
+    """Whether the generation changes: the document has changed, or its deletion was requested."""
     begins = "deletionTimestamp" in new["metadata"] and "deletionTimestamp" not in old["metadata"]
     return begins or old.get("spec") != new.get("spec")
 
 
 def _check_finalizers(reference: ObjectReference, old: Object, new: Object) -> None:
-    """Raise where something is to be waited for after all, once a deletion has begun."""
+    """Raise ApiError where a finalizer is added once a deletion has begun."""
     before, after = (each["metadata"].get("finalizers") or () for each in (old, new))
     if "deletionTimestamp" in old["metadata"] and set(after) - set(before):
         why = "no new finalizers can be added if the object is being deleted"

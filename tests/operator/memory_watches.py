@@ -1,4 +1,4 @@
-"""The watches of an operator over an API server in memory: they tell when they are told to."""
+"""The watches of an operator over an API server in memory, which deliver at a test's calls."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ KINDS = tuple(SELECTIONS)
 
 
 class Watches:
-    """How far each watch of an operator has told; the operator has listed everything before."""
+    """The position of each watch in the history; the operator has listed everything before."""
 
     def __init__(self, api: MemoryApi, operator: Operator) -> None:
         self.api = api
@@ -25,7 +25,7 @@ class Watches:
             self.relist(kind)
 
     def deliver(self, kind: str, count: int = 10_000) -> None:
-        """Tell the operator the next changes of a kind."""
+        """Deliver the next changes of a kind to the operator."""
         later = (each for each in self.api.store.history.changes[self.positions[kind] :] if count > 0)
         for change in later:
             self.positions[kind] += 1
@@ -35,11 +35,11 @@ class Watches:
                 self._take(kind, event.type, event.item)
 
     def redeliver(self, kind: str, count: int) -> None:
-        """Have a watch begin anew at an older version: changes are told once more."""
+        """Set a watch back to an older version: changes are delivered once more."""
         self.positions[kind] = max(0, self.positions[kind] - count)
 
     def relist(self, kind: str) -> None:
-        """Have a watch break off and the kind listed anew: what happened in between is not told."""
+        """Break a watch off, and list the kind anew: the changes in between are not delivered."""
         selection = SELECTIONS[kind]
         listing = run_now(self.api.as_manager("kubelet").list(selection))
         self.positions[kind] = len(self.api.store.history.changes)
@@ -61,7 +61,7 @@ class Watches:
 
 
 def run_now(work: Any) -> Any:
-    """Return what a coroutine returns that never waits."""
+    """Return the result of a coroutine that never waits."""
     try:
         work.send(None)
     except StopIteration as done:

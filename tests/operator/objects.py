@@ -1,4 +1,4 @@
-"""Objects as the API server tells them, short to write."""
+"""Builders of objects as the API server returns them."""
 
 from typing import Any
 

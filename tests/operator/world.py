@@ -1,7 +1,7 @@
-"""A world of one operator: an API server in memory, the operator's parts, watches that tell when told to.
+"""A world of one operator: an API server in memory, the operator's parts, watches that a test drives.
 
-Time is virtual. The operator's own code runs as in the process (controller, queue, reconciler, cache); the
-test decides when which watch tells how much, what goes wrong with which write, and when the process dies.
+Time is virtual. The operator's own code runs as in the process (controller, queue, reconciler, cache). The
+test decides what each watch delivers and when, which writes fail, and when the process dies.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ class World:
 
     @property
     def store(self) -> Store:
-        """What the API server knows."""
+        """The state of the API server."""
         return self.api.store
 
     def begin(self) -> None:
@@ -61,7 +61,7 @@ class World:
         self.operator.begin()
 
     def kill(self) -> None:
-        """Have the operator die."""
+        """Kill the operator."""
         self.operator.kill()
 
     async def restart(self) -> None:
@@ -70,7 +70,7 @@ class World:
         self.begin()
 
     def report(self) -> None:
-        """Have the lead tell how it is, where it runs and its door can be heard."""
+        """Deliver the lead's report, or that it is unreachable, if its pod runs."""
         name = Name(NAMESPACE, NAME)
         if self.operator.crashed:
             return
@@ -84,7 +84,7 @@ class World:
             self.operator.controller.changed(name)
 
     def send(self, name: Name, orders: tuple[LeadCommand, ...]) -> None:
-        """Have the lead told what the operator says, and then listened to anew: what it said is forgotten."""
+        """Send the operator's commands to the lead; its last report is forgotten until the next one."""
         if self.operator.cache.report(name, None):
             self.operator.controller.changed(name)
         answer = self.lead.order(orders)
@@ -100,7 +100,7 @@ class World:
             await self.restart()
 
     async def converge(self) -> None:
-        """Nothing goes wrong any more, everything is told, and the other controllers do their part."""
+        """Let nothing fail any more, deliver everything, and let the other controllers work."""
         self.armed.disarm()
         self.api.latency = 0.0
         for _ in range(12):
@@ -119,17 +119,17 @@ class World:
         await self.live(PATIENT)
 
     def start_job(self) -> None:
-        """Have the Job controller do its part."""
+        """Let the Job controller work."""
         job = ObjectReference("Job", NAMESPACE, NAME)
         if job in self.store.objects and self.contents.is_ours(job):
             memory_jobs.start_job(self.store, NAMESPACE, NAME)
 
     async def write(self, document: Object) -> None:
-        """Have a person create the MiniCluster."""
+        """Create the MiniCluster as a user."""
         await self.api.as_manager("kubectl").create(document)
 
     def edit(self, spec: Object) -> None:
-        """Have a person change the document."""
+        """Change the document as a user."""
         if MINICLUSTER in self.store.objects:
             self.store.patch(MINICLUSTER, {"spec": spec}, "kubectl")
 

@@ -1,4 +1,4 @@
-"""Plans of a MiniCluster whose objects all exist, and what their status says."""
+"""Plans of a MiniCluster whose objects all exist, and their status."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def ended(type_: str, reason: str = "", message: str = "") -> JobReport:
 def decide(
     make, keys, now, observed: Observed, wanted: Any = None, status: Any = None, site: Site = SITE
 ) -> Any:
-    """The plan where all objects exist besides what is observed."""
+    """Return the plan where all objects exist besides what is observed."""
     cluster = make({"size": 4, **(wanted or {})}, status=status)
     first = plan(cluster, Observed(), site, keys, now)
     found = tuple(

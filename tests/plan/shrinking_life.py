@@ -1,4 +1,4 @@
-"""A MiniCluster of four whose plans are carried out while it shrinks."""
+"""A MiniCluster of four whose plans are applied while it shrinks."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def document(size: int, status: Any = None, generation: int = 1, **wanted: Any) 
 
 
 class Life:
-    """A MiniCluster whose plans are carried out, one after the other."""
+    """A MiniCluster whose plans are applied, one after the other."""
 
     def __init__(self, pods: int = 4, report: BrokerReport | None = ALL, **wanted: Any) -> None:
         self.pods, self.report, self.wanted = pods, report, wanted
@@ -67,7 +67,7 @@ class Life:
         return self.reconcile(now)
 
     def reconcile(self, now: datetime = NOW) -> Plan:
-        """Plan, do what it says, and once more where it says so; return the last plan, with all Events."""
+        """Plan and apply, twice if the first plan is due again at once; return the last, with all Events."""
         decided = self.step(now)
         if decided.again != 0:
             return decided
@@ -75,7 +75,7 @@ class Life:
         return replace(second, events=decided.events + second.events)
 
     def step(self, now: datetime = NOW) -> Plan:
-        """Plan, and do what it says at the API server; orders are told to nobody."""
+        """Plan, and apply the plan to the API server; commands for the lead are not sent."""
         cluster = document(self.size, self.status, self.generation, **self.wanted)
         job = JobReport(self.pods, active=self.active or self.pods)
         made = plan(cluster, Observed(), SITE, KEYS, now).objects

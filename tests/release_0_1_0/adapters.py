@@ -1,7 +1,7 @@
 # ruff: noqa: PLC0415 - each function imports what it stands for: one that moved breaks nothing else
 """Everything that these tests take from the inside of the project, each behind a small function.
 
-Whoever moves a module changes this file, and no test beside it.
+A commit that moves a module changes this file, and no test beside it.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def world() -> Any:
 
 
 def archived(here: Any, text: JSON | None = None) -> Any:
-    """Return what happens to a world's MiniCluster: one with an archive, unless the spec says otherwise."""
+    """Return the steps for a world's MiniCluster with an archive; `text` changes its spec."""
     from tests.operator.archived import Instance
 
     here.store.history.listeners.append(lambda: _admit_services(here))
@@ -177,7 +177,7 @@ def clock() -> float:
 
 
 def lose_pod(here: Any, index: int, *, disrupted: bool) -> None:
-    """Have a broker's pod go with its node; `disrupted`: Kubernetes says that it took it away."""
+    """Delete a broker's pod as with its node; `disrupted`: its condition shows that Kubernetes did it."""
     from minicluster.kube_client.objects import ObjectReference
     from tests.operator import memory_jobs
 
@@ -195,7 +195,7 @@ def lose_pod(here: Any, index: int, *, disrupted: bool) -> None:
 
 
 def deliver(here: Any) -> None:
-    """Tell the operator all that has happened."""
+    """Deliver all changes to the operator."""
     from tests.operator.cases import deliver_all
 
     deliver_all(here)
@@ -204,7 +204,7 @@ def deliver(here: Any) -> None:
 def recover_jobs(
     here: Any, restarted: tuple[tuple[str, str], ...], lost: tuple[tuple[str, str], ...]
 ) -> None:
-    """Have the lead answer so when it is told to start the jobs of a lost node again."""
+    """Let the lead answer a command to recover the jobs of a lost node like this."""
     from minicluster.plan import RestartReport
     from tests.operator.memory_lead import Lead
 
@@ -282,7 +282,7 @@ async def restored_world(saved: JSON, **site: Any) -> Any:
 
 
 def _field_sets_of(item: JSON) -> Any:
-    """Yield who holds which fields, as `managedFields` say."""
+    """Yield the managers with their fields by `managedFields`."""
     from tests.operator.memory_store import Hold
 
     for each in item["metadata"]["managedFields"]:
