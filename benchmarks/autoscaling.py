@@ -131,10 +131,12 @@ class Scene:
     def follow(self, over: threading.Event) -> None:
         """Note what is demanded, where that is known."""
         api = Api(self.live.api.access)
-        place = f"{adapters.V2}/namespaces/{self.live.namespace}/{MINICLUSTERS.plural}.flux-framework.org/mc"
+        resource_path = (
+            f"{adapters.V2}/namespaces/{self.live.namespace}/{MINICLUSTERS.plural}.flux-framework.org/mc"
+        )
         while not over.wait(POLL_INTERVAL):
             with contextlib.suppress(ApiError):
-                [item] = api.get(f"{place}/{METRIC}")["items"]
+                [item] = api.get(f"{resource_path}/{METRIC}")["items"]
                 self.demands.append((time.time(), int(item["value"])))
 
 

@@ -62,10 +62,10 @@ def measure(plane: ControlPlane, folder: Path, given: argparse.Namespace) -> dic
     ours, theirs = context.Pipe()
     player = context.Process(target=play, args=(authority.files(), folder, uids, theirs), daemon=True)
     player.start()
-    place: dict[str, Any] = ours.recv()
-    run_pods(plane, place["addresses"])
+    endpoints: dict[str, Any] = ours.recv()
+    run_pods(plane, endpoints["addresses"])
     leads = Leads(folder, authority)
-    leads.port = place["port"]
+    leads.port = endpoints["port"]
     with adapters.running(plane, leads, folder / "log", free_port()) as adapter:
         paths = [PATH.format(adapters.V2, number) for number in range(given.miniclusters)]
         until(lambda: plane.api.exists(paths[-1]), "the last lead to be known", 120.0)
@@ -171,7 +171,7 @@ def run_pods(plane: ControlPlane, addresses: list[str]) -> None:
         }
         body = {"metadata": {"name": f"{name}-0", "labels": labels}, "spec": adapters.SPEC}
         api.create("/api/v1/namespaces/default/pods", body)
-        adapters.place(api, "default", f"{name}-0", addresses[number])
+        adapters.run_pod_at(api, "default", f"{name}-0", addresses[number])
         return name
 
     everywhere(plane, run, len(addresses))

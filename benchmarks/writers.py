@@ -80,8 +80,8 @@ class Writes:
 
     def objects(self, connection: Connection, uid: str) -> int:
         """Make its objects, one after the other, and write its status."""
-        short, placed = uid.replace("-", "")[:12], UID.replace("-", "")[:12]
-        found = self.follow.replace(UID.encode(), uid.encode()).replace(placed.encode(), short.encode())
+        short, recorded = uid.replace("-", "")[:12], UID.replace("-", "")[:12]
+        found = self.follow.replace(UID.encode(), uid.encode()).replace(recorded.encode(), short.encode())
         requests = found.split(SEPARATOR)
         for each in requests:
             connection.exchange(each)

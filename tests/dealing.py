@@ -130,12 +130,12 @@ def read() -> Seconds:
 
 def write(seconds: Seconds) -> None:
     """Keep the seconds of each test, where that is possible; other runs may do the same meanwhile."""
-    place = store()
-    part = place.with_name(f"{place.name}.{os.getpid()}")
+    path = store()
+    part = path.with_name(f"{path.name}.{os.getpid()}")
     with contextlib.suppress(OSError):
-        place.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         part.write_text(json.dumps(seconds, indent=0, sort_keys=True))
-        part.replace(place)
+        part.replace(path)
 
 
 def scheduler(config: pytest.Config, log: object) -> Dealer:

@@ -20,22 +20,22 @@ class DocumentText:
     """A document file as it was read; `place` is what to call it."""
 
     text: str
-    place: str
+    source: str
 
 
-def read(place: str) -> DocumentText:
+def read(path: str) -> DocumentText:
     """Read a file, or with `-` standard input. Raises WrongRequest."""
     try:
-        if place == "-":
+        if path == "-":
             return DocumentText(sys.stdin.buffer.read().decode("utf-8-sig"), "standard input")
-        return DocumentText(Path(place).read_bytes().decode("utf-8-sig"), place)
+        return DocumentText(Path(path).read_bytes().decode("utf-8-sig"), path)
     except UnicodeDecodeError as error:
-        raise WrongRequest(f"{place}: not UTF-8: byte 0x{error.object[error.start]:02x}") from error
+        raise WrongRequest(f"{path}: not UTF-8: byte 0x{error.object[error.start]:02x}") from error
     except OSError as error:
-        raise WrongRequest(f"{place}: cannot be read: {error.strerror}") from error
+        raise WrongRequest(f"{path}: cannot be read: {error.strerror}") from error
 
 
-def choose(clusters: Sequence[MiniCluster], name: str, place: str) -> MiniCluster:
+def choose(clusters: Sequence[MiniCluster], name: str, source: str) -> MiniCluster:
     """Return the one MiniCluster of a document that is meant. Raises WrongRequest."""
     if len(clusters) == 1 and not name:
         return clusters[0]
@@ -44,8 +44,8 @@ def choose(clusters: Sequence[MiniCluster], name: str, place: str) -> MiniCluste
         if each.metadata.name == name:
             return each
     if name:
-        raise WrongRequest(f"{place}: has no MiniCluster {name}; it has {names}")
-    raise WrongRequest(f"{place}: has several MiniClusters ({names}); choose one with --name")
+        raise WrongRequest(f"{source}: has no MiniCluster {name}; it has {names}")
+    raise WrongRequest(f"{source}: has several MiniClusters ({names}); choose one with --name")
 
 
 def policy_of(word: str) -> tuple[str, dict[str, Any]]:

@@ -60,7 +60,7 @@ class Backend(Protocol):
     What is asked of an instance may besides raise minicluster.instance.errors.
     """
 
-    place: ClassVar[str]
+    location: ClassVar[str]
     """Where its clusters are, in words: "this machine"."""
 
     @property
@@ -136,7 +136,7 @@ class Backend(Protocol):
 
 def refuse(backend: Backend, what: str) -> NoReturn:
     """Raise NotOffered for what a back end cannot do."""
-    raise NotOffered(f"{what}: is not offered for clusters of {backend.place}")
+    raise NotOffered(f"{what}: is not offered for clusters of {backend.location}")
 
 
 ANY_FILE = "-"

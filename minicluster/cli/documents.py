@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from minicluster.cli.backend_choice import BackendCommand, chosen
 from minicluster.cli.options import Document, Name
-from minicluster.cli.places import PlacedCommand, chosen
 from minicluster.cli.tables import Output, show
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ REDACTED = """\
 """
 
 
-@app.command(cls=PlacedCommand)
+@app.command(cls=BackendCommand)
 def validate(
     ctx: typer.Context,
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Documents; - is standard input.")],
@@ -41,13 +41,13 @@ def validate(
     from minicluster.backends import documents
 
     backend = chosen(ctx)
-    texts = [documents.read(place) for place in files]
+    texts = [documents.read(path) for path in files]
     valid, problems = _checked(texts)
     problems += backend.trial(texts, problems)
     refused = {each.source for each in problems}
-    valid = {place: names for place, names in valid.items() if place not in refused}
-    for place, names in valid.items() if output == "table" else ():
-        typer.echo(f"{place}: valid ({', '.join(names)})")
+    valid = {source: names for source, names in valid.items() if source not in refused}
+    for source, names in valid.items() if output == "table" else ():
+        typer.echo(f"{source}: valid ({', '.join(names)})")
     if output == "json":
         fields = ("source", "line", "column", "path", "message", "found", "allowed", "hint")
         show([{key: getattr(each, key) for key in fields} for each in problems], fields, output)
@@ -57,7 +57,7 @@ def validate(
     raise typer.Exit(1 if problems else 0)
 
 
-@app.command(cls=PlacedCommand)
+@app.command(cls=BackendCommand)
 def render(
     ctx: typer.Context,
     document: Document,
@@ -89,7 +89,7 @@ def render(
 
     backend = chosen(ctx)
     text = documents.read(document)
-    cluster = documents.choose(loading.parse(text.text, source=text.place).clusters, name, text.place)
+    cluster = documents.choose(loading.parse(text.text, source=text.source).clusters, name, text.source)
     keys = plan.FreshKeys(curve.generate()) if with_secrets else None
     site = backend.site()
     if with_secrets:  # without an operator there is nobody who could ask by the lead's door
@@ -114,11 +114,11 @@ def _checked(texts: Sequence[DocumentText]) -> tuple[dict[str, list[str]], list[
     problems: list[Problem] = []
     for text in texts:
         try:
-            clusters = loading.parse(text.text, source=text.place).clusters
+            clusters = loading.parse(text.text, source=text.source).clusters
         except DocumentError as error:
             problems += error.problems
         else:
-            valid[text.place] = [each.metadata.name for each in clusters]
+            valid[text.source] = [each.metadata.name for each in clusters]
     return valid, problems
 
 

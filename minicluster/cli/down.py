@@ -6,13 +6,13 @@ from typing import Annotated, Any
 
 import typer
 
+from minicluster.cli.backend_choice import BackendCommand, chosen
 from minicluster.cli.options import ClusterName
-from minicluster.cli.places import PlacedCommand, chosen
 
 app = typer.Typer(add_completion=False)
 
 
-class _Down(PlacedCommand):
+class _Down(BackendCommand):
     """`down`, whose option --dump may stand alone."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from minicluster.cli.backend_choice import BackendCommand, chosen
 from minicluster.cli.job_words import Whose, copy_output, exit_code, is_main, row, written
 from minicluster.cli.options import ClusterName
-from minicluster.cli.places import PlacedCommand, chosen
-from minicluster.cli.program_command import PlacedProgramCommand
+from minicluster.cli.program_command import BackendProgramCommand
 from minicluster.cli.reporting import write_line
 from minicluster.cli.tables import Output, show
 
@@ -23,7 +23,7 @@ app = typer.Typer(add_completion=False)
 JobId = Annotated[str, typer.Argument(metavar="JOB", help="A job's id, as `submit` and `jobs` print it.")]
 
 
-@app.command(cls=PlacedProgramCommand)
+@app.command(cls=BackendProgramCommand)
 def submit(  # noqa: PLR0913, PLR0917 - an option each
     ctx: typer.Context,
     name: ClusterName,
@@ -67,7 +67,7 @@ def submit(  # noqa: PLR0913, PLR0917 - an option each
     typer.echo(written(backend.ask(name, lambda instance: instance.jobs.submit(request))))
 
 
-@app.command(cls=PlacedCommand)
+@app.command(cls=BackendCommand)
 def jobs(
     ctx: typer.Context,
     name: ClusterName,
@@ -87,7 +87,7 @@ def jobs(
     show(rows, ("id", "state", "tasks", "nodes", "time", "ranks", "name"), output, "no jobs")
 
 
-@app.command(cls=PlacedCommand)
+@app.command(cls=BackendCommand)
 def attach(
     ctx: typer.Context,
     name: ClusterName,
@@ -126,7 +126,7 @@ def attach(
     raise typer.Exit(backend.attach(name, write_line, follow))
 
 
-@app.command(cls=PlacedCommand)
+@app.command(cls=BackendCommand)
 def cancel(ctx: typer.Context, name: ClusterName, job: JobId) -> None:
     """Cancel a job.
 

@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
+from minicluster.cli.backend_choice import BackendCommand, chosen
 from minicluster.cli.options import ClusterName
-from minicluster.cli.places import PlacedCommand, chosen
 from minicluster.cli.reporting import write_line
 
 app = typer.Typer(add_completion=False)
 
 
-@app.command(cls=PlacedCommand)
+@app.command(cls=BackendCommand)
 def logs(
     ctx: typer.Context,
     name: ClusterName,

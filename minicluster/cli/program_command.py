@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from typer.core import TyperCommand
 
-from minicluster.cli.places import PlacedCommand
+from minicluster.cli.backend_choice import BackendCommand
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,5 +42,5 @@ class ProgramCommand(TyperCommand):
         return list(args[: len(args) - count]), list(args[len(args) - count :])
 
 
-class PlacedProgramCommand(ProgramCommand, PlacedCommand):
+class BackendProgramCommand(ProgramCommand, BackendCommand):
     """Such a command that works with a cluster, wherever that is."""

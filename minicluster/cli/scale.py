@@ -6,15 +6,15 @@ from typing import Annotated
 
 import typer
 
+from minicluster.cli.backend_choice import BackendCommand, chosen, refuse
 from minicluster.cli.options import ClusterName
-from minicluster.cli.places import PlacedCommand, chosen, refuse
 
 app = typer.Typer(add_completion=False)
 SELF = "self"
 """The cluster that this process runs in."""
 
 
-@app.command(cls=PlacedCommand)
+@app.command(cls=BackendCommand)
 def scale(
     ctx: typer.Context,
     name: ClusterName,
@@ -49,7 +49,7 @@ def scale(
         typer.echo(f"cluster {name}: {done.before} → {done.after} brokers{asked}")
 
 
-@app.command(cls=PlacedCommand)
+@app.command(cls=BackendCommand)
 def suspend(ctx: typer.Context, name: ClusterName) -> None:
     """Suspend a cluster: its brokers end, and it stays. On Kubernetes one with an archive is saved first.
 
@@ -59,7 +59,7 @@ def suspend(ctx: typer.Context, name: ClusterName) -> None:
     typer.echo(f"cluster {name} is {done.phase}" if done.is_done else f"cluster {name} is being suspended")
 
 
-@app.command(cls=PlacedCommand)
+@app.command(cls=BackendCommand)
 def resume(ctx: typer.Context, name: ClusterName) -> None:
     """Have a suspended cluster go on: its brokers are started again, with what was saved of it.
 

@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
+from minicluster.cli.backend_choice import chosen
 from minicluster.cli.options import ClusterName
-from minicluster.cli.places import chosen
-from minicluster.cli.program_command import PlacedProgramCommand
+from minicluster.cli.program_command import BackendProgramCommand
 
 app = typer.Typer(add_completion=False)
 
 
-@app.command(cls=PlacedProgramCommand)
+@app.command(cls=BackendProgramCommand)
 def shell(
     ctx: typer.Context,
     name: ClusterName,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from minicluster.cli import simulation_options as simulation
-from minicluster.cli.places import PlacedCommand, chosen
+from minicluster.cli.backend_choice import BackendCommand, chosen
 from minicluster.cli.reporting import print_warning
 from minicluster.cli.tables import Output, show
 
@@ -32,7 +32,7 @@ COLUMNS = (
 )
 
 
-@app.command(cls=PlacedCommand)
+@app.command(cls=BackendCommand)
 def simulate(  # noqa: PLR0913, PLR0917 - an option each
     ctx: typer.Context,
     policy: simulation.Policies,

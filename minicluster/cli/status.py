@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from minicluster.cli.backend_choice import BackendCommand, chosen
 from minicluster.cli.options import ClusterName
-from minicluster.cli.places import PlacedCommand, chosen
 from minicluster.cli.tables import Output, age, show, show_fields
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 app = typer.Typer(add_completion=False)
 
 
-@app.command(name="list", cls=PlacedCommand)
+@app.command(name="list", cls=BackendCommand)
 def list_(ctx: typer.Context, output: Output = "table") -> None:
     """List the clusters of this machine that are yours, runs in the foreground included; or a namespace's.
 
@@ -30,7 +30,7 @@ def list_(ctx: typer.Context, output: Output = "table") -> None:
     show([_row(each) for each in found.clusters], found.columns, output, found.empty)
 
 
-@app.command(cls=PlacedCommand)
+@app.command(cls=BackendCommand)
 def status(ctx: typer.Context, name: ClusterName, output: Output = "table") -> None:
     """Show how a cluster is: brokers, jobs, what waits and why, how many nodes all that demands.
 

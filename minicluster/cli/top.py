@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from minicluster.cli.backend_choice import BackendCommand, chosen
 from minicluster.cli.options import ClusterName
-from minicluster.cli.places import PlacedCommand, chosen
 from minicluster.cli.tables import Format, Output, cell, show, show_fields
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Screen:
         return {"time": self.queue.taken, **known, "jobs": jobs, "waiting": waiting}
 
 
-@app.command(cls=PlacedCommand)
+@app.command(cls=BackendCommand)
 def top(
     ctx: typer.Context,
     name: ClusterName,

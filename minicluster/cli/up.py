@@ -6,13 +6,13 @@ from typing import Annotated
 
 import typer
 
+from minicluster.cli.backend_choice import BackendCommand, chosen
 from minicluster.cli.options import Document, Name, Size
-from minicluster.cli.places import PlacedCommand, chosen
 
 app = typer.Typer(add_completion=False)
 
 
-@app.command(cls=PlacedCommand)
+@app.command(cls=BackendCommand)
 def up(
     ctx: typer.Context,
     document: Document,

@@ -59,19 +59,19 @@ class Access:
 
     def _explained(self, error: Exception) -> str:
         """Return what is wrong with the kubeconfig, and what would be right."""
-        place = self.kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"
+        paths = self.kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"
         # pathlib raises where the user has no home directory, as in a pod.
-        files = [Path(os.path.expanduser(each)) for each in place.split(os.pathsep)]  # noqa: PTH111
+        files = [Path(os.path.expanduser(each)) for each in paths.split(os.pathsep)]  # noqa: PTH111
         if not any(each.is_file() for each in files):
-            return f"there is no kubeconfig {place}; set KUBECONFIG, or give --kubeconfig FILE"
+            return f"there is no kubeconfig {paths}; set KUBECONFIG, or give --kubeconfig FILE"
         try:
             contexts, _ = config.list_kube_config_contexts(self.kubeconfig or None)
         except _UNUSABLE:
-            return f"{place} is not a usable kubeconfig: {error}"
+            return f"{paths} is not a usable kubeconfig: {error}"
         names = [each["name"] for each in contexts]
         if self.context and self.context not in names:
-            return f"there is no context {self.context} in {place}; it has {', '.join(names)}"
-        return f"{place}: {error}"
+            return f"there is no context {self.context} in {paths}; it has {', '.join(names)}"
+        return f"{paths}: {error}"
 
     def _is_in_cluster(self) -> bool:
         given = self.kubeconfig or self.context or os.environ.get("KUBECONFIG")

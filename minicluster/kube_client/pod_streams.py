@@ -52,20 +52,20 @@ class PodStreams:
 
     @contextlib.asynccontextmanager
     async def execute(
-        self, place: PodContainer, command: Sequence[str], *, terminal: bool = False
+        self, container: PodContainer, command: Sequence[str], *, terminal: bool = False
     ) -> AsyncIterator[ExecStream]:
         """Run a command in a container, with a terminal or with three streams; it ends with its input.
 
         Raises ApiError where that is refused, ApiUnreachableError.
         """
         query = {
-            "container": place.container,
+            "container": container.container,
             "stdin": "true",
             "stdout": "true",
             "stderr": str(not terminal).lower(),
             "tty": str(terminal).lower(),
         }
-        url = self._exec_url(place, {**query, "command": list(command)})
+        url = self._exec_url(container, {**query, "command": list(command)})
         try:
             connection = await self._connection.http.ws_connect(
                 url,
@@ -74,17 +74,17 @@ class PodStreams:
                 timeout=aiohttp.ClientWSTimeout(ws_close=CLOSE_SECONDS),
             )
         except aiohttp.WSServerHandshakeError as error:
-            harmless = self._exec_url(place, {**query, "command": ["true"]})
-            raise await self._why_not(harmless, place.pod, error.status) from error
+            harmless = self._exec_url(container, {**query, "command": ["true"]})
+            raise await self._why_not(harmless, container.pod, error.status) from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise ApiUnreachableError(
                 f"no answer from {self._connection.server}: {error or type(error).__name__}"
             ) from error
         async with kept_alive(connection):
-            yield ExecStream(connection, place.pod)
+            yield ExecStream(connection, container.pod)
 
-    def _exec_url(self, place: PodContainer, query: Mapping[str, str | list[str]]) -> yarl.URL:
-        path = PODS.path(place.namespace, place.pod, "exec")
+    def _exec_url(self, container: PodContainer, query: Mapping[str, str | list[str]]) -> yarl.URL:
+        path = PODS.path(container.namespace, container.pod, "exec")
         return yarl.URL(
             f"{self._connection.server}{path}?{urlencode(query, doseq=True, quote_via=quote)}", encoded=True
         )

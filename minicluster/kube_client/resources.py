@@ -23,8 +23,8 @@ class Resource:
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
         """Return the path of an object, or without a name of the collection; no namespace means all."""
         root = "/api" if "/" not in self.version else "/apis"
-        place = f"/namespaces/{namespace}" if namespace else ""
-        return f"{root}/{self.version}{place}/{self.plural}" + "".join(
+        scope = f"/namespaces/{namespace}" if namespace else ""
+        return f"{root}/{self.version}{scope}/{self.plural}" + "".join(
             f"/{part}" for part in (name, subresource) if part
         )
 

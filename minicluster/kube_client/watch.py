@@ -65,10 +65,10 @@ log = logging.getLogger(__name__)
 
 def selections(namespaces: Iterable[str]) -> tuple[Selection, ...]:
     """Return what is watched in these namespaces; none means all."""
-    places = tuple(namespaces) or ("",)
+    scopes = tuple(namespaces) or ("",)
     return tuple(
         Selection(resource, namespace, OURS, bare=resource in _BARE)
-        for namespace in places
+        for namespace in scopes
         for resource in (*_WHOLE, *_BARE)
     )
 

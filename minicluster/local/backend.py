@@ -53,7 +53,7 @@ class LocalBackend(Backend):
 
     given: Mapping[str, Any]
     reporter: Reporter
-    place: ClassVar[str] = "this machine"
+    location: ClassVar[str] = "this machine"
 
     def up(self, text: DocumentText, request: UpRequest) -> Sequence[BroughtUp]:
         """Start a supervisor, and wait until its cluster is up."""
@@ -100,7 +100,7 @@ class LocalBackend(Backend):
         """Refuse it, and say what does the same here."""
         what = "suspend" if suspended else "resume"
         raise NotOffered(
-            f"{what}: is not offered for clusters of {self.place}: `minicluster down {name} --dump FILE`"
+            f"{what}: is not offered for clusters of {self.location}: `minicluster down {name} --dump FILE`"
             " saves one with all its jobs, and `minicluster up DOCUMENT --restore FILE` lets them go on"
         )
 
@@ -109,7 +109,7 @@ class LocalBackend(Backend):
         from minicluster.local import orders
 
         if dump == ANY_FILE:
-            raise NotOffered(f"--dump without a file: is not offered for clusters of {self.place}")
+            raise NotOffered(f"--dump without a file: is not offered for clusters of {self.location}")
         orders.down(name, str(Path(dump).resolve()) if dump else "", self.reporter.notice)
         return DownResult()
 
@@ -165,7 +165,7 @@ def run(text: DocumentText, request: ForegroundRun, reporter: Reporter) -> int:
     from minicluster.local import documents
     from minicluster.local import run as foreground
 
-    source = documents.parse(text.text, text.place, request.name)
+    source = documents.parse(text.text, text.source, request.name)
     source = documents.with_request(source, size=request.size, command=request.command)
     return foreground.run(
         foreground.RunRequest(

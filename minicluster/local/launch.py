@@ -37,14 +37,14 @@ def up(
     restore: str = "",
 ) -> str:
     """Bring a persistent cluster up, and return its name. Raises LocalError."""
-    source = documents.parse(document.text, document.place, name)
+    source = documents.parse(document.text, document.source, name)
     documents.with_request(source, size=size, policy=policy)
     if restore and not (Path(restore).is_file() and os.access(restore, os.R_OK)):
         raise UsageProblem(f"--restore {restore}: there is no such file, or it cannot be read")
     called = source.cluster.metadata.name
     task = {
         "text": document.text,
-        "place": document.place,
+        "place": document.source,
         "name": name,
         "size": size,
         "policy": policy,

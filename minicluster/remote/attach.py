@@ -97,7 +97,7 @@ async def _to_the_end(
             return cluster
         else:
             if not known.is_patient and (cluster.is_suspended_by_document or cluster.phase == Phase.INVALID):
-                await lead.place(session, name)  # says so, as soon as the pod is gone
+                await lead.container(session, name)  # says so, as soon as the pod is gone
             if cluster.stage != known.stage:
                 known.stage = cluster.stage
                 session.notice(f"{name}: {known.stage}")

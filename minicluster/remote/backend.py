@@ -46,7 +46,7 @@ class KubernetesBackend(Backend):
 
     given: Mapping[str, Any]
     reporter: Reporter
-    place: ClassVar[str] = "a Kubernetes cluster"
+    location: ClassVar[str] = "a Kubernetes cluster"
 
     @property
     def words(self) -> str:
@@ -59,14 +59,15 @@ class KubernetesBackend(Backend):
         from minicluster.document import loading
         from minicluster.remote import documents, submission
 
-        for other in loading.parse(text.text, source=text.place).skipped:
+        for other in loading.parse(text.text, source=text.source).skipped:
             if other.kind not in documents.DATA_KINDS:
                 self.reporter.notice(f"{other} (kubectl apply -f takes it)")
-        found, _ = documents.read(text.text, text.place)
+        found, _ = documents.read(text.text, text.source)
         policy = policy_of(request.policy) if request.policy else None
         with _translated():
             chosen = documents.choose(found, request.name, request.size, policy)
-            wanted = [documents.placed(each, self.given["namespace"], _namespace(self)) for each in chosen]
+            given, usual = self.given["namespace"], _namespace(self)
+            wanted = [documents.with_namespace(each, given, usual) for each in chosen]
         wait = self.given["wait"]
         how = {"force": self.given["force"], "wait": wait is not False, "to_the_end": wait is True}
         settled = _run(self, lambda asked: submission.up(asked, wanted, **how))
@@ -159,10 +160,10 @@ class KubernetesBackend(Backend):
         """Return what the API server would refuse; nothing is kept there."""
         from minicluster.remote import documents, submission
 
-        found = [each for text in texts for each in documents.read(text.text, text.place)[0]]
+        found = [each for text in texts for each in documents.read(text.text, text.source)[0]]
         with _translated():
             wanted = [
-                documents.placed(each, self.given["namespace"], _namespace(self))
+                documents.with_namespace(each, self.given["namespace"], _namespace(self))
                 for each in found
                 if each.is_cluster
             ]

@@ -52,8 +52,8 @@ class SizeChange(NamedTuple):
 
 async def listing(session: NamespaceSession, *, every_namespace: bool = False) -> list[Summary]:
     """Return the MiniClusters of the namespace, or all, by namespace and name. Raises MissingError."""
-    place = "" if every_namespace else session.namespace
-    found = await session.client.list(Selection(MINICLUSTERS, place))
+    namespace = "" if every_namespace else session.namespace
+    found = await session.client.list(Selection(MINICLUSTERS, namespace))
     if not found.items and not every_namespace:
         await session.need_namespace()
     return sorted(map(summary.of, found.items), key=lambda each: (each.namespace, each.name))

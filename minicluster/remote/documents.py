@@ -100,7 +100,7 @@ def choose(
     return [each for each in found if each.kind != KIND] + clusters
 
 
-def placed(wanted: Wanted, given: str, usual: str) -> Wanted:
+def with_namespace(wanted: Wanted, given: str, usual: str) -> Wanted:
     """Return an object with its namespace: its own, else the `usual`; `given` is that of --namespace.
 
     Raises RequestError where the document's own is another one than the one given.

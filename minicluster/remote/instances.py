@@ -27,8 +27,8 @@ async def ask(session: NamespaceSession, name: str, work: Callable[[Instance], T
     Raises MissingError, NotRunningError (also where the instance ends meanwhile), LostError, and what the
     work raises.
     """
-    place = await lead.place(session, name)
-    async with session.client.pods.execute(place, lead.visit("relay")) as stream:
+    container = await lead.container(session, name)
+    async with session.client.pods.execute(container, lead.visit("relay")) as stream:
         channel = ExecChannel(stream)
         async with channel.carried():
             try:
@@ -42,7 +42,7 @@ async def _why(session: NamespaceSession, name: str, lost: UserError | None, gon
     """Return the error of an instance that went away: its MiniCluster's state, else the connection's end."""
     broke_off = lost if lost is not None and str(lost) in str(gone) else None
     try:
-        await lead.place(session, name)
+        await lead.container(session, name)
     except UserError as state:
         return state
     except (ApiError, ApiUnreachableError):

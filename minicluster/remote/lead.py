@@ -29,7 +29,7 @@ def visit(role: str, *words: str) -> list[str]:
     return ["sh", "-c", _CHECK, _SCRIPT, role, *words]
 
 
-async def place(session: NamespaceSession, name: str) -> PodContainer:
+async def container(session: NamespaceSession, name: str) -> PodContainer:
     """Return where the lead broker runs. Raises MissingError, NotRunningError."""
     cluster = summary.of(await session.cluster(name))
     pod = broker_pods.of_rank(await broker_pods.listing(session, name), 0)

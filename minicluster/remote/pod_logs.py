@@ -26,11 +26,11 @@ NOT_YET = 1.0
 
 @dataclass(frozen=True, slots=True)
 class LogSource:
-    """A container's log; `label` is what stands before its lines, `placed` whether the pod has a node."""
+    """A container's log; `label` is what stands before its lines, `scheduled` whether the pod has a node."""
 
     pod: str
     container: str
-    placed: bool
+    scheduled: bool
     label: str = ""
 
 
@@ -81,7 +81,7 @@ async def _need_node(session: NamespaceSession, source: LogSource) -> None:
 
     Its log is empty to the API server, and ends at once, also when it is followed.
     """
-    if source.placed:
+    if source.scheduled:
         return
     found = await session.client.list(
         Selection(PODS, session.namespace, fields=f"metadata.name={source.pod}")
@@ -110,7 +110,7 @@ def _broker(pods: tuple[Object, ...], rank: int) -> Iterator[LogSource]:
 
 def _everything(name: str, pods: tuple[Object, ...]) -> Iterator[LogSource]:
     """Return all containers, by rank; the services last."""
-    for pod in sorted(pods, key=_place):
+    for pod in sorted(pods, key=_sort_key):
         called = f"{name}-{broker_pods.index(pod)}" if is_broker(pod) else pod["metadata"]["name"]
         for number, container in enumerate(pod["spec"]["containers"]):
             own = is_broker(pod) and number == 0
@@ -118,7 +118,7 @@ def _everything(name: str, pods: tuple[Object, ...]) -> Iterator[LogSource]:
             yield _source(pod, container["name"], label)
 
 
-def _place(pod: Object) -> tuple[bool, int, str]:
+def _sort_key(pod: Object) -> tuple[bool, int, str]:
     return not is_broker(pod), broker_pods.index(pod), pod["metadata"]["name"]
 
 

@@ -32,8 +32,8 @@ FIELDS = (
 def listing(found: Iterable[Summary], namespace: str) -> ClusterListing:
     """Return a listing of a namespace; empty: of every one."""
     columns = COLUMNS if namespace else ("namespace", *COLUMNS)
-    place = f" in namespace {namespace}" if namespace else ""
-    return ClusterListing(tuple(map(_summary, found)), columns, f"no cluster is up{place}")
+    scope = f" in namespace {namespace}" if namespace else ""
+    return ClusterListing(tuple(map(_summary, found)), columns, f"no cluster is up{scope}")
 
 
 def status(found: Report) -> StatusReport:

@@ -31,10 +31,10 @@ async def shell(session: NamespaceSession, name: str, command: Sequence[str]) ->
     It has a terminal where this process has one. Raises MissingError, NotRunningError, LostError; FailedError
     where a signal ends this process.
     """
-    place = await lead.place(session, name)
+    container = await lead.container(session, name)
     terminal = os.isatty(INPUT) and os.isatty(OUTPUT)
     words = lead.visit("shell", "--", *command)
-    async with session.client.pods.execute(place, words, terminal=terminal) as stream, _signals():
+    async with session.client.pods.execute(container, words, terminal=terminal) as stream, _signals():
         with _raw() if terminal else contextlib.nullcontext():
             async with _resized(stream) if terminal else contextlib.nullcontext(), _typed(stream):
                 async for channel, data in stream.output():

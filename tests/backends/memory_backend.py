@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 REFUSED = "unlucky"
-"""The name of a MiniCluster that this place does not take."""
+"""The name of a MiniCluster that this back end refuses."""
 
 
 @dataclass(slots=True)
@@ -60,7 +60,7 @@ class MemoryBackend(Backend):
 
     given: Mapping[str, Any]
     reporter: Reporter
-    place: ClassVar[str] = "memory"
+    location: ClassVar[str] = "memory"
 
     @property
     def words(self) -> str:
@@ -69,7 +69,7 @@ class MemoryBackend(Backend):
 
     def up(self, text: DocumentText, request: UpRequest) -> Sequence[BroughtUp]:
         """Keep the document."""
-        document = choose(loading.parse(text.text, source=text.place).clusters, request.name, text.place)
+        document = choose(loading.parse(text.text, source=text.source).clusters, request.name, text.source)
         spec = document.spec.model_copy(update={"size": request.size or document.spec.size})
         name = document.metadata.name
         made = MemoryCluster(document.model_copy(update={"spec": spec}))
@@ -152,9 +152,9 @@ class MemoryBackend(Backend):
     def trial(self, texts: Sequence[DocumentText], known: Sequence[Problem]) -> Sequence[Problem]:
         """Refuse one name."""
         return [
-            Problem("metadata.name", f"{REFUSED} is not taken", 0, 0, source=text.place)
+            Problem("metadata.name", f"{REFUSED} is not taken", 0, 0, source=text.source)
             for text in texts
-            for each in loading.parse(text.text, source=text.place).clusters
+            for each in loading.parse(text.text, source=text.source).clusters
             if each.metadata.name == REFUSED
         ]
 
@@ -176,7 +176,7 @@ def _need(backend: MemoryBackend, name: str) -> MemoryCluster:
 
 def run(text: DocumentText, request: ForegroundRun, reporter: Reporter) -> int:
     """Run nothing, and say so."""
-    reporter.notice(f"{text.place} would be run")
+    reporter.notice(f"{text.source} would be run")
     return len(request.command)
 
 

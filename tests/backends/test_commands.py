@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minicluster.backends import discovery
-from minicluster.cli import places, queue_view
+from minicluster.cli import backend_choice, queue_view
 from minicluster.cli.main import run
 from tests.backends import memory_backend
 from tests.project.sources import sources
@@ -46,7 +46,7 @@ def call(monkeypatch: pytest.MonkeyPatch, capfdbinary: Any, tmp_path: Path) -> I
     monkeypatch.setenv("MINICLUSTER_ON", "memory")
     monkeypatch.setenv("COLUMNS", "160")
     monkeypatch.chdir(tmp_path)
-    places.registry.cache_clear()
+    backend_choice.registry.cache_clear()
     memory_backend.RACKS.clear()
     document = {
         "apiVersion": "flux-framework.org/v1alpha2",
@@ -70,7 +70,7 @@ def call(monkeypatch: pytest.MonkeyPatch, capfdbinary: Any, tmp_path: Path) -> I
 
     assert answer("up", "mc.yaml") == (0, "cluster mc is up in memory\n", "minicluster: mc is remembered\n")
     yield answer
-    places.registry.cache_clear()
+    backend_choice.registry.cache_clear()
 
 
 def _lines_of(outcome: tuple[int, str, str]) -> tuple[int, list[str]]:
@@ -192,12 +192,12 @@ def test_every_command_with_on_is_served_here() -> None:
     from minicluster.cli.commands import app  # noqa: PLC0415
 
     group: Any = typer.main.get_command(app)
-    placed = {
+    with_on = {
         name
         for name in group.list_commands(None)
         if any("--on" in each.opts for each in group.get_command(None, name).params)
     }
-    assert placed == {
+    assert with_on == {
         *("up", "list", "status", "top", "scale", "suspend", "resume", "down", "logs"),
         *("submit", "jobs", "attach", "cancel", "shell", "validate", "render", "simulate"),
     }

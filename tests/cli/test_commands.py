@@ -124,8 +124,8 @@ def test_validate_names_each_mistake_with_path_and_line(tmp_path: Path) -> None:
     path.write_text(SEEDED)
     done = _call("validate", path)
     assert done.returncode == 1
-    for line, place, words in ((5, "spec.size", "two"), (6, "spec.taks", "tasks")):
-        found = [each for each in done.stdout.splitlines() if each.startswith(f"{path}:{line}: {place}")]
+    for line, field_path, words in ((5, "spec.size", "two"), (6, "spec.taks", "tasks")):
+        found = [each for each in done.stdout.splitlines() if each.startswith(f"{path}:{line}: {field_path}")]
         assert len(found) == 1, done.stdout
         assert words in found[0]
 

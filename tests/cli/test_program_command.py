@@ -69,20 +69,20 @@ def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
     return made
 
 
-@pytest.mark.parametrize("place", [(), ("--on", "kubernetes")], ids=["here", "kubernetes"])
+@pytest.mark.parametrize("options", [(), ("--on", "kubernetes")], ids=["here", "kubernetes"])
 @pytest.mark.parametrize(("words", "tasks", "command"), SUBMITTED)
 def test_what_is_behind_the_program_is_the_programs(
     monkeypatch: pytest.MonkeyPatch,
     recorder: Recorder,
-    place: tuple[str, ...],
+    options: tuple[str, ...],
     words: str,
     tasks: int,
     command: str,
 ) -> None:
-    assert _end(monkeypatch, "submit", *place, *words.split()) == 0
+    assert _end(monkeypatch, "submit", *options, *words.split()) == 0
     (request,) = recorder.requests
     assert (request.tasks, request.command) == (tasks, tuple(command.split()))
-    assert (request.environment is None) == bool(place)
+    assert (request.environment is None) == bool(options)
 
 
 def test_kubectls_options_stay_before_the_program(
@@ -140,7 +140,7 @@ def test_run_passes_options_on(monkeypatch: pytest.MonkeyPatch, words: str) -> N
         given.append(request)
         raise UsageProblem("enough")
 
-    monkeypatch.setattr(texts, "read", lambda place: texts.DocumentText("", place))
+    monkeypatch.setattr(texts, "read", lambda path: texts.DocumentText("", path))
     monkeypatch.setattr(documents, "parse", lambda *_: None)
     monkeypatch.setattr(documents, "with_request", refuse)
     assert _end(monkeypatch, "run", "x.yaml", *words.split()) == 2

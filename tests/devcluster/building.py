@@ -131,7 +131,11 @@ def compile_into(
         shutil.rmtree(leftover, ignore_errors=True)
     folder = Path(tempfile.mkdtemp(prefix=f"{target.name}.build-", dir=target.parent))
     try:
-        run([go, "build", "-ldflags", linking(sources), "-o", *place(sources, folder)], sources, environment)
+        run(
+            [go, "build", "-ldflags", linking(sources), "-o", *build_target(sources, folder)],
+            sources,
+            environment,
+        )
         for program in programs:
             if not (folder / program).exists():
                 (folder / program).symlink_to(sources.name)
@@ -140,8 +144,8 @@ def compile_into(
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def place(sources: Path, folder: Path) -> list[str]:
-    """Return where a module's programs go, and what they are."""
+def build_target(sources: Path, folder: Path) -> list[str]:
+    """Return what `go build -o` takes: where a module's programs go, and the package."""
     if re.search(r"^tool\b", module(sources), re.MULTILINE):
         return [f"{folder}/", "tool"]
     if any(entry.is_dir() for entry in sources.iterdir()):

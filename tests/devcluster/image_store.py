@@ -155,7 +155,7 @@ def give(stored: Path, root: Path) -> None:
     for database in (METADATA, f"{SNAPSHOTS}/metadata.db"):
         (root / database).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(source / database, root / database)
-    for place in (BLOBS, f"{SNAPSHOTS}/snapshots"):
-        (root / place).mkdir(parents=True, exist_ok=True)
-        for entry in (source / place).iterdir():
-            (root / place / entry.name).symlink_to(entry)
+    for folder in (BLOBS, f"{SNAPSHOTS}/snapshots"):
+        (root / folder).mkdir(parents=True, exist_ok=True)
+        for entry in (source / folder).iterdir():
+            (root / folder / entry.name).symlink_to(entry)

@@ -67,12 +67,12 @@ def kubernetes(version: str | None = None, *, nodes: bool = False) -> Suite:
 def locate(suite: Suite, environ: Mapping[str, str] = os.environ) -> Programs:
     """Return the absolute paths of a suite's programs; raise MissingProgramsError, saying what was tried."""
     tried = []
-    places = (("$" + ASSETS, environ.get(ASSETS)), ("PATH", environ.get("PATH")))
-    for place, search in () if suite.ours else places:
+    variables = (("$" + ASSETS, environ.get(ASSETS)), ("PATH", environ.get("PATH")))
+    for variable, search in () if suite.ours else variables:
         found, missing = search_all(suite, search)
         if not missing:
             return found
-        tried.append(f"{place} {'is not set' if not search else 'has no ' + ', '.join(missing)}")
+        tried.append(f"{variable} {'is not set' if not search else 'has no ' + ', '.join(missing)}")
     try:
         return building.build(suite.sources, (*suite.needed, *suite.extras), environ)
     except MissingProgramsError as error:

@@ -27,8 +27,8 @@ Document = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where one node keeps its files, and what it is called."""
+class NodeSettings:
+    """The settings of one node: the folder of its files, its name, its number, its network."""
 
     folder: Path
     name: str
@@ -41,7 +41,7 @@ class Place:
         return self.network.node(self.number)
 
 
-def containerd(place: Place, plugins: Path) -> str:
+def containerd(settings: NodeSettings, plugins: Path) -> str:
     """Return containerd's configuration.
 
     Without the right to raise limits (CAP_SYS_RESOURCE) runc cannot give a container a negative OOM score.
@@ -50,7 +50,7 @@ def containerd(place: Place, plugins: Path) -> str:
     images = "plugins.'io.containerd.cri.v1.images'"
     return f"""\
 version = 3
-root = "{place.folder}/containerd"
+root = "{settings.folder}/containerd"
 state = "{RUN}/state"
 disabled_plugins = [
   "io.containerd.nri.v1.nri",
@@ -72,7 +72,7 @@ disabled_plugins = [
   restrict_oom_score_adj = true
   [{runtime}.cni]
     bin_dirs = ["{plugins}"]
-    conf_dir = "{place.folder}/cni"
+    conf_dir = "{settings.folder}/cni"
   [{runtime}.containerd.runtimes.runc]
     runtime_type = "io.containerd.runc.v2"
     [{runtime}.containerd.runtimes.runc.options]
@@ -80,12 +80,12 @@ disabled_plugins = [
 """
 
 
-def cni(place: Place) -> str:
+def cni(settings: NodeSettings) -> str:
     """Return how pods get their network: a bridge in the node, an address of the node's range."""
-    ranges = [[{"subnet": place.network.pods_of(place.number)}]]
+    ranges = [[{"subnet": settings.network.pods_of(settings.number)}]]
     addresses = {
         "type": "host-local",
-        "dataDir": f"{place.folder}/addresses",
+        "dataDir": f"{settings.folder}/addresses",
         "ranges": ranges,
         "routes": [{"dst": "0.0.0.0/0"}],
     }
@@ -95,7 +95,7 @@ def cni(place: Place) -> str:
     return json.dumps({"cniVersion": "1.0.0", "name": "test", "plugins": plugins})
 
 
-def kubelet(place: Place, group: str, authority: Path, pair: Pair) -> Document:
+def kubelet(settings: NodeSettings, group: str, authority: Path, pair: Pair) -> Document:
     """Return the kubelet's configuration: it evicts and collects nothing for want of room here."""
     free = ("memory.available", "nodefs.available", "nodefs.inodesFree")
     images = ("imagefs.available", "imagefs.inodesFree")
@@ -111,9 +111,9 @@ def kubelet(place: Place, group: str, authority: Path, pair: Pair) -> Document:
         "containerRuntimeEndpoint": f"unix://{SOCKET}",
         "clusterDNS": [DNS_SERVICE],
         "clusterDomain": DOMAIN,
-        "resolvConf": f"{place.folder}/resolv.conf",
-        "podLogsDir": f"{place.folder}/pod-logs",
-        "address": place.address,
+        "resolvConf": f"{settings.folder}/resolv.conf",
+        "podLogsDir": f"{settings.folder}/pod-logs",
+        "address": settings.address,
         "healthzPort": 0,
         "authentication": {
             "anonymous": {"enabled": False},
@@ -139,28 +139,28 @@ def kubelet(place: Place, group: str, authority: Path, pair: Pair) -> Document:
     }
 
 
-def kubelet_flags(place: Place, configuration: Path, kubeconfig: Path) -> dict[str, str]:
+def kubelet_flags(settings: NodeSettings, configuration: Path, kubeconfig: Path) -> dict[str, str]:
     """Return the flags of the kubelet: what has no field in its configuration."""
     return {
         "config": str(configuration),
         "kubeconfig": str(kubeconfig),
-        "root-dir": f"{place.folder}/kubelet",
-        "cert-dir": f"{place.folder}/kubelet/pki",
-        "hostname-override": place.name,
-        "node-ip": place.address,
+        "root-dir": f"{settings.folder}/kubelet",
+        "cert-dir": f"{settings.folder}/kubelet/pki",
+        "hostname-override": settings.name,
+        "node-ip": settings.address,
     }
 
 
-def proxy(place: Place, kubeconfig: Path) -> Document:
+def proxy(settings: NodeSettings, kubeconfig: Path) -> Document:
     """Return kube-proxy's configuration; limits of the kernel's tables are not for it to set."""
     return {
         "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
         "kind": "KubeProxyConfiguration",
         "mode": "nftables",
-        "clusterCIDR": place.network.pods,
-        "hostnameOverride": place.name,
+        "clusterCIDR": settings.network.pods,
+        "hostnameOverride": settings.name,
         "clientConnection": {"kubeconfig": str(kubeconfig)},
-        "healthzBindAddress": f"{place.address}:{PROXY_PORT}",
+        "healthzBindAddress": f"{settings.address}:{PROXY_PORT}",
         "metricsBindAddress": "127.0.0.1:10249",
         "conntrack": {"maxPerCore": 0, "tcpEstablishedTimeout": "0s", "tcpCloseWaitTimeout": "0s"},
         "nftables": {"minSyncPeriod": "0s", "syncPeriod": "30s"},

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from tests.devcluster import network
-from tests.devcluster.node_config import Place
+from tests.devcluster.node_config import NodeSettings
 from tests.devcluster.processes import Guardian
 
 
@@ -11,7 +11,7 @@ from tests.devcluster.processes import Guardian
 class Link:
     """A node's connection, to be cut and mended."""
 
-    place: Place
+    settings: NodeSettings
     guardian: Guardian
 
     def cut(self) -> None:
@@ -24,19 +24,19 @@ class Link:
 
     def cable(self, state: str) -> None:
         """Change the cable's state at the bridge's end; a node that is off has none."""
-        network.commands([f"link set {self.place.name} {state}"], self.guardian.pids()[network.RACK])
+        network.commands([f"link set {self.settings.name} {state}"], self.guardian.pids()[network.RACK])
 
     def cut_from(self, other: "Link") -> None:
         """Lose all that goes between the pods of two nodes; the nodes themselves reach each other."""
-        network.disconnect(self.place.network, self.pid, [other.place.number])
-        network.disconnect(other.place.network, other.pid, [self.place.number])
+        network.disconnect(self.settings.network, self.pid, [other.settings.number])
+        network.disconnect(other.settings.network, other.pid, [self.settings.number])
 
     def mend_with(self, other: "Link") -> None:
         """End what `cut_from` began."""
-        network.connect(self.place.network, self.pid, [other.place.number])
-        network.connect(other.place.network, other.pid, [self.place.number])
+        network.connect(self.settings.network, self.pid, [other.settings.number])
+        network.connect(other.settings.network, other.pid, [self.settings.number])
 
     @property
     def pid(self) -> int:
         """The process that holds the node's namespaces."""
-        return self.guardian.pids()[self.place.name]
+        return self.guardian.pids()[self.settings.name]

@@ -22,7 +22,7 @@ from tests.devcluster.errors import ComponentError
 from tests.devcluster.fake_nodes import node_names
 from tests.devcluster.lookup import Programs
 from tests.devcluster.network import call, program
-from tests.devcluster.node_config import Place
+from tests.devcluster.node_config import NodeSettings
 from tests.devcluster.node_link import Link
 from tests.devcluster.processes import Guardian
 from tests.devcluster.waiting import until
@@ -51,21 +51,21 @@ class Container:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node of a cluster; its `place` says where its files are, and what its address is."""
+    """A node of a cluster."""
 
-    place: Place
+    settings: NodeSettings
     guardian: Guardian
     programs: Programs
 
     @property
     def name(self) -> str:
         """The node's name: of its Node object, and of its processes."""
-        return self.place.name
+        return self.settings.name
 
     @property
     def address(self) -> str:
         """The node's address."""
-        return self.place.address
+        return self.settings.address
 
     @property
     def pid(self) -> int:
@@ -75,7 +75,7 @@ class Node:
     @property
     def link(self) -> Link:
         """How the node is connected to others."""
-        return Link(self.place, self.guardian)
+        return Link(self.settings, self.guardian)
 
     def start(self) -> None:
         """Start the node as after a loss of power; it is Ready some time later."""
@@ -84,26 +84,28 @@ class Node:
 
     def power_on(self) -> None:
         """Make the namespaces, and start containerd in them."""
-        place, mark = self.place, self.place.folder / "started"
+        settings, mark = self.settings, self.settings.folder / "started"
         mark.unlink(missing_ok=True)
         control_groups.create(self.guardian.directory, self.name)
         first = [program("sh"), "-c", FIRST, str(mark)]
         pid = network.hold(self.guardian, self.name, list(NAMESPACES), first)
         rack = self.guardian.pids()[network.RACK]
-        network.plug(place.network, rack, place.number, self.name, pid)
+        network.plug(settings.network, rack, settings.number, self.name, pid)
         until(mark.exists, f"the mounts of {self.name}")
-        self.run("containerd", [self.programs["containerd"], "--config", place.folder / "containerd.toml"])
+        self.run("containerd", [self.programs["containerd"], "--config", settings.folder / "containerd.toml"])
 
     def start_kubelet(self) -> None:
         """Start the kubelet, once containerd answers, and the proxy."""
-        folder, socket = self.place.folder, Path(f"/proc/{self.pid}/root{node_config.SOCKET}")
+        folder, socket = self.settings.folder, Path(f"/proc/{self.pid}/root{node_config.SOCKET}")
 
         def listens() -> bool:
             self.guardian.check()
             return socket.exists()
 
         until(listens, f"containerd of {self.name}", SECONDS)
-        flags = node_config.kubelet_flags(self.place, folder / "kubelet.yaml", folder / "kubelet.kubeconfig")
+        flags = node_config.kubelet_flags(
+            self.settings, folder / "kubelet.yaml", folder / "kubelet.kubeconfig"
+        )
         self.run("kubelet", components.command(self.programs["kubelet"], flags, {}))
         if f"{self.name}-kube-proxy" not in self.guardian.pids():
             self.run("kube-proxy", [self.programs["kube-proxy"], f"--config={folder / 'proxy.yaml'}"])

@@ -79,8 +79,8 @@ def interpreter(prefix: str) -> Tree:
     relocated = found[f"{prefix}/bin/{VERSION}"].source is None
     for name, path in loaded.items():
         if not libraries.of_glibc(name):
-            place = {f"{prefix}/lib/{name}": Entry(source=path.resolve())}
-            found |= place if relocated else libraries.at_home([path])
+            library = {f"{prefix}/lib/{name}": Entry(source=path.resolve())}
+            found |= library if relocated else libraries.at_home([path])
     for name in ("python3", "python"):
         found[f"{prefix}/bin/{name}"] = Entry(target=VERSION)
     return found
@@ -113,8 +113,8 @@ def distribution(prefix: str, name: str) -> dict[str, Entry]:
     for file in importlib.metadata.distribution(name).files or ():
         source = Path(str(file.locate()))
         if source.is_file() and ".opt-" not in source.name:
-            place = f"{site}/{file}".replace(f"{site}/../../../", f"{prefix}/")
-            found[posixpath.normpath(place)] = script(prefix, source) if "/bin/" in place else entry(source)
+            path = f"{site}/{file}".replace(f"{site}/../../../", f"{prefix}/")
+            found[posixpath.normpath(path)] = script(prefix, source) if "/bin/" in path else entry(source)
     return found
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tests.devcluster import control_groups, image_store, lookup, network, node_config, node_programs, nodes
 from tests.devcluster.access import write_access
 from tests.devcluster.errors import HarnessError
-from tests.devcluster.node_config import Place
+from tests.devcluster.node_config import NodeSettings
 from tests.devcluster.nodes import Node
 
 if TYPE_CHECKING:
@@ -98,8 +98,8 @@ def existing(installation: Installation, rack: Rack) -> list[Node]:
 def node(installation: Installation, rack: Rack, number: int) -> Node:
     """Return the node of a number."""
     name = f"node-{number}"
-    place = Place(installation.directory / "nodes" / name, name, number, rack.network)
-    return Node(place, installation.guardian, rack.supplies.programs)
+    settings = NodeSettings(installation.directory / "nodes" / name, name, number, rack.network)
+    return Node(settings, installation.guardian, rack.supplies.programs)
 
 
 def add(installation: Installation, rack: Rack, count: int) -> list[Node]:
@@ -109,7 +109,7 @@ def add(installation: Installation, rack: Rack, count: int) -> list[Node]:
     present = existing(installation, rack)
     fresh = [node(installation, rack, number) for number in range(len(present) + 1, count + 1)]
     for one in fresh:
-        furnish(installation, rack, one.place)
+        furnish(installation, rack, one.settings)
         one.power_on()
     for one in fresh:
         one.start_kubelet()
@@ -117,19 +117,19 @@ def add(installation: Installation, rack: Rack, count: int) -> list[Node]:
     return [*present, *fresh]
 
 
-def furnish(installation: Installation, rack: Rack, place: Place) -> None:
+def furnish(installation: Installation, rack: Rack, settings: NodeSettings) -> None:
     """Write a node's files: configurations, certificates, images."""
-    for folder in (place.folder / "cni", place.folder / "containerd"):
+    for folder in (settings.folder / "cni", settings.folder / "containerd"):
         folder.mkdir(parents=True, mode=0o700)
-    user = f"system:node:{place.name}"
-    pair = installation.users.issue(place.name, user, ["system:nodes"], [place.name, place.address])
+    user = f"system:node:{settings.name}"
+    pair = installation.users.issue(settings.name, user, ["system:nodes"], [settings.name, settings.address])
     authority = installation.users.file
-    write_access(place.folder / "kubelet.kubeconfig", installation.url, authority.read_bytes(), pair)
-    group = control_groups.name_of(installation.directory, place.name)
-    node_config.write(place.folder / "kubelet.yaml", node_config.kubelet(place, group, authority, pair))
+    write_access(settings.folder / "kubelet.kubeconfig", installation.url, authority.read_bytes(), pair)
+    group = control_groups.name_of(installation.directory, settings.name)
+    node_config.write(settings.folder / "kubelet.yaml", node_config.kubelet(settings, group, authority, pair))
     proxy = installation.user("system:kube-proxy").kubeconfig
-    node_config.write(place.folder / "proxy.yaml", node_config.proxy(place, proxy))
-    (place.folder / "resolv.conf").write_text(f"nameserver {rack.network.host}\n")
-    (place.folder / "containerd.toml").write_text(node_config.containerd(place, rack.supplies.plugins))
-    (place.folder / "cni" / "10-test.conflist").write_text(node_config.cni(place))
-    image_store.give(rack.supplies.store, place.folder / "containerd")
+    node_config.write(settings.folder / "proxy.yaml", node_config.proxy(settings, proxy))
+    (settings.folder / "resolv.conf").write_text(f"nameserver {rack.network.host}\n")
+    (settings.folder / "containerd.toml").write_text(node_config.containerd(settings, rack.supplies.plugins))
+    (settings.folder / "cni" / "10-test.conflist").write_text(node_config.cni(settings))
+    image_store.give(rack.supplies.store, settings.folder / "containerd")

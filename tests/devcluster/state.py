@@ -38,10 +38,10 @@ class State:
 def folders() -> list[Path]:
     """Name the folders that may hold clusters of this user, the preferred one first."""
     name = f"minicluster-test-{os.getuid()}"
-    places = [MEMORY, Path(tempfile.gettempdir())]
+    parents = [MEMORY, Path(tempfile.gettempdir())]
     if not MEMORY.is_dir() or shutil.disk_usage(MEMORY).free < ROOM:
-        places.reverse()
-    return [place / name for place in places if place.is_dir()]
+        parents.reverse()
+    return [parent / name for parent in parents if parent.is_dir()]
 
 
 def create(name: str | None = None) -> State:

@@ -96,9 +96,9 @@ def launch(
 def account(plane: ControlPlane) -> Path:
     """Return a kubeconfig of the adapter's account, with the rights that are shipped."""
     operators.grant(plane.api)
-    place = f"/api/v1/namespaces/{SYSTEM}/serviceaccounts/{NAME}/token"
+    resource_path = f"/api/v1/namespaces/{SYSTEM}/serviceaccounts/{NAME}/token"
     request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"audiences": []}}
-    token = plane.api.create(place, request)["status"]["token"]
+    token = plane.api.create(resource_path, request)["status"]["token"]
     document = yaml.safe_load(plane.kubeconfig.read_text())
     document["users"][0]["user"] = {"token": token}
     file = plane.directory / "adapter.kubeconfig"
@@ -244,11 +244,11 @@ def cluster(api: Api, leads: Leads, namespace: str, name: str = "mc", size: int 
             },
         }
         api.create(f"/api/v1/namespaces/{namespace}/pods", body)
-        place(api, namespace, f"{name}-{index}", lead.address if index == 0 else "127.7.255.1")
+        run_pod_at(api, namespace, f"{name}-{index}", lead.address if index == 0 else "127.7.255.1")
     return lead
 
 
-def place(api: Api, namespace: str, pod: str, address: str) -> None:
+def run_pod_at(api: Api, namespace: str, pod: str, address: str) -> None:
     """Have a pod run at an address."""
     status = {
         "phase": "Running",

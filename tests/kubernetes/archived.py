@@ -102,6 +102,6 @@ class Archived:
     def gone(self) -> None:
         """Wait until it and its pods are gone."""
         pods = f"/api/v1/namespaces/{self.live.namespace}/pods"
-        place = path(self.live.namespace, self.live.name)
-        until(lambda: not self.live.api.exists(place), "the MiniCluster to be gone", SECONDS)
+        resource_path = path(self.live.namespace, self.live.name)
+        until(lambda: not self.live.api.exists(resource_path), "the MiniCluster to be gone", SECONDS)
         until(lambda: not self.live.api.items(pods), "its pods to be gone", SECONDS)

@@ -83,8 +83,8 @@ class CommandLine:
             for name, value in (("namespace", self.namespace), ("context", self.context))
             if value
         ]
-        place = ["--on", "kubernetes", "--kubeconfig", str(self.kubeconfig), *given]
-        return [sys.executable, "-m", "minicluster.cli", command, *place, *map(str, arguments)]
+        options = ["--on", "kubernetes", "--kubeconfig", str(self.kubeconfig), *given]
+        return [sys.executable, "-m", "minicluster.cli", command, *options, *map(str, arguments)]
 
     def environment(self) -> dict[str, str]:
         """Return an environment without anything that chooses a cluster."""

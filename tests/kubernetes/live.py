@@ -57,8 +57,8 @@ class BrokerPods:
     def log(self, rank: int, container: str = "flux") -> str:
         """Return what a broker's container has written."""
         name = self.by_rank()[rank]["metadata"]["name"]
-        place = f"/api/v1/namespaces/{self.namespace}/pods/{name}/log?container={container}"
-        return self.api.send("GET", place)[1].decode()
+        resource_path = f"/api/v1/namespaces/{self.namespace}/pods/{name}/log?container={container}"
+        return self.api.send("GET", resource_path)[1].decode()
 
     def logs(self) -> str:
         """Return what all brokers have written, for the message of a test that fails."""

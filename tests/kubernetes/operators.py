@@ -163,8 +163,8 @@ def everywhere(plane: ControlPlane | None, folder: Path, nodes: int = 0) -> Iter
 
 def path(namespace: str, name: str = "", sub: str = "") -> str:
     """Return where a MiniCluster is."""
-    place = f"/apis/flux-framework.org/v1alpha2/namespaces/{namespace}/miniclusters"
-    return "/".join([place, *(part for part in (name, sub) if part)])
+    collection = f"/apis/flux-framework.org/v1alpha2/namespaces/{namespace}/miniclusters"
+    return "/".join([collection, *(part for part in (name, sub) if part)])
 
 
 def create(api: Api, namespace: str, name: str = "mc", **spec: Any) -> dict[str, Any]:

@@ -115,11 +115,11 @@ class FarCluster:
     async def session(self) -> AsyncIterator[NamespaceSession]:
         """Serve, and connect a person to it."""
         application = web.Application()
-        place = "/namespaces/science"
-        application.router.add_get(f"/apis/flux-framework.org/v1alpha2{place}/miniclusters/mc", self._cluster)
-        application.router.add_get(f"/api/v1{place}/pods", self._pods)
-        application.router.add_get(f"/api/v1{place}/pods/{CONTAINER.pod}/exec", self._exec)
-        application.router.add_get(f"/api/v1{place}/pods/{{name}}/log", self._log)
+        scope = "/namespaces/science"
+        application.router.add_get(f"/apis/flux-framework.org/v1alpha2{scope}/miniclusters/mc", self._cluster)
+        application.router.add_get(f"/api/v1{scope}/pods", self._pods)
+        application.router.add_get(f"/api/v1{scope}/pods/{CONTAINER.pod}/exec", self._exec)
+        application.router.add_get(f"/api/v1{scope}/pods/{{name}}/log", self._log)
         async with TestServer(application) as server:
             self.server = str(server.make_url("")).rstrip("/")
             async with UserClient(self) as user:  # type: ignore[arg-type]

@@ -237,7 +237,7 @@ def test_the_lead_is_the_pod_that_stays() -> None:
 
     async def work() -> PodContainer:
         async with FarCluster(pods=[going, pod(), pod("mc-1-x", 1)]).session() as session:
-            return await lead.place(session, "mc")
+            return await lead.container(session, "mc")
 
     assert run(work()) == CONTAINER
 

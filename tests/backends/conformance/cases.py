@@ -165,7 +165,7 @@ def it_is_suspended_or_that_is_not_offered(scene: Scene) -> None:
     scene.up()
     if not scene.suspends:
         for suspended, word in ((True, "suspend"), (False, "resume")):
-            message = f"{word}: is not offered for clusters of {scene.backend.place}"
+            message = f"{word}: is not offered for clusters of {scene.backend.location}"
             with pytest.raises(NotOffered, match=message):
                 scene.backend.suspend("mc", suspended=suspended)
         return

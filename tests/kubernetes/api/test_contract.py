@@ -59,9 +59,9 @@ async def test_versions_rise_across_kinds(server: Server) -> None:
 
 
 MISSING: dict[str, Callable[[Api, str], Awaitable[Any]]] = {
-    "read": lambda api, place: api.read(CONFIG_MAPS, place, "settings"),
-    "patch": lambda api, place: api.patch(CONFIG_MAPS, place, "settings", {"data": {"a": "b"}}),
-    "delete": lambda api, place: api.delete(CONFIG_MAPS, place, "settings"),
+    "read": lambda api, namespace: api.read(CONFIG_MAPS, namespace, "settings"),
+    "patch": lambda api, namespace: api.patch(CONFIG_MAPS, namespace, "settings", {"data": {"a": "b"}}),
+    "delete": lambda api, namespace: api.delete(CONFIG_MAPS, namespace, "settings"),
 }
 
 

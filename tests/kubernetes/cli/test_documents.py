@@ -61,14 +61,14 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("bad", "place"), BAD)
+@pytest.mark.parametrize(("bad", "field_path"), BAD)
 def test_what_both_find_is_reported_once(
-    minicluster: CommandLine, tmp_path: Path, bad: dict[str, object], place: str
+    minicluster: CommandLine, tmp_path: Path, bad: dict[str, object], field_path: str
 ) -> None:
     path = written(tmp_path, bad)
     done = minicluster("validate", path, "--output", "json")
     (problem,) = json.loads(done.stdout)
-    assert (done.returncode, problem["path"].startswith(place)) == (1, True), problem
+    assert (done.returncode, problem["path"].startswith(field_path)) == (1, True), problem
 
 
 def test_the_server_is_asked_in_the_documents_own_namespace(

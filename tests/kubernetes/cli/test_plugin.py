@@ -41,7 +41,7 @@ def test_kubectl_finds_the_plug_in_and_its_options_count(
     kubectl: Path, api: Api, namespace: str, before: bool
 ) -> None:
     Operator(api, namespace).make()
-    place = (
+    options = (
         "-n",
         namespace,
         "--context",
@@ -49,7 +49,7 @@ def test_kubectl_finds_the_plug_in_and_its_options_count(
         "--kubeconfig",
         str(api.access.kubeconfig),
     )
-    done = call(kubectl, api, *(place if before else ()), "list", *(() if before else place))
+    done = call(kubectl, api, *(options if before else ()), "list", *(() if before else options))
     assert done.returncode == 0, done.stderr
     assert [line.split()[0] for line in done.stdout.splitlines()] == ["NAME", "mc"]
 

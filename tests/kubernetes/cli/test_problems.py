@@ -34,7 +34,7 @@ def wanted(text: str = TEXT) -> documents.Wanted:
     return found
 
 
-PLACES = [
+LINES = [
     ("spec.size", 5),
     (".spec.size", 5),
     ("spec", 4),
@@ -49,7 +49,7 @@ PLACES = [
 ]
 
 
-@pytest.mark.parametrize(("field", "line"), PLACES, ids=[field or "the-whole" for field, _ in PLACES])
+@pytest.mark.parametrize(("field", "line"), LINES, ids=[field or "the-whole" for field, _ in LINES])
 def test_a_field_is_found_or_else_its_parent(field: str, line: int) -> None:
     assert wanted().problem(field, "so").line == line
 
@@ -83,9 +83,9 @@ def test_every_field_of_every_document_is_found(value: object) -> None:
     document = wanted(text)
     known = document.located.positions
     found = fields(value, "spec")
-    places = [(each.line, each.column) for each in (document.problem(field, "") for field in found)]
-    spec = [place for path, place in known.items() if path[:1] == ("spec",)]
-    assert sorted(places) == sorted((place.line, place.column) for place in spec)
+    positions = [(each.line, each.column) for each in (document.problem(field, "") for field in found)]
+    spec = [position for path, position in known.items() if path[:1] == ("spec",)]
+    assert sorted(positions) == sorted((position.line, position.column) for position in spec)
 
 
 def refusal(*causes: Cause) -> ApiError:

@@ -31,8 +31,8 @@ def documents(request: pytest.FixtureRequest) -> dict[str, str]:
 
 def judged(api: Api, namespace: str, text: str, validation: str) -> tuple[int, str]:
     """Have the API server look at a text, as it is written; return its status, and what it says."""
-    place = f"{path(namespace)}?dryRun=All&fieldValidation={validation}"
-    status, answer = api.exchange("POST", place, text.encode(), YAML)
+    resource_path = f"{path(namespace)}?dryRun=All&fieldValidation={validation}"
+    status, answer = api.exchange("POST", resource_path, text.encode(), YAML)
     return status, answer.decode()
 
 

@@ -112,9 +112,9 @@ def test_status_without_any_operator_reports_it(minicluster: CommandLine, operat
 
 def scaler(operator: Operator, name: str, target: str, **status: object) -> None:
     """Have an autoscaler of somebody's, and the autoscaler's word on it."""
-    place = f"/apis/autoscaling/v2/namespaces/{operator.namespace}/horizontalpodautoscalers"
+    resource_path = f"/apis/autoscaling/v2/namespaces/{operator.namespace}/horizontalpodautoscalers"
     operator.api.create(
-        place,
+        resource_path,
         {**autoscalers.hpa("Object", 2, 7), "metadata": {"name": name}}
         | {
             "spec": {
@@ -127,7 +127,7 @@ def scaler(operator: Operator, name: str, target: str, **status: object) -> None
             }
         },
     )
-    operator.api.merge(f"{place}/{name}/status", {"status": status})
+    operator.api.merge(f"{resource_path}/{name}/status", {"status": status})
 
 
 def test_status_shows_what_the_autoscaler_reports(minicluster: CommandLine, operator: Operator) -> None:

@@ -45,8 +45,8 @@ def test_the_definition_differs_from_the_command_in_labels_and_annotations_only(
 
 def test_namespaces_to_watch_get_a_role_each_and_nothing_is_cluster_wide(helm: Path) -> None:
     found = rendered(helm, "watchNamespaces={team-a,team-b}", "metricsAdapter.enabled=false")
-    places = [role["metadata"]["namespace"] for role in of_kind(found, "Role")]
-    assert sorted(places) == ["site", "site", "team-a", "team-b"]  # at home: its Lease, its keys
+    namespaces = [role["metadata"]["namespace"] for role in of_kind(found, "Role")]
+    assert sorted(namespaces) == ["site", "site", "team-a", "team-b"]  # at home: its Lease, its keys
     assert of_kind(found, "ClusterRoleBinding") == []
     assert pod(found)["containers"][0]["args"][:2] == ["--namespace=team-a", "--namespace=team-b"]
 

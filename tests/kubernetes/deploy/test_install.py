@@ -24,8 +24,8 @@ def path(item: Object) -> str:
     """Return where an object is."""
     version, kind, metadata = item["apiVersion"], item["kind"], item["metadata"]
     root = f"/apis/{version}" if "/" in version else f"/api/{version}"
-    place = "" if kind in UNSCOPED else f"/namespaces/{metadata['namespace']}"
-    return f"{root}{place}/{PLURALS.get(kind, kind.lower() + 's')}/{metadata['name']}"
+    scope = "" if kind in UNSCOPED else f"/namespaces/{metadata['namespace']}"
+    return f"{root}{scope}/{PLURALS.get(kind, kind.lower() + 's')}/{metadata['name']}"
 
 
 def installed_in(manifest: Path, namespace: str) -> list[Object]:
@@ -159,9 +159,9 @@ JANE = {
     ],
 )
 def test_what_the_operator_may_do(
-    release: Release, verb: str, resource: str, place: tuple[str, ...], allowed: bool
+    release: Release, verb: str, resource: str, reference: tuple[str, ...], allowed: bool
 ) -> None:
-    assert release.may(release.account, verb, resource, *place) is allowed
+    assert release.may(release.account, verb, resource, *reference) is allowed
 
 
 @pytest.mark.parametrize("resource", [MINICLUSTERS, f"{MINICLUSTERS}/scale"])
@@ -187,11 +187,13 @@ def test_a_second_operator_for_one_namespace_has_no_rights_in_another(
         "--set",
         "watchNamespaces={default},crd.install=false,userRoles=false,metricsAdapter.enabled=false",
     )
-    places = [
-        place for place in ("default", "second") if found.may(found.account, "create", "batch/jobs", place)
+    namespaces = [
+        namespace
+        for namespace in ("default", "second")
+        if found.may(found.account, "create", "batch/jobs", namespace)
     ]
     found.run("uninstall")
-    assert places == ["default"]
+    assert namespaces == ["default"]
 
 
 def test_an_upgrade_brings_the_new_definition_and_an_uninstall_leaves_it(

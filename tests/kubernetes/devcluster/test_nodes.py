@@ -88,8 +88,8 @@ def test_names_below_a_headless_service_resolve_in_a_pod(nodes: ControlPlane, sp
     service = {"metadata": {"name": "service"}, "spec": spec}
     nodes.api.create(f"/api/v1/namespaces/{space}/services", service)
     first, second = nodes.nodes[:2]
-    place = {"hostname": "broker-0", "subdomain": "service"}
-    script_pods.create(nodes.api, space, pod("named", node_images.PLAIN, FOREVER, first.name, **place))
+    dns_names = {"hostname": "broker-0", "subdomain": "service"}
+    script_pods.create(nodes.api, space, pod("named", node_images.PLAIN, FOREVER, first.name, **dns_names))
     wanted = address(script_pods.wait_running(nodes.api, space, "named"))
     script = f"getent hosts broker-0.service; getent hosts broker-0.service.{space}.svc.cluster.local"
     ended = script_pods.run(nodes.api, space, pod("asks", node_images.PLAIN, script, second.name))
@@ -277,11 +277,11 @@ def test_the_api_names_the_owner_of_a_pod(nodes: ControlPlane, space: str) -> No
     """A pod calls the API server by its Service, with its service account's token."""
     script = """exec python3 - <<'END'
 import ssl, urllib.error, urllib.request
-place = "/var/run/secrets/kubernetes.io/serviceaccount/"
+folder = "/var/run/secrets/kubernetes.io/serviceaccount/"
 request = urllib.request.Request("https://kubernetes.default.svc/api/v1/pods")
-request.add_header("Authorization", "Bearer " + open(place + "token").read())
+request.add_header("Authorization", "Bearer " + open(folder + "token").read())
 try:
-    urllib.request.urlopen(request, context=ssl.create_default_context(cafile=place + "ca.crt"))
+    urllib.request.urlopen(request, context=ssl.create_default_context(cafile=folder + "ca.crt"))
 except urllib.error.HTTPError as error:
     print(error.code)
 END

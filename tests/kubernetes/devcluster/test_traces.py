@@ -46,7 +46,7 @@ class Own:
     def groups(self) -> list[Path]:
         """List its control groups."""
         own = control_groups.group(self.directory)
-        return [place / own for place in control_groups.hierarchies() if (place / own).exists()]
+        return [hierarchy / own for hierarchy in control_groups.hierarchies() if (hierarchy / own).exists()]
 
     def links(self) -> list[str]:
         """List its interfaces and routes."""
@@ -67,7 +67,7 @@ def own(plane: ControlPlane) -> Own:
 
 def machine() -> dict[str, object]:
     """Describe what clusters share, and must find as they left it."""
-    folders = {str(place): sorted(place.iterdir()) if place.is_dir() else None for place in FOLDERS}
+    folders = {str(folder): sorted(folder.iterdir()) if folder.is_dir() else None for folder in FOLDERS}
     return {
         **folders,
         "mounts": Path("/proc/self/mounts").read_text(),

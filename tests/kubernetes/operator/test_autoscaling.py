@@ -82,7 +82,7 @@ def play_lead(api: Api, leads: Leads, namespace: str, uid: str) -> Lead:
         ]
         return str(found[0]) if found else ""
 
-    adapters.place(api, namespace, until(pod, "the lead's pod to run"), lead.address)
+    adapters.run_pod_at(api, namespace, until(pod, "the lead's pod to run"), lead.address)
     return lead
 
 
@@ -144,10 +144,10 @@ class TestObject:
     ) -> None:
         create(api, namespace, autoscaling={})
         settled(api, namespace, Autoscaling=FOLLOWING)
-        before, place = scaler(api, namespace), f"{HPAS.format(namespace)}/mc"
-        api.merge(place, {"spec": {"maxReplicas": 3, "metrics": None}})
+        before, resource_path = scaler(api, namespace), f"{HPAS.format(namespace)}/mc"
+        api.merge(resource_path, {"spec": {"maxReplicas": 3, "metrics": None}})
         until(lambda: scaler(api, namespace)["spec"] == before["spec"], "the edit to be undone")
-        api.delete(place)
+        api.delete(resource_path)
         until(lambda: is_there(api, namespace), "the autoscaler to be made again")
         assert scaler(api, namespace)["metadata"]["uid"] != before["metadata"]["uid"]
 
@@ -157,15 +157,15 @@ class TestObject:
         """Taken out of the document, or suspended."""
         create(api, namespace, autoscaling={})
         settled(api, namespace, Autoscaling=FOLLOWING)
-        place = operators.path(namespace, "mc")
-        api.merge(place, {"spec": {"autoscaling": None}})
+        resource_path = operators.path(namespace, "mc")
+        api.merge(resource_path, {"spec": {"autoscaling": None}})
         until(lambda: not is_there(api, namespace), "the autoscaler to be deleted")
-        api.merge(place, {"spec": {"autoscaling": {}}})
+        api.merge(resource_path, {"spec": {"autoscaling": {}}})
         settled(api, namespace, Autoscaling=FOLLOWING)
-        api.merge(place, {"spec": {"suspend": True}})
+        api.merge(resource_path, {"spec": {"suspend": True}})
         settled(api, namespace, Autoscaling=("False", "HeldBack"))
         until(lambda: not is_there(api, namespace), "the autoscaler to be deleted")
-        api.merge(place, {"spec": {"suspend": False}})
+        api.merge(resource_path, {"spec": {"suspend": False}})
         settled(api, namespace, Autoscaling=FOLLOWING)
 
     def test_somebody_elses_is_left_alone(self, operator: Operator, api: Api, namespace: str) -> None:
@@ -227,9 +227,9 @@ class TestBounds:
         until(lambda: (read(api, namespace).get("status") or {}).get("maximumSize") == 4, "its greatest size")
         api.merge(operators.path(namespace, "mc", "scale"), {"spec": {"replicas": 1}})
         assert read(api, namespace)["spec"]["size"] == 1
-        place = operators.path(namespace, "mc")
+        resource_path = operators.path(namespace, "mc")
         assert messages.AUTOSCALING_MAX in operators.refusal(
-            lambda: api.merge(place, {"spec": {"autoscaling": {"maxSize": 5}}})
+            lambda: api.merge(resource_path, {"spec": {"autoscaling": {"maxSize": 5}}})
         )
 
 
@@ -257,14 +257,14 @@ class TestExamples:
         api.create(operators.path(namespace), cluster_)
         settled(api, namespace, "scaling", ResourcesCreated=("True", "Created"))
         api.create(f"{HPAS.format(namespace)}?fieldValidation=Strict", document)
-        place = f"{HPAS.format(namespace)}/scaling"
+        resource_path = f"{HPAS.format(namespace)}/scaling"
 
         def able() -> bool:
-            conditions = api.get(place).get("status", {}).get("conditions") or []
+            conditions = api.get(resource_path).get("status", {}).get("conditions") or []
             return ("AbleToScale", "True") in {(each["type"], each["status"]) for each in conditions}
 
         until(able, "the autoscaler to find its target", operators.SECONDS)
-        stored = api.get(place)["spec"]
+        stored = api.get(resource_path)["spec"]
         assert {key: stored[key] for key in ("minReplicas", "maxReplicas", "metrics")} == {
             key: document["spec"][key] for key in ("minReplicas", "maxReplicas", "metrics")
         }

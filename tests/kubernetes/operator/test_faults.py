@@ -48,14 +48,14 @@ def shape(value: Any) -> Any:
 
 def outcome(api: Api, namespace: str) -> dict[str, Any]:
     """Return everything that a life has left, in a form that can be compared."""
-    kinds = [place for place in operators.OWNED if not place.endswith("/pods")]
+    kinds = [collection for collection in operators.OWNED if not collection.endswith("/pods")]
     found = {
-        place.rpartition("/")[2]: [
+        collection.rpartition("/")[2]: [
             shape({**each, "metadata": {**each["metadata"], "annotations": digests_aside(each)}})
-            for each in api.items(place.format(namespace))
+            for each in api.items(collection.format(namespace))
             if each["metadata"]["name"] != "kube-root-ca.crt"
         ]
-        for place in kinds
+        for collection in kinds
     }
     return {**found, "conditions": conditions(read(api, namespace))}
 

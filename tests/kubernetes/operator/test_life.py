@@ -273,14 +273,14 @@ class TestChanging:
         label = {"kueue.x-k8s.io/queue-name": "research"}
         create(api, namespace, jobLabels=label)
         created(api, namespace)
-        place = f"/apis/batch/v1/namespaces/{namespace}/jobs/mc"
-        api.merge(place, {"spec": {"suspend": True}})
+        resource_path = f"/apis/batch/v1/namespaces/{namespace}/jobs/mc"
+        api.merge(resource_path, {"spec": {"suspend": True}})
         item = settled(api, namespace, Suspended=("True", "Queued"))
         assert message(item, "Suspended") == "the Job waits for its turn in Kueue's queue research"
         api.merge(operators.path(namespace, "mc"), {"spec": {"cleanup": True}})
         until(lambda: read(api, namespace)["status"]["observedGeneration"] == 2, "the change to be seen")
         assert job(api, namespace)["spec"]["suspend"] is True
-        api.merge(place, {"spec": {"suspend": False}})
+        api.merge(resource_path, {"spec": {"suspend": False}})
         settled(api, namespace, Running=("True", "PodsRunning"))
 
     @pytest.mark.parametrize(
@@ -306,31 +306,34 @@ class TestChanging:
     ) -> None:
         create(api, namespace)
         created(api, namespace)
-        place = f"{collection.format(namespace)}/{name}"
-        before = api.get(place)
-        api.merge(place, edit)
+        resource_path = f"{collection.format(namespace)}/{name}"
+        before = api.get(resource_path)
+        api.merge(resource_path, edit)
         content = "data" if "data" in edit else "spec"
-        until(lambda: api.get(place)[content] == before[content], "the edit to be undone")
-        api.delete(place)
-        until(lambda: api.exists(place), "the object to be made again")
-        assert api.get(place)["metadata"]["uid"] != before["metadata"]["uid"]
+        until(lambda: api.get(resource_path)[content] == before[content], "the edit to be undone")
+        api.delete(resource_path)
+        until(lambda: api.exists(resource_path), "the object to be made again")
+        assert api.get(resource_path)["metadata"]["uid"] != before["metadata"]["uid"]
 
     def test_a_label_that_somebody_adds_stays(self, operator: Operator, api: Api, namespace: str) -> None:
         create(api, namespace)
         created(api, namespace)
-        place = f"/api/v1/namespaces/{namespace}/services/mc"
-        api.merge(place, {"metadata": {"labels": {"team": "physics"}}})
+        resource_path = f"/api/v1/namespaces/{namespace}/services/mc"
+        api.merge(resource_path, {"metadata": {"labels": {"team": "physics"}}})
         api.delete(f"/api/v1/namespaces/{namespace}/configmaps/mc-config")
         until(lambda: api.exists(f"/api/v1/namespaces/{namespace}/configmaps/mc-config"), "a reconcile")
-        assert api.get(place)["metadata"]["labels"]["team"] == "physics"
+        assert api.get(resource_path)["metadata"]["labels"]["team"] == "physics"
 
     def test_a_deleted_job_is_made_again(self, operator: Operator, api: Api, namespace: str) -> None:
         create(api, namespace)
         created(api, namespace)
         before = job(api, namespace)["metadata"]["uid"]
-        place = f"/apis/batch/v1/namespaces/{namespace}/jobs/mc"
-        api.delete(place, propagationPolicy="Background")
-        until(lambda: api.exists(place) and job(api, namespace)["metadata"]["uid"] != before, "a new Job")
+        resource_path = f"/apis/batch/v1/namespaces/{namespace}/jobs/mc"
+        api.delete(resource_path, propagationPolicy="Background")
+        until(
+            lambda: api.exists(resource_path) and job(api, namespace)["metadata"]["uid"] != before,
+            "a new Job",
+        )
         assert len(api.items(f"/api/v1/namespaces/{namespace}/secrets")) == 1
 
 

@@ -98,8 +98,8 @@ def electing(plane: ControlPlane, log: Path, *options: str) -> Iterator[Operator
     """Have an operator that makes itself the leader; it ends in good order."""
     plane.api.delete(f"/apis/coordination.k8s.io/v1/namespaces/{LEASE[0]}/leases/{LEASE[1]}")
     kubeconfig = plane.user(ACCOUNT).kubeconfig
-    place = ("--lease", "/".join(LEASE))
-    with operators.running(kubeconfig, log, *options, *place, POD_NAMESPACE=SYSTEM) as operator:
+    lease = ("--lease", "/".join(LEASE))
+    with operators.running(kubeconfig, log, *options, *lease, POD_NAMESPACE=SYSTEM) as operator:
         yield operator
         assert operator.stop() == 0
 
@@ -156,10 +156,10 @@ def interfere(api: Api, namespace: str) -> None:
     service = f"/api/v1/namespaces/{namespace}/services/mc"
     api.merge(service, {"spec": {"publishNotReadyAddresses": False}})
     until(lambda: api.get(service)["spec"].get("publishNotReadyAddresses"), "the edit to be undone")
-    place = f"/apis/batch/v1/namespaces/{namespace}/jobs/mc"
-    uid = api.get(place)["metadata"]["uid"]
-    api.delete(place, propagationPolicy="Background")
-    until(lambda: api.exists(place) and api.get(place)["metadata"]["uid"] != uid, "a new Job")
+    resource_path = f"/apis/batch/v1/namespaces/{namespace}/jobs/mc"
+    uid = api.get(resource_path)["metadata"]["uid"]
+    api.delete(resource_path, propagationPolicy="Background")
+    until(lambda: api.exists(resource_path) and api.get(resource_path)["metadata"]["uid"] != uid, "a new Job")
 
 
 def create_conflicting(api: Api, namespace: str) -> None:
@@ -248,11 +248,11 @@ def autoscale(api: Api, namespace: str) -> None:
     api.create(autoscalers.HPAS.format(namespace), {**theirs, "metadata": {"name": "scaled"}})
     create(api, namespace, "scaled", autoscaling={})
     settled(api, namespace, "scaled", Autoscaling=("False", "NameTaken"))
-    place = f"{autoscalers.HPAS.format(namespace)}/scaled"
-    api.delete(place)
+    resource_path = f"{autoscalers.HPAS.format(namespace)}/scaled"
+    api.delete(resource_path)
     settled(api, namespace, "scaled", Autoscaling=("True", "Following"))
     api.merge(operators.path(namespace, "scaled"), {"spec": {"autoscaling": None}})
-    until(lambda: not api.exists(place), "the autoscaler to be deleted")
+    until(lambda: not api.exists(resource_path), "the autoscaler to be deleted")
 
 
 def documents() -> dict[str, dict[str, Any]]:
@@ -298,8 +298,8 @@ class TestRestricted:
         document = copy.deepcopy(document)
         document["metadata"] = {"name": document["metadata"]["name"]}
         if account := document["spec"].get("pod", {}).get("serviceAccountName"):
-            place = f"/api/v1/namespaces/{restricted}/serviceaccounts"
-            api.create(place, {"metadata": {"name": account}})
+            resource_path = f"/api/v1/namespaces/{restricted}/serviceaccounts"
+            api.create(resource_path, {"metadata": {"name": account}})
         api.create(operators.path(restricted), document)
         pods = document["spec"]["size"] + bool(document["spec"].get("services"))
 

@@ -40,8 +40,8 @@ def inside(plane: ControlPlane, namespace: str, tmp_path: Path) -> Callable[...,
     """What a pod has of its service account, as a kubelet would put it there."""
 
     def account(name: str = NAME) -> PodContext:
-        place = f"{PATHS['ServiceAccount'].format(namespace)}/{NAME}/token"
-        token = plane.api.call("POST", place, TOKEN)["status"]["token"]
+        resource_path = f"{PATHS['ServiceAccount'].format(namespace)}/{NAME}/token"
+        token = plane.api.call("POST", resource_path, TOKEN)["status"]["token"]
         (tmp_path / "token").write_text(token)
         (tmp_path / "ca.crt").write_bytes(plane.admin.authority or b"")
         (tmp_path / "namespace").write_text(namespace)

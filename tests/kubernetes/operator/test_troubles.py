@@ -27,28 +27,28 @@ def operator(own_plane: ControlPlane | None, tmp_path_factory: pytest.TempPathFa
         yield found
 
 
-def placed(kind: str, version: str, name: str, **content: Any) -> dict[str, Any]:
+def manifest(kind: str, version: str, name: str, **content: Any) -> dict[str, Any]:
     return {"apiVersion": version, "kind": kind, "metadata": {"name": name}, **content}
 
 
 POD = {"restartPolicy": "Never", "containers": [{"name": "x", "image": "example.org/x:1"}]}
 CONFLICTING = [
-    ("/api/v1/namespaces/{}/configmaps", placed("ConfigMap", "v1", "mc-config", data={"theirs": "1"})),
+    ("/api/v1/namespaces/{}/configmaps", manifest("ConfigMap", "v1", "mc-config", data={"theirs": "1"})),
     (
         "/api/v1/namespaces/{}/services",
-        placed("Service", "v1", "mc", spec={"ports": [{"port": 80}], "selector": {"app": "theirs"}}),
+        manifest("Service", "v1", "mc", spec={"ports": [{"port": 80}], "selector": {"app": "theirs"}}),
     ),
     (
         "/apis/batch/v1/namespaces/{}/jobs",
-        placed("Job", "batch/v1", "mc", spec={"suspend": True, "template": {"spec": POD}}),
+        manifest("Job", "batch/v1", "mc", spec={"suspend": True, "template": {"spec": POD}}),
     ),
     (
         "/apis/policy/v1/namespaces/{}/poddisruptionbudgets",
-        placed("PodDisruptionBudget", "policy/v1", "mc-lead", spec={"minAvailable": 1}),
+        manifest("PodDisruptionBudget", "policy/v1", "mc-lead", spec={"minAvailable": 1}),
     ),
     (
         "/apis/networking.k8s.io/v1/namespaces/{}/networkpolicies",
-        placed("NetworkPolicy", "networking.k8s.io/v1", "mc-brokers", spec={"podSelector": {}}),
+        manifest("NetworkPolicy", "networking.k8s.io/v1", "mc-brokers", spec={"podSelector": {}}),
     ),
 ]
 
@@ -60,23 +60,23 @@ class TestNames:
     def test_somebody_elses_object_is_never_taken_over(
         self, operator: Operator, api: Api, namespace: str, collection: str, conflicting: dict[str, Any]
     ) -> None:
-        place = collection.format(namespace)
+        resource_path = collection.format(namespace)
         name = conflicting["metadata"]["name"]
-        before = api.create(place, conflicting)
+        before = api.create(resource_path, conflicting)
         create(api, namespace)
         item = settled(api, namespace, ResourcesCreated=("False", "NameTaken"))
         advice = "rename this MiniCluster (or its network.headlessName), or delete the other object"
         expected = f"{conflicting['kind']} {name} belongs to somebody else: {advice}"
         assert message(item, "ResourcesCreated") == expected
         until(lambda: ("Warning", "NameTaken", expected) in events(api, namespace), "the Event")
-        after = api.get(f"{place}/{name}")
+        after = api.get(f"{resource_path}/{name}")
         content = "data" if "data" in conflicting else "spec"
         assert after[content] == before[content]
         assert "ownerReferences" not in after["metadata"]
         assert "minicluster" not in {each["manager"] for each in after["metadata"]["managedFields"]}
         if conflicting["kind"] != "Job":
             assert not api.exists(f"/apis/batch/v1/namespaces/{namespace}/jobs/mc")
-        api.delete(f"{place}/{name}", propagationPolicy="Background")
+        api.delete(f"{resource_path}/{name}", propagationPolicy="Background")
         created(api, namespace)
 
     def test_deleting_the_minicluster_spares_the_conflicting_object(
@@ -163,7 +163,7 @@ class TestDocuments:
 class TestRefusals:
     def test_a_quota(self, operator: Operator, api: Api, namespace: str) -> None:
         quota = f"/api/v1/namespaces/{namespace}/resourcequotas"
-        api.create(quota, placed("ResourceQuota", "v1", "none", spec={"hard": {"count/jobs.batch": "0"}}))
+        api.create(quota, manifest("ResourceQuota", "v1", "none", spec={"hard": {"count/jobs.batch": "0"}}))
         until(lambda: api.get(f"{quota}/none").get("status", {}).get("hard"), "the quota to count")
         create(api, namespace)
         item = settled(api, namespace, ResourcesCreated=("False", "Refused"))
@@ -196,7 +196,7 @@ class TestRefusals:
             "matchResources": {"namespaceSelector": only_here},
         }
         api.create(bindings, {"metadata": {"name": namespace}, "spec": binding})
-        trial = placed("Service", "v1", "trial", spec={"ports": [{"port": 80}]})
+        trial = manifest("Service", "v1", "trial", spec={"ports": [{"port": 80}]})
         services = f"/api/v1/namespaces/{namespace}/services?dryRun=All"
         until(lambda: api.send("POST", services, trial)[0] >= 400, "the policy to be enforced")
         create(api, namespace)
@@ -209,7 +209,7 @@ class TestRefusals:
 
     def test_a_namespace_that_is_being_deleted(self, operator: Operator, api: Api, namespace: str) -> None:
         """It says so as long as the MiniCluster is there, and it does not stand in the deletion's way."""
-        blocker = placed("ConfigMap", "v1", "held", data={})
+        blocker = manifest("ConfigMap", "v1", "held", data={})
         blocker["metadata"]["finalizers"] = ["example.org/held"]
         configs = f"/api/v1/namespaces/{namespace}/configmaps"
         api.create(configs, blocker)
@@ -218,9 +218,9 @@ class TestRefusals:
         api.merge(operators.path(namespace, "mc"), {"metadata": {"finalizers": ["example.org/held"]}})
         api.delete(f"/api/v1/namespaces/{namespace}")
         until(lambda: "deletionTimestamp" in read(api, namespace)["metadata"], "the deletion")
-        for place, name in ((operators.path(namespace, "mc"), "mc"), (f"{configs}/held", "held")):
-            api.merge(place, {"metadata": {"finalizers": None}})
-            until(lambda place=place: not api.exists(place), f"{name} to be gone")
+        for resource_path, name in ((operators.path(namespace, "mc"), "mc"), (f"{configs}/held", "held")):
+            api.merge(resource_path, {"metadata": {"finalizers": None}})
+            until(lambda resource_path=resource_path: not api.exists(resource_path), f"{name} to be gone")
         until(lambda: not api.exists(f"/api/v1/namespaces/{namespace}"), "the namespace to be gone", 60)
         assert cluster["metadata"]["uid"]
 

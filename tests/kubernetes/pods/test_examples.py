@@ -74,7 +74,7 @@ def test_lammps_runs_across_four_nodes(
     try:
         live = lammps(nodes, space, tmp_path, engine)
         # Now: when the lead has ended, the Job may delete pods that have not been seen to end.
-        placed = until(lambda: places(live), "four pods with addresses", SECONDS)
+        node_by_address = until(lambda: scheduled_nodes(live), "four pods with addresses", SECONDS)
         status = live.ended()
     finally:
         stop.set()
@@ -82,13 +82,13 @@ def test_lammps_runs_across_four_nodes(
     log = live.pods.log(0)
     assert status["exitCode"] == 0, live.pods.logs()
     assert re.search(r"on 4 procs for 30 steps with \d+ atoms", log), log
-    assert len(set(placed.values())) == 4
+    assert len(set(node_by_address.values())) == 4
     assert all("hostPath" not in volume for volume in live.pods.by_rank()[0]["spec"]["volumes"])
-    between = {pair for pair in seen if set(pair) <= placed.keys() and pair[0] != pair[1]}
-    assert {address for pair in between for address in pair} == placed.keys()
+    between = {pair for pair in seen if set(pair) <= node_by_address.keys() and pair[0] != pair[1]}
+    assert {address for pair in between for address in pair} == node_by_address.keys()
 
 
-def places(live: Live) -> dict[str, str]:
+def scheduled_nodes(live: Live) -> dict[str, str]:
     """Return the node of each pod by the pod's address, once all four have one."""
     found = {pod["status"].get("podIP"): pod["spec"].get("nodeName") for pod in live.pods.by_rank().values()}
     return found if len(found) == 4 and None not in found else {}

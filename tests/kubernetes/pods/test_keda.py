@@ -17,7 +17,7 @@ from tests.kubernetes.live import SECONDS, Live
 
 pytestmark = pytest.mark.timeout(600)
 EXAMPLE = Path(__file__).parents[3] / "examples/autoscaling/keda.yaml"
-PLACES = {
+COLLECTIONS = {
     "NetworkPolicy": "/apis/networking.k8s.io/v1/namespaces/{}/networkpolicies",
     "ScaledObject": "/apis/keda.sh/v1alpha1/namespaces/{}/scaledobjects",
     "Secret": "/api/v1/namespaces/{}/secrets",
@@ -51,7 +51,7 @@ def test_keda_grows_it_to_four_and_it_shrinks_to_one(
 
 def example(live: Live) -> list[dict[str, Any]]:
     """Return what the example has, for a MiniCluster in another namespace, and without a wait of minutes."""
-    secrets = live.api.items(PLACES["Secret"].format(live.namespace))
+    secrets = live.api.items(COLLECTIONS["Secret"].format(live.namespace))
     (keys,) = [name for each in secrets if (name := each["metadata"]["name"]).startswith("scaling-curve-")]
     text = EXAMPLE.read_text().replace("scaling-curve-0123456789ab", keys)
     text = text.replace(".default.svc", f".{live.namespace}.svc")
@@ -69,12 +69,12 @@ def certificate(own: Pair) -> dict[str, Any]:
 def create(live: Live, *items: dict[str, Any]) -> None:
     """Create objects."""
     for item in items:
-        live.api.create(PLACES[item["kind"]].format(live.namespace), item)
+        live.api.create(COLLECTIONS[item["kind"]].format(live.namespace), item)
 
 
 def scaled(live: Live) -> str:
     """Name the ScaledObject."""
-    return f"{PLACES['ScaledObject'].format(live.namespace)}/{live.name}"
+    return f"{COLLECTIONS['ScaledObject'].format(live.namespace)}/{live.name}"
 
 
 def ready(live: Live) -> bool:

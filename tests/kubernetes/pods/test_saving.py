@@ -127,8 +127,8 @@ def test_where_all_pods_are_deleted_at_once(saved: Archived, how: str) -> None:
     waiting = saved.pending()
     saved.release()
     mc = path(saved.live.namespace, saved.live.name)
-    place = mc if how == "foreground" else f"/api/v1/namespaces/{saved.live.namespace}"
-    saved.live.api.delete(place, propagationPolicy="Foreground")
+    resource_path = mc if how == "foreground" else f"/api/v1/namespaces/{saved.live.namespace}"
+    saved.live.api.delete(resource_path, propagationPolicy="Foreground")
     until(lambda: not saved.live.api.exists(mc), "the MiniCluster to be gone", SECONDS)
     assert (saved.folder / "mc.tgz").exists()
     if how == "foreground":

@@ -200,18 +200,18 @@ STUBS = ("/lib/x86_64-linux-gnu/libdl.so.2", "/lib/aarch64-linux-gnu/libdl.so.2"
 
 @pytest.fixture
 def certificate(live: Live) -> Callable[[str], None]:
-    """Put another certificate in the place of a MiniCluster's: pods that are made from now on have it."""
+    """Put another certificate in place of a MiniCluster's: pods that are made from now on have it."""
 
     def replace(text: str) -> None:
-        place = f"/api/v1/namespaces/{live.namespace}/secrets"
+        resource_path = f"/api/v1/namespaces/{live.namespace}/secrets"
         (secret,) = [
-            each for each in live.api.items(place) if each["metadata"]["name"].startswith("mc-curve-")
+            each for each in live.api.items(resource_path) if each["metadata"]["name"].startswith("mc-curve-")
         ]
         metadata = {key: secret["metadata"][key] for key in ("name", "labels", "ownerReferences")}
         fresh = {**secret, "metadata": metadata}
         fresh["data"]["curve.cert"] = base64.b64encode(text.encode()).decode()
-        live.api.delete(f"{place}/{metadata['name']}")
-        live.api.create(place, fresh)
+        live.api.delete(f"{resource_path}/{metadata['name']}")
+        live.api.create(resource_path, fresh)
 
     return replace
 
@@ -221,8 +221,10 @@ def test_a_broker_with_another_certificate_is_rejected(
 ) -> None:
     """The instance goes on without it, and the status says why; with the right one it joins."""
     live.create(interactive=True).joined(2)
-    place = f"/api/v1/namespaces/{live.namespace}/secrets"
-    (secret,) = [each for each in live.api.items(place) if each["metadata"]["name"].startswith("mc-curve-")]
+    resource_path = f"/api/v1/namespaces/{live.namespace}/secrets"
+    (secret,) = [
+        each for each in live.api.items(resource_path) if each["metadata"]["name"].startswith("mc-curve-")
+    ]
     right = base64.b64decode(secret["data"]["curve.cert"]).decode()
     certificate(curve.render("mc", curve.generate()))
     uid = live.pods.by_rank()[1]["metadata"]["uid"]

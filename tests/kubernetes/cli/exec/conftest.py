@@ -8,7 +8,7 @@ import pytest
 from tests.devcluster import ControlPlane, real_flux, until
 from tests.devcluster.node_images import EMBEDDED, REAL
 from tests.kubernetes import operators
-from tests.kubernetes.cli.exec.place import READ, SECONDS, WORK, document, make, phase, user
+from tests.kubernetes.cli.exec.single_broker import READ, SECONDS, WORK, document, make, phase, user
 from tests.kubernetes.command_line import CommandLine
 
 
@@ -21,7 +21,7 @@ def image(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="module")
-def place(nodes: ControlPlane, image: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def namespace(nodes: ControlPlane, image: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A namespace with an operator of its own, and a MiniCluster `mc` that is up."""
     name = f"exec-{secrets.token_hex(3)}"
     nodes.api.create("/api/v1/namespaces", {"metadata": {"name": name}})
@@ -34,9 +34,9 @@ def place(nodes: ControlPlane, image: str, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.fixture(scope="module")
-def worker(nodes: ControlPlane, place: str) -> Iterator[CommandLine]:
+def worker(nodes: ControlPlane, namespace: str) -> Iterator[CommandLine]:
     """Somebody with the rights that jobs need, and no other."""
-    program = user(nodes, place, "worker", [*READ, WORK])
+    program = user(nodes, namespace, "worker", [*READ, WORK])
     until(lambda: program("jobs", "mc").returncode == 0, "the rights and the broker")
     yield program
     program.end()

@@ -9,7 +9,7 @@ import pytest
 
 from tests.devcluster import ControlPlane, until
 from tests.devcluster.node_images import EMBEDDED, PLAIN
-from tests.kubernetes.cli.exec.place import GROUP, READ, SECONDS, WORK, document, make, phase, user
+from tests.kubernetes.cli.exec.single_broker import GROUP, READ, SECONDS, WORK, document, make, phase, user
 from tests.kubernetes.command_line import MINICLUSTERS, CommandLine
 
 
@@ -25,9 +25,9 @@ def test_status_and_top_show_what_waits(worker: CommandLine, submit: Callable[..
     assert worker("cancel", "mc", pending).returncode == 0
 
 
-def test_status_reports_which_right_it_lacks_for_the_queue(nodes: ControlPlane, place: str) -> None:
+def test_status_reports_which_right_it_lacks_for_the_queue(nodes: ControlPlane, namespace: str) -> None:
     """And shows the rest."""
-    reader = user(nodes, place, "onlooker", READ)
+    reader = user(nodes, namespace, "onlooker", READ)
     until(lambda: reader("status", "mc").returncode == 0, "the rights")
     done = reader("status", "mc", "--output", "json")
     (row,) = json.loads(done.stdout)
@@ -92,9 +92,9 @@ def test_what_waits_can_be_cancelled(worker: CommandLine, submit: Callable[..., 
 
 
 @pytest.mark.parametrize("command", ["attach", "cancel"])
-def test_a_job_that_is_not_there(worker: CommandLine, place: str, command: str) -> None:
+def test_a_job_that_is_not_there(worker: CommandLine, namespace: str, command: str) -> None:
     done = worker(command, "mc", "f123")
-    lists = f"`minicluster jobs mc --all --on kubernetes -n {place}` lists what it has"
+    lists = f"`minicluster jobs mc --all --on kubernetes -n {namespace}` lists what it has"
     assert (done.returncode, done.stderr) == (
         2,
         f"minicluster: f123: cluster mc has no such job; {lists}\n",
@@ -103,55 +103,57 @@ def test_a_job_that_is_not_there(worker: CommandLine, place: str, command: str) 
 
 @pytest.mark.parametrize("verbs", [[], ["get"], ["create"]], ids=["nothing", "get", "create"])
 def test_whoever_may_not_exec_learns_what_to_ask_for(
-    nodes: ControlPlane, place: str, verbs: list[str]
+    nodes: ControlPlane, namespace: str, verbs: list[str]
 ) -> None:
     """Kubernetes wants both: a WebSocket begins with a GET."""
-    reader = user(nodes, place, f"looker-{''.join(verbs)}x", [*READ, {**WORK, "verbs": verbs or ["watch"]}])
+    rules = [*READ, {**WORK, "verbs": verbs or ["watch"]}]
+    reader = user(nodes, namespace, f"looker-{''.join(verbs)}x", rules)
     until(lambda: "pods/exec" in reader("jobs", "mc").stderr, "the rights to look")
     for words in (["submit", "mc", "true"], ["jobs", "mc"], ["cancel", "mc", "f1"], ["attach", "mc", "f1"]):
         done = reader(*words)
         assert (done.returncode, 'resource "pods/exec"' in done.stderr) == (1, True)
         assert done.stderr.endswith(
             "Needed are the verbs get and create on pods/exec: ask whoever administers the cluster"
-            f" for the role edit in namespace {place}\n"
+            f" for the role edit in namespace {namespace}\n"
         )
 
 
-def test_the_role_that_is_asked_for_is_enough(nodes: ControlPlane, place: str) -> None:
+def test_the_role_that_is_asked_for_is_enough(nodes: ControlPlane, namespace: str) -> None:
     """Kubernetes' own role `edit`, with what the installed operator adds to it."""
-    editor = user(nodes, place, "editor", READ[:1])
+    editor = user(nodes, namespace, "editor", READ[:1])
     binding = {
         "metadata": {"name": "editor-edits"},
         "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": "edit"},
-        "subjects": [{"apiGroup": GROUP, "kind": "User", "name": f"editor-{place}"}],
+        "subjects": [{"apiGroup": GROUP, "kind": "User", "name": f"editor-{namespace}"}],
     }
-    nodes.api.create(f"/apis/{GROUP}/v1/namespaces/{place}/rolebindings", binding)
+    nodes.api.create(f"/apis/{GROUP}/v1/namespaces/{namespace}/rolebindings", binding)
     until(lambda: editor("jobs", "mc").returncode == 0, "the rights")
     assert editor.process("shell", "mc", "--", "true").returncode == 0
 
 
-def test_a_cluster_that_is_not_there(worker: CommandLine, place: str) -> None:
+def test_a_cluster_that_is_not_there(worker: CommandLine, namespace: str) -> None:
     done = worker("submit", "nope", "true")
-    assert (done.returncode, f"cluster nope: there is none in namespace {place}" in done.stderr) == (1, True)
+    message = f"cluster nope: there is none in namespace {namespace}"
+    assert (done.returncode, message in done.stderr) == (1, True)
 
 
-def test_a_suspended_cluster(nodes: ControlPlane, place: str, worker: CommandLine) -> None:
-    make(nodes.api, place, document("still", EMBEDDED, suspend=True))
-    until(lambda: phase(nodes.api, place, "still") == "Suspended", "still to be suspended", SECONDS)
+def test_a_suspended_cluster(nodes: ControlPlane, namespace: str, worker: CommandLine) -> None:
+    make(nodes.api, namespace, document("still", EMBEDDED, suspend=True))
+    until(lambda: phase(nodes.api, namespace, "still") == "Suspended", "still to be suspended", SECONDS)
     done = worker("submit", "still", "true")
     assert (done.returncode, done.stderr.startswith("minicluster: cluster still: is suspended")) == (1, True)
 
 
-def test_a_pod_that_an_older_operator_made(nodes: ControlPlane, place: str, worker: CommandLine) -> None:
+def test_a_pod_that_an_older_operator_made(nodes: ControlPlane, namespace: str, worker: CommandLine) -> None:
     """Its start script does not know the role, and would start a second broker."""
-    nodes.api.create(MINICLUSTERS.format(place), document("old", PLAIN, managedBy="example.org/other"))
+    nodes.api.create(MINICLUSTERS.format(namespace), document("old", PLAIN, managedBy="example.org/other"))
     labels = {
         "app.kubernetes.io/name": "minicluster",
         "app.kubernetes.io/instance": "old",
         "app.kubernetes.io/component": "broker",
         "batch.kubernetes.io/job-completion-index": "0",
     }
-    path = f"/api/v1/namespaces/{place}/pods"
+    path = f"/api/v1/namespaces/{namespace}/pods"
     container = {"name": "flux", "image": PLAIN, "command": ["sleep", "600"]}
     spec = {"containers": [container], "terminationGracePeriodSeconds": 0}
     nodes.api.create(path, {"metadata": {"name": "old-0", "labels": labels}, "spec": spec})
@@ -162,10 +164,10 @@ def test_a_pod_that_an_older_operator_made(nodes: ControlPlane, place: str, work
 
 
 @pytest.fixture(scope="module")
-def ended(nodes: ControlPlane, place: str, image: str) -> str:
+def ended(nodes: ControlPlane, namespace: str, image: str) -> str:
     """A MiniCluster whose command has failed with 7."""
-    make(nodes.api, place, document("short", image, "sh -c 'echo some output; exit 7'"))
-    until(lambda: phase(nodes.api, place, "short") == "Failed", "short to fail", SECONDS)
+    make(nodes.api, namespace, document("short", image, "sh -c 'echo some output; exit 7'"))
+    until(lambda: phase(nodes.api, namespace, "short") == "Failed", "short to fail", SECONDS)
     return "short"
 
 
@@ -176,18 +178,18 @@ def test_a_command_that_has_ended_can_be_attached_to(worker: CommandLine, ended:
 
 
 @pytest.mark.parametrize("words", ["submit {} true", "attach {} f1", "jobs {}"])
-def test_an_instance_that_has_ended(worker: CommandLine, ended: str, place: str, words: str) -> None:
+def test_an_instance_that_has_ended(worker: CommandLine, ended: str, namespace: str, words: str) -> None:
     done = worker(*words.format(ended).split())
-    shows = f"`minicluster attach {ended} --on kubernetes -n {place}` shows what its command wrote"
+    shows = f"`minicluster attach {ended} --on kubernetes -n {namespace}` shows what its command wrote"
     assert (done.returncode, shows in done.stderr) == (1, True), done.stderr
 
 
 @pytest.fixture
-def begun(nodes: ControlPlane, place: str, image: str, worker: CommandLine) -> tuple[str, str]:
+def begun(nodes: ControlPlane, namespace: str, image: str, worker: CommandLine) -> tuple[str, str]:
     """A MiniCluster whose command takes a while and ends with 9, and its main job's id."""
     name = f"mc-{secrets.token_hex(3)}"
-    make(nodes.api, place, document(name, image, "sh -c 'echo begun; sleep 4; echo done; exit 9'"))
-    until(lambda: phase(nodes.api, place, name) == "Running", f"{name} to run", SECONDS)
+    make(nodes.api, namespace, document(name, image, "sh -c 'echo begun; sleep 4; echo done; exit 9'"))
+    until(lambda: phase(nodes.api, namespace, name) == "Running", f"{name} to run", SECONDS)
     listed = until(lambda: json.loads(worker("jobs", name, "-o", "json").stdout or "[]"), "a job")
     return name, str(listed[0]["id"])
 

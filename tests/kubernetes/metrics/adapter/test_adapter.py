@@ -23,11 +23,11 @@ class TestValues:
         self, adapter: Adapter, api: Api, namespace: str, leads: Leads, version: str
     ) -> None:
         adapters.cluster(api, leads, namespace).serve_numbers(flux_nodes_demanded=3)
-        place = f"{version}/namespaces/{namespace}"
-        known(api, f"{place}/{CLUSTERS}/mc/flux_nodes_demanded")
-        assert value(api, f"{place}/{CLUSTERS}/mc/flux_nodes_demanded") == "3"
-        assert value(api, f"{place}/services/mc/flux_nodes_demanded") == "3"
-        assert value(api, f"{place}/metrics/flux_nodes_demanded") == "3"
+        root = f"{version}/namespaces/{namespace}"
+        known(api, f"{root}/{CLUSTERS}/mc/flux_nodes_demanded")
+        assert value(api, f"{root}/{CLUSTERS}/mc/flux_nodes_demanded") == "3"
+        assert value(api, f"{root}/services/mc/flux_nodes_demanded") == "3"
+        assert value(api, f"{root}/metrics/flux_nodes_demanded") == "3"
 
     def test_two_miniclusters_of_one_name_are_distinguished(
         self, adapter: Adapter, api: Api, namespace: str, leads: Leads
@@ -212,7 +212,7 @@ def resized(api: Api, namespace: str, size: int) -> None:
         labels = {**template["metadata"]["labels"], "batch.kubernetes.io/job-completion-index": str(index)}
         body = {"metadata": {"name": f"mc-{index}", "labels": labels}, "spec": adapters.SPEC}
         api.create(f"/api/v1/namespaces/{namespace}/pods", body)
-        adapters.place(api, namespace, f"mc-{index}", "127.7.255.1")
+        adapters.run_pod_at(api, namespace, f"mc-{index}", "127.7.255.1")
     for index in present - set(range(size)):
         api.delete(f"/api/v1/namespaces/{namespace}/pods/mc-{index}", gracePeriodSeconds="0")
 

@@ -55,14 +55,14 @@ def test_here_a_job_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     assert (end.value.code, message in capsys.readouterr().err) == (2, True)
 
 
-@pytest.mark.parametrize("place", [[], ["--on", "kubernetes"]], ids=["here", "kubernetes"])
+@pytest.mark.parametrize("options", [[], ["--on", "kubernetes"]], ids=["here", "kubernetes"])
 def test_an_empty_job_is_no_main_command(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], place: list[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], options: list[str]
 ) -> None:
     """`attach mc "$(minicluster submit …)"` where submit has failed would wait for ever."""
     monkeypatch.delenv("MINICLUSTER_ON", raising=False)
     monkeypatch.setenv("COLUMNS", "160")
-    monkeypatch.setattr(sys, "argv", ["minicluster", "attach", "mc", "", *place])
+    monkeypatch.setattr(sys, "argv", ["minicluster", "attach", "mc", "", *options])
     with pytest.raises(SystemExit) as end:
         run()
     message = "Invalid value for JOB: is empty (did the command fail that was to tell it?)"

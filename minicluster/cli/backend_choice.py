@@ -1,6 +1,6 @@
 """Where a command's clusters live: the option --on, and the options that back ends add to commands.
 
-A command that works with clusters has `cls=PlacedCommand`, and asks `chosen` for the back end that is meant.
+A command that works with clusters has `cls=BackendCommand`, and asks `chosen` for the back end that is meant.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ if TYPE_CHECKING:
     from minicluster.backends.port import Backend, BackendOption
 
 _ON = "--on"
-_GIVEN = "minicluster.cli.places"
+_GIVEN = "minicluster.cli.backend_choice"
 """Where a command's context has the values of the options here, by the first name of each."""
 
 
-class PlacedCommand(TyperCommand):
+class BackendCommand(TyperCommand):
     """A command with --on, and with the options of every back end behind its own."""
 
     @property
     def params(self) -> list[Any]:
         """Its own parameters, and those of the back ends, which are found when they are first needed."""
         found: list[Any] = self.__dict__["params"]
-        if not self.__dict__["placed"]:
-            self.__dict__["placed"] = True
-            found += _placed(self.name or "", found)
+        if not self.__dict__["extended"]:
+            self.__dict__["extended"] = True
+            found += _backend_parameters(self.name or "", found)
         return found
 
     @params.setter
     def params(self, own: list[Any]) -> None:
-        self.__dict__.update(params=own, placed=False)
+        self.__dict__.update(params=own, extended=False)
 
 
 def chosen(ctx: typer.Context) -> Backend:
@@ -96,7 +96,7 @@ def _owners(command: str, option: BackendOption) -> list[str]:
     ]
 
 
-def _placed(command: str, own: Iterable[Any]) -> list[Any]:
+def _backend_parameters(command: str, own: Iterable[Any]) -> list[Any]:
     """Return the parameters that a command has besides its own."""
     from minicluster.backends import discovery
 
@@ -108,8 +108,8 @@ def _placed(command: str, own: Iterable[Any]) -> list[Any]:
         expose_value=False,
         callback=_keeper(_ON),
     )
-    place = _parameter("on", Literal[discovery.names()], on, discovery.USUAL)
-    found = [place]
+    on_parameter = _parameter("on", Literal[discovery.names()], on, discovery.USUAL)
+    found = [on_parameter]
     for option in _options(command):
         free = [each for each in option.names if each not in taken]
         taken.update(free)
