@@ -1,1 +1,1 @@
-"""The places where clusters live, behind one port: this machine, Kubernetes, and what plug-ins bring."""
+"""One port to every back end: this machine, Kubernetes, and those of plug-ins."""

@@ -1,8 +1,8 @@
-"""The one door by which back ends are found, for ours and for other people's.
+"""Finds the back ends, ours and those of plug-ins, by their entry points.
 
-A plug-in's entry point of the group `minicluster.backends` has the name that people write behind --on, and
-leads to a `minicluster.backends.port.BackendKind`. One that does not load is passed over: it is a problem of
-the registry, and an error only for those who ask for it.
+An entry point of the group `minicluster.backends` has the name that users write behind --on. It leads to a
+`minicluster.backends.port.BackendKind`. A plug-in that does not load is passed over: the registry lists its
+problem, and only a command that asks for it fails.
 """
 
 from __future__ import annotations
@@ -20,16 +20,18 @@ if TYPE_CHECKING:
 
 GROUP = "minicluster.backends"
 USUAL = "local"
-"""The back end that is meant where none is named."""
+"""The back end of a command without --on."""
 _OURS = (USUAL, "kubernetes")
 
 
 @dataclass(frozen=True, slots=True)
 class BackendRegistry:
-    """The back ends that can be used, and by their names what is wrong with the others."""
+    """All back ends, by name."""
 
     kinds: Mapping[str, BackendKind] = field(default_factory=dict)
+    """Those that can be used."""
     problems: Mapping[str, str] = field(default_factory=dict)
+    """What is wrong with the others."""
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -46,12 +48,12 @@ class BackendRegistry:
 
 
 def names() -> tuple[str, ...]:
-    """Return the names of all back ends, ours first; none is imported for that."""
+    """Return the names of all back ends, ours first. Imports none of them."""
     return tuple(_entries())
 
 
 def registry() -> BackendRegistry:
-    """Find every back end. What is wrong with a plug-in stands in `problems`; nothing is raised for it."""
+    """Load every back end. What is wrong with a plug-in is in `problems`; it raises nothing."""
     kinds: dict[str, BackendKind] = {}
     problems: dict[str, str] = {}
     for name, entry in _entries().items():
@@ -69,7 +71,7 @@ def registry() -> BackendRegistry:
 
 
 def _entries() -> dict[str, EntryPoint]:
-    """Return the entry points by name; of two with one name ours, else the first."""
+    """Return the entry points by name. Where two have one name, ours is taken, else the first."""
     found: dict[str, EntryPoint] = {}
     for entry in sorted(
         entry_points(group=GROUP), key=lambda each: not each.value.startswith("minicluster.")

@@ -1,4 +1,4 @@
-"""Documents as people name them: files, the MiniCluster that is meant, a queue policy in one word."""
+"""Documents on the command line: reads files, chooses a MiniCluster, parses a queue policy."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DocumentText:
-    """A document file as it was read; `place` is what to call it."""
+    """A document file as it was read."""
 
     text: str
     source: str
+    """Its name in messages: the path, or "standard input"."""
 
 
 def read(path: str) -> DocumentText:
@@ -36,7 +37,7 @@ def read(path: str) -> DocumentText:
 
 
 def choose(clusters: Sequence[MiniCluster], name: str, source: str) -> MiniCluster:
-    """Return the one MiniCluster of a document that is meant. Raises WrongRequest."""
+    """Return the MiniCluster of this name; no name: the only one of the document. Raises WrongRequest."""
     if len(clusters) == 1 and not name:
         return clusters[0]
     names = ", ".join(each.metadata.name for each in clusters)

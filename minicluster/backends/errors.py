@@ -1,15 +1,15 @@
-"""What can go wrong with clusters, wherever they live, as one tree.
+"""The errors of back ends, as one tree.
 
 BackendError              root; `exit_code` is what the command line ends with
-├── WrongRequest          what was asked for does not fit the document or the place (exit code 2)
-│   ├── NotOffered        the back end cannot do that, and says what can be done instead
+├── WrongRequest          the request does not fit the document or the back end (exit code 2)
+│   ├── NotOffered        the back end cannot do that; the message has what can be done instead
 │   └── UnknownBackend    there is no back end of that name
 ├── NoCluster             there is no cluster of that name
 ├── OutOfTime             the time given passed first (exit code 124)
 └── BackendPlugin         the plug-in of the back end that was asked for does not load
 
-Back ends raise these, or errors of their own below them. What an instance refuses are
-minicluster.instance.errors, what is wrong with a document minicluster.document.errors.
+Back ends raise these, or errors of their own below them. An instance that refuses raises
+minicluster.instance.errors, a wrong document minicluster.document.errors.
 """
 
 # ruff: noqa: N818 - errors are named for the state that they report
@@ -24,7 +24,7 @@ class BackendError(Exception):
 
 
 class WrongRequest(BackendError):
-    """What was asked for does not fit the document or the place."""
+    """The request does not fit the document or the back end."""
 
     exit_code = 2
 

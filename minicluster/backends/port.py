@@ -1,4 +1,4 @@
-"""The port: what commands ask of the place where clusters live, and what a plug-in brings for a new one.
+"""The port between commands and back ends.
 
 A back end is a class below `Backend` that does what it can; what it leaves out raises NotOffered. An entry
 point of the group `minicluster.backends` leads to its `BackendKind`: its options, and how it is opened.
@@ -36,28 +36,28 @@ Write = Callable[[bytes], None]
 
 
 class Reporter(Protocol):
-    """Who is told how it goes."""
+    """Shows the user the progress of an operation."""
 
     def notice(self, text: str) -> None:
-        """Something that a person should know."""
+        """Show a message that the user should read."""
 
     def bring_up(self, joined: int, size: int) -> None:
-        """So many brokers have joined."""
+        """Show how many of the brokers have joined."""
 
     def started(self) -> None:
-        """The bring-up is over."""
+        """End the display of the bring-up: all brokers have joined."""
 
     def errors(self, data: bytes) -> None:
-        """What the command wrote to its standard error."""
+        """Show what the command wrote to its standard error."""
 
     def ended(self, times: Times, size: int) -> None:
-        """It is over, and all is cleaned up."""
+        """Show that the run is over and cleaned up."""
 
 
 class Backend(Protocol):
-    """Clusters of one place. Every method may raise BackendError; methods left out raise NotOffered.
+    """The clusters of one back end. Every method may raise BackendError; methods left out raise NotOffered.
 
-    What is asked of an instance may besides raise minicluster.instance.errors.
+    Methods that call an instance may also raise minicluster.instance.errors.
     """
 
     location: ClassVar[str]
@@ -65,7 +65,7 @@ class Backend(Protocol):
 
     @property
     def words(self) -> str:
-        """The options with which a command finds the same place, after a space; empty: none is needed."""
+        """The options that choose the same clusters in a command, after a space; empty: none is needed."""
         return ""
 
     def up(self, text: DocumentText, request: UpRequest) -> Sequence[BroughtUp]:
@@ -77,14 +77,14 @@ class Backend(Protocol):
         refuse(self, "list")
 
     def status(self, name: str, view: Callable[[Instance, int], T]) -> tuple[StatusReport, T | None]:
-        """Return how a cluster is, and what `view` returns of its instance and least size.
+        """Return the status of a cluster, and what `view` returns of its instance and least size.
 
-        None: its instance cannot be looked at now.
+        None: its instance cannot be reached now.
         """
         refuse(self, "status")
 
     def watch(self, name: str, work: Callable[[Instance, Watched], T]) -> T:
-        """Do work that looks at a cluster and its instance again and again, and return its result."""
+        """Run `work`, which samples a cluster and its instance at intervals, and return its result."""
         refuse(self, "top")
 
     def scale(self, name: str, size: int) -> ScaleResult:
@@ -92,45 +92,45 @@ class Backend(Protocol):
         refuse(self, "scale")
 
     def suspend(self, name: str, *, suspended: bool) -> SuspendResult:
-        """Suspend a cluster, so that it has no brokers, or have it go on; harmless where it is so already."""
+        """Suspend a cluster, so that it has no brokers, or resume it. Does nothing where it is so already."""
         refuse(self, "suspend" if suspended else "resume")
 
     def down(self, name: str, dump: str) -> DownResult:
-        """End a cluster; where `dump` is not empty, only once its jobs are saved to that file.
+        """End a cluster. Where `dump` names a file, its jobs are first saved there.
 
-        ANY_FILE: to where the document says.
+        ANY_FILE: they are saved to the file that the document names.
         """
         refuse(self, "down")
 
     def logs(self, name: str, write: Write, rank: int | None, *, follow: bool) -> None:
-        """Write the lines of one broker's log, or of all; with `follow` until the cluster ends."""
+        """Write the lines of one broker's log, or of all logs; with `follow` until the cluster ends."""
         refuse(self, "logs")
 
     def attach(self, name: str, write: Write, work: Callable[[Instance, Following], int] | None) -> int:
         """Follow a job with `work`, and return the exit code that it returns.
 
-        Without `work` what the main command writes is written, and its exit code returned. With the main job
-        the instance may end before it has told how that ended: the exit code is its cluster's.
+        Without `work`, write the output of the main command and return its exit code. The instance may end
+        before it has reported how its main job ended: then the exit code is the cluster's.
         """
         refuse(self, "attach without a JOB")
 
     def shell(self, name: str, command: Sequence[str]) -> int:
-        """Run a command (none: a shell) in which `flux` is the cluster's, and return its exit code."""
+        """Run a command (none: a shell) in which `flux` calls the cluster's broker; return its exit code."""
         refuse(self, "shell")
 
     def ask(self, name: str, work: Callable[[Instance], T]) -> T:
-        """Do the work with a cluster's instance, and return its result."""
+        """Run `work` with a cluster's instance, and return its result."""
         refuse(self, "jobs")
 
     def job_environment(self, name: str) -> Mapping[str, str] | None:
-        """Return the environment in which jobs run that are submitted; None: that of the lead broker."""
+        """Return the environment of submitted jobs; None: that of the lead broker."""
 
     def trial(self, texts: Sequence[DocumentText], known: Sequence[Problem]) -> Sequence[Problem]:
-        """Return what would be refused in documents here, beyond the problems that are known."""
+        """Return what this back end would refuse in documents, besides the problems that are known."""
         return ()
 
     def site(self) -> Site:
-        """Return what the place offers to a plan."""
+        """Return the site for which plans are made here."""
         refuse(self, "render")
 
 
@@ -140,20 +140,18 @@ def refuse(backend: Backend, what: str) -> NoReturn:
 
 
 ANY_FILE = "-"
-"""In place of a file to save to: wherever the document says."""
+"""Save to the file that the document names."""
 
 
 @dataclass(frozen=True, slots=True)
 class BackendOption:
-    """An option that a back end adds to commands, with its name as people write it.
-
-    `type` is that of its value, as typer knows it: `str`, `bool`, `float | None`, `Literal["a", "b"]`.
-    """
+    """An option that a back end adds to commands."""
 
     names: tuple[str, ...]
-    """As in ("--namespace", "-n") or ("--wait/--no-wait",)."""
+    """As users write them: ("--namespace", "-n") or ("--wait/--no-wait",)."""
     help: str
     type: Any = str
+    """Of its value, as typer knows it: `str`, `bool`, `float | None`, `Literal["a", "b"]`."""
     default: Any = ""
     metavar: str = ""
     least: float | None = None
@@ -168,15 +166,13 @@ class BackendOption:
 
 @dataclass(frozen=True, slots=True)
 class BackendKind:
-    """What an entry point of the group `minicluster.backends` leads to; importing it must cost little.
-
-    `open` is called with the values of its options that a command has, by their keys, and with who is told
-    how it goes. `run` runs a document in the foreground; None: that is not offered.
-    """
+    """What an entry point of the group `minicluster.backends` leads to; importing it must cost little."""
 
     open: Callable[[Mapping[str, Any], Reporter], Backend]
+    """Called with the values of the command's options, by their keys, and with the reporter."""
     options: tuple[BackendOption, ...] = ()
     run: Callable[[DocumentText, ForegroundRun, Reporter], int] | None = None
+    """Runs a document in the foreground and returns the exit code; None: that is not offered."""
 
     def options_of(self, command: str) -> tuple[BackendOption, ...]:
         """Return the options that it adds to a command."""

@@ -1,4 +1,4 @@
-"""What is asked of a back end, and what it tells: frozen records that every back end fills."""
+"""Requests to a back end and its results: frozen records, the same for every back end."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class UpRequest:
-    """What to bring up of a document; empty or None: as the document says."""
+    """What to bring up of a document; a field that is empty or None leaves what the document has."""
 
     name: str = ""
     """Which MiniCluster, where the document has several."""
@@ -23,14 +23,15 @@ class UpRequest:
 
 @dataclass(frozen=True, slots=True)
 class ForegroundRun:
-    """What to run of a document until it has ended; `timeout` in seconds."""
+    """What to run of a document until it has ended."""
 
     name: str = ""
     size: int | None = None
     command: Sequence[str] = ()
-    """In place of the document's command."""
+    """Replaces the document's command; empty: that one runs."""
     engine: str = "auto"
     timeout: float | None = None
+    """In seconds; None: no limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,111 +45,124 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class BroughtUp:
-    """A cluster that was brought up: its phase in one word, and what a person should know besides."""
+    """A cluster that was brought up."""
 
     name: str
     phase: str
     note: str = ""
+    """A further message to the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterSummary:
-    """A cluster in a listing; `created` in seconds since 1970."""
+    """A cluster in a listing."""
 
     name: str
     phase: str
     size: int
     max_size: int | None
     created: float
+    """In seconds since 1970."""
     more: Mapping[str, Any] = field(default_factory=dict)
-    """What this back end tells besides, by the names of columns."""
+    """Further values of this back end, by the names of columns."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterListing:
-    """Clusters, the columns that people are shown of them, and what to say where there are none."""
+    """The clusters of a back end, as `minicluster list` shows them."""
 
     clusters: tuple[ClusterSummary, ...]
     columns: tuple[str, ...]
+    """The columns of the table for users."""
     empty: str = "no cluster is up"
+    """The message where there are no clusters."""
 
 
 @dataclass(frozen=True, slots=True)
 class StatusTable:
-    """Rows below the fields of a status; those with a title come last. `empty` is said where there are none.
-
-    `since` is the field with the time (seconds since 1970, or None) of which the column `age` is made.
-    """
+    """A table below the fields of a status."""
 
     name: str
     rows: tuple[Mapping[str, Any], ...]
     columns: tuple[str, ...]
     title: str = ""
+    """Tables with a title come last."""
     empty: str = ""
+    """The text where there are no rows."""
     since: str = ""
+    """The field with a time in seconds since 1970, or None. The column `age` is computed from it."""
 
 
 @dataclass(frozen=True, slots=True)
 class StatusReport:
-    """How a cluster is."""
+    """The status of a cluster, as `minicluster status` shows it."""
 
     cluster: ClusterSummary
     order: tuple[str, ...]
     """Which fields are shown, in order: of the cluster, of `values`, and of its queue."""
     values: Mapping[str, Any] = field(default_factory=dict)
     people: Mapping[str, str] = field(default_factory=dict)
-    """Further fields, for people only."""
+    """Further fields of the output for users."""
     programs: Mapping[str, Any] = field(default_factory=dict)
-    """Further fields, for programs only."""
+    """Further fields of the JSON output."""
     tables: tuple[StatusTable, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterSample:
-    """What `top` shows of a cluster besides its queue; `least` is the least size that it may have."""
+    """What `minicluster top` shows of a cluster besides its queue."""
 
     row: Mapping[str, Any]
     least: int = 1
+    """The least size that the cluster may have."""
     people: Mapping[str, str] = field(default_factory=dict)
     programs: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """A cluster that is looked at again and again: `sample` returns how it is, `over` ends the looking."""
+    """A cluster that is sampled at intervals."""
 
     sample: Callable[[], ClusterSample]
+    """Returns the cluster's present state."""
     over: threading.Event = field(default_factory=threading.Event)
+    """Set: there are no more samples."""
 
 
 @dataclass(slots=True)
 class Following:
-    """How far a job was followed: whether it is the main job, and whether all its output was shown."""
+    """How far a job was followed."""
 
     is_main: bool = False
+    """Whether it is the main job."""
     is_shown: bool = False
+    """Whether all its output was shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScaleResult:
-    """Sizes before and after; not `is_done`: it was asked for, and goes on."""
+    """The sizes before and after a resize."""
 
     before: int
     after: int
     is_done: bool = True
+    """False: the resize was requested, and goes on."""
 
 
 @dataclass(frozen=True, slots=True)
 class SuspendResult:
-    """The phase in which a cluster is; not `is_done`: it was asked for, and goes on."""
+    """The phase of a cluster after it was suspended or resumed."""
 
     phase: str
     is_done: bool = True
+    """False: the change was requested, and goes on."""
 
 
 @dataclass(frozen=True, slots=True)
 class DownResult:
-    """Not `is_done`: it was asked for, and goes on. `note` says what was saved, where that was asked for."""
+    """How the end of a cluster went."""
 
     is_done: bool = True
+    """False: the end was requested, and goes on."""
     note: str = ""
+    """What was saved, where a save was requested."""

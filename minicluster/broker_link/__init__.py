@@ -1,4 +1,4 @@
-"""How a broker is called: the protocol `Link`, its errors, and the requests that every caller shares.
+"""How a broker is called: the protocol `BrokerLink`, its errors, and the requests that every caller shares.
 
 Two modules need real Flux: `flux_link`, a link in Flux's own Python, and `flux_helper`, the far end of a link
 in lines.

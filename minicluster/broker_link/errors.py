@@ -1,10 +1,10 @@
-"""What can go wrong between us and an instance, as one tree: that of every way to call a broker.
+"""The errors of an instance, as one tree for every way to call a broker.
 
 InstanceError
-├── InstanceGone         nobody answers at the address (any more): socket absent, broker ended, helper died
-├── Refused              something was refused: Flux's error number, and words
-│   ├── RequestRefused   the broker refused a request, which it names
-│   └── WaitTimeout      what was waited for did not come in time
+├── InstanceGone         no broker answers at the address (any more): no socket, broker ended, helper died
+├── Refused              something was refused: Flux's error number, and a text
+│   ├── RequestRefused   the broker refused a request; it has the topic
+│   └── WaitTimeout      an answer did not come in time
 ├── NoEngine             │
 ├── SubmitRefused        │ in `minicluster.instance.errors`: of the port alone
 ├── JobNotFound          │
@@ -23,11 +23,11 @@ class InstanceError(Exception):
 
 
 class InstanceGone(InstanceError):  # noqa: N818 - named for what happened
-    """Nobody answers at the address (any more)."""
+    """No broker answers at the address (any more)."""
 
 
 class Refused(InstanceError):  # noqa: N818 - named for what happened
-    """Something was refused: `errnum` as in errno.h, `text` in the words of who refused it."""
+    """Something was refused: `errnum` as in errno.h, and the reason as a text."""
 
     def __init__(self, errnum: int, text: str = "") -> None:
         self.errnum = errnum
@@ -36,7 +36,7 @@ class Refused(InstanceError):  # noqa: N818 - named for what happened
 
 
 class RequestRefused(Refused):
-    """The broker refused a request: `errnum` as in errno.h, `text` in its own words."""
+    """The broker refused a request: `errnum` as in errno.h, and the broker's own text."""
 
     def __init__(self, topic: str, errnum: int, text: str = "") -> None:
         super().__init__(errnum, text)
@@ -45,7 +45,7 @@ class RequestRefused(Refused):
 
 
 class WaitTimeout(Refused, TimeoutError):  # noqa: N818 - named for what happened
-    """What was waited for did not come in time; `words` say what."""
+    """An answer did not come in time; `words` has which one."""
 
     def __init__(self, words: str = "") -> None:
         super().__init__(errno.ETIMEDOUT)
@@ -53,5 +53,5 @@ class WaitTimeout(Refused, TimeoutError):  # noqa: N818 - named for what happene
 
 
 def reason(error: Exception) -> str:
-    """Return an error's words, without the request that was refused: who reads them did not make it."""
+    """Return an error's text without the topic of the refused request, which its readers did not send."""
     return error.text if isinstance(error, Refused) else str(error)

@@ -34,7 +34,7 @@ import flux.job
 from minicluster.broker_link.line_stream import StreamCall
 
 MAX_BUFFERED = 4096
-"""A watched eventlog with more items than this waiting for its reader is let go, and watched anew later."""
+"""Items of a watched eventlog that may wait for their reader; with more of them the watch is cancelled."""
 
 
 class AnswerWriter:
@@ -58,10 +58,10 @@ class AnswerWriter:
 
 
 class FluxStream:
-    """A streaming RPC, of which no more is held than HELD_ITEMS.
+    """A streaming RPC that buffers up to MAX_BUFFERED items for its reader.
 
-    Flux does not wait for slow readers. What a watched eventlog sends too early is held; when too much is
-    held, the watch is cancelled and, once the reader caught up, begun again behind what was sent already.
+    Flux does not wait for slow readers. Where a watched eventlog fills the buffer, the watch is cancelled.
+    Once the reader has caught up, it begins again behind what was sent already.
     """
 
     def __init__(self, handle: Any, answers: AnswerWriter, request: dict[str, Any]) -> None:
@@ -75,7 +75,7 @@ class FluxStream:
 
     @property
     def ended(self) -> bool:
-        """Whether the reader has heard the end."""
+        """Whether the end was sent to the reader."""
         return self._call.ended
 
     @property
@@ -122,12 +122,12 @@ class FluxStream:
             self._watch()
 
     def credit(self, more: int) -> None:
-        """Send up to `more` items besides."""
+        """Allow `more` further items to be sent."""
         self._call.credit(more)
         self._watch_again()
 
     def cancel(self) -> None:
-        """End the stream; its reader hears ENODATA at once."""
+        """End the stream; its reader receives ENODATA at once."""
         if not self._call.is_stopped:
             self._cancel_rpc()
         self._call.cancel()
@@ -150,7 +150,7 @@ class Bridge:
         self._streams: dict[int, FluxStream] = {}
 
     def readable(self, _handle: Any, _watcher: Any, fd: int, _events: int, _args: Any) -> None:
-        """Take what came on standard input; its end ends the helper."""
+        """Read requests from standard input; its end ends the helper."""
         data = os.read(fd, 1 << 16)
         if not data:
             self._handle.reactor_stop()
@@ -231,11 +231,11 @@ class Bridge:
 def main() -> int:
     """Serve until standard input or the broker ends."""
     answers = AnswerWriter(os.dup(1))
-    os.dup2(2, 1)  # whatever prints by itself must not get between the lines
+    os.dup2(2, 1)  # what libraries print must not get between the lines
     uri = sys.argv[1] if len(sys.argv) > 1 else os.environ.get("FLUX_URI", "")
     try:
         handle = flux.Flux(uri) if uri else flux.Flux()
-        handle.attr_get("version")  # a broker that is about to end takes the connection and says nothing
+        handle.attr_get("version")  # a broker that is about to end accepts the connection and never answers
     except OSError as error:
         answers.line({"gone": error.strerror or str(error)})
         return 1
@@ -245,7 +245,7 @@ def main() -> int:
     answers.line({"engine": "flux"})
     watcher = handle.fd_watcher_create(0, bridge.readable, flux.constants.FLUX_POLLIN)
     watcher.start()
-    # Without a message handler the reactor does not look at the broker's socket and would miss its end.
+    # Without a message handler the reactor does not poll the broker's socket and would miss its end.
     listener = handle.msg_watcher_create(
         lambda *_: None, flux.constants.FLUX_MSGTYPE_EVENT, "minicluster.none"
     )

@@ -1,4 +1,4 @@
-"""The link to real Flux's lead: a handle of its own, and a reactor that runs only while somebody waits.
+"""The link to real Flux's lead: a handle of its own, and a reactor that runs only within `dispatch`.
 
 Runs under Flux's own Python.
 """
@@ -29,10 +29,11 @@ if TYPE_CHECKING:
     from minicluster.broker_link.link import JSON, Callback
 
 MEMORY = 60.0
-"""Seconds for which a broker that was turned away is told of; it tries again within 15 s."""
+"""Seconds for which a rejected peer is reported; it tries again within 15 s."""
 MOST = 64
+"""Rejected peers that are kept."""
 BATCH = 1000
-"""Answers that are handed out before whoever dispatches is heard again."""
+"""Answers that one `dispatch` hands out at most, before its caller runs again."""
 _REJECTED = re.compile(r"rejecting connection from (\S+) \(rank \d+\): (.*)", re.DOTALL)
 _FOR_EVER = -1.0
 _SUBMIT = "job-ingest.submit"
@@ -69,7 +70,7 @@ class FluxLink:
     call = stream  # its name in release 0.1.0, by which others' routes at the lead know it
 
     def _take(self, rpc: Any, number: int, callback: Callback) -> None:
-        """Hand an answer on; an exception here would end the reactor with an error."""
+        """Pass an answer to its callback; an exception here would end the reactor with an error."""
         topic, _ = self._streams.get(number, ("", None))
         refusal = answer = None
         try:
@@ -104,7 +105,7 @@ class FluxLink:
 
     def submit(self, jobspec: JSON, urgency: int, flags: int = 0, timeout: float | None = None) -> int:
         """Sign a jobspec and submit it as it is."""
-        import flux.job  # noqa: PLC0415 - 3 MB, and hardly any lead's door submits
+        import flux.job  # noqa: PLC0415 - 3 MB, and hardly any lead server submits
 
         future = None
         waitable = bool(flags & flux.constants.FLUX_JOB_WAITABLE)
@@ -148,7 +149,7 @@ class FluxLink:
         self._reactor.wake()
 
     def queue_policy(self) -> str:
-        """Return which policy the loaded scheduler goes by; nothing while none is loaded."""
+        """Return the policy of the loaded scheduler; empty while none is loaded."""
         modules = self.rpc("module.list", {}, 10.0)["mods"]
         if any(each["name"] == "sched-fluxion-qmanager" for each in modules):
             table = self.rpc("config.get", {}, 10.0).get("sched-fluxion-qmanager", {})
@@ -159,9 +160,9 @@ class FluxLink:
         return _FIRST_COME.get(loaded, loaded)
 
     def rejected_peers(self) -> Sequence[str]:
-        """Return whom the lead turned away lately, as its log has it, which is followed from now on.
+        """Return the peers that the lead's log has as rejected; the first call begins to follow the log.
 
-        A broker with another certificate is not among them: Flux's lead does not notice that it knocks.
+        A broker with another certificate is not among them: Flux's lead does not notice its attempts.
         """
         if self._log is None:
             self._log = _RejectedPeers(self._handle)
@@ -175,7 +176,7 @@ class FluxLink:
 
 
 class _Reactor:
-    """A handle's reactor, which runs only while somebody waits, and stops at each answer."""
+    """A handle's reactor, which runs only within `run`, and stops at each answer."""
 
     def __init__(self, handle: Any) -> None:
         self._handle = handle
@@ -190,7 +191,7 @@ class _Reactor:
         self._handle.reactor_stop()
 
     def _watch(self) -> None:
-        """Make what the reactor looks at: not before it runs, because watchers keep a handle for long."""
+        """Make the reactor's watchers. They keep the handle open until `close`: hence not before it runs."""
         awake = self._handle.fd_watcher_create(self._awake.fileno(), self._woken, flux.constants.FLUX_POLLIN)
         # Without a message handler the reactor would not notice that the broker hung up.
         listener = self._handle.msg_watcher_create(
@@ -235,7 +236,7 @@ class _Reactor:
             self._waker.send(b"x")
 
     def close(self) -> None:
-        """Let the handle go."""
+        """Destroy the watchers and release the handle."""
         for watcher in self._watchers:
             _let_go(watcher)
         self._watchers.clear()
@@ -251,7 +252,7 @@ def _let_go(watcher: Any) -> None:
 
 
 class _RejectedPeers:
-    """The brokers that the lead turned away, from its log."""
+    """The brokers that the lead rejected, from its log."""
 
     def __init__(self, handle: Any) -> None:
         self._newest_last: OrderedDict[str, tuple[float, str]] = OrderedDict()
@@ -289,7 +290,7 @@ class _RejectedPeers:
 
 
 def _ours(topic: str, error: OSError, timeout: float | None = None) -> InstanceError:
-    """Return our error for Flux's."""
+    """Return the error of `errors` that corresponds to one of Flux."""
     code = error.errno or errno.EIO
     if code in (errno.ECONNRESET, errno.EPIPE, errno.ENOTCONN, errno.EHOSTUNREACH):
         return InstanceGone(error.strerror or str(error))

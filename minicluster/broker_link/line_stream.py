@@ -1,4 +1,4 @@
-"""A streaming request at the far end of a link in lines: its reader says how many items it has room for."""
+"""A streaming request at the far end of a link in lines; its credit is the items that its reader can take."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class StreamCall:
-    """Holds the items of one request until its reader has room for them.
+    """Buffers the items of one request until its reader has room for them.
 
-    Where they come from calls `item` and `stop`; lines of the reader become `credit` and `cancel`. Lines to
-    the reader go to `answer`: {"id", "payload"} for an item, {"id", "errnum", "errstr"} for the end.
+    The source of the items calls `item` and `stop`; lines of the reader become `credit` and `cancel`. Lines
+    to the reader go to `answer`: {"id", "payload"} for an item, {"id", "errnum", "errstr"} for the end.
     """
 
     def __init__(self, request: JSON, answer: Callable[[JSON], None]) -> None:
@@ -36,7 +36,7 @@ class StreamCall:
 
     @property
     def has_room(self) -> bool:
-        """Whether the reader wants more."""
+        """Whether the reader has room for more."""
         return self._credit > 0 and not self.ended
 
     @property
@@ -45,22 +45,22 @@ class StreamCall:
         return self._end is not None
 
     def item(self, payload: Any) -> None:
-        """Take an item in."""
+        """Add an item."""
         self._buffer.append(payload)
         self._send()
 
     def stop(self, errnum: int, text: str = "") -> None:
-        """Take in why there are no more items; the reader hears it after those that are held."""
+        """End the stream for this reason. The reader receives it after the buffered items."""
         self._end = {"errnum": errnum, "errstr": text or os.strerror(errnum)}
         self._send()
 
     def credit(self, more: int) -> None:
-        """Send up to `more` items besides."""
+        """Allow `more` further items to be sent."""
         self._credit += more
         self._send()
 
     def cancel(self) -> None:
-        """End the stream; its reader hears ENODATA at once."""
+        """End the stream; its reader receives ENODATA at once."""
         self._buffer.clear()
         self.stop(errno.ENODATA)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Accepted:
-    """The answer that what was asked for is going to be done."""
+    """The answer to a request that was accepted, and will be carried out."""
 
 
 class BrokerLink(Protocol):
@@ -62,7 +62,7 @@ class BrokerLink(Protocol):
 
 
 class LeadLink(BrokerLink, Protocol):
-    """A link to the lead broker from beside it, which knows more."""
+    """A link to the lead broker, for programs on its host."""
 
     def sync(self) -> None:
         """Make durable what the instance holds, so that it outlives a lead that is killed.
@@ -71,7 +71,7 @@ class LeadLink(BrokerLink, Protocol):
         """
 
     def queue_policy(self) -> str:
-        """Return which policy is really loaded."""
+        """Return the policy that is loaded now."""
 
     def rejected_peers(self) -> Sequence[str]:
-        """Return whom the lead turned away lately and why, newest first."""
+        """Return the peers that the lead rejected lately, with the reasons, newest first."""

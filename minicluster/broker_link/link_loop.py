@@ -1,4 +1,4 @@
-"""A link to the broker that is made anew whenever it breaks, for the one thread that follows through it."""
+"""A link to the broker that is made anew whenever it breaks, for one thread that follows the broker."""
 
 from __future__ import annotations
 
@@ -16,13 +16,11 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.5, 15.0
 
 
 class LinkLoop:
-    """Links are made by `connect`, in the thread that calls `run`; `broke` is told why one broke.
-
-    `wanted` is set by `wake`: somebody waits for what the thread finds out.
-    """
+    """Keeps a link to the broker. `connect` makes one in the thread of `run`; `broke` gets each error."""
 
     def __init__(self, connect: Callable[[], LeadLink], broke: Callable[[Exception], None]) -> None:
         self.wanted = threading.Event()
+        """Set by `wake`: another thread waits for what this one reads."""
         self._connect = connect
         self._broke = broke
         self._ending = threading.Event()
@@ -34,7 +32,7 @@ class LinkLoop:
         return self._ending.is_set()
 
     def wake(self) -> None:
-        """Have the thread look; for other threads."""
+        """Have the thread read at once; for other threads."""
         self.wanted.set()
         link = self._link
         if link is not None:
@@ -50,7 +48,7 @@ class LinkLoop:
         self._ending.wait()
 
     def run(self, follow: Callable[[LeadLink], None], lost: Callable[[Exception], None]) -> None:
-        """Follow until `close`; whatever `follow` raises, `lost` hears of it, and there is another link."""
+        """Call `follow` with a link until `close`. After an error `lost` is called, and a new link made."""
         pause = FIRST_PAUSE
         while not self.closed:
             began = time.monotonic()
@@ -61,7 +59,7 @@ class LinkLoop:
                 finally:
                     self._link = None
                     link.close()
-            except Exception as error:  # noqa: BLE001 - whatever the broker answers, the door stays
+            except Exception as error:  # noqa: BLE001 - the lead server stays, for any answer of the broker
                 lost(error)
                 pause = FIRST_PAUSE if time.monotonic() - began > LONGEST_PAUSE else pause
                 if not self.closed:

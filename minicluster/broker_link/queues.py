@@ -1,4 +1,4 @@
-"""What the broker says of its queues, in as many requests as it takes."""
+"""The status of a broker's queues, one request for each."""
 
 from __future__ import annotations
 

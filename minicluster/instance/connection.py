@@ -1,4 +1,4 @@
-"""Which engine is behind an address, which `flux` is on PATH, and the way from there to an `Instance`."""
+"""Connects to an instance: finds which engine serves an address, and which `flux` is real Flux."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ PROBE_TIMEOUT = 5.0
 def connect(uri: str | None = None, engine: Engine = "auto") -> Instance:
     """Connect to the instance at `uri`, by default the one that FLUX_URI names.
 
-    With `engine` "auto" the broker itself is asked what it is. Raises InstanceGone where nobody answers and
-    NoEngine where what answers cannot be spoken to.
+    With `engine` "auto" the broker itself is asked what it is. Raises InstanceGone where no broker answers,
+    and NoEngine where real Flux answers but there is no flux-core on PATH.
     """
     address = uri or os.environ.get("FLUX_URI", "")
     if not address:
@@ -45,7 +45,7 @@ def real_flux(path: str | None = None) -> str:
     """Return the flux-core command on PATH (or `path`, like it).
 
     Other programs are called `flux` too, a GitOps tool among them, and so is the embedded instance's own
-    command. Raises NoEngine, saying what was found instead.
+    command. Raises NoEngine with what was found instead.
     """
     found: list[str] = []
     for folder in (os.environ.get("PATH", "") if path is None else path).split(os.pathsep):
@@ -59,7 +59,7 @@ def real_flux(path: str | None = None) -> str:
 
 
 def is_flux_core(command: str) -> bool:
-    """Tell whether `command` is flux-core's: only that one has a libflux-core of its own to name."""
+    """Return whether `command` is flux-core's: only that one prints the version of its own libflux-core."""
     try:
         completed = subprocess.run(
             [command, "version"], capture_output=True, text=True, timeout=10, check=False
@@ -74,10 +74,10 @@ def is_flux_core(command: str) -> bool:
 
 
 def engine_of(uri: str) -> Literal["flux", "embedded"]:
-    """Ask the broker at `uri` what it is. Raises InstanceGone where nobody answers.
+    """Ask the broker at `uri` what it is. Raises InstanceGone where no broker answers.
 
-    Only real Flux has addresses other than local://. On a local socket real Flux begins with one byte and
-    hangs up on words it does not know; the embedded instance answers them with a frame, which is longer.
+    Only real Flux has addresses other than local://. On a local socket real Flux sends one byte, and hangs up
+    on a message that it does not know. The embedded instance answers it with a frame, which is longer.
     """
     scheme, _, path = uri.partition("://")
     if scheme != "local":

@@ -1,10 +1,10 @@
-"""What can go wrong between us and an instance: `minicluster.broker_link.errors`, and the port's own.
+"""The errors of an instance: `minicluster.broker_link.errors`, and the port's own.
 
 InstanceError
-├── InstanceGone         nobody answers at the address (any more): socket absent, broker ended, helper died
+├── InstanceGone         no broker answers at the address (any more): no socket, broker ended, helper died
 ├── Refused
-│   ├── RequestRefused   the instance refused a request; carries its error number and words
-│   └── WaitTimeout      what was waited for did not come in time
+│   ├── RequestRefused   the instance refused a request; it has the error number and a text
+│   └── WaitTimeout      an answer did not come in time
 ├── NoEngine             no engine serves the address: no real flux-core on PATH, or another kind of socket
 ├── JobNotFound          the instance has no job of that id
 ├── JobInactive          the job has ended: nothing can be done to it any more
@@ -48,4 +48,4 @@ class JobInactive(InstanceError):  # noqa: N818 - named for what happened
 
 
 class SubmitRefused(InstanceError):  # noqa: N818 - named for what happened
-    """The instance does not take this job; the words are the instance's own."""
+    """The instance does not take this job; the message is the instance's own."""

@@ -21,7 +21,7 @@ JSON = Mapping[str, Any]
 
 
 class JobLogs:
-    """What an instance keeps of its jobs."""
+    """The stored records of an instance's jobs."""
 
     def __init__(self, links: SharedLinks) -> None:
         self._links = links
@@ -85,7 +85,7 @@ def _journal_events(answer: JSON) -> Iterator[Event]:
 
 
 def raise_for(jobid: int, refusal: RequestRefused) -> NoReturn:
-    """Raise what a refused request about a job means."""
+    """Raise the error for a refused request about a job."""
     if "inactive" in refusal.text:
         raise JobInactive(jobid) from refusal
     if "unknown job" in refusal.text or (

@@ -1,4 +1,4 @@
-"""A `JobRequest` as a jobspec version 1 (RFC 25), the same as `flux submit` makes from the same wishes."""
+"""A `JobRequest` as a jobspec version 1 (RFC 25), the same as `flux submit` makes from the same options."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ JSON = dict[str, Any]
 
 
 def jobspec(request: JobRequest, *, inherit: bool = True) -> JSON:
-    """Return the jobspec. Raises SubmitRefused where the wishes contradict each other.
+    """Return the jobspec. Raises SubmitRefused where fields of the request contradict each other.
 
-    Environment and working directory that are not wished for are this process's; without `inherit` they
-    are left out, for whoever submits the job to fill in their own.
+    An environment and a working directory that the request does not give are this process's. Without
+    `inherit` they are left out, and the process that submits the job fills in its own.
     """
     _check(request)
     per_node = request.tasks % request.nodes if request.nodes else 0

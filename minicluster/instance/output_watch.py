@@ -18,10 +18,10 @@ JSON = Mapping[str, Any]
 Watch = Callable[[str], Stream[JSON]]
 
 STAGES = (("eventlog", "start"), ("guest.exec.eventlog", "shell.init"))
-"""Eventlogs to follow, each up to this event, before `guest.output` is there.
+"""Eventlogs to follow, each up to this event, before `guest.output` exists.
 
-Watching `guest.output` at once and waiting for it to be made does not work: where the job ends in between,
-real Flux waits for ever.
+To watch `guest.output` at once and wait until it is made does not work: where the job ends in between, real
+Flux waits for ever.
 """
 
 

@@ -1,7 +1,7 @@
-"""The port: what the rest of this project may ask of a running instance, whichever engine it is.
+"""The port over a running instance of either engine, for the rest of this project.
 
-Every method may raise `InstanceGone` and `RequestRefused`; what else it raises its docstring says. Calls may
-come from several threads. A `Stream` holds one request open until it ends or is closed.
+Every method may raise `InstanceGone` and `RequestRefused`; its docstring has what else it raises. Calls may
+come from several threads. A `Stream` keeps one request open until it ends or is closed.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Stream(Protocol[T_co]):
         """Wait for the next item. Raises StopIteration where the stream is at its end, or was closed."""
 
     def close(self) -> None:
-        """End the request; harmless where it ended already."""
+        """End the request; does nothing where it has ended already."""
 
     def __enter__(self) -> Self: ...
 
@@ -50,7 +50,7 @@ class Stream(Protocol[T_co]):
 
 
 class Jobs(Protocol):
-    """The jobs of an instance: what there is, what becomes of them, and what is done to them."""
+    """The jobs of an instance: to submit, list, follow and control them."""
 
     def submit(self, request: JobRequest) -> int:
         """Submit a job and return its id. Raises SubmitRefused."""
@@ -100,7 +100,7 @@ class Jobs(Protocol):
 
 
 class JobQueues(Protocol):
-    """The queues of an instance, and how full they are."""
+    """The queues of an instance, and the numbers of their jobs."""
 
     def all(self) -> list[QueueStatus]:
         """The named queues, or the one without a name."""
@@ -119,13 +119,13 @@ class JobQueues(Protocol):
 
 
 class Nodes(Protocol):
-    """The nodes of an instance: its brokers, and what they have."""
+    """The nodes of an instance: its brokers and their resources."""
 
     def brokers(self) -> list[Broker]:
         """Every configured broker, by rank."""
 
     def resources(self) -> Resources:
-        """What is there, used and free."""
+        """The resources: all, allocated and free."""
 
     def drain(self, targets: str, reason: str = "") -> None:
         """Give no new work to these brokers, an idset of ranks or a hostlist; running jobs go on."""
@@ -162,27 +162,27 @@ class Instance(Protocol):
 
     @property
     def uri(self) -> str:
-        """The address of the broker we speak to, like local:///run/flux/local."""
+        """The address of the broker, like local:///run/flux/local."""
 
     @property
     def jobs(self) -> Jobs:
-        """What is asked of jobs."""
+        """Its jobs."""
 
     @property
     def queues(self) -> JobQueues:
-        """What is asked of queues."""
+        """Its queues."""
 
     @property
     def nodes(self) -> Nodes:
-        """What is asked of nodes."""
+        """Its nodes."""
 
     @property
     def life(self) -> Lifecycle:
-        """What is asked of the instance as a whole."""
+        """Its attributes, dump and shutdown."""
 
     @property
     def links(self) -> SharedLinks:
-        """The links to the broker, for what the port has no word for."""
+        """The links to the broker, for requests that the port does not have."""
 
     def close(self) -> None:
         """Hang up; the instance goes on. Streams end."""

@@ -1,7 +1,7 @@
-"""What a running instance says about itself: frozen records, standard library only.
+"""The records of a running instance: frozen, with the standard library alone.
 
-Times are seconds since the epoch (0.0: not yet), durations seconds (0.0: no limit), ids the integers of
-RFC 19, hosts RFC 29 hostlists and ranks RFC 22 idsets where a record says so.
+Times are seconds since the epoch (0.0: not yet), durations are seconds (0.0: no limit). Ids are the integers
+of RFC 19. Hosts are RFC 29 hostlists and ranks RFC 22 idsets, where a field names the RFC.
 """
 
 from __future__ import annotations
@@ -44,12 +44,7 @@ class JobException:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One job.
-
-    `ncores` is 0 until it is known; `duration` is the time limit; `priority` is None until it has one;
-    `nodelist` (RFC 29) and `ranks` (RFC 22) are empty before it runs; `waitstatus` is the highest wait status
-    of its tasks, as of wait(2). `attributes` are those of `attributes.user`; a listing has None there.
-    """
+    """One job."""
 
     id: int
     state: JobState
@@ -58,6 +53,7 @@ class Job:
     userid: int = 0
     urgency: int = 16
     priority: int | None = None
+    """None until it has one."""
     queue: str = ""
     cwd: str = ""
     t_submit: float = 0.0
@@ -68,15 +64,21 @@ class Job:
     nnodes: int = 0
     ntasks: int = 0
     ncores: int = 0
+    """0 until it is known."""
     duration: float = 0.0
+    """The time limit."""
     expiration: float = 0.0
     nodelist: str = ""
+    """A hostlist (RFC 29), empty before it runs."""
     ranks: str = ""
+    """An idset (RFC 22), empty before it runs."""
     waitstatus: int | None = None
+    """The highest wait status of its tasks, as of wait(2)."""
     exception: JobException | None = None
     dependencies: tuple[str, ...] = ()
     annotations: Mapping[str, Any] = field(default_factory=dict)
     attributes: Mapping[str, Any] | None = None
+    """Those of `attributes.user`; None in a listing."""
 
     @property
     def returncode(self) -> int | None:
@@ -90,38 +92,41 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class JobRequest:
-    """A job to be submitted (RFC 25, jobspec version 1).
-
-    `nodes` 0: wherever the tasks fit; `duration` in seconds, 0 without limit; `environment` is the whole
-    environment of the tasks, `cwd` their directory; None: those of this process, for an instance in a far pod
-    those of the broker there. `urgency` is 0 (held) to 31; `dependencies` are like `afterok:123`;
-    `attributes` go to `attributes.user`; `shell_options` to `attributes.system.shell.options` with dots as
-    levels (`output.stdout.path`); `waitable` jobs are kept for `flux job wait`.
-    """
+    """A job to be submitted (RFC 25, jobspec version 1)."""
 
     command: tuple[str, ...]
     tasks: int = 1
     nodes: int = 0
+    """0: on any number of nodes on which the tasks fit."""
     cores_per_task: int = 1
     gpus_per_task: int = 0
     exclusive: bool = False
     duration: float = 0.0
+    """In seconds; 0: no limit."""
     environment: Mapping[str, str] | None = None
+    """The whole environment of the tasks. None: this process's, or that of the broker in a far pod."""
     cwd: str | None = None
+    """The working directory of the tasks. None: as with `environment`."""
     name: str = ""
     urgency: int = 16
+    """0 (held) to 31."""
     dependencies: tuple[str, ...] = ()
+    """Like `afterok:123`."""
     attributes: Mapping[str, Any] = field(default_factory=dict)
+    """For `attributes.user`."""
     shell_options: Mapping[str, Any] = field(default_factory=dict)
+    """For `attributes.system.shell.options`, with dots between levels: `output.stdout.path`."""
     queue: str = ""
     waitable: bool = False
+    """Whether it is kept for `flux job wait`."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobFilter:
-    """Which jobs a listing holds; None or empty does not restrict. Any of the states or results will do."""
+    """Which jobs a listing has. A field that is None or empty does not restrict it."""
 
     states: JobState | None = None
+    """A job needs one of these states, or one of `results`."""
     results: JobResult | None = None
     userid: int | None = None
     name: str = ""
@@ -142,27 +147,30 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class OutputChunk:
-    """A piece of a job's output (RFC 24).
-
-    `stream` is "stdout", "stderr", or "log" for the words of the job's shell (`task` is then that shell's).
-    `sequence` counts the entries of the job's output from 0: `output(id, after=sequence)` goes on behind it.
-    """
+    """A piece of a job's output (RFC 24)."""
 
     id: int
     sequence: int
+    """Counts the entries of the job's output from 0: `output(id, after=sequence)` goes on behind it."""
     task: int
+    """The task's rank, or with the stream "log" that of the job's shell."""
     stream: str
+    """Either "stdout", "stderr", or "log" for messages of the job's shell."""
     data: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceSubset:
-    """Some of the instance's resources: `ranks` ascending, `hosts` in their order, cores and GPUs counted."""
+    """Some of the instance's resources."""
 
     ranks: tuple[int, ...] = ()
+    """In ascending order."""
     hosts: tuple[str, ...] = ()
+    """In the order of the ranks."""
     cores: int = 0
+    """How many."""
     gpus: int = 0
+    """How many."""
 
     @property
     def nodes(self) -> int:
@@ -172,19 +180,20 @@ class ResourceSubset:
 
 @dataclass(frozen=True, slots=True)
 class Drain:
-    """Brokers that get no new work: `ranks` as an idset, since when and why."""
+    """Brokers that get no new work."""
 
     ranks: str
+    """An idset (RFC 22)."""
     timestamp: float
+    """When they were drained."""
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What there is: `all` = `up` + `down`, `up` = `free` + `allocated` by core.
+    """The resources of an instance: `all` = `up` + `down`, `up` = `free` + `allocated` by core.
 
-    As in `flux resource list`, what is drained is down for the scheduler; `drained` names it besides.
-    `offline` are those whose broker is not there.
+    As in `flux resource list`, drained nodes are down for the scheduler, and are also in `drained`.
     """
 
     all: ResourceSubset
@@ -194,12 +203,13 @@ class Resources:
     allocated: ResourceSubset
     drained: ResourceSubset
     offline: ResourceSubset
+    """On nodes without a broker."""
     drains: tuple[Drain, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class QueueStats:
-    """Numbers of jobs: by state, and by result for the inactive ones that are still known."""
+    """Numbers of jobs: by state, and by result for the inactive ones that the instance still knows."""
 
     depend: int = 0
     priority: int = 0
@@ -228,22 +238,23 @@ class QueueStats:
 
 @dataclass(frozen=True, slots=True)
 class QueueStatus:
-    """A queue: does it take jobs (`enabled`), does it start them (`started`), if not, why not.
-
-    The queue "" is the one there is where none has a name.
-    """
+    """The state of a queue."""
 
     name: str
+    """Empty for the only queue, where none has a name."""
     enabled: bool
+    """Whether it takes jobs."""
     started: bool
+    """Whether it starts jobs."""
     disable_reason: str = ""
     stop_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Broker:
-    """A broker of the instance; `state` is the overlay's word: full, partial, degraded, lost or offline."""
+    """A broker of the instance."""
 
     rank: int
     host: str
     state: str
+    """As the overlay has it: full, partial, degraded, lost or offline."""

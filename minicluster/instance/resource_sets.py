@@ -1,4 +1,4 @@
-"""What is up, free and drained of an instance: sums and differences of resource sets (RFC 20)."""
+"""The resources of an instance that are up, free and drained: sums and differences of R (RFC 20)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Inventory(NamedTuple):
         return {rank: (node.cores, node.gpus) for rank, node in self.nodes.items()}
 
     def summary(self, part: Allocation) -> ResourceSubset:
-        """Count a part of it; a rank of which nothing is in the part does not count."""
+        """Count a part of it; a rank without a core or GPU in the part does not count."""
         ranks = tuple(sorted(rank for rank, bits in part.items() if any(bits)))
         hosts = tuple(self.nodes[rank].host if rank in self.nodes else "" for rank in ranks)
         cores = sum(idset.size_of(part[rank][0]) for rank in ranks)

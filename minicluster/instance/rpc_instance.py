@@ -1,4 +1,4 @@
-"""The port over links to a broker, whichever engine's it is: the topics are the same."""
+"""The port over links to a broker of either engine: the topics are the same."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class RpcInstance:
 
     @property
     def links(self) -> SharedLinks:
-        """The links to the broker, for what the port has no word for."""
+        """The links to the broker, for requests that the port does not have."""
         return self._links
 
     def close(self) -> None:
@@ -113,7 +113,7 @@ class RpcNodes:
         return [Broker(rank, host, states.get(rank, "offline")) for rank, host in enumerate(hosts)]
 
     def resources(self) -> Resources:
-        """What is there, used and free."""
+        """The resources: all, allocated and free."""
         sched = self._links.rpc("resource.sched-status", {})
         return resource_sets.resources(sched, self._links.rpc("resource.status", {}))
 

@@ -112,7 +112,7 @@ class RpcJobs:
             return self._logs.journal(follow)
         if not follow:
             return Collected(wire.events(jobid, self._logs.eventlog(jobid)))
-        self._logs.eventlog(jobid)  # an unknown job is told of here, not at the first item
+        self._logs.eventlog(jobid)  # raises for an unknown job now, not at the first item
         watch = self._logs.watch(jobid, "eventlog")
         return Decoded(watch, lambda item: wire.events(jobid, item["event"]))
 

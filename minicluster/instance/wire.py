@@ -1,4 +1,4 @@
-"""From the payloads of Flux's own topics to records, for both engines: both speak these topics."""
+"""From the payloads of Flux's own topics to records; both engines have these topics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The way to an API server: a kubeconfig's context on a laptop, the service account in a pod."""
+"""The credentials for an API server: a kubeconfig's context, or in a pod the service account."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ _POD_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Which cluster, and where the credentials are found; they are read anew when the server refuses them.
+    """Which cluster, and where its credentials are; they are read anew when the server refuses them.
 
-    With `kubeconfig` or `context` empty the usual ones count: $KUBECONFIG or ~/.kube/config and its current
-    context. In a pod without any kubeconfig the service account is used.
+    In a pod, with neither field nor $KUBECONFIG, the service account is used.
     """
 
     kubeconfig: str = ""
+    """Empty: $KUBECONFIG or ~/.kube/config."""
     context: str = ""
+    """Empty: the current context."""
 
     def connect(self) -> kopf.ConnectionInfo:
         """Return address and credentials. Raises AccessError."""
@@ -86,7 +87,7 @@ def _pod_namespace() -> str:
 
 
 def _proxy(found: Any) -> str | None:
-    """Return the proxy to go by: the kubeconfig's, else the environment's. Raises AccessError."""
+    """Return the proxy: the kubeconfig's, else the environment's. Raises AccessError."""
     if not found.proxy:
         return None
     if found.proxy in getproxies().values() and proxy_bypass(urlsplit(found.host).hostname or ""):

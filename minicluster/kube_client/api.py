@@ -1,7 +1,7 @@
-"""The port to an API server: what the operator asks of it. `client.ApiClient` is the real one.
+"""The operator's port to an API server. `client.ApiClient` is the real one.
 
-An object is a plain dict, as the API server's JSON. Whatever an implementation refuses is an ApiError, and
-a server that does not answer an ApiUnreachableError.
+An object is a plain dict, as the API server's JSON. Every refusal is an ApiError; a server that does not
+answer is an ApiUnreachableError.
 """
 
 from __future__ import annotations
@@ -16,26 +16,31 @@ if TYPE_CHECKING:
     from minicluster.plan.objects.fields import Object
 
 APPLY_MANAGER = "minicluster"
-"""The one field manager: every field that the operator sets is applied under this name."""
+"""The operator's field manager: every field that it sets is applied under this name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which objects of a kind: a namespace (empty: all), selectors; `bare`: only their metadata."""
+    """Some objects of a kind."""
 
     resource: Resource
     namespace: str = ""
+    """Empty: all namespaces."""
     labels: str = ""
+    """A label selector."""
     fields: str = ""
+    """A field selector."""
     bare: bool = False
+    """Whether only their metadata is read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What a list returned, and the version from which a watch goes on."""
+    """The answer to a list."""
 
     items: tuple[Object, ...]
     version: str
+    """The resourceVersion from which a watch goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +76,8 @@ class Api(Protocol):
     async def apply(self, item: Object, *, new: bool = False) -> Object:
         """Server-side apply an object, and return its metadata.
 
-        With `new` only where there is none of that name: else ApiError 409 Conflict. A `metadata.uid` or
-        `metadata.resourceVersion` in it is a precondition, ApiError 409 Conflict where it does not hold.
+        With `new` only where there is no object of that name: else ApiError 409 Conflict. A `metadata.uid` or
+        `metadata.resourceVersion` in it is a precondition: ApiError 409 Conflict where it does not hold.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""What the certificates that we sign have in common: the leads' doors' and the metrics adapter's."""
+"""The common parts of the certificates of lead servers and of the metrics adapter."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def for_server(builder: x509.CertificateBuilder, names: Iterable[str]) -> x509.CertificateBuilder:
-    """Return a certificate's beginning as that of a server of these DNS names, which signs nothing."""
+    """Return the builder with the extensions of a server of these DNS names, which signs nothing."""
     usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
     alternatives = x509.SubjectAlternativeName([x509.DNSName(name) for name in names])
     builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
@@ -24,13 +24,13 @@ def for_server(builder: x509.CertificateBuilder, names: Iterable[str]) -> x509.C
 
 
 def for_authority(builder: x509.CertificateBuilder) -> x509.CertificateBuilder:
-    """Return a certificate's beginning as that of an authority, which signs servers' certificates alone."""
+    """Return the builder with the extensions of an authority, which signs servers' certificates alone."""
     builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
     return builder.add_extension(_usage(signs=True), critical=True)
 
 
 def private_text(key: ec.EllipticCurvePrivateKey) -> str:
-    """Return a private key as it is stored (PEM, PKCS 8): secret."""
+    """Return a private key as it is stored (PEM, PKCS 8). The text is secret."""
     pem, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
     return key.private_bytes(pem, form, serialization.NoEncryption()).decode()
 

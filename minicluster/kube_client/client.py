@@ -41,7 +41,7 @@ NO_VERSION = "1"
 
 
 class _Writes:
-    """The writes that have no answer yet. `gate` is called before each, and raises where none may be made."""
+    """Counts the writes that have no answer yet. `gate` is called before each, and raises to prevent it."""
 
     def __init__(self, gate: Callable[[], None]) -> None:
         self._gate = gate
@@ -51,7 +51,7 @@ class _Writes:
 
     @contextlib.asynccontextmanager
     async def making(self) -> AsyncIterator[None]:
-        """Count a write, where one may be made; once they are finished, wait until cancelled."""
+        """Count a write within the block. After `finish` it waits until it is cancelled."""
         if self._finishing:
             await asyncio.Event().wait()
         self._gate()
@@ -64,7 +64,7 @@ class _Writes:
                 self._idle.set()
 
     async def finish(self, seconds: float) -> None:
-        """Let none begin any more, and wait so long at most for those under way."""
+        """Let no write begin any more, and wait at most so many seconds for those under way."""
         self._finishing = True
         if self._under_way:
             self._idle.clear()
@@ -73,11 +73,11 @@ class _Writes:
 
 
 class ApiClient:
-    """An `Api` over HTTP. `gate` is called before every write, and raises where none may be made.
+    """An `Api` over HTTP. `gate` is called before every write, and raises to prevent it.
 
-    `manager` is the field manager under whose name it writes. `observe` is told of every request: its method
-    and the answer's status code, None where there was no answer. `identity` stands in the API server's audit
-    log, so that one operator can be told from another.
+    `manager` is the field manager of its writes. `observe` is called after every request with its method and
+    the answer's status code, None where there was no answer. `identity` appears in the API server's audit log
+    and distinguishes operators there.
     """
 
     def __init__(
@@ -103,14 +103,14 @@ class ApiClient:
         await self._connection.close()
 
     async def finish(self, seconds: float) -> None:
-        """Begin no write any more, and wait so long at most for the answers to those under way.
+        """Begin no write any more, and wait at most so many seconds for the answers to those under way.
 
-        One that is broken off may be carried out all the same, and nobody could tell when.
+        The API server may still carry out a write whose connection ended, at an unknown time.
         """
         await self._writes.finish(seconds)
 
     async def get(self, path: str) -> Object:
-        """Return the JSON object at a path that is no object's, such as `/version`."""
+        """Return the JSON at a path that is not a Kubernetes object's, such as `/version`."""
         return await self._connection.get(path)
 
     async def read(self, resource: Resource, namespace: str, name: str) -> Object:
@@ -118,7 +118,7 @@ class ApiClient:
         return await self._connection.send("GET", resource.path(namespace, name))
 
     async def list(self, selection: Selection) -> Listing:
-        """Return all objects of a selection, asked for in pages."""
+        """Return all objects of a selection, which are read in pages."""
         items: list[Object] = []
         query = {"limit": str(PAGE)} | _selectors(selection)
         accept = BARE_LIST if selection.bare else JSON
@@ -155,7 +155,7 @@ class ApiClient:
             )
 
     async def review(self, item: Object) -> Object:
-        """Have a question answered, such as a SubjectAccessReview; nothing is kept of it."""
+        """Return the answer to a review, such as a SubjectAccessReview. The API server stores nothing of it."""
         return await self._connection.send("POST", RESOURCES[item["kind"]].path(), body=item)
 
     async def apply(self, item: Object, *, new: bool = False) -> Object:
@@ -201,7 +201,7 @@ def _selectors(selection: Selection) -> dict[str, str]:
 
 
 def _event(line: Object) -> WatchEvent:
-    """Return a line of a watch; the server ends one that it cannot go on with by an ERROR."""
+    """Return the event in a line of a watch. Raises ApiError for an ERROR, with which the server ends it."""
     if line["type"] == "ERROR":
         status = line["object"]
         code = int(status.get("code") or HTTPStatus.GONE)

@@ -1,4 +1,4 @@
-"""HTTP with one API server: sessions with fresh credentials, requests, and what a refusal says."""
+"""HTTP with one API server: sessions with fresh credentials, requests, and errors from refusals."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ UNAUTHORIZED = 401
 class ServerConnection:
     """Sessions with one API server.
 
-    `agent` is the User-Agent. `observe` is told of every request: its method and the answer's status code,
-    None where there was no answer.
+    `agent` is the User-Agent. `observe` is called after every request with its method and the answer's status
+    code, None where there was no answer.
     """
 
     def __init__(
@@ -118,9 +118,9 @@ class ServerConnection:
             raise ApiUnreachableError(f"{what} broke off: {error}") from error
 
     async def _log_in(self, refused: aiohttp.ClientSession | None = None) -> None:
-        """Open a session with fresh credentials, unless somebody else did since one was refused.
+        """Open a session with fresh credentials, unless another task did so since `refused` was in use.
 
-        What is under way on the former session comes to its end; the one before that is closed.
+        Requests under way on the former session come to their end; the session before that is closed.
         """
         async with self._logging_in:
             if self._session is not refused:
@@ -157,7 +157,7 @@ class ServerConnection:
 
 
 def refusal(answer: aiohttp.ClientResponse, text: bytes) -> ApiError:
-    """Return what an answer of 400 and above says."""
+    """Return the error for an answer with a status of 400 and above."""
     try:
         body = json.loads(text)
     except ValueError:
@@ -169,7 +169,7 @@ def refusal(answer: aiohttp.ClientResponse, text: bytes) -> ApiError:
     causes = tuple(_cause(each) for each in details.get("causes") or ())
     status, reason = answer.status, str(body.get("reason") or "")
     if status == HTTPStatus.UNPROCESSABLE_ENTITY and any(cause.field == "metadata.uid" for cause in causes):
-        # The uid was a precondition, and the object is another one: "Invalid" is how the server says it.
+        # The uid was a precondition, and the object is another one: the server reports that as "Invalid".
         status, reason = HTTPStatus.CONFLICT, "Conflict"
     kind = str(details.get("kind") or "")
     return ApiError(status, reason, message, _retry_after(answer, body), kind=kind, causes=causes)
@@ -188,6 +188,6 @@ def _retry_after(answer: aiohttp.ClientResponse, body: Object) -> float:
 
 
 def hang_up(answer: aiohttp.ClientResponse) -> None:
-    """End a stream's connection at once: TLS would wait for a farewell, longer than a loop may live."""
+    """End a stream's connection at once: TLS would wait for the peer's close, maybe beyond the event loop."""
     if answer.connection is not None and answer.connection.transport is not None:
         answer.connection.transport.abort()

@@ -1,4 +1,4 @@
-"""What an API server serves: its version, its kinds and their fields; every authenticated user may ask."""
+"""What an API server serves: its version, its kinds, their fields. Every authenticated user may read it."""
 
 from __future__ import annotations
 

@@ -1,15 +1,15 @@
-"""What can go wrong with an API server, as one tree.
+"""The errors of an API server, as one tree.
 
 KubernetesError
-├── AccessError           no way in: no kubeconfig, no such context, no service account
-├── ApiUnreachableError   no answer: connection refused or lost, time over
-├── ApiError              an answer that is a refusal; carries the status code and the server's own words
-└── UserError           what a person asked for was not done; says why, and what would be right
-    ├── RequestError      it does not fit the document, or no such thing can be (exit code 2)
+├── AccessError           no credentials: no kubeconfig, no such context, no service account
+├── ApiUnreachableError   no answer: connection refused or lost, or a timeout
+├── ApiError              the server refused the request; has the status code and the server's message
+└── UserError             a user's request was not carried out; has why, and what would be right
+    ├── RequestError      it does not fit the document, or cannot be (exit code 2)
     ├── MissingError      there is no such MiniCluster, pod or namespace, or no CRD
-    ├── AccessDeniedError the person has not the right, or is not known
-    ├── RefusalError      the API server refused it, in its own words and with the lines of the document
-    ├── NotRunningError   the MiniCluster has no broker that could be asked: it waits, is suspended, has ended
+    ├── AccessDeniedError the user has not the right, or is not authenticated
+    ├── RefusalError      the API server refused it: its message, with the lines of the document
+    ├── NotRunningError   the MiniCluster has no broker now: it waits, is suspended, or has ended
     ├── LostError         the connection to its lead broke off; what was begun there goes on (exit code 125)
     ├── TimeOverError     --timeout passed first (exit code 124)
     └── FailedError       the MiniCluster failed, or cannot be carried out; ends with its exit code
@@ -29,7 +29,7 @@ class KubernetesError(Exception):
 
 
 class AccessError(KubernetesError):
-    """There is no way to an API server."""
+    """There are no credentials for an API server."""
 
 
 class ApiUnreachableError(KubernetesError):
@@ -38,9 +38,10 @@ class ApiUnreachableError(KubernetesError):
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One thing wrong with a request: the field (`spec.size`), and what about it."""
+    """One thing that is wrong with a request."""
 
     field: str
+    """Its path, such as `spec.size`."""
     message: str
     reason: str = ""
 
@@ -48,8 +49,8 @@ class Cause:
 class ApiError(KubernetesError):
     """The API server refused a request.
 
-    `status` is the HTTP status code, `reason` the server's word for it, such as "AlreadyExists";
-    `retry_after` are the seconds it asked to wait, 0 if it did not. `kind` is what it is about, such as
+    `status` is the HTTP status code, `reason` that of the Status object, such as "AlreadyExists".
+    `retry_after` is in seconds, 0 where the server gave none. `kind` names the resource, such as
     "namespaces"; `causes` are the single things that are wrong.
     """
 
@@ -73,16 +74,16 @@ class ApiError(KubernetesError):
 
     @property
     def is_passing(self) -> bool:
-        """Whether the same request may succeed later without anybody doing anything: 409, 429, 5xx."""
+        """Whether the same request may succeed later without a user's action: 408, 409, 429, 5xx."""
         return self.status in {408, 409, 429} or self.status >= 500
 
 
 class UserError(KubernetesError):
-    """What a person asked for was not done."""
+    """A user's request was not carried out."""
 
 
 class RequestError(UserError):
-    """What was asked for does not fit the document, or no such thing can be."""
+    """The request does not fit the document, or cannot be."""
 
     exit_code = 2
 
@@ -92,7 +93,7 @@ class MissingError(UserError):
 
 
 class AccessDeniedError(UserError):
-    """The person has not the right, or is not known."""
+    """The user has not the right, or is not authenticated."""
 
 
 class RefusalError(UserError):
@@ -100,11 +101,11 @@ class RefusalError(UserError):
 
 
 class NotRunningError(UserError):
-    """The MiniCluster has no broker that could be asked; says which state it is in, and what to do."""
+    """The MiniCluster has no broker now; the message has its state, and what to do."""
 
 
 class LostError(UserError):
-    """The connection to the lead broke off, and with it only our part: the exit code is none of a job's."""
+    """The connection to the lead broke off. Jobs go on there, so the exit code is none of a job's."""
 
     exit_code = 125
 

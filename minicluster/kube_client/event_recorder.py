@@ -1,4 +1,4 @@
-"""How a status and an Event are written down. Pure."""
+"""Makes the patch of a status, and Event objects. Pure."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ NOTE_BYTES = 1024  # the API server takes no longer one
 
 
 def status_patch(item: Object, status: Object) -> Object:
-    """Return the merge patch from the stored status to this one, for exactly the version that was seen."""
+    """Return the merge patch from an item's status to this one; the item's version is a precondition."""
     metadata = item["metadata"]
     precondition = {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]}
     return {"metadata": precondition, "status": _merge_patch(item["status"], status)}
 
 
 def _merge_patch(old: Object, new: Object) -> Object:
-    """Return what makes one object of another (RFC 7396): what is gone is null, at every level."""
+    """Return the merge patch from one object to another (RFC 7396); a removed key is null, at every level."""
     changes: Object = dict.fromkeys(old.keys() - new.keys())
     for key, value in new.items():
         before = old.get(key)
@@ -42,11 +42,13 @@ def _merge_patch(old: Object, new: Object) -> Object:
 
 @dataclass(frozen=True, slots=True)
 class EventSource:
-    """Who tells of something: the controller, which process of it, and what it was doing."""
+    """The sender of an Event."""
 
     controller: str
     instance: str
+    """Which process of the controller."""
     action: str
+    """What it was doing."""
 
 
 def event(item: Object, details: KubernetesEvent, instance: str, now: datetime) -> Object:
@@ -58,7 +60,10 @@ def event(item: Object, details: KubernetesEvent, instance: str, now: datetime) 
 def event_about(
     item: Object, type_: str, why: tuple[str, str], reporter: EventSource, now: datetime
 ) -> Object:
-    """Return an Event about any object, with reason and message; about one without a namespace in default."""
+    """Return an Event about any object. `why` is its reason and message.
+
+    It is in the object's namespace, or in `default` where the object has none.
+    """
     metadata, (reason, message) = item["metadata"], why
     moment = now.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
     unique = hashlib.sha256(f"{metadata['uid']} {reason} {moment}".encode()).hexdigest()[:16]

@@ -1,7 +1,7 @@
-"""A command run in a container over Kubernetes' WebSocket protocol: bytes with their channel's number before.
+"""Runs a command in a container over Kubernetes' WebSocket protocol: each message begins with its channel.
 
-`v5.channel.k8s.io` is in every API server from 1.30 on; unlike its forerunners it can close a channel, so
-that a command reads the end of its input.
+Every API server from 1.30 on has `v5.channel.k8s.io`. Unlike its forerunners it can close a channel, so that
+a command reads the end of its input.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CHUNK = 1 << 15
 PING_SECONDS = 15.0
 CLOSE_SECONDS = 1.0
 DEAD_MILLISECONDS = 45_000
-"""After so long without a sign of life from the other machine a connection is dead."""
+"""A connection is dead after so long without an acknowledgement by the other host."""
 
 
 class ExecStream:
@@ -54,7 +54,7 @@ class ExecStream:
         await self.send(bytes([STDIN]), CLOSE)
 
     async def resize(self, columns: int, rows: int) -> None:
-        """Tell the size of the terminal."""
+        """Send the size of the terminal."""
         await self.send(json.dumps({"Width": columns, "Height": rows}).encode(), RESIZE)
 
     async def output(self) -> AsyncIterator[tuple[int, bytes]]:
@@ -82,7 +82,10 @@ class ExecStream:
 
 @contextlib.asynccontextmanager
 async def kept_alive(connection: aiohttp.ClientWebSocketResponse) -> AsyncIterator[None]:
-    """Have a dead connection noticed, also while nobody reads from it (as behind a terminal that is held)."""
+    """Ping within the block, so that a dead connection is noticed, even while its output is not read.
+
+    That is so while the user has stopped the terminal's output.
+    """
     raw = connection.get_extra_info("socket")
     if raw is not None and hasattr(sockets, "TCP_USER_TIMEOUT"):
         raw.setsockopt(sockets.IPPROTO_TCP, sockets.TCP_USER_TIMEOUT, DEAD_MILLISECONDS)
@@ -96,7 +99,7 @@ async def kept_alive(connection: aiohttp.ClientWebSocketResponse) -> AsyncIterat
 
 
 async def _gone(raw: TransportSocket | None) -> None:
-    """Have a connection closed for good: its session has forgotten it, and TLS waits for an answer."""
+    """Wait until a connection is closed: its session does not wait for it, and TLS waits for an answer."""
     with contextlib.suppress(TimeoutError, OSError):
         async with asyncio.timeout(CLOSE_SECONDS):
             if raw is not None:

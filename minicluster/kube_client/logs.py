@@ -1,7 +1,7 @@
-"""What the operator's log looks like: for people, a line; for programs, a JSON object a line.
+"""The form of the operator's log: text lines for users, or a JSON object a line for programs.
 
-No secret may stand in it. Requests' bodies are never logged; but an API server or a webhook may quote what it
-refuses, so whatever looks like a key, a certificate's text or a token is struck out of every line.
+It must contain no secret. Bodies of requests are never logged, but an API server or a webhook may quote what
+it refuses. So everything that looks like a key, a certificate's text or a token is removed from every line.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ _SECRETS = (
     # A Secret's data: base64 of some length; a digest in hexadecimal is none.
     re.compile(r"(?<![\w+/])(?![0-9a-f]+\b)[A-Za-z0-9+/]{80,}={0,2}"),
 )
-# What could end a line, or steer a terminal.
+# Characters that could end a line, or control a terminal.
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f]")
 
-# These say much that is of use only to whoever looks for a defect.
+# Loggers with many lines that help only to find a defect.
 _TALKATIVE = ("kopf", "asyncio", "aiohttp.server")
 
 
 def setup(log_format: LogFormat, level: LogLevel, stream: TextIO | None = None) -> None:
-    """Have everything that this process logs, kopf's part included, written in one form to one stream."""
+    """Write everything that this process logs, kopf's lines included, in one form to one stream."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonLines() if log_format == "json" else TextLines())
     root = logging.getLogger()
@@ -64,7 +64,7 @@ class ObjectLogger(logging.LoggerAdapter[logging.Logger]):
     """A logger whose lines concern one object."""
 
     def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
-        """Add the object to what else a line has."""
+        """Add the object to the line's extra fields."""
         kwargs["extra"] = {**(self.extra or {}), **(kwargs.get("extra") or {})}
         return msg, kwargs
 
@@ -76,7 +76,7 @@ def for_object(logger: logging.Logger, name: Name, uid: str = "") -> ObjectLogge
 
 
 def strike_out(text: str) -> str:
-    """Return a text without the secrets that stand in it."""
+    """Return a text without its secrets."""
     for pattern in _SECRETS:
         text = pattern.sub(lambda found: found.groupdict().get("keep", "") + STRUCK_OUT, text)
     return text
@@ -101,7 +101,7 @@ class JsonLines(JsonFormatter):
 
 
 class TextLines(logging.Formatter):
-    """A line for people: the local time, the level, the object, the message; a traceback below, indented."""
+    """A line for users: the local time, the level, the object, the message; a traceback below, indented."""
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)-7s %(message)s", "%H:%M:%S")
@@ -123,7 +123,7 @@ class TextLines(logging.Formatter):
 
 
 def _object(record: logging.LogRecord) -> dict[str, str]:
-    """Return which object a line concerns, as we say it (`object`) or as kopf does (`k8s_ref`)."""
+    """Return the object that a line concerns, from our field `object` or kopf's `k8s_ref`."""
     about = getattr(record, OBJECT, None) or getattr(record, "k8s_ref", None) or {}
     return {part: str(about[part]) for part in OBJECT_FIELDS if about.get(part)}
 

@@ -1,4 +1,4 @@
-"""Objects of a cluster, as JSON, and by what they are known: names, versions, controllers."""
+"""Kubernetes objects as JSON: their names, versions and controllers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
 
 
 class Name(NamedTuple):
-    """Which MiniCluster."""
+    """The namespace and name of a MiniCluster."""
 
     namespace: str
     name: str
@@ -34,7 +34,7 @@ class Name(NamedTuple):
 
 
 class ObjectReference(NamedTuple):
-    """Where an object is: its kind, namespace and name."""
+    """The kind, namespace and name of an object."""
 
     kind: str
     namespace: str
@@ -47,7 +47,7 @@ class ObjectReference(NamedTuple):
 
 
 def name_of(item: Object) -> Name:
-    """Return which MiniCluster an object is."""
+    """Return the namespace and name of a MiniCluster object."""
     return Name(item["metadata"]["namespace"], item["metadata"]["name"])
 
 

@@ -1,4 +1,4 @@
-"""What comes from a container as it comes: its log, and what a command in it writes."""
+"""Streams from a container: its log, and the output of a command in it."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 FORBIDDEN = 403
 TOO_MANY = 429
 EXPLAINED = frozenset({400, 401, FORBIDDEN, 404})
-"""Refusals that the API server explains to whoever asks again."""
+"""Refusals whose reason the API server gives to a second request, without an upgrade."""
 
 NO_UPGRADE = "upgrade request required"
-"""What the API server says to a request without an upgrade that it would have taken with one."""
+"""The API server's message for a request without an upgrade that it would have accepted with one."""
 
 
 class PodContainer(NamedTuple):
@@ -90,7 +90,10 @@ class PodStreams:
         )
 
     async def _why_not(self, url: yarl.URL, pod: str, status: int) -> KubernetesError:
-        """Ask for the server's words, which the library drops; without an upgrade, so that nothing is run."""
+        """Return the error with the server's message, which the library drops.
+
+        It is read by a request without an upgrade, so that nothing is run.
+        """
         if status == TOO_MANY or status >= 500:
             what = f"no command can be run in pod {pod} now (answer {status}): try again"
             return ApiError(status, "", what)

@@ -1,4 +1,4 @@
-"""How many requests go to the API server, for Prometheus: by the same name in every service."""
+"""Counts the requests to the API server, for Prometheus: with the same name in every service."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 API_REQUESTS = "minicluster_api_requests_total"
 NO_ANSWER = "none"
-"""The code of a request that nobody answered."""
+"""The code of a request without an answer."""
 
 
 class RequestCounter:

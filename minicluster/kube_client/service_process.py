@@ -1,4 +1,4 @@
-"""What the processes have in common that serve a whole cluster: the operator and the metrics adapter."""
+"""The common set-up of processes that serve a whole cluster: the operator and the metrics adapter."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from minicluster.kube_client.logs import LogFormat, LogLevel
 
 GARBAGE = 10_000
-"""Objects between two looks for garbage: a reconcile makes thousands, hardly one of them in a cycle."""
+"""New objects between two garbage collections: a reconcile makes thousands, hardly one in a cycle."""
 
 
 def prepare(log_format: LogFormat, log_level: LogLevel) -> None:
-    """Make this process one that runs for long: how it logs, how often it looks for garbage, open files."""
+    """Set up this process to run for long: its log, its garbage collection, its limit of open files."""
     logs.setup(log_format, log_level)
-    gc.freeze()  # what was imported stays: it need not be looked through again and again
+    gc.freeze()  # imported modules stay: they need not be traversed in each collection
     gc.set_threshold(GARBAGE)
     open_files.allow_many()
 
 
 def identity() -> str:
-    """Return what tells this process from every other, also from one in the same pod before it."""
+    """Return a unique name for this process; an earlier process in the same pod had another."""
     return f"{os.environ.get('POD_NAME') or socket.gethostname()}_{secrets.token_hex(4)}"

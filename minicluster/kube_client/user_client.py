@@ -1,4 +1,4 @@
-"""The client of a person at a command line: what is asked with their own rights, under a name of its own."""
+"""The client for commands: requests with the user's own rights, under a field manager of its own."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from minicluster.plan.objects.fields import Object
 
 MANAGER = "minicluster-cli"
-"""The field manager of what people apply with this program; the operator's is another."""
+"""The field manager of objects that users apply with this program; the operator has another."""
 
 
 class UserClient(ApiClient):
-    """An `ApiClient` that takes no fields from others."""
+    """An `ApiClient` that takes no fields from other field managers, unless it is forced."""
 
     def __init__(self, access: Access) -> None:
         super().__init__(access, manager=MANAGER)
@@ -25,9 +25,9 @@ class UserClient(ApiClient):
         """Logs, and commands in containers."""
 
     async def submit(self, item: Object, *, force: bool = False, dry_run: bool = False) -> Object:
-        """Server-side apply an object and return it as it is then; with `dry_run` nothing is kept.
+        """Server-side apply an object, and return the result; with `dry_run` nothing is stored.
 
-        Without `force` ApiError 409 names the fields that others hold. Unknown fields are refused.
+        Without `force` ApiError 409 names the fields that others manage. Unknown fields are refused.
         """
         metadata = item["metadata"]
         path = RESOURCES[item["kind"]].path(metadata["namespace"], metadata["name"])

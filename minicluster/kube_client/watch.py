@@ -1,7 +1,7 @@
-"""Watches of everything but MiniClusters: list, then follow, then list again when the server forgot.
+"""Watches of everything but MiniClusters: list, then follow; list again where the server answers 410.
 
-kopf watches the MiniClusters. It does not tell handlers of a deletion that fell into a gap of its watch, and
-it reads whole objects; of ConfigMaps and the like the metadata is enough. Hence these.
+kopf watches the MiniClusters. It calls no handler for a deletion within a gap of its watch, and it reads
+whole objects. Of ConfigMaps and the like the metadata is enough. Hence these watches.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ if TYPE_CHECKING:
     from minicluster.plan.objects.fields import Object
 
     class Store(Protocol):
-        """What is kept true by a watch, such as a `Cache`; each returns whom the change concerns."""
+        """What a watch keeps current, such as a `Cache`; each method returns the MiniClusters concerned."""
 
         def see(self, kind: str, item: Object) -> Iterable[Name]:
-            """Take in an object."""
+            """Store an object."""
             ...
 
         def forget(self, kind: str, item: Object) -> Iterable[Name]:
-            """Take in that an object is gone."""
+            """Remove an object that was deleted."""
             ...
 
         def replace_all(
             self, kind: str, items: Iterable[Object], version: int, namespace: str = ""
         ) -> Iterable[Name]:
-            """Take in a whole list of a kind (in a namespace)."""
+            """Replace all objects of a kind (in a namespace)."""
             ...
 
 
@@ -57,14 +57,14 @@ _WHOLE = (JOBS, PODS)
 _BARE = (CONFIG_MAPS, SERVICES, NETWORK_POLICIES, DISRUPTION_BUDGETS, AUTOSCALERS)
 FIRST_PAUSE = 0.2
 LAST_PAUSE = 30.0
-# A stream that lasted so long was a good one: what ends it is no reason to wait longer than the last time.
+# A stream that lasted so long was a good one: after its end the next one begins without a pause.
 STEADY_SECONDS = 1.0
 
 log = logging.getLogger(__name__)
 
 
 def selections(namespaces: Iterable[str]) -> tuple[Selection, ...]:
-    """Return what is watched in these namespaces; none means all."""
+    """Return the selections to watch in these namespaces; none means all namespaces."""
     scopes = tuple(namespaces) or ("",)
     return tuple(
         Selection(resource, namespace, OURS, bare=resource in _BARE)
@@ -74,9 +74,10 @@ def selections(namespaces: Iterable[str]) -> tuple[Selection, ...]:
 
 
 class Watch:
-    """Keeps the cache true about one selection. `listed` is set once it was first listed.
+    """Keeps the cache current with one selection.
 
-    `changed` is told which MiniClusters something was heard of, `restarted` of which kind a watch failed.
+    `changed` is called with each MiniCluster that a change concerns, `restarted` with the kind when its watch
+    fails.
     """
 
     def __init__(
@@ -95,6 +96,7 @@ class Watch:
         self._pause = 0.0
         self._version = ""  # from which the next watch goes on, empty: list first
         self.listed = asyncio.Event()
+        """Set once the selection was listed."""
 
     def __str__(self) -> str:
         """Return what is watched, and where."""
@@ -103,7 +105,7 @@ class Watch:
 
     @property
     def kind(self) -> str:
-        """Return what is watched."""
+        """Return the kind of the watched objects."""
         return self._selection.resource.kind
 
     async def run(self) -> None:
@@ -113,7 +115,7 @@ class Watch:
                 self._version = self._version or await self._list()
                 await self._follow()
             except ApiError as error:
-                # 410: the server does not remember so far back, which is normal after it was restarted.
+                # 410: the server has no such old version, which is normal after it was restarted.
                 self._version = ""
                 await self._wait(error, 0.0 if error.status == HTTPStatus.GONE else error.retry_after)
             except (ApiUnreachableError, AccessError) as error:
@@ -126,15 +128,15 @@ class Watch:
         return listing.version
 
     def take(self, listing: Listing) -> None:
-        """Take in a whole list."""
+        """Replace the store's objects by a whole list."""
         namespace = self._selection.namespace
         self._notify(self._cache.replace_all(self.kind, listing.items, int(listing.version), namespace))
 
     async def _follow(self) -> None:
         """Follow the changes until the stream ends.
 
-        Raises ApiUnreachableError also for a stream that ends as soon as it has begun: whatever stands in
-        between, asking again at once would never end.
+        Raises ApiUnreachableError also for a stream that ends as soon as it has begun, as a proxy may do: to
+        ask again at once would go on for ever.
         """
         clock = asyncio.get_running_loop().time
         begin = clock()
@@ -149,7 +151,7 @@ class Watch:
             raise ApiUnreachableError(f"the watch of {self._selection.resource.plural} ended at once")
 
     def _apply(self, event: WatchEvent) -> None:
-        """Take in a change."""
+        """Store a change, and report it."""
         self._version = event.item["metadata"]["resourceVersion"]
         if event.type == "DELETED":
             self._notify(self._cache.forget(self.kind, event.item))
@@ -161,7 +163,7 @@ class Watch:
             self._changed(name)
 
     async def _wait(self, error: Exception, at_least: float) -> None:
-        """Pause before the next try, longer each time; not all watches at the same moment."""
+        """Pause before the next try, longer each time, and not all watches equally long."""
         self._restarted(self.kind)
         pause = max(at_least, self._pause) * random.uniform(0.8, 1.2)  # noqa: S311  # no secret
         level = logging.WARNING if self._pause >= 1 else logging.DEBUG

@@ -17,11 +17,14 @@ if TYPE_CHECKING:
 
 
 class Lead(NamedTuple):
-    """A lead broker that runs: its MiniCluster's UID, its pod's, and the pod's IP address."""
+    """A lead broker that runs."""
 
     uid: str
+    """Of its MiniCluster."""
     pod: str
+    """Its pod's UID."""
     address: str
+    """Its pod's IP address."""
 
 
 def is_broker(pod: Object) -> bool:
@@ -30,7 +33,7 @@ def is_broker(pod: Object) -> bool:
 
 
 def pod_report(pod: Object) -> PodReport:
-    """Return what a broker pod says; the runner is its first container."""
+    """Return the state of a broker pod; its first container runs the broker."""
     status = pod.get("status") or {}
     runner = _runner(pod, status.get("containerStatuses") or ())
     ended = _ended(runner)
@@ -52,7 +55,7 @@ def pod_report(pod: Object) -> PodReport:
 
 
 def disrupted(pod: Object) -> Disruption | None:
-    """Return how a pod is taken away (condition DisruptionTarget); None where it is not."""
+    """Return the disruption of a pod, from its condition DisruptionTarget; None where there is none."""
     status = pod.get("status") or {}
     started = time_of(status.get("startTime"))
     for each in status.get("conditions") or ():
@@ -62,7 +65,7 @@ def disrupted(pod: Object) -> Disruption | None:
 
 
 def is_creating(pod: Object) -> bool:
-    """Whether a pod has a node and its first containers are being made, of which its status says nothing."""
+    """Whether a pod has a node and its first containers are being made, without a reason in its status."""
     status = pod.get("status") or {}
     if not pod["spec"].get("nodeName") or status.get("phase") != "Pending":
         return False
@@ -72,13 +75,13 @@ def is_creating(pod: Object) -> bool:
 
 
 def pod_order(pod: Object) -> tuple[bool, str, int]:
-    """Return what tells which of two pods of one index counts: one that stays, then the younger one."""
+    """Return a sort key for pods of one index: the greatest counts, one that stays, then the younger one."""
     metadata = pod["metadata"]
     return ("deletionTimestamp" not in metadata, metadata.get("creationTimestamp") or "", version(pod))
 
 
 def _index(pod: Object) -> int:
-    """Return a pod's index, -1 where it has none: anybody can make a pod with such labels."""
+    """Return a pod's index; -1 where it has none, because any user can make a pod with such labels."""
     text = (pod["metadata"].get("labels") or {}).get(LABEL_POD_INDEX, "")
     return int(text) if text.isascii() and text.isdigit() else -1
 
@@ -98,7 +101,7 @@ def _ended(runner: Object) -> Object:
 
 
 def _why_waiting(status: Object, runner: Object) -> tuple[str, str]:
-    """Return why a pod does not run: the scheduler's words, an image that does not come, its own end."""
+    """Return reason and message of a pod that does not run: from the scheduler, its containers, or itself."""
     unscheduled = next((each for each in status.get("conditions") or () if _is_unscheduled(each)), None)
     if unscheduled:
         return unscheduled.get("reason") or "", unscheduled.get("message") or ""

@@ -1,8 +1,8 @@
 """One HTTPS connection to the API of a lead broker.
 
 h11 parses HTTP/1.1, and TLS runs over memory BIOs: the reasons and figures are in decision 0035.
-Whoever runs a MiniCluster can put any server there. So every read has a limit, every wait but the stream's
-has a deadline, redirects are not followed, and every failure is a LeadError in words for people.
+The users of a MiniCluster can run any server there. So every read has a limit, every wait but the stream's
+has a deadline, and redirects are not followed. Every failure is a LeadError with a message for users.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 CONNECT_TIMEOUT = 3.0
-"""Seconds until there is a connection, and until its handshake is done."""
+"""Seconds for the connection, and again for its handshake."""
 ANSWER_TIMEOUT = 5.0
-"""Seconds until the head of an answer is there, and until a whole body is."""
+"""Seconds for the head of an answer, and again for a whole body."""
 REPORT_TIMEOUT = 45.0
-"""Seconds after which a silent stream counts as dead: a lead sends a line at least every 15 s."""
+"""Seconds without a line after which a stream counts as dead: a lead sends one at least every 15 s."""
 MAX_HEAD_BYTES = 16 * 1024
 MAX_LINE_BYTES = 64 * 1024
 MAX_QUOTED_BYTES = 200
 READ_INTERVAL = 0.05
-"""Seconds for which a lead is not read from after MAX_READ_BYTES: all leads share one event loop."""
+"""Seconds of pause in reading from a lead after MAX_READ_BYTES: all leads share one event loop."""
 MAX_READ_BYTES = 16 * 1024
 READ_COST = 256
-"""Bytes that each read, and each part of a body, counts besides its own: small ones cost time too."""
+"""Bytes that each read, and each part of a body, counts on top of its size: small ones cost time too."""
 PIECE_BYTES = 16 * 1024
 UNKNOWN_ISSUER = frozenset({18, 19, 20, 21})  # X509_V_ERR_…: no way from it to the operator's authority
 
@@ -47,15 +47,16 @@ _NOT_HTTP = "answers with something that is no HTTP"
 
 
 class Address(NamedTuple):
-    """Where a lead's API is, and the DNS name in its certificate."""
+    """The address of a lead's API."""
 
     host: str
     port: int
     name: str
+    """The DNS name in its certificate."""
 
     @classmethod
     def of(cls, lead: Lead, port: int) -> Address:
-        """Return where a lead broker's API is at a port."""
+        """Return the address of a lead broker's API at a port."""
         return cls(lead.address, port, lead_dns_name(lead.uid))
 
     def __str__(self) -> str:
@@ -141,7 +142,7 @@ class LeadConnection:
                 await asyncio.sleep(READ_INTERVAL)
 
     async def content(self, limit: int) -> bytes:
-        """Return the whole body, after which there may be another request; a longer one is an error."""
+        """Return the whole body; another request may follow. Raises LeadError beyond `limit` bytes."""
         read = bytearray()
         async with self._deadline(ANSWER_TIMEOUT, "does not finish its answer"):
             async for piece in self._body():
@@ -151,7 +152,7 @@ class LeadConnection:
         return bytes(read)
 
     async def text(self, limit: int = MAX_QUOTED_BYTES) -> str:
-        """Return the body as text, or its beginning once `limit` bytes are there."""
+        """Return the body as text; of a body of more than `limit` bytes only the beginning is read."""
         read = bytearray()
         async with self._deadline(ANSWER_TIMEOUT, "does not finish its answer"):
             async for piece in self._body():
@@ -161,7 +162,7 @@ class LeadConnection:
         return read.decode(errors="replace")
 
     def error(self, what: str) -> LeadError:
-        """Return what is wrong with this lead as an error."""
+        """Return an error with this lead's address and `what` it did."""
         return LeadError(f"the lead's door at {self._address} {what}")
 
     @asynccontextmanager
@@ -174,7 +175,7 @@ class LeadConnection:
 
     async def _head(self) -> ResponseHead:
         event = await self._event()
-        # A "100 Continue" counts as an answer: nothing was asked that it could be meant for.
+        # A "100 Continue" counts as an answer: no request expects one.
         if not isinstance(event, h11.Response | h11.InformationalResponse):
             raise self.error(_NOT_HTTP)
         fields = {name.decode(): value.decode("latin-1") for name, value in event.headers}
@@ -185,7 +186,7 @@ class LeadConnection:
             yield bytes(event.data)
 
     async def _event(self) -> h11.Event | type[h11.NEED_DATA | h11.PAUSED]:
-        """Return the next part of the answer, after as much reading as that needs."""
+        """Return the next part of the answer, and read as much as that needs."""
         ended = False
         while True:
             at_end = _error_at_end(self._http) if ended else _NOT_HTTP
@@ -210,7 +211,7 @@ class LeadConnection:
             return b""
 
     async def _drive(self, step: Callable[[], T]) -> T:
-        """Take a step of TLS, with as much reading and writing as that needs."""
+        """Do a step of TLS, and read and write as much as that needs."""
         while True:
             try:
                 result = step()
@@ -247,7 +248,7 @@ class LeadConnection:
 
 @asynccontextmanager
 async def connected(address: Address, context: ssl.SSLContext) -> AsyncIterator[LeadConnection]:
-    """Have a connection to a lead that has proved to be the right one. Raises LeadError."""
+    """Yield a connection to a lead that has proved its identity. Raises LeadError."""
     lead = f"the lead's door at {address}"
     try:
         async with asyncio.timeout(CONNECT_TIMEOUT):

@@ -1,8 +1,8 @@
-"""What can go wrong between a client and a lead broker's API.
+"""The errors of a client of the lead API.
 
-LeadError               a lead does not answer, or not as it should; the message is for people
+LeadError               a lead does not answer, or not as it should; the message is for users
 └── LeadPortClosedError  the lead's host is there, and nothing listens on its port
-LeadKeysError           the keys for the leads' APIs cannot be had, or are damaged; says what to do
+LeadKeysError           the keys for the lead APIs cannot be read or made, or are damaged; has what to do
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from minicluster.kube_client.errors import KubernetesError
 
 
 class LeadError(KubernetesError):
-    """A lead broker's API does not answer, or not as it should; the message is for people."""
+    """A lead broker's API does not answer, or not as it should; the message is for users."""
 
 
 class LeadPortClosedError(LeadError):
@@ -19,4 +19,4 @@ class LeadPortClosedError(LeadError):
 
 
 class LeadKeysError(KubernetesError):
-    """The keys for the leads' APIs cannot be had, or are damaged; the message says what to do."""
+    """The keys for the lead APIs cannot be read or made, or are damaged; the message has what to do."""

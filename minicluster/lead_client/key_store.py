@@ -1,7 +1,7 @@
-"""Where the operator's own keys are kept: in its namespace's Secret, on a laptop in a file.
+"""Stores the operator's own keys: in a Secret of its namespace, or in a file outside a cluster.
 
-Whichever operator is the first makes them; one that comes second, or at the same moment, takes those that are
-there. Nobody changes them.
+The first operator makes them. One that comes later, or at the same moment, takes those that are there. They
+never change.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ async def authority(api: Secrets, namespace: str) -> LeadAuthority:
 
 
 async def of_secret(api: Secrets, namespace: str) -> LeadAuthority:
-    """Return the keys in the Secret of a namespace; made, where there is none."""
+    """Return the keys in the Secret of a namespace; make them where there is no Secret."""
     try:
         return _loaded(namespace, await api.read(SECRETS, namespace, SECRET))
     except ApiError as error:
@@ -85,7 +85,7 @@ async def of_secret(api: Secrets, namespace: str) -> LeadAuthority:
 
 
 def of_file(path: Path) -> LeadAuthority:
-    """Return the keys in a file, which its owner alone can read; made, where there is none."""
+    """Return the keys in a file, which its owner alone can read; make them where there is no file."""
     try:
         if not path.exists():
             _write(path, json.dumps(LeadAuthority.make().files()))
@@ -106,7 +106,7 @@ def of_file(path: Path) -> LeadAuthority:
 
 
 def directory() -> Path:
-    """Return where this user's programs keep what outlives them (XDG Base Directory Specification).
+    """Return the state directory of this user for this program (XDG Base Directory Specification).
 
     Raises LeadKeysError where the user has no home directory.
     """
@@ -131,7 +131,7 @@ _ANEW = (
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a new file, whole from its first moment; one that somebody else has just written stands."""
+    """Write a new file, whole from its first moment. One that another process has just written stays."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:

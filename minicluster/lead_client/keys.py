@@ -1,8 +1,8 @@
-"""The operator's own keys: by them it knows the lead brokers' doors, and they know it.
+"""The operator's own keys, by which it and the lead servers authenticate each other.
 
-One authority signs the certificate of every door, for a name that carries the MiniCluster's UID; one key
-makes every door's token of that UID. So the operator can talk to each lead and need not read any
-MiniCluster's Secret. Both are made once, and kept (`door_key_store`).
+One authority signs the certificate of every lead server, for a name with the MiniCluster's UID. One key makes
+the token of every lead server from that UID. So the operator can call each lead without reading any
+MiniCluster's Secret. Both are made once, and stored (`key_store`).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _PEM = serialization.Encoding.PEM
 
 
 class LeadAuthority:
-    """Signs the doors' certificates and makes their tokens. It shows nothing of its keys."""
+    """Signs the lead servers' certificates and makes their tokens. Its repr shows nothing of its keys."""
 
     __slots__ = ("_certificate", "_key", "_token_key")
 
@@ -82,7 +82,7 @@ class LeadAuthority:
         return cls(certificate, key, token_key)
 
     def files(self) -> dict[str, str]:
-        """Return what is stored: secret."""
+        """Return the files that are stored. They are secret."""
         return {
             AUTHORITY_FILE: self._certificate.public_bytes(_PEM).decode(),
             AUTHORITY_KEY_FILE: certificates.private_text(self._key),
@@ -90,7 +90,7 @@ class LeadAuthority:
         }
 
     def issue(self, uid: str, hosts: Iterable[str] = ()) -> LeadKeys:
-        """Return fresh keys for the door of the MiniCluster with this UID, whose lead has these DNS names."""
+        """Return fresh keys for the lead server of a MiniCluster, whose lead has these DNS names."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "minicluster-door")])
         begin, end = self._certificate.not_valid_before_utc, self._certificate.not_valid_after_utc
@@ -102,15 +102,15 @@ class LeadAuthority:
         return LeadKeys(certificate.public_bytes(_PEM).decode(), certificates.private_text(key), *tokens)
 
     def token(self, uid: str) -> str:
-        """Return the token that the door of this MiniCluster asks for."""
+        """Return the token that the lead server of this MiniCluster accepts."""
         return hmac.new(self._token_key, uid.encode(), hashlib.sha256).hexdigest()
 
     def metrics(self) -> MetricsKeys:
-        """Return what the metrics adapter may have of these keys."""
+        """Return the keys that are derived for the metrics adapter."""
         return MetricsKeys.derive(self._certificate.public_bytes(_PEM).decode(), self._token_key)
 
     def trust(self) -> ssl.SSLContext:
-        """Return what trusts in the doors of this operator's MiniClusters, and in nobody else."""
+        """Return a TLS context that accepts the lead servers of this operator's MiniClusters alone."""
         return self.metrics().trust()
 
 

@@ -1,4 +1,4 @@
-"""Where the operator leaves the keys for the metrics adapter: in a Secret of its own namespace."""
+"""Stores the keys for the metrics adapter in a Secret of the operator's namespace."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 
 class ApplyClient(Protocol):
-    """The part of an `Api` by which the keys are left."""
+    """The part of an `Api` that stores the keys."""
 
     async def apply(self, item: Object, *, new: bool = False) -> Object:
         """Server-side apply an object."""
@@ -28,9 +28,9 @@ class ApplyClient(Protocol):
 
 
 async def publish(api: ApplyClient, namespace: str, keys: MetricsKeys) -> None:
-    """Leave the keys in a namespace; none: nowhere, the adapter runs beside operators in the cluster only.
+    """Store the keys in a namespace. Without one nothing is stored: the operator runs outside a cluster.
 
-    Waits for an API server that is busy or away; what it refuses is only told: MiniClusters run without.
+    Waits for an API server that is busy or away. A refusal is only logged: MiniClusters run without metrics.
     """
     while namespace:
         try:

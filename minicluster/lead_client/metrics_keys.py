@@ -1,8 +1,8 @@
-"""What the metrics adapter needs to ask lead brokers, and nothing that would let it do more.
+"""The keys by which the metrics adapter reads the metrics of lead servers, and can do nothing else.
 
-The operator derives the key from its own (`LeadAuthority.metrics`) and keeps it in a Secret of its own, which
-the adapter may read: with it the adapter knows each door, and each door's token for metrics, but not the
-token by which the operator gives orders.
+The operator derives the key from its own (`LeadAuthority.metrics`) and stores it in a Secret that the adapter
+may read. With it the adapter can verify each lead server and make its token for metrics. The token for the
+operator's commands cannot be derived from it.
 """
 
 from __future__ import annotations
@@ -31,14 +31,16 @@ PURPOSE = b"metrics"
 
 @dataclass(frozen=True, slots=True)
 class MetricsKeys:
-    """The authority that signs the doors' certificates (PEM), and the key of their tokens for metrics."""
+    """The keys of the metrics adapter."""
 
     authority: str
+    """The authority that signs the lead servers' certificates (PEM)."""
     key: bytes = field(repr=False)
+    """The key of their tokens for metrics."""
 
     @classmethod
     def derive(cls, authority: str, token_key: bytes) -> Self:
-        """Return those that belong to an operator's own token key, which cannot be had from them."""
+        """Return those that belong to an operator's own token key, which cannot be computed from them."""
         return cls(authority, hmac.new(token_key, PURPOSE, hashlib.sha256).digest())
 
     @classmethod
@@ -72,11 +74,11 @@ class MetricsKeys:
         }
 
     def token(self, uid: str) -> str:
-        """Return the token for metrics that the door of the MiniCluster with this UID asks for."""
+        """Return the token for metrics that the lead server of the MiniCluster with this UID accepts."""
         return hmac.new(self.key, uid.encode(), hashlib.sha256).hexdigest()
 
     def trust(self) -> ssl.SSLContext:
-        """Return what trusts in the doors of this operator's MiniClusters, and in nobody else."""
+        """Return a TLS context that accepts the lead servers of this operator's MiniClusters alone."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.load_verify_locations(cadata=self.authority)

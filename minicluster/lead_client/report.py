@@ -1,6 +1,6 @@
-"""What a lead broker says by its door, as a record that `plan()` decides on. Pure.
+"""Parses the reports of a lead broker into the records that `plan()` reads. Pure.
 
-A lead is run by its users: what it says is believed of its own MiniCluster only, and checked before that.
+A lead is run by its users. So a report is checked, and counts for its own MiniCluster only.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _RANGE = re.compile(r"(0|[1-9][0-9]*)(?:-([1-9][0-9]*))?")
 
 
 def parse(line: bytes, pods: int) -> BrokerReport:
-    """Return what a line says of a MiniCluster of so many pods at most.
+    """Return the report in a line of a lead, whose MiniCluster has at most so many pods.
 
-    A lead may know more hosts (`flux.bursting`): their ranks are checked, and left out. Raises LeadError,
-    which says what makes no sense.
+    A lead may know more hosts (`flux.bursting`): their ranks are checked, and left out. Raises LeadError with
+    what is wrong in the line.
     """
     try:
         body = json.loads(line)
@@ -74,8 +74,8 @@ def restarted(text: str, order: LeadCommand) -> RestartReport:
 def _ranges(text: Any, name: str, hosts: int) -> list[tuple[int, int]]:
     """Return the ranges of an idset (RFC 22).
 
-    They are never counted out: a few letters may stand for any number of ranks. A number that is no host's
-    is looked at no further.
+    They are never expanded: a few characters may stand for any number of ranks. A number with more digits
+    than any host's is not converted.
     """
     if not isinstance(text, str):
         raise _senseless(f"{name} is no idset")
@@ -123,7 +123,7 @@ def _word(body: Object, name: str) -> str:
 
 
 def _saving(found: Any) -> SaveProgress | None:
-    """Return how far a save is; one of a phase that is not known does not count."""
+    """Return the progress of a save; None where its phase is not known."""
     if found is None:
         return None
     if not isinstance(found, dict):
@@ -141,7 +141,7 @@ def _saving(found: Any) -> SaveProgress | None:
 
 
 def _named(text: str) -> str:
-    """Return what is said of a job, which it begins with."""
+    """Return a text that begins with a job's id, with that id as Flux shows it."""
     job, colon, why = text.partition(":")
     return f"{job_id(job)}{colon}{why}"
 

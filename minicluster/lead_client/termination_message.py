@@ -1,6 +1,6 @@
-"""What a broker's pod leaves as its termination message: what was saved, or why it could not start. Pure.
+"""Parses the termination message of a broker's pod: what was saved, or why it could not start. Pure.
 
-A lead is run by its users: what it says is believed of its own MiniCluster only, and checked before that.
+A lead is run by its users. So a message is checked, and counts for its own MiniCluster only.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from minicluster.plan.records import Pairs
 
 MOST = 64
-"""Jobs that are named."""
+"""Jobs that are read, the first ones."""
 LONGEST = 200
-"""Characters of a word that are kept."""
+"""Characters of a text that are kept."""
 
 _JOB_ID = re.compile("f[1-9A-HJ-NP-Za-km-z]{1,12}")
 
 
 def dump(ended: Object) -> Dump | None:
-    """Return what was saved, as a container's `terminated` state tells; None where that tells of none."""
+    """Return the dump that a container's `terminated` state reports; None where it reports none."""
     message, at = _message(ended), ended.get("finishedAt")
     if not at or not isinstance(message.get("saved"), str):
         return None
@@ -51,22 +51,22 @@ def refusal(ended: Object) -> str:
 
 
 def restarts(found: Any) -> Pairs:
-    """Return the ids of jobs, old and new, as far as they are some."""
+    """Return pairs of job ids, old and new; what has another form is left out."""
     return tuple((job_id(old), job_id(new)) for old, new in _pairs(found))
 
 
 def losses(found: Any) -> Pairs:
-    """Return the ids of jobs, each with a reason, as far as they are some."""
+    """Return job ids, each with a reason; what has another form is left out."""
     return tuple((job_id(job), shown(why)) for job, why in _pairs(found))
 
 
 def shown(text: str) -> str:
-    """Return a text of a lead as far as it can be shown: one line, no control characters, not long."""
+    """Return a text of a lead as one line without control characters, of at most LONGEST characters."""
     return "".join(letter if letter.isprintable() else " " for letter in text[:LONGEST])
 
 
 def job_id(text: str) -> str:
-    """Return a job's id (RFC 19) as Flux shows it; sent it begins with a plain letter."""
+    """Return a job's id (RFC 19) with the `ƒ` that Flux shows; leads send it with a plain `f`."""
     return f"ƒ{text[1:]}" if _JOB_ID.fullmatch(text) else shown(text)
 
 

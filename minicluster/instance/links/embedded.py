@@ -31,7 +31,7 @@ class EmbeddedEndpoint:
         return EmbeddedLink(self.uri)
 
     def close(self) -> None:
-        """Nothing is open but the links."""
+        """Do nothing: the links share no connection."""
 
 
 class EmbeddedLink:
@@ -86,7 +86,7 @@ class EmbeddedLink:
         self.rpc("content.dump", {"path": path})
 
     def sync(self) -> None:
-        """Do nothing: whatever is answered is durable."""
+        """Do nothing: the embedded instance answers only what it has stored."""
 
     def dispatch(self, timeout: float | None) -> None:
         """Wait for answers, for `wake`, or for `timeout` seconds."""
@@ -110,7 +110,7 @@ class EmbeddedLink:
         return "minicluster/" + str(self.rpc("attr.get", {"name": "minicluster.queue-policy"}, 10.0)["value"])
 
     def rejected_peers(self) -> Sequence[str]:
-        """Return whom the lead turned away lately."""
+        """Return the peers that the lead rejected lately."""
         peers = self.rpc("overlay.stats-get", {}, 10.0)["turned-away"]
         return [f"{each['peer']}: turned away: {each['reason']}" for each in peers]
 

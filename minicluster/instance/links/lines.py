@@ -1,7 +1,7 @@
-"""Links to a broker in lines of JSON, through somebody beside it: a process here, or one in a far pod.
+"""Links to a broker in lines of JSON, through a process beside it, on this machine or in a far pod.
 
-Who is at the other end, flux_helper.py or the embedded instance's relay, says what the lines are; a thread
-here reads them and hands each to whoever waits for it.
+That process is `flux_helper.py`, which describes the lines, or the embedded instance's relay. A thread here
+reads the lines and passes each to the link that waits for it.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 JSON = dict[str, Any]
 
 CREDIT = 256
-"""Items of one stream on their way to a reader that has not asked for them yet."""
+"""Items of one stream that may be sent before its reader takes them."""
 GRACE = 5.0
-"""Seconds that the other end has for ending after this one hung up."""
+"""Seconds in which the other end must end after this one hung up."""
 
 
 class Channel(Protocol):
-    """A pair of byte streams, to and from whoever is beside the broker."""
+    """A pair of byte streams, to and from the process beside the broker."""
 
     def write(self, data: bytes) -> None:
         """Send. Raises OSError or ValueError where that is not possible any more."""
@@ -39,14 +39,14 @@ class Channel(Protocol):
         """Yield each line that comes, until the other end or `close` ends it."""
 
     def how_ended(self) -> str:
-        """Say how the other end ended, as a clause; waits until it has."""
+        """Wait until the other end has ended, and return how, as a clause."""
 
     def close(self) -> None:
-        """Hang up; harmless if repeated."""
+        """Hang up; does nothing if repeated."""
 
 
 class LinesEndpoint:
-    """A channel that many links share; `inherits_environment`: its other end is a process of this machine.
+    """A channel that many links share. `inherits_environment`: its other end is a process of this machine.
 
     Raises InstanceGone where the other end does not greet.
     """
@@ -58,7 +58,7 @@ class LinesEndpoint:
         self._numbers = itertools.count(1)
         self._waiting: dict[int, SimpleQueue[JSON]] = {}
         self._lock = threading.Lock()
-        self._writing = threading.Lock()  # one of its own: who answers may write to us before it reads on
+        self._writing = threading.Lock()  # one of its own: the other end may write before it reads on
         self._gone: str | None = None
         self._lines = channel.lines()
         self.engine = self._greeted()
@@ -122,7 +122,7 @@ class LinesEndpoint:
         return number
 
     def forget(self, number: int) -> None:
-        """Drop whatever still comes for a request."""
+        """Drop the answers that still come for a request."""
         with self._lock:
             self._waiting.pop(number, None)
 
@@ -145,7 +145,7 @@ class _Request(NamedTuple):
 
 
 class LinesLink:
-    """One caller's share of a channel, see `BrokerLink`; at most CREDIT answers of a stream wait here."""
+    """A link over a channel that others use too. At most CREDIT answers of a stream wait here."""
 
     def __init__(self, endpoint: LinesEndpoint) -> None:
         self.engine = endpoint.engine
@@ -195,7 +195,7 @@ class LinesLink:
                 self._endpoint.send({"id": number, "cancel": True})
 
     def dispatch(self, timeout: float | None) -> None:
-        """Wait for answers, for `wake`, or for `timeout` seconds; what came before the end is read first."""
+        """Wait for answers, for `wake`, or for `timeout` seconds; answers before the end are read first."""
         handed_out = not self._gone and self._hand_out(timeout)
         if self._gone and not handed_out:
             raise self._endpoint.gone()
@@ -209,7 +209,7 @@ class LinesLink:
         return found
 
     def _take(self, answer: JSON) -> bool:
-        """Hand one answer to whoever waits for it; False where nobody does."""
+        """Pass one answer to the callback of its request; False where there is no such request."""
         self._gone = self._gone or "gone" in answer
         number = answer.get("id", 0)
         request = self._requests.get(number)
@@ -254,7 +254,7 @@ class LinesLink:
 
 
 def _answer(line: bytes) -> JSON:
-    """Return what a line says; one that is no JSON object is the end, and quoted."""
+    """Return the message in a line; a line that is no JSON object counts as the end, and is quoted."""
     try:
         found = json.loads(line)
     except ValueError:

@@ -52,7 +52,7 @@ class ProcessChannel:
             yield from self._answers
 
     def how_ended(self) -> str:
-        """Say how the process ended, with the end of what it wrote to standard error."""
+        """Return how the process ended, with the end of what it wrote to standard error."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(GRACE)
         with self._lock:

@@ -21,7 +21,7 @@ JSON = Mapping[str, Any]
 
 
 class Endpoint(Protocol):
-    """Where a broker is reached."""
+    """The address of a broker, and how to connect to it."""
 
     @property
     def uri(self) -> str:
@@ -35,11 +35,11 @@ class Endpoint(Protocol):
         """Return a new link. Raises InstanceGone."""
 
     def close(self) -> None:
-        """Hang up whatever the links share."""
+        """Close the connection that the links share."""
 
 
 class SharedLinks:
-    """Links made as they are needed and used again: a request has one of its own while it lasts.
+    """A pool of links, made as they are needed and used again: each request has a link of its own.
 
     Every method may raise InstanceGone and RequestRefused, and may be called by any thread.
     """
@@ -64,7 +64,7 @@ class SharedLinks:
         return self._endpoint.inherits_environment
 
     def take(self) -> BrokerLink:
-        """Return an idle link, or a new one, for whoever takes it alone."""
+        """Return an idle link, or a new one, for the caller alone."""
         if self._closed:
             raise InstanceGone(f"{self.uri}: this connection was closed")
         with contextlib.suppress(IndexError):
@@ -80,7 +80,7 @@ class SharedLinks:
 
     @contextlib.contextmanager
     def borrowed(self) -> Iterator[BrokerLink]:
-        """Give a link for a while."""
+        """Lend a link for the block."""
         link = self.take()
         try:
             yield link
@@ -97,10 +97,10 @@ class SharedLinks:
         with self.borrowed() as link:
             return link.rpc(topic, dict(payload), timeout)
 
-    call = rpc  # its name in release 0.1.0, by which others' onlookers know it
+    call = rpc  # its name in release 0.1.0, for the queue clients of plug-ins
 
     def stream(self, topic: str, payload: JSON) -> LinkStream:
-        """Ask for many answers."""
+        """Send a streaming request."""
         stream = LinkStream(self, topic, payload)
         self._streams.add(stream)
         return stream
@@ -130,7 +130,7 @@ class SharedLinks:
 
 
 class LinkStream:
-    """The answers to one streaming request, on a link of its own, which is read only when they are wanted."""
+    """The answers to one streaming request, on a link of its own, which is read only in `__next__`."""
 
     def __init__(self, links: SharedLinks, topic: str, payload: JSON) -> None:
         self._links = links
@@ -169,7 +169,7 @@ class LinkStream:
             self._link.dispatch(None)
         except (InstanceGone, OSError, ValueError):
             if self._ended:
-                return  # a signal's handler has closed it under us, or the program all its links
+                return  # a signal handler has closed it meanwhile, or the program all its links
             self._end()
             self._hang_up()
             raise
