@@ -155,7 +155,7 @@ class ApiClient:
             )
 
     async def review(self, item: Object) -> Object:
-        """Return the answer to a review, such as a SubjectAccessReview. The API server stores nothing of it."""
+        """Return the answer to a review, such as a SubjectAccessReview. The API server does not store it."""
         return await self._connection.send("POST", RESOURCES[item["kind"]].path(), body=item)
 
     async def apply(self, item: Object, *, new: bool = False) -> Object:

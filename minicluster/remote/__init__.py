@@ -1,1 +1,1 @@
-"""What `--on kubernetes` asks of a cluster, with the rights of the user: no operator is part of it."""
+"""The back end of `--on kubernetes`: requests with the rights of the user, without an operator."""

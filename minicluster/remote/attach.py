@@ -1,4 +1,4 @@
-"""Jobs and a MiniCluster's main command, followed to their ends: output and true exit code."""
+"""Follows jobs, and a MiniCluster's main command, to their ends: output and exit code."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from minicluster.remote.summary import Summary
 
 PAUSE = 0.5
-"""Seconds between two looks for the end of a MiniCluster, or for another pod of its lead."""
+"""Seconds between two polls for the end of a MiniCluster, or for another pod of its lead."""
 
 
 async def main_command(session: NamespaceSession, name: str, write: Callable[[bytes], None]) -> int:
-    """Write what the main command wrote and writes, and return its exit code.
+    """Write the output of the main command from its beginning, and return its exit code.
 
-    A lead that was lost is followed to its next pod. Raises MissingError, RefusalError.
+    Where the lead is lost, the log of its next pod follows. Raises MissingError, RefusalError.
     """
     known = _Known()
     cluster = await _to_the_end(session, name, write, known)
@@ -43,9 +43,9 @@ async def job(
 ) -> int:
     """Follow a job with `follow`, and return the exit code that it returns.
 
-    With the main job the instance ends, maybe before it has told us how that ended: then the MiniCluster's
-    status says it. Where its lead was lost, what the next one writes is written, as by `main_command`.
-    Raises what `instances.ask` raises.
+    With the main job the instance ends, maybe before it has reported how that ended: then the exit code comes
+    from the MiniCluster's status. Where the lead is lost, the log of its next pod follows, as in
+    `main_command`. Raises what `instances.ask` raises.
     """
     following = Following()
     known = await _known(session, name)
@@ -64,16 +64,18 @@ async def job(
 
 @dataclass(slots=True)
 class _Known:
-    """What a person knows: the starts of the lead whose output was shown, and the last stage."""
+    """What the user was shown already."""
 
     starts: set[tuple[str, int]] = field(default_factory=set)
+    """The starts of the lead with their output."""
     stage: str = ""
+    """The last stage."""
     is_patient: bool = True
-    """Whether to wait also where nothing goes on until somebody changes the document."""
+    """Whether to wait also where nothing goes on until the document is changed."""
 
 
 async def _known(session: NamespaceSession, name: str) -> _Known:
-    """Return what somebody knows who works with the instance as it is now."""
+    """Return what counts as shown where a job of the present instance is followed."""
     cluster = summary.of(await session.cluster(name))
     pod = broker_pods.of_rank(await broker_pods.listing(session, name), 0)
     return _Known({_start(pod)} if pod is not None else set(), cluster.stage, is_patient=False)
@@ -82,7 +84,7 @@ async def _known(session: NamespaceSession, name: str) -> _Known:
 async def _to_the_end(
     session: NamespaceSession, name: str, write: Callable[[bytes], None], known: _Known
 ) -> Summary:
-    """Write what each further start of the lead writes and tell each further stage, until all has ended."""
+    """Write the log of each further start of the lead, and report each further stage, until all has ended."""
     while True:
         cluster = summary.of(await session.cluster(name))
         pod = broker_pods.of_rank(await broker_pods.listing(session, name), 0)
@@ -97,7 +99,7 @@ async def _to_the_end(
             return cluster
         else:
             if not known.is_patient and (cluster.is_suspended_by_document or cluster.phase == Phase.INVALID):
-                await lead.container(session, name)  # says so, as soon as the pod is gone
+                await lead.container(session, name)  # raises NotRunningError as soon as the pod is gone
             if cluster.stage != known.stage:
                 known.stage = cluster.stage
                 session.notice(f"{name}: {known.stage}")
@@ -105,7 +107,7 @@ async def _to_the_end(
 
 
 def _start(pod: Object) -> tuple[str, int]:
-    """Return which start of a broker a pod is at: it has a log for each."""
+    """Return the present start of a pod's broker: the pod's UID and its restarts. Each start has a log."""
     statuses = (pod.get("status") or {}).get("containerStatuses") or ()
     name = broker_pods.runner(pod)
     return pod["metadata"]["uid"], sum(each["restartCount"] for each in statuses if each["name"] == name)

@@ -1,6 +1,6 @@
-"""MiniClusters of a Kubernetes cluster as a back end: what the port asks, as errands with the user's rights.
+"""The MiniClusters of a Kubernetes cluster as a back end: operations with the user's rights.
 
-Only what is declared here is imported with it: commands for other back ends must not wait for the client.
+This module imports the client only within functions: commands for other back ends must not wait for it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 QUEUE_SECONDS = 20.0
-"""Seconds that a MiniCluster's lead has for telling what waits, before `status` goes without that."""
+"""Seconds in which a lead must report its queue; then `status` leaves the queue out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class KubernetesBackend(Backend):
 
     @property
     def words(self) -> str:
-        """The options that lead to the same namespace."""
+        """The options that choose the same namespace."""
         return f" --on kubernetes -n {_namespace(self)}"
 
     def up(self, text: DocumentText, request: UpRequest) -> Sequence[BroughtUp]:
@@ -88,14 +88,14 @@ class KubernetesBackend(Backend):
         return reports.listing(found, "" if everywhere else _namespace(self))
 
     def status(self, name: str, view: Callable[[Instance, int], T]) -> tuple[StatusReport, T | None]:
-        """Return how a MiniCluster is, and what its queue says where that may be asked."""
+        """Return the status of a MiniCluster, and what `view` returns of its queue, where it may be read."""
         from minicluster.remote import clusters, reports
 
         found = _run(self, lambda asked: clusters.report(asked, name))
         return reports.status(found), _queue_view(self, found.summary, view)
 
     def watch(self, name: str, work: Callable[[Instance, Watched], T]) -> T:
-        """Look at a MiniCluster, over one connection to its lead and one to the API server."""
+        """Run `work`, over one connection to the lead and one to the API server."""
         from minicluster.remote import queue_watch
 
         return _run(self, lambda asked: queue_watch.watch(asked, name, work))
@@ -131,13 +131,13 @@ class KubernetesBackend(Backend):
         return DownResult(wait, reports.saved(saved) if dump else "")
 
     def logs(self, name: str, write: Write, rank: int | None, *, follow: bool) -> None:
-        """Write what the pods wrote."""
+        """Write the logs of the pods."""
         from minicluster.remote import pod_logs
 
         _run(self, lambda asked: pod_logs.copy(asked, name, write, rank=rank, follow=follow))
 
     def attach(self, name: str, write: Write, work: Callable[[Instance, Following], int] | None) -> int:
-        """Follow a job, or the document's own command, to the next starts of its lead as well."""
+        """Follow a job, or the document's own command, also through new starts of the lead."""
         from minicluster.remote import attach
 
         if work is None:
@@ -151,13 +151,13 @@ class KubernetesBackend(Backend):
         return _run(self, lambda asked: terminal.shell(asked, name, command))
 
     def ask(self, name: str, work: Callable[[Instance], T]) -> T:
-        """Do the work with a MiniCluster's instance."""
+        """Run `work` with a MiniCluster's instance."""
         from minicluster.remote import instances
 
         return _run(self, lambda asked: instances.ask(asked, name, work))
 
     def trial(self, texts: Sequence[DocumentText], known: Sequence[Problem]) -> Sequence[Problem]:
-        """Return what the API server would refuse; nothing is kept there."""
+        """Return what the API server would refuse; nothing is stored there."""
         from minicluster.remote import documents, submission
 
         found = [each for text in texts for each in documents.read(text.text, text.source)[0]]
@@ -174,7 +174,7 @@ class KubernetesBackend(Backend):
         return submission.news(_run(self, ask), known)
 
     def site(self) -> Site:
-        """Return what the Kubernetes cluster offers."""
+        """Return the site of the Kubernetes cluster."""
         from minicluster.operator.site import site
 
         return _run(self, lambda asked: site(asked.client, asked.namespace))
@@ -202,7 +202,7 @@ def _run(backend: KubernetesBackend, operation: Callable[[NamespaceSession], Awa
 
 
 def _queue_view(backend: KubernetesBackend, found: Summary, view: Callable[[Instance, int], T]) -> T | None:
-    """Return what is seen of an instance, where there is one that may be asked; else say why not."""
+    """Return what `view` returns of the instance; None, maybe with a notice, where it cannot be reached."""
     from minicluster.instance.errors import InstanceError
     from minicluster.kube_client.errors import KubernetesError
     from minicluster.remote import instances, session
@@ -222,7 +222,7 @@ def _queue_view(backend: KubernetesBackend, found: Summary, view: Callable[[Inst
 
 @contextlib.contextmanager
 def _translated() -> Iterator[None]:
-    """Raise the errors of the client as those of a back end, in their own words and with their exit codes."""
+    """Raise the client's errors as those of a back end, with the same messages and exit codes."""
     from minicluster.kube_client.errors import KubernetesError
 
     try:

@@ -1,4 +1,4 @@
-"""Which pods a MiniCluster has, and which of them is the broker of a rank."""
+"""The pods of a MiniCluster, and the pod of each rank."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person asks of the MiniClusters in a cluster: each an errand in a session."""
+"""Operations on MiniClusters for commands: list, report, scale, wait."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from minicluster.remote.summary import EventSummary, Scaler, Summary
 
 UNATTENDED = 5.0
-"""Seconds without any word of an operator after which a person is told so."""
+"""Seconds without a status of an operator after which the user is warned."""
 CLUSTER_FAILED = 125
 """Exit code for a MiniCluster that failed without one of its own, as on this machine."""
 NO_OPERATOR = (
@@ -33,14 +33,13 @@ LATEST_EVENTS = 10
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A MiniCluster with the latest Events about it, oldest first, and its autoscalers.
-
-    None: they may not be read, or were not asked for.
-    """
+    """A MiniCluster with its Events and autoscalers."""
 
     summary: Summary
     events: tuple[EventSummary, ...] | None
+    """The latest ones, oldest first; None: the user may not read them, or they were not requested."""
     scalers: tuple[Scaler, ...] | None = None
+    """None: the user may not read them."""
 
 
 class SizeChange(NamedTuple):
@@ -60,7 +59,7 @@ async def listing(session: NamespaceSession, *, every_namespace: bool = False) -
 
 
 async def report(session: NamespaceSession, name: str) -> Report:
-    """Return how a MiniCluster is. Raises MissingError."""
+    """Return a MiniCluster with its Events and autoscalers. Raises MissingError."""
     item = await session.cluster(name)
     chosen = f"regarding.kind={KIND},regarding.name={name},regarding.uid={item['metadata']['uid']}"
     found = await _readable(session, Selection(EVENTS, session.namespace, fields=chosen), "Events")
@@ -74,12 +73,12 @@ async def report(session: NamespaceSession, name: str) -> Report:
 
 
 async def state(session: NamespaceSession, name: str) -> Report:
-    """Return how a MiniCluster is, without its Events. Raises MissingError."""
+    """Return a MiniCluster with its autoscalers, without its Events. Raises MissingError."""
     return Report(summary.of(await session.cluster(name)), None, await scalers(session, name))
 
 
 async def scalers(session: NamespaceSession, name: str) -> tuple[Scaler, ...] | None:
-    """Return the autoscalers of a MiniCluster, whoever made them; None where they may not be read."""
+    """Return all autoscalers of a MiniCluster, not the operator's alone; None where they may not be read."""
     found = await _readable(session, Selection(AUTOSCALERS, session.namespace), "autoscalers")
     if found is None:
         return None
@@ -93,7 +92,7 @@ async def scalers(session: NamespaceSession, name: str) -> tuple[Scaler, ...] | 
 
 
 async def _readable(session: NamespaceSession, selection: Selection, what: str) -> tuple[Object, ...] | None:
-    """Return what there is of something; None, and a notice, where that may not be read."""
+    """Return the objects of a selection; None, and a notice, where the user may not read them."""
     try:
         return (await session.client.list(selection)).items
     except ApiError as error:
@@ -104,7 +103,7 @@ async def _readable(session: NamespaceSession, selection: Selection, what: str) 
 
 
 async def settled(session: NamespaceSession, name: str, *, to_the_end: bool = False) -> Summary:
-    """Wait until a MiniCluster runs, has succeeded, or is suspended by its document; tell each stage.
+    """Wait until a MiniCluster runs, has succeeded, or is suspended by its document; report each stage.
 
     With `to_the_end` it is not enough that it runs.
 
@@ -121,9 +120,9 @@ async def settled(session: NamespaceSession, name: str, *, to_the_end: bool = Fa
 
 
 async def scale(session: NamespaceSession, name: str, size: int, *, wait: bool = True) -> SizeChange:
-    """Set a MiniCluster's size, and wait until its pods are there or gone, whoever asked for that size first.
+    """Set a MiniCluster's size, and wait until its pods are there or gone, even if it had that size before.
 
-    Raises MissingError, ApiError for a size that is not allowed, FailedError where it cannot be had.
+    Raises MissingError, RefusalError for a size that is not allowed, FailedError where it cannot be reached.
     """
     before = summary.of(await session.cluster(name))
     body = {"spec": {"replicas": size}}
@@ -153,9 +152,9 @@ async def until_settled(
     is_settled: Callable[[Summary], bool],
     stage: Callable[[Summary], str] = lambda now: now.stage,
 ) -> Summary:
-    """Return the first state that an operator has told of this very document and that is settled.
+    """Return the first state for which `is_settled` holds and which belongs to the present document.
 
-    Each `stage` before that is told. Raises MissingError if it is deleted.
+    Each `stage` until then is shown to the user. Raises MissingError if it is deleted.
     """
     reported = ""
 
@@ -189,7 +188,7 @@ def _failure(now: Summary) -> FailedError:
 
 @contextlib.asynccontextmanager
 async def beside(work: Coroutine[None, None, None]) -> AsyncIterator[None]:
-    """Have something done beside the block, and ended with it."""
+    """Run `work` as a task beside the block, and cancel it with the block's end."""
     task = asyncio.ensure_future(work)
     try:
         yield

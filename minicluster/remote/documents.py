@@ -1,6 +1,7 @@
-"""Documents as a person gives them to an API server, and what it says about them, with the lines.
+"""Documents for an API server, and its refusals with the lines of the document.
 
-An object is applied as it was written: whoever applies holds the fields that were written, and no others.
+An object is applied as it was written. So the user's field manager has the fields of the document, and no
+others.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ if TYPE_CHECKING:
     from minicluster.plan.objects.fields import Object
 
 DATA_KINDS = ("ConfigMap", "Secret")
-"""What may stand beside a MiniCluster and is applied before it: its containers refer to them."""
+"""Kinds that a document may have beside a MiniCluster. They are applied first: containers refer to them."""
 
 AUTOSCALER = "kube-controller-manager"
-"""The field manager of whoever scales by a HorizontalPodAutoscaler."""
+"""The field manager of the controller that scales for HorizontalPodAutoscalers."""
 CONFLICT = "FieldManagerConflict"
 _KEPT = ("name", "namespace", "labels", "annotations", "finalizers", "ownerReferences")
 _TYPED = re.compile(r"(?:^|: )\s*(\.\S+): (.+)$")
@@ -33,20 +34,22 @@ _MEANT = re.compile(r"spec(\.\w+)+")
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """An object of a file that shall be in the cluster: `item` to apply, and where it was read."""
+    """An object of a file, to be applied."""
 
     item: Object
     source: str
+    """The file's name."""
     located: Located
+    """The object with its lines."""
 
     @property
     def kind(self) -> str:
-        """Its kind, empty where the document says none."""
+        """Its kind, empty where the document has none."""
         return str(self.item.get("kind", ""))
 
     @property
     def is_cluster(self) -> bool:
-        """Whether it is a MiniCluster that an API server can be asked about, valid or not."""
+        """Whether it is a MiniCluster that can be sent to an API server, valid or not."""
         return self.kind == KIND and self.item.get("apiVersion") == API_VERSION and bool(self.name)
 
     @property
@@ -60,14 +63,14 @@ class Wanted:
         return str(self.item["metadata"].get("namespace") or "")
 
     def problem(self, field: str, message: str) -> Problem:
-        """Return what is wrong with a field, with the line where that stands, else its parent's."""
+        """Return a problem of a field, with its line, or with its parent's where it is absent."""
         path = _path(field, self.item)
         position = self.located.position(path)
         return Problem(field or self.name, message, position.line, position.column, source=self.source)
 
 
 def read(text: str, source: str) -> tuple[list[Wanted], list[Problem]]:
-    """Return the MiniClusters, ConfigMaps and Secrets of a text, valid or not, and why it is not readable."""
+    """Return the MiniClusters, ConfigMaps and Secrets of a text, valid or not, and problems of its YAML."""
     documents, problems = positions.read(text)
     found = [
         Wanted(_written(each.value), source, each)
@@ -125,7 +128,7 @@ def problems(wanted: Wanted, error: ApiError) -> list[Problem]:
 
 
 def conflicts(wanted: Wanted, error: ApiError, current: Object) -> list[Problem]:
-    """Return which fields others hold, who they are, and what is there; `current` is the object as it is."""
+    """Return the fields that others manage, with managers and values; `current` is the stored object."""
     found = []
     for cause in error.causes:
         if cause.reason == CONFLICT:
@@ -139,7 +142,7 @@ def conflicts(wanted: Wanted, error: ApiError, current: Object) -> list[Problem]
 
 
 def is_autoscaled(wanted: Wanted, error: ApiError) -> bool:
-    """Whether nothing is refused but a size, which the autoscaler has set for which the document asks."""
+    """Whether only the size is refused, and the autoscaler of the document's own `autoscaling` has set it."""
     if not wanted.is_cluster or wanted.item["spec"].get("autoscaling") is None:
         return False
     return bool(error.causes) and all(
@@ -166,7 +169,7 @@ def _members(documents: list[Located]) -> Iterator[Located]:
 
 
 def _written(value: Mapping[str, Any]) -> Object:
-    """Return an object without what an API server keeps itself, as in the output of `kubectl get -o yaml`."""
+    """Return an object without the fields that an API server fills, as in `kubectl get -o yaml`."""
     metadata = value.get("metadata")
     kept = {key: metadata[key] for key in _KEPT if key in metadata} if isinstance(metadata, dict) else {}
     return {**{key: part for key, part in value.items() if key != "status"}, "metadata": kept}
@@ -189,7 +192,7 @@ def _changed(wanted: Wanted, option: str, **fields: Any) -> Wanted:
 
 
 def _cleared(field: str, message: str) -> tuple[str, str]:
-    """Return field and message without what the API server adds; rules of the whole name their field."""
+    """Return field and message without what the API server adds; a rule of the whole names its field."""
     message = message.removeprefix("Invalid value: ")
     meant = _MEANT.match(message)
     if field in {"", "<nil>"}:
@@ -200,7 +203,7 @@ def _cleared(field: str, message: str) -> tuple[str, str]:
 def _path(field: str, value: Any) -> Path:
     """Return the path of a field such as `spec.containers[0].environment[A]`, as far as it leads.
 
-    Keys may have dots: the longest one that fits is meant.
+    Keys may have dots: the longest one that fits is taken.
     """
     path: list[str | int] = []
     rest = field
@@ -216,7 +219,7 @@ def _path(field: str, value: Any) -> Path:
 
 
 def _value(field: str, item: Object) -> str:
-    """Return a field's value as a person reads it, empty for more than a word."""
+    """Return a field's value as a text for users, empty for lists and maps."""
     value: Any = item
     path = _path(field, item)
     for step in path:
@@ -229,7 +232,7 @@ def _value(field: str, item: Object) -> str:
 
 
 def _holder(message: str) -> str:
-    """Return who holds a field, in words that a person knows, and the field manager's own name."""
+    """Return the manager of a field: the command that the user knows, and the field manager's name."""
     quoted = re.findall(r'"([^"]*)"', message)
     manager = quoted[0] if quoted else "somebody else"
     if 'subresource "scale"' in message:

@@ -1,4 +1,4 @@
-"""A command in a far pod as a channel: what an event loop receives, for a thread that asks and waits."""
+"""A command in a far pod as a channel: passes what an event loop receives to a thread that waits for it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STDERR_TAIL = 2000
 
 
 class ExecChannel:
-    """The thread's side; `lost` is why the connection broke off, where it did."""
+    """The thread's side of the channel."""
 
     def __init__(self, stream: ExecStream) -> None:
         self._stream = stream
@@ -31,10 +31,11 @@ class ExecChannel:
         self._over = threading.Event()
         self._task: asyncio.Task[None] | None = None
         self.lost: UserError | None = None
+        """Why the connection broke off, where it did."""
 
     @contextlib.asynccontextmanager
     async def carried(self) -> AsyncIterator[None]:
-        """Carry what comes to the thread; afterwards the channel is at its end."""
+        """Pass output to the thread within the block; afterwards the channel is at its end."""
         self._task = asyncio.ensure_future(self._carry())
         try:
             yield
@@ -73,7 +74,7 @@ class ExecChannel:
             yield line
 
     def how_ended(self) -> str:
-        """Say how the command ended, with the end of what it wrote to standard error."""
+        """Return how the command ended, with the end of what it wrote to standard error."""
         self._over.wait(GRACE)
         if self.lost is not None:
             return str(self.lost)

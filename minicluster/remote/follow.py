@@ -1,4 +1,4 @@
-"""One MiniCluster from now on: a state whenever it changes."""
+"""Follows one MiniCluster: yields its state whenever it changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A person's work with a MiniCluster's instance, through its lead's pod and with the person's own rights."""
+"""Access to a MiniCluster's instance, through its lead's pod and with the user's own rights."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ T = TypeVar("T")
 
 
 async def ask(session: NamespaceSession, name: str, work: Callable[[Instance], T]) -> T:
-    """Have a thread do the work with a MiniCluster's instance, and return its result.
+    """Run `work` with a MiniCluster's instance in a thread, and return its result.
 
-    Raises MissingError, NotRunningError (also where the instance ends meanwhile), LostError, and what the
-    work raises.
+    Raises MissingError, NotRunningError (also where the instance ends meanwhile), LostError, and what `work`
+    raises.
     """
     container = await lead.container(session, name)
     async with session.client.pods.execute(container, lead.visit("relay")) as stream:

@@ -25,12 +25,12 @@ _CHECK = (
 
 
 def visit(role: str, *words: str) -> list[str]:
-    """Return the command that runs a role of the start script for people."""
+    """Return the command that runs a role of the start script for users, such as `shell`."""
     return ["sh", "-c", _CHECK, _SCRIPT, role, *words]
 
 
 async def container(session: NamespaceSession, name: str) -> PodContainer:
-    """Return where the lead broker runs. Raises MissingError, NotRunningError."""
+    """Return the container in which the lead broker runs. Raises MissingError, NotRunningError."""
     cluster = summary.of(await session.cluster(name))
     pod = broker_pods.of_rank(await broker_pods.listing(session, name), 0)
     if pod is None or not _runs(pod):

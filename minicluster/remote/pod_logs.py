@@ -1,4 +1,4 @@
-"""What the pods of a MiniCluster wrote, read with the person's own rights."""
+"""The logs of a MiniCluster's pods, read with the user's own rights."""
 
 from __future__ import annotations
 
@@ -21,17 +21,19 @@ if TYPE_CHECKING:
     Write = Callable[[bytes], None]
 
 NOT_YET = 1.0
-"""Seconds between two looks for a container that has not started."""
+"""Seconds between two tries to read the log of a container that has not started."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogSource:
-    """A container's log; `label` is what stands before its lines, `scheduled` whether the pod has a node."""
+    """A container's log."""
 
     pod: str
     container: str
     scheduled: bool
+    """Whether the pod has a node."""
     label: str = ""
+    """Written before each line; empty: nothing is."""
 
 
 async def copy(
@@ -57,7 +59,7 @@ async def copy(
 
 
 async def _copy(session: NamespaceSession, source: LogSource, write: Write, *, follow: bool) -> bool:
-    """Copy one log; where it cannot be read, say why and return False."""
+    """Copy one log; return False, after a notice with the reason, where it cannot be read."""
     reported = ""
     while True:
         try:

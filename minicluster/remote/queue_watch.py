@@ -1,4 +1,4 @@
-"""A MiniCluster and its instance, looked at again and again over two connections."""
+"""Samples a MiniCluster and its instance at intervals, over two connections."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 API_TIMEOUT = 10.0
-"""Seconds that the API server has for telling of a MiniCluster amid the looks at its queue."""
+"""Seconds in which the API server must answer with a MiniCluster between two samples of its queue."""
 
 
 async def watch(session: NamespaceSession, name: str, work: Callable[[Instance, Watched], T]) -> T:
-    """Have a thread do the work; what it asks of the API server is asked in this loop."""
+    """Run `work` in a thread; its requests to the API server are sent from this event loop."""
     loop = asyncio.get_running_loop()
 
     def sample() -> ClusterSample:

@@ -1,4 +1,4 @@
-"""What is known of MiniClusters, as the records that every back end fills."""
+"""MiniClusters as the records that every back end fills."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def listing(found: Iterable[Summary], namespace: str) -> ClusterListing:
 
 
 def status(found: Report) -> StatusReport:
-    """Return how a MiniCluster is."""
+    """Return the status of a MiniCluster."""
     scalers = found.scalers or ()
     conditions = tuple(map(dataclasses.asdict, found.summary.conditions))
     events = tuple(map(dataclasses.asdict, found.events or ()))
@@ -80,7 +80,7 @@ def sample(found: Report) -> ClusterSample:
 
 
 def saved(found: Saved | None) -> str:
-    """Return how many jobs were saved where, and what became of those that could not finish."""
+    """Return the file of a save, its number of jobs, and how many of them start again or are lost."""
     if found is None:
         return "there was nothing to save"
     jobs = f"{found.jobs} {'job' if found.jobs == 1 else 'jobs'} that had not ended"
@@ -104,7 +104,7 @@ def _scaler_rows(found: Iterable[Scaler]) -> list[dict[str, Any]]:
 
 
 def _scaler_fields(found: Iterable[Scaler]) -> dict[str, str]:
-    """Return autoscalers for people: what they ask for, and what keeps them from it."""
+    """Return a line about autoscalers for users: the sizes that they want, and their problems."""
     lines = []
     for each in found:
         asks = "has not looked yet" if each.desired is None else f"asks for {each.desired}"

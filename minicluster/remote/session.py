@@ -1,4 +1,4 @@
-"""What a person asks of a cluster, carried out: connection, event loop, refusals in plain words."""
+"""Runs an operation on a Kubernetes cluster: connection, event loop, errors with advice for users."""
 
 from __future__ import annotations
 
@@ -36,19 +36,21 @@ _VERB = re.compile(r'cannot (\S+) resource "([^"]+)"')
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Which cluster, and which namespace there; empty: the context's."""
+    """A Kubernetes cluster and a namespace there."""
 
     access: Access
     namespace: str = ""
+    """Empty: the context's."""
 
 
 @dataclass(frozen=True, slots=True)
 class NamespaceSession:
-    """A connection to a cluster, the namespace that is meant, and who is told how it goes."""
+    """A connection to a Kubernetes cluster, for one namespace."""
 
     client: UserClient
     namespace: str
     notice: Notice
+    """Shows a message to the user."""
 
     async def cluster(self, name: str) -> Object:
         """Return a MiniCluster. Raises MissingError, RequestError."""
@@ -60,7 +62,7 @@ class NamespaceSession:
             raise
 
     async def missing(self, name: str) -> MissingError:
-        """Return the error that there is no such MiniCluster, or not even the namespace."""
+        """Return the error for a MiniCluster that is missing. Raises MissingError without the namespace."""
         await self.need_namespace()
         return MissingError(
             f"cluster {name}: there is none in namespace {self.namespace};"
@@ -68,7 +70,7 @@ class NamespaceSession:
         )
 
     async def need_namespace(self) -> None:
-        """Raise MissingError where the namespace is known not to exist; not everybody may ask."""
+        """Raise MissingError where the namespace does not exist; not every user may read namespaces."""
         try:
             await self.client.read(NAMESPACES, "", self.namespace)
         except ApiError as error:
@@ -83,7 +85,7 @@ def run(
     notice: Notice = lambda _: None,
     timeout: float | None = None,
 ) -> T:
-    """Connect, do the errand, and return its result.
+    """Connect, run the operation, and return its result.
 
     Raises AccessError, ApiUnreachableError, UserError; TimeOverError after `timeout` seconds.
     """
@@ -104,7 +106,7 @@ def run(
 
 
 def checked(name: str, what: str) -> str:
-    """Return a name that can be one (RFC 1123). Raises RequestError."""
+    """Return a name after a check that it can be one (RFC 1123). Raises RequestError."""
     if not _NAME.fullmatch(name) or len(name) > 253:
         raise RequestError(
             f"{name!r} cannot be the name of a {what}: allowed are lower-case letters, digits, - and ."
@@ -113,7 +115,7 @@ def checked(name: str, what: str) -> str:
 
 
 def explained(error: ApiError, namespace: str) -> UserError:
-    """Return a refusal as a person needs it: the server's words, and what would be right."""
+    """Return a refusal for the user: the server's message, and what would be right."""
     if error.status == 404:
         return _nothing_there(error, namespace)
     if error.status == 401:

@@ -1,4 +1,4 @@
-"""Applying a file's documents, or having the API server try them."""
+"""Applies a file's documents, or validates them with the API server by a dry run."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ async def up(
     wait: bool = True,
     to_the_end: bool = False,
 ) -> list[Summary]:
-    """Apply objects, and with `wait` return the MiniClusters when they are settled.
+    """Apply objects, and with `wait` return the MiniClusters once `clusters.settled` returns them.
 
-    `to_the_end`: those that have a main command not before that has ended.
+    With `to_the_end` those with a main command are waited for until it has ended.
 
     Raises RefusalError for what the API server did not take; FailedError, MissingError as `clusters.settled`.
     """
     refused: list[str] = []
     for each in wanted:
         try:
-            # After a refusal nothing more is applied; what else would be refused is said as well.
+            # After a refusal nothing more is applied; further refusals are found by a dry run.
             await _submit(session, each, force=force, dry_run=bool(refused))
         except ApiError as error:
             refused += await _refusal(session, each, error)
@@ -61,9 +61,9 @@ async def up(
 
 
 async def trial(session: NamespaceSession, wanted: Wanted) -> list[Problem]:
-    """Return what the API server would say to an object; nothing is kept.
+    """Return the problems that the API server would find in an object; nothing is stored.
 
-    Raises AccessDeniedError, MissingError where it cannot be asked.
+    Raises AccessDeniedError, MissingError where the dry run is not possible.
     """
     try:
         await session.client.submit(wanted.item, force=True, dry_run=True)
@@ -79,7 +79,7 @@ async def trial(session: NamespaceSession, wanted: Wanted) -> list[Problem]:
 
 
 def news(problems: Iterable[Problem], known: Sequence[Problem]) -> list[Problem]:
-    """Return which of the API server's problems are not known: of the same field, or in the same words."""
+    """Return the API server's problems without the known ones: of the same field, or with the same text."""
     return [
         each
         for each in problems
@@ -88,7 +88,7 @@ def news(problems: Iterable[Problem], known: Sequence[Problem]) -> list[Problem]
 
 
 async def _submit(session: NamespaceSession, wanted: Wanted, *, force: bool, dry_run: bool) -> None:
-    """Apply an object; a size that the autoscaler has set for which it asks stays. Raises ApiError."""
+    """Apply an object; a size that the autoscaler of its own `autoscaling` has set stays. Raises ApiError."""
     try:
         await session.client.submit(wanted.item, force=force, dry_run=dry_run)
     except ApiError as error:
@@ -99,7 +99,7 @@ async def _submit(session: NamespaceSession, wanted: Wanted, *, force: bool, dry
 
 
 async def _refusal(session: NamespaceSession, wanted: Wanted, error: ApiError) -> list[str]:
-    """Return the lines that say why an object was not taken. Raises UserError where none would be."""
+    """Return the reasons of a refusal, as lines. Raises UserError where every object would be refused."""
     conflicting = any(cause.reason == documents.CONFLICT for cause in error.causes)
     if conflicting:
         resource = RESOURCES[wanted.kind]
@@ -115,7 +115,7 @@ async def _refusal(session: NamespaceSession, wanted: Wanted, error: ApiError) -
 
 
 def _all(results: Sequence[Summary | BaseException]) -> list[Summary]:
-    """Return what has settled; where something has not, raise that with all messages."""
+    """Return all results. Where one is a failure, raise FailedError with the messages of all failures."""
     failures = [each for each in results if isinstance(each, UserError)]
     others = [each for each in results if isinstance(each, BaseException) and not isinstance(each, UserError)]
     if others:

@@ -1,4 +1,4 @@
-"""A MiniCluster of an API server as a person asks for it: frozen records, without any I/O."""
+"""A MiniCluster of an API server for commands: frozen records, without any I/O."""
 
 from __future__ import annotations
 
@@ -23,47 +23,50 @@ _CONDITION_OF_PHASE: dict[str, ConditionType] = {
     Phase.SUCCEEDED: ConditionType.SUCCEEDED,
     Phase.FAILED: ConditionType.FAILED,
 }
-"""Which condition says more about a phase."""
+"""The condition whose message explains a phase."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConditionSummary:
-    """One condition; `since` in seconds since 1970, None where nothing says it."""
+    """One condition."""
 
     type: str
     status: str
     reason: str
     message: str
     since: float | None
+    """In seconds since 1970; None where the condition has no time."""
 
 
 @dataclass(frozen=True, slots=True)
 class EventSummary:
-    """An Event: what was told, how often, and when last (seconds since 1970)."""
+    """An Event."""
 
     type: str
     reason: str
     message: str
     count: int
+    """How often it was reported."""
     last: float | None
+    """When it was reported last, in seconds since 1970."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scaler:
-    """A HorizontalPodAutoscaler of a MiniCluster: sizes, what it asks for, and what it cannot do, and why.
-
-    `desired` is None before its first look.
-    """
+    """A HorizontalPodAutoscaler of a MiniCluster."""
 
     name: str
     least: int
+    """Its minReplicas."""
     most: int
+    """Its maxReplicas."""
     desired: int | None
+    """The size that it wants; None until it has read its metric."""
     conditions: tuple[ConditionSummary, ...]
 
     @property
     def troubles(self) -> tuple[str, ...]:
-        """Return what keeps it from following its metric, in its own words."""
+        """Return the conditions that keep it from following its metric."""
         wanted = {"AbleToScale", "ScalingActive"}
         return tuple(
             f"{each.type} {each.status}, {each.reason}: {each.message}"
@@ -74,35 +77,35 @@ class Scaler:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """How a MiniCluster is. `phase` is empty until an operator has looked at it.
-
-    `max_size` is None where nothing limits growth yet; `exit_code` is None until the main command has ended.
-    """
+    """The state of a MiniCluster."""
 
     namespace: str
     name: str
     uid: str
     phase: str
+    """Empty until an operator has reconciled it."""
     size: int
     max_size: int | None
+    """None where nothing limits growth yet."""
     ready_brokers: int
     exit_code: int | None
+    """None until the main command has ended."""
     queue_policy: str
     created: float
     conditions: tuple[ConditionSummary, ...]
     min_size: int
     last_dump: Object | None
-    """What `status.lastDump` says, with its keys."""
+    """The content of `status.lastDump`."""
     is_seen: bool
     """Whether the status is about the document as it is now."""
 
     def condition(self, type_: str) -> ConditionSummary | None:
-        """Return a condition, where it is told."""
+        """Return a condition; None where the status does not have it."""
         return next((each for each in self.conditions if each.type == type_), None)
 
     @property
     def is_suspended_by_document(self) -> bool:
-        """Whether it waits until somebody changes the document (and not for its turn in a queue)."""
+        """Whether it waits until the document is changed, and not in a queue such as Kueue's."""
         condition = self.condition(ConditionType.SUSPENDED)
         return (
             self.phase == Phase.SUSPENDED and condition is not None and condition.reason == Reason.SUSPENDED
@@ -110,7 +113,7 @@ class Summary:
 
     @property
     def stage(self) -> str:
-        """What happens now, in one line: the phase, and what its condition says."""
+        """What happens now, in one line: the phase, and the message of its condition."""
         condition = self.condition(self._phase_condition())
         return (
             f"{self.phase}: {condition.message}"
@@ -149,7 +152,7 @@ def of(item: Object) -> Summary:
 
 
 def scaler(item: Object) -> Scaler:
-    """Return what a HorizontalPodAutoscaler (autoscaling/v2) says."""
+    """Return the summary of a HorizontalPodAutoscaler (autoscaling/v2)."""
     spec, status = item["spec"], item.get("status") or {}
     return Scaler(
         name=item["metadata"]["name"],
@@ -161,7 +164,7 @@ def scaler(item: Object) -> Scaler:
 
 
 def summarize_event(event: Object) -> EventSummary:
-    """Return what an Event (events.k8s.io/v1) says; those of older clients have other fields."""
+    """Return the summary of an Event (events.k8s.io/v1); those of older clients have other fields."""
     series = event.get("series") or {}
     last = (
         series.get("lastObservedTime") or event.get("deprecatedLastTimestamp") or event.get("eventTime") or ""

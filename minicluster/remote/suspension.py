@@ -1,4 +1,4 @@
-"""How a person suspends a MiniCluster, and has it go on."""
+"""Suspends and resumes a MiniCluster."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _ENDED = frozenset({Phase.SUCCEEDED, Phase.FAILED})
 async def suspend(session: NamespaceSession, name: str, *, wait: bool = True) -> str:
     """Suspend a MiniCluster, and wait until no broker runs; one with an archive is saved first.
 
-    Raises MissingError; RequestError where it has ended; FailedError where it cannot be saved: then it goes
-    on until the operator has saved it.
+    Raises MissingError; RequestError where it has ended; FailedError where it cannot be saved. Then its
+    brokers run on until the operator has saved it.
     """
     found = await _asked(session, name, suspended=True)
 
@@ -34,7 +34,7 @@ async def suspend(session: NamespaceSession, name: str, *, wait: bool = True) ->
 
 
 async def resume(session: NamespaceSession, name: str, *, wait: bool = True) -> str:
-    """Have a suspended MiniCluster go on, and wait until it runs.
+    """Resume a suspended MiniCluster, and wait until it runs.
 
     Raises MissingError; RequestError where it has ended; FailedError where it fails.
     """

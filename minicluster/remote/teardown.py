@@ -1,4 +1,4 @@
-"""How a person ends a MiniCluster: what it holds is saved first, where its document says where to."""
+"""Ends a MiniCluster; before that its instance is saved to the document's archive."""
 
 from __future__ import annotations
 
@@ -29,29 +29,32 @@ if TYPE_CHECKING:
     from minicluster.remote.summary import Summary
 
 REMINDER = 10.0
-"""Seconds between two words about a deletion that takes long."""
+"""Seconds between two notices about a deletion that takes long."""
 PAUSE = 0.5
-"""Seconds between two looks whether pods are gone."""
+"""Seconds between two polls for pods that are still there."""
 ANY = "-"
-"""In place of a file: wherever the document says."""
+"""Save to the file that the document names."""
 
 _SAVE_REASONS = frozenset({Reason.SAVING, Reason.SAVE_FAILED, Reason.SAVED, Reason.NOT_SAVED})
 
 
 class Saved(NamedTuple):
-    """What was saved: where, how many jobs that had not ended, how many of them start again, or are lost."""
+    """What was saved."""
 
     path: str
     jobs: int
+    """How many jobs had not ended."""
     restarted: int
+    """How many of them start again."""
     lost: int
+    """How many of them are lost."""
 
 
 async def save(session: NamespaceSession, name: str, file: str) -> Saved | None:
-    """Have a MiniCluster saved, and suspended; None where there was nothing to save.
+    """Suspend a MiniCluster, which saves it, and return what was saved; None where there was nothing to save.
 
-    Raises RequestError where it has no archive, or another one than `file`; FailedError where it could not be
-    saved: then it goes on.
+    Raises RequestError where it has no archive, or another one than `file`. Raises FailedError where it could
+    not be saved; then it runs on.
     """
     item = await session.cluster(name)
     path = _archive(name, item, file)
@@ -78,7 +81,7 @@ async def delete(session: NamespaceSession, name: str, *, wait: bool = True) -> 
     uid = item["metadata"]["uid"]
     is_saved = FINALIZER in (item["metadata"].get("finalizers") or ())
     if is_saved and not summary.of(item).is_suspended_by_document:
-        # In the background: else its pods went at once, and not after it is saved.
+        # In the background: in the foreground its pods would be deleted before it is saved.
         await session.client.delete(MINICLUSTERS, session.namespace, name, uid)
     else:
         await session.client.delete(MINICLUSTERS, session.namespace, name, uid, propagation="Foreground")
@@ -91,7 +94,7 @@ async def delete(session: NamespaceSession, name: str, *, wait: bool = True) -> 
 
 
 def _archive(name: str, item: Object, file: str) -> str:
-    """Return where a MiniCluster is saved. Raises RequestError."""
+    """Return the path of a MiniCluster's archive. Raises RequestError."""
     path = str((item["spec"].get("archive") or {}).get("path") or "")
     if not path:
         raise RequestError(
@@ -107,7 +110,7 @@ def _archive(name: str, item: Object, file: str) -> str:
 
 
 async def _suspended(session: NamespaceSession, name: str) -> None:
-    """Wait until it is suspended; where it could not be saved, have it go on, and raise FailedError."""
+    """Wait until it is suspended. Where it could not be saved, resume it, and raise FailedError."""
     problem = ""
 
     def is_over(now: Summary) -> bool:
@@ -136,7 +139,7 @@ def _stage(now: Summary) -> str:
 
 
 async def _gone(session: NamespaceSession, name: str, uid: str) -> None:
-    """Wait until a MiniCluster is gone; say meanwhile how it is saved."""
+    """Wait until a MiniCluster is gone; meanwhile show the progress of its save."""
     reported = ""
     async with contextlib.aclosing(follow.states(session, name)) as states:
         async for item in states:
@@ -149,7 +152,7 @@ async def _gone(session: NamespaceSession, name: str, uid: str) -> None:
 
 
 async def _pods(session: NamespaceSession, name: str) -> Sequence[Object]:
-    """Return the pods that are still there, as far as the person may see it."""
+    """Return the pods that are still there; none where the user may not list them."""
     labels = f"{LABEL_NAME}={APPLICATION},{LABEL_INSTANCE}={name}"
     with contextlib.suppress(ApiError, ApiUnreachableError):
         return (await session.client.list(Selection(PODS, session.namespace, labels))).items
@@ -157,7 +160,7 @@ async def _pods(session: NamespaceSession, name: str) -> Sequence[Object]:
 
 
 async def _report_remaining(session: NamespaceSession, name: str) -> None:
-    """Say from time to time what a deletion waits for."""
+    """Show at intervals what a deletion waits for."""
     while True:
         await asyncio.sleep(REMINDER)
         remaining = ", ".join(each["metadata"]["name"] for each in await _pods(session, name))

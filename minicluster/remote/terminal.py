@@ -1,4 +1,4 @@
-"""A command in a far container with this process's own terminal, or with its three streams."""
+"""Runs a command in a far container with this process's own terminal, or with its three streams."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _write(descriptor: int, data: bytes) -> None:
 
 @contextlib.contextmanager
 def _raw() -> Iterator[None]:
-    """Have the terminal pass on every key as it is, and make it what it was at the end."""
+    """Set the terminal to raw mode, so that it passes on every key, and restore it at the end."""
     before = termios.tcgetattr(INPUT)
     tty.setraw(INPUT)
     try:
@@ -63,7 +63,7 @@ def _raw() -> Iterator[None]:
 
 @contextlib.asynccontextmanager
 async def _signals() -> AsyncIterator[None]:
-    """End the block at a signal that would end the process, so that it is cleaned up after."""
+    """End the block at a signal that would end the process, so that its clean-up runs."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     received: list[signal.Signals] = []
 
@@ -87,7 +87,7 @@ async def _signals() -> AsyncIterator[None]:
 
 @contextlib.asynccontextmanager
 async def _resized(stream: ExecStream) -> AsyncIterator[None]:
-    """Have the far terminal as large as this one, also when it changes."""
+    """Keep the far terminal's size equal to this one's."""
     loop = asyncio.get_running_loop()
     changed = asyncio.Event()
     changed.set()
@@ -120,7 +120,7 @@ async def _typed(stream: ExecStream) -> AsyncIterator[None]:
 
 
 async def _input() -> AsyncIterator[bytes]:
-    """Yield what comes on standard input, to its end; nothing is read ahead of what was taken."""
+    """Yield standard input to its end; nothing is read before the last piece was taken."""
     loop, ready = asyncio.get_running_loop(), asyncio.Event()
 
     def seen() -> None:
@@ -148,9 +148,9 @@ async def _input() -> AsyncIterator[bytes]:
 
 @contextlib.asynccontextmanager
 async def _beside(work: Coroutine[None, None, None]) -> AsyncIterator[None]:
-    """Have something done beside the block, and ended with it; a lost connection is the block's to tell.
+    """Run `work` as a task beside the block, and cancel it with the block's end.
 
-    Where it fails otherwise, the block ends with that.
+    Its LostError is ignored, as the block raises one too. Any other error of it ends the block.
     """
     owner = asyncio.current_task()
     assert owner is not None, "it is awaited by a task"  # noqa: S101
