@@ -1,6 +1,6 @@
-"""Where a command's clusters live: the option --on, and the options that back ends add to commands.
+"""The choice of a back end by a command: the option --on, and the options that back ends add to commands.
 
-A command that works with clusters has `cls=BackendCommand`, and asks `chosen` for the back end that is meant.
+A command that works with clusters has `cls=BackendCommand`, and calls `chosen` for its back end.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _ON = "--on"
 _GIVEN = "minicluster.cli.backend_choice"
-"""Where a command's context has the values of the options here, by the first name of each."""
+"""The key of a command's context under which the values of these options are, by their first names."""
 
 
 class BackendCommand(TyperCommand):
@@ -29,7 +29,7 @@ class BackendCommand(TyperCommand):
 
     @property
     def params(self) -> list[Any]:
-        """Its own parameters, and those of the back ends, which are found when they are first needed."""
+        """Its own parameters and those of the back ends. The latter are looked up at the first use."""
         found: list[Any] = self.__dict__["params"]
         if not self.__dict__["extended"]:
             self.__dict__["extended"] = True
@@ -42,9 +42,9 @@ class BackendCommand(TyperCommand):
 
 
 def chosen(ctx: typer.Context) -> Backend:
-    """Return the back end that is meant.
+    """Return the back end that --on names.
 
-    Raises BadParameter for an option that has no meaning there, BackendPlugin where it does not load.
+    Raises BadParameter for an option that this back end does not have, BackendPlugin where it does not load.
     """
     found, given = registry(), ctx.meta[_GIVEN]
     kind = found.kind(given[_ON])
@@ -56,9 +56,9 @@ def chosen(ctx: typer.Context) -> Backend:
 
 
 def refuse(ctx: typer.Context, known: Iterable[str] = (), needed: str = "") -> None:
-    """Raise BadParameter for the first option of a back end that was given and is not one of the known.
+    """Raise BadParameter for the first given option of a back end that is not among the known ones.
 
-    It has a meaning only with what is `needed`; empty: with the back ends that have it.
+    The message names what the option needs: `needed`, or by default the back ends that have it.
     """
     command, kept = ctx.command.name or "", set(known)
     for option in _options(command):
@@ -73,14 +73,14 @@ def refuse(ctx: typer.Context, known: Iterable[str] = (), needed: str = "") -> N
 
 @cache
 def registry() -> BackendRegistry:
-    """Return the back ends there are."""
+    """Return the registry of back ends."""
     from minicluster.backends import discovery
 
     return discovery.registry()
 
 
 def _options(command: str) -> list[BackendOption]:
-    """Return the options that back ends add to a command; of two with one name the first."""
+    """Return the options that back ends add to a command. Where two have one name, the first is taken."""
     found: dict[str, BackendOption] = {}
     for kind in registry().kinds.values():
         for option in kind.options_of(command):
@@ -118,7 +118,7 @@ def _backend_parameters(command: str, own: Iterable[Any]) -> list[Any]:
 
 
 def _declared(option: BackendOption, names: Iterable[str]) -> Any:
-    """Return a back end's option as a parameter with those of its names that nobody else has."""
+    """Return a back end's option as a parameter with those of its names that are still free."""
     about = typer.Option(
         *names,
         help=option.help,
@@ -131,19 +131,19 @@ def _declared(option: BackendOption, names: Iterable[str]) -> Any:
 
 
 def _keeper(name: str) -> Callable[..., Any]:
-    """Return what keeps an option's value for `chosen`."""
+    """Return a callback that stores an option's value for `chosen`."""
 
     def keep(ctx: typer.Context, value: Any) -> Any:
         ctx.meta.setdefault(_GIVEN, {})[name] = value
         return value
 
-    # By the annotations, of which those of this module are text, typer knows what to give.
+    # typer passes arguments by annotation. In this module annotations are strings, so these replace them.
     keep.__annotations__ = {"ctx": typer.Context, "value": Any}
     return keep
 
 
 def _parameter(name: str, kind: Any, about: Any, default: Any) -> Any:
-    """Return what typer makes of an argument of a function."""
+    """Return the parameter that typer makes of a function's argument."""
     annotation = Annotated[kind, about]
 
     def holder() -> None:

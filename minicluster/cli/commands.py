@@ -35,7 +35,7 @@ class CommandGroup(TyperGroup):
         return {each.name: each for each in entry_points(group=GROUP)}
 
     def list_commands(self, _ctx: Any) -> list[str]:
-        """Return every command's name, in the order in which one needs them."""
+        """Return every command's name, in the order of --help; those of plug-ins come last."""
         order = [
             "run",
             "up",

@@ -92,7 +92,7 @@ def render(
     cluster = documents.choose(loading.parse(text.text, source=text.source).clusters, name, text.source)
     keys = plan.FreshKeys(curve.generate()) if with_secrets else None
     site = backend.site()
-    if with_secrets:  # without an operator there is nobody who could ask by the lead's door
+    if with_secrets:  # without an operator there is no client of the lead API
         site = replace(site, lead_api=False)
     objects = plan.render(cluster, site, keys, with_secrets=with_secrets)
     if not with_secrets:
@@ -123,7 +123,7 @@ def _checked(texts: Sequence[DocumentText]) -> tuple[dict[str, list[str]], list[
 
 
 def _inapplicable(secret: dict[str, Any]) -> dict[str, Any]:
-    """Return a redacted Secret as one that an API server refuses: as `data` the words are no base64.
+    """Return a redacted Secret in a form that an API server refuses: as `data` its texts are no base64.
 
     As `stringData` they would be taken for the certificate, and no broker would start with that.
     """

@@ -16,7 +16,7 @@ class _Down(BackendCommand):
     """`down`, whose option --dump may stand alone."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put what means any file behind an option that stands alone."""
+        """Parse the arguments, with the value for any file behind an option --dump without a value."""
         from minicluster.backends.port import ANY_FILE
 
         words = zip(args, [*args[1:], "-"], strict=True)

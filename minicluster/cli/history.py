@@ -1,4 +1,4 @@
-"""The history of an instance as a workload: what would another policy, or another size, have done with it?"""
+"""The history of an instance as a workload, to simulate it with another policy or another size."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NO_DUMP = "needed is the name of a cluster that is up, or a file that `miniclust
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """A job that has run. `elastic` are the sizes of an elastic one, by its jobspec."""
+    """A job that has run."""
 
     submitted: float
     started: float
@@ -34,10 +34,11 @@ class Past:
     user: int
     name: str
     elastic: Sizes | None = None
+    """The sizes of an elastic job, from its jobspec."""
 
 
 def of_instance(instance: Instance) -> tuple[list[Past], int]:
-    """What an instance has run, and how many cores it has."""
+    """Return the jobs that an instance has run, and its number of cores."""
     jobs = instance.jobs.find(limit=0)
     past = [
         Past(
@@ -58,7 +59,7 @@ def of_instance(instance: Instance) -> tuple[list[Past], int]:
 
 
 def of_dump(path: str) -> list[Past]:
-    """What a dump of the embedded instance has run. Raises WorkloadError for anything else."""
+    """Return the jobs that ran, from a dump of the embedded instance. Raises WorkloadError."""
     from minicluster.embedded.errors import DumpError
     from minicluster.embedded.jobs.dump import jobs
 
@@ -71,10 +72,10 @@ def of_dump(path: str) -> list[Past]:
 
 
 def workload(past: Iterable[Past], total: int, name: str) -> Workload:
-    """The jobs in the order in which they were submitted, on so many cores.
+    """Return the jobs in the order in which they were submitted, on so many cores.
 
-    An elastic job's other run times were never seen: it is taken to have run at an efficiency of 0.8, by
-    Amdahl's law.
+    The run times of an elastic job at other sizes are unknown. They follow Amdahl's law, from an assumed
+    efficiency of 0.8.
     """
     from queue_policies.simulator.workload import Workload
 
@@ -117,7 +118,7 @@ def _job(number: int, past: Past, first: float, total: int) -> WorkloadJob:
 
 
 def _dumped(job: DumpedJob) -> Past | None:
-    """What a dump tells of a job, where that has run."""
+    """Return a job of a dump; None where it has not run."""
     times: dict[str, float] = {}
     urgency = 16
     for event in job.events:

@@ -1,4 +1,4 @@
-"""Jobs as people write and read them: ids, rows, output, exit codes; the same wherever the instance is."""
+"""Jobs on the command line, for every back end: ids, rows, output, exit codes."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ if TYPE_CHECKING:
     from minicluster.instance.records import Job
 
 MAIN = ("minicluster", "main")
-"""Where a job's user attributes say that it is the document's own command."""
+"""The group and key of a job's user attributes that mark the document's own command."""
 
 
 @dataclass(frozen=True, slots=True)
 class Whose:
-    """Whose jobs: the cluster, and what returns the options with which a command finds it."""
+    """The cluster whose jobs a command works with."""
 
     name: str
     options: Callable[[], str]
+    """Returns the options with which a command finds it."""
 
     def jobid(self, text: str) -> int:
-        """Return the id that a person wrote, in any form of RFC 19. Raises WrongRequest."""
+        """Return the id that the user gave, in any form of RFC 19. Raises WrongRequest."""
         from broker_config.formats.jobid import parse
         from minicluster.backends.errors import WrongRequest
 
@@ -39,7 +40,7 @@ class Whose:
             ) from error
 
     def job(self, instance: Instance, text: str) -> Job:
-        """Return a job by the id that a person wrote. Raises WrongRequest."""
+        """Return the job whose id the user gave. Raises WrongRequest."""
         from minicluster.backends.errors import WrongRequest
         from minicluster.instance.errors import JobNotFound
 
@@ -54,7 +55,7 @@ class Whose:
 
 
 def written(jobid: int) -> str:
-    """Return a job id as people write it (F58, RFC 19); in ASCII where the terminal knows no more."""
+    """Return a job id as users write it (F58, RFC 19); in ASCII where the terminal has no UTF-8."""
     from broker_config.formats.jobid import f58, f58plain
 
     wide = "utf" in (sys.stdout.encoding or "").lower()
@@ -78,7 +79,7 @@ def row(job: Job) -> dict[str, Any]:
 
 
 def copy_output(instance: Instance, job: Job) -> None:
-    """Copy a job's output to ours until it ends; of several tasks with the task's rank before each line."""
+    """Copy a job's output to ours until it ends; with several tasks each line begins with its task's rank."""
     streams = {"stdout": sys.stdout.buffer, "stderr": sys.stderr.buffer}
     with instance.jobs.output(job.id, follow=True) as chunks:
         for chunk in chunks:
@@ -88,7 +89,7 @@ def copy_output(instance: Instance, job: Job) -> None:
 
 
 def exit_code(job: Job) -> int:
-    """Return the exit code that a shell would show for the job; what ended it otherwise is said."""
+    """Return the exit code that a shell would show for the job. Prints the exception that ended it."""
     if job.exception is not None and job.exception.severity == 0:
         print(f"minicluster: job.exception type={job.exception.type}: {job.exception.note}", file=sys.stderr)
     code = job.returncode

@@ -1,4 +1,4 @@
-"""`minicluster`: the command line as a process, with its exit codes and its errors in plain words."""
+"""`minicluster` as a process: its exit codes, and its errors as messages for users."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 OURS = ("minicluster.", "broker_config.", "queue_policies.")
-"""Errors of these packages, and those below them, are for people: they are shown without a traceback."""
+"""Errors of these packages, and those below them, are for users: they are shown without a traceback."""
 
 
 def run() -> None:
@@ -65,7 +65,7 @@ def _show_warning(message: Warning | str, *_: object, **_others: object) -> None
 
 
 def _flush() -> None:
-    """Write what is left; where nobody reads it any more, the interpreter must not fail at it in the end."""
+    """Flush standard output and error; send a closed one to /dev/null, so that the interpreter ends well."""
     for number, stream in enumerate((sys.stdout, sys.stderr), 1):
         try:
             stream.flush()
@@ -77,7 +77,7 @@ def _flush() -> None:
 
 
 def _is_closed(number: int) -> bool:
-    """Whether a descriptor is of a terminal that was closed: it refuses even nothing."""
+    """Whether a descriptor is of a terminal that was closed: it refuses even an empty write."""
     try:
         os.write(number, b"")
     except OSError:

@@ -83,7 +83,7 @@ def _refuse_both(one: str, given: object, other: str, too: bool) -> None:
 
 
 def _own_namespace(access: Access) -> str:
-    """Return the namespace that the operator itself is in: the pod's, on a laptop the context's."""
+    """Return the operator's own namespace: its pod's, or outside a cluster the context's."""
     import os
 
     return os.environ.get("POD_NAMESPACE") or access.namespace()

@@ -27,7 +27,7 @@ HELP = """Run Flux MiniClusters in a Kubernetes cluster.
 LOCAL = frozenset({"run"})
 """Commands for clusters of this machine only."""
 NOWHERE = frozenset({"crd", "policies"})
-"""Commands that ask no cluster: kubectl's options before them say nothing."""
+"""Commands that use no cluster: kubectl's options before them are dropped."""
 _SHARED = ("--context", "--namespace", "--kubeconfig", "-n")
 
 
@@ -39,7 +39,7 @@ class PluginCommands(CommandGroup):
         return {name: each for name, each in super()._found.items() if name not in LOCAL}
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command; of those left out, say where they are."""
+        """Return a command. Raises BadParameter for one that is left out, with where it is."""
         if cmd_name in LOCAL:
             raise typer.BadParameter(
                 f"is for clusters of this machine: minicluster {cmd_name}", ctx, None, cmd_name

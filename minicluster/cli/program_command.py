@@ -43,4 +43,4 @@ class ProgramCommand(TyperCommand):
 
 
 class BackendProgramCommand(ProgramCommand, BackendCommand):
-    """Such a command that works with a cluster, wherever that is."""
+    """A command with a program that works with clusters of any back end."""

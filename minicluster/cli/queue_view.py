@@ -1,4 +1,4 @@
-"""What a cluster's queue demands, and what waits there and why, as `status` and `top` show it."""
+"""The demand of a cluster's queue, and its pending jobs with their reasons, for `status` and `top`."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from minicluster.instance.records import Job, QueueStatus, Resources
 
 GROUP = "minicluster.onlookers"
-"""Entry points of what tells the demand: a class, called with an instance's links and the least size."""
+"""Entry points of the queue client: a class that is called with an instance's links and the least size."""
 SHOWN = 10
-"""How many of the jobs that wait are shown; there may be 100,000."""
+"""How many of the pending jobs are shown; there may be 100,000."""
 WAITING_COLUMNS = ("id", "tasks", "nodes", "time", "queue", "name", "why")
 
 
@@ -36,29 +36,33 @@ class Number(Protocol):
 
 
 class SampleReader(Protocol):
-    """Tells the metrics, again and again."""
+    """Reads the metrics of a queue."""
 
     def samples(self) -> Sequence[Number]:
-        """Return them as they are now."""
+        """Return their present values."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class QueueView:
-    """How a queue is: the numbers without labels by their names, jobs by state, and the first that wait."""
+    """The state of a queue at one moment."""
 
     numbers: Mapping[str, float]
+    """The metrics without labels, by name."""
     states: Mapping[str, int]
+    """The numbers of jobs, by state."""
     waiting: tuple[dict[str, Any], ...] = ()
+    """The first pending jobs, as rows."""
     taken: float = field(default_factory=time.time)
+    """The time of the sample, in seconds since 1970."""
 
     def whole(self, name: str) -> int:
-        """Return a number that counts something."""
+        """Return the metric `flux_NAME` as an integer."""
         return int(self.numbers.get(f"flux_{name}", 0))
 
     @property
     def row(self) -> dict[str, Any]:
-        """Return what there is to say, by the names of columns."""
+        """Return the fields to show, by the names of columns."""
         return {
             "nodes_demanded": self.whole("nodes_demanded"),
             "nodes_up": self.whole("nodes_up"),
@@ -74,14 +78,14 @@ class QueueView:
 
 @contextlib.contextmanager
 def watching(instance: Instance, minimum: int = 1) -> Iterator[SampleReader]:
-    """Have the numbers of an instance; `minimum` is the least size of its cluster."""
+    """Yield a reader of an instance's metrics; `minimum` is the least size of its cluster."""
     (found,) = entry_points(group=GROUP)
     with found.load()(instance.links, minimum) as watcher:
         yield watcher
 
 
 def view(instance: Instance, watcher: SampleReader) -> QueueView:
-    """Return how the queue is now."""
+    """Return the present state of the queue."""
     numbers: dict[str, float] = {}
     states: dict[str, int] = {}
     for each in watcher.samples():
@@ -98,13 +102,13 @@ def view(instance: Instance, watcher: SampleReader) -> QueueView:
 
 
 def once(instance: Instance, minimum: int = 1) -> QueueView:
-    """Return how the queue of an instance is."""
+    """Return the present state of an instance's queue."""
     with watching(instance, minimum) as watcher:
         return view(instance, watcher)
 
 
 def why(job: Job, resources: Resources, queues: Sequence[QueueStatus]) -> str:
-    """Return what a job waits for that has not started."""
+    """Return what a pending job waits for."""
     if job.state is JobState.DEPEND:
         return f"depends on {', '.join(job.dependencies) or 'other jobs'}"
     if job.urgency == 0:
@@ -124,7 +128,7 @@ def why(job: Job, resources: Resources, queues: Sequence[QueueStatus]) -> str:
 
 
 def show_waiting(found: QueueView) -> None:
-    """Print what waits, where something does, below what was printed before."""
+    """Print the pending jobs, if there are any, below an empty line."""
     if not found.waiting:
         return
     more = found.whole("jobs_pending") - len(found.waiting)

@@ -1,4 +1,4 @@
-"""How a run tells a person how it goes: on standard error, so that standard output is the command's own."""
+"""Shows the progress of a command on standard error, so that standard output is the program's own."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ if TYPE_CHECKING:
 
 
 class PlainReporter:
-    """Lines, each beginning with `minicluster:`; on a terminal too, to which the command writes as well."""
+    """A `Reporter` that writes lines with `minicluster:` before them. Programs may share its terminal."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._quiet = quiet
 
     def notice(self, text: str) -> None:
-        """Something that a person should know."""
+        """Write a message that the user should read."""
         if not self._quiet:
             _write(f"minicluster: {text}\n")
 
     def bring_up(self, joined: int, size: int) -> None:
-        """So many brokers have joined."""
+        """Write how many brokers start, and that all have joined."""
         if joined in {0, size}:
             joining = f"{joined} of {_brokers(size)} {'has' if size == 1 else 'have'} joined"
             self.notice(joining if joined else f"starting {_brokers(size)}")
 
     def started(self) -> None:
-        """The bring-up is over."""
+        """Write nothing: `bring_up` has written that all have joined."""
 
     def errors(self, data: bytes) -> None:
-        """What the command wrote to its standard error, unchanged and without a buffer between."""
+        """Copy what the command wrote to its standard error, unchanged and without a buffer."""
         view = memoryview(data)
         while view:
             try:
@@ -41,7 +41,7 @@ class PlainReporter:
                 return
 
     def ended(self, times: Times, size: int) -> None:
-        """It is over, and all is cleaned up."""
+        """Write how long the parts of the run took."""
         self.notice(
             f"{_brokers(size)} up in {times.bring_up:.2f} s, ran {times.run:.2f} s,"
             f" torn down in {times.tear_down:.2f} s"

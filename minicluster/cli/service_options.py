@@ -1,4 +1,4 @@
-"""Options that services have in common, the operator and the metrics adapter, and how they are read."""
+"""The options that the operator and the metrics adapter share, and their parsing."""
 
 from __future__ import annotations
 

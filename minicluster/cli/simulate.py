@@ -103,7 +103,7 @@ def _check_asked(workload: str, source: str, seeds: int) -> None:
 
 
 def _history(ctx: typer.Context, source: str, size: int) -> Workload:
-    """What a cluster has run, or a dump says that it has."""
+    """Return the history of a cluster, or of a dump, as a workload."""
     from pathlib import Path
 
     from minicluster.cli import history
@@ -115,7 +115,7 @@ def _history(ctx: typer.Context, source: str, size: int) -> Workload:
 
 
 def _check_policies(words: Sequence[str]) -> None:
-    """Warn of policies that are passed over. Raises PolicyError where one of them is asked for."""
+    """Warn of policies that are passed over. Raises PolicyError where `words` has one of them."""
     from queue_policies import plugins
 
     registry = plugins.registry()
@@ -126,7 +126,7 @@ def _check_policies(words: Sequence[str]) -> None:
 
 
 def _write(runs: Sequence[SimulationRun], csv: str, parquet: str, report: str) -> None:
-    """Write the files that are asked for."""
+    """Write the files whose names are given."""
     from queue_policies.simulator import listing
 
     if csv:
@@ -168,7 +168,7 @@ def _rows(runs: Sequence[SimulationRun]) -> list[dict[str, Any]]:
 
 @contextlib.contextmanager
 def _progress(total: int) -> Iterator[Callable[[int, int], None] | None]:
-    """A bar on standard error while it takes long enough to be looked at, on a terminal only."""
+    """Yield the callback of a progress bar on standard error; None for a single run or without a terminal."""
     if total == 1 or not sys.stderr.isatty():
         yield None
         return

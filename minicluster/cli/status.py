@@ -1,4 +1,4 @@
-"""How clusters are: list, status."""
+"""The commands list and status."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def status(ctx: typer.Context, name: ClusterName, output: Output = "table") -> N
 
 
 def _as_json(report: StatusReport, queue: QueueView | None) -> dict[str, Any]:
-    """Return a status for programs."""
+    """Return a status for the JSON output."""
     return {
         **_fields(report, queue),
         "created": report.cluster.created,
@@ -89,7 +89,7 @@ def _row(found: ClusterSummary) -> dict[str, Any]:
 
 
 def _rows(table: StatusTable) -> list[dict[str, Any]]:
-    """Return the rows of a table, with their age where it tells since when they hold."""
+    """Return the rows of a table, with their age where the table has a field with their time."""
     if not table.since:
         return [dict(row) for row in table.rows]
     return [{**row, "age": _age(row[table.since])} for row in table.rows]

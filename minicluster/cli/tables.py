@@ -1,4 +1,4 @@
-"""Listings: a table for people, JSON for programs."""
+"""Listings: a table for users, JSON for programs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def show_fields(row: Row) -> None:
 
 
 def cell(value: object) -> str:
-    """Return a value as a person reads it; control characters, which could move the cursor, are spelt out."""
+    """Return a value as text for users. Control characters, which could move the cursor, are escaped."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     text = "" if value is None else str(value)

@@ -28,29 +28,30 @@ app = typer.Typer(add_completion=False)
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """In which form, whether once, and how many seconds between two looks."""
+    """The options of `top`."""
 
     output: Format = "table"
     once: bool = False
     interval: float = 2.0
+    """Seconds between two samples."""
 
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """What is seen at one moment: of the cluster, and of its queue."""
+    """One sample of a cluster and its queue."""
 
     cluster: ClusterSample
     queue: QueueView
 
     @property
     def shown(self) -> dict[str, Any]:
-        """Return the fields for people."""
+        """Return the fields for users."""
         jobs = ", ".join(f"{count} {state}" for state, count in self.queue.states.items() if count)
         return {**self.cluster.row, **self.cluster.people, **self.queue.row, "jobs": jobs or "none"}
 
     @property
     def as_json(self) -> dict[str, Any]:
-        """Return all of it for programs."""
+        """Return the fields of the JSON output."""
         jobs, waiting = dict(self.queue.states), list(self.queue.waiting)
         known = {**self.cluster.row, **self.cluster.programs, **self.queue.row}
         return {"time": self.queue.taken, **known, "jobs": jobs, "waiting": waiting}
@@ -77,7 +78,7 @@ def top(
 
 
 def _watch(instance: Instance, watched: Watched, how: How) -> None:
-    """Look and show until it is over, or once."""
+    """Show samples until the cluster is over, or one sample."""
     from minicluster.broker_link.errors import Refused
 
     with _display(how) as display:
@@ -87,7 +88,7 @@ def _watch(instance: Instance, watched: Watched, how: How) -> None:
             except Refused:
                 if how.once:
                     raise
-                watched.over.wait(how.interval)  # what was known of the queue is doubtful: it is read anew
+                watched.over.wait(how.interval)  # the reader may have missed changes: it is made anew
             else:
                 return
 
@@ -105,7 +106,7 @@ def _follow(instance: Instance, watched: Watched, how: How, display: Callable[[S
 
 @contextlib.contextmanager
 def _display(how: How) -> Iterator[Callable[[Screen], None]]:
-    """Return what shows a look: as JSON, as text, or in place of the one before."""
+    """Yield a function that shows a sample: as JSON, as text, or over the sample before."""
     if how.output == "json":
         yield _print_once_json if how.once else _print_json
     elif how.once:
