@@ -1,4 +1,4 @@
-"""A real Kubernetes control plane on one machine, for tests and for people.
+"""A real Kubernetes control plane on one machine, for tests and for development.
 
     from tests.devcluster import Options, cluster
 
@@ -6,14 +6,14 @@
         plane.kubeconfig                     # for programs
         plane.api.get("/api/v1/namespaces")  # for the test itself
         plane.user("jane", ["developers"])   # a user without rights
-        plane.add_fake_nodes(10)             # pods run on them, and end as they are told
+        plane.add_fake_nodes(10)             # pods run on them, and end as stages.yaml defines
         plane.add_nodes(4)                   # with Options(nodes=1) or more: real ones, see nodes.py
         plane.apiserver.restart()
         plane.requests()                     # who asked for what
 
 or, to end it oneself, `plane = start(Options(...))` and `plane.stop()`. It is ready in about 3 s and ends
 with the process that started it, however that ends. By hand: `python -m tests.devcluster up` (`make
-cluster`). Programs are found by lookup.py; where there are none, MissingProgramsError says why.
+cluster`). lookup.py finds the programs; where there are none, MissingProgramsError has the reason.
 """
 
 from tests.devcluster.access import Access, default_kubeconfig, read_access

@@ -1,4 +1,4 @@
-"""A test cluster for people: `python -m tests.devcluster up`, `down` and `status`.
+"""A test cluster for development: `python -m tests.devcluster up`, `down` and `status`.
 
 One a checkout (or more, by --name), in the background until `down`. Standard output is for shells: eval "$(…
 up)".
@@ -77,7 +77,7 @@ def down(options: argparse.Namespace) -> int:
 
 
 def status(options: argparse.Namespace) -> int:
-    """Say whether the cluster runs and serves: exit code 0, else 3."""
+    """Print whether the cluster runs and serves; exit with 0 if it does, else 3."""
     directory = state.find(options.name)
     if directory is None or not (directory / READY).exists():
         print("no test cluster" if directory is None else "a test cluster is starting")

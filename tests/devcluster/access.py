@@ -17,7 +17,7 @@ from tests.devcluster.errors import ContextError
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """A user's way in: `url` has no slash at its end; a client certificate or a token says who one is."""
+    """A user's access: a client certificate or a token authenticates it; `url` has no slash at its end."""
 
     kubeconfig: Path
     url: str

@@ -62,7 +62,7 @@ class Api:
             return {}
 
     def exists(self, path: str) -> bool:
-        """Say whether an object, or a kind, is there."""
+        """Return whether an object, or a kind, is there."""
         return self.send("GET", path)[0] == 200
 
     def call(self, method: str, path: str, body: Any = None, content: str = "application/json") -> Object:
@@ -121,7 +121,7 @@ class Api:
 
 
 def is_closing(connection: http.client.HTTPConnection) -> bool:
-    """Say whether an idle connection has something to read: the server hangs up after 90 s."""
+    """Return whether an idle connection has something to read: the server hangs up after 90 s."""
     return connection.sock is None or bool(select.select([connection.sock], [], [], 0)[0])
 
 

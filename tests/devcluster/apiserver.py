@@ -27,7 +27,7 @@ class ApiServer:
         return self.installation.directory / "audit.log"
 
     def start(self) -> None:
-        """Start it, at the place where it was; returns when it is ready."""
+        """Start it, at the same address as before; returns when it is ready."""
         self.installation.run("kube-apiserver", self.flags(), self.options.apiserver)
         self.installation.wait(self.is_ready, "kube-apiserver", "to become ready")
 

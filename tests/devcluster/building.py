@@ -124,8 +124,8 @@ def compile_into(
 ) -> None:
     """Build beside the target, then rename; what an interrupted build left there is removed first.
 
-    A module is one program, which may go by several names, or has a folder for each of its programs, or names
-    programs of other modules as its tools (such as nobody else's main can call).
+    A module is one program, which may have several names. Or it has a folder for each of its programs. Or it
+    names programs of other modules as its tools, where a main package of ours could not call theirs.
     """
     for leftover in target.parent.glob(f"{target.name}.build-*"):
         shutil.rmtree(leftover, ignore_errors=True)
@@ -154,7 +154,7 @@ def build_target(sources: Path, folder: Path) -> list[str]:
 
 
 def run(argv: list[str], sources: Path, environment: Mapping[str, str]) -> None:
-    """Run the compiler behind everything else on the machine, and tell that it runs."""
+    """Run the compiler with a low priority, and print that it runs."""
     report(f"building {sources.name} (once; minutes on a machine that never did)")
     began = time.monotonic()
     with tempfile.TemporaryFile() as output:
@@ -169,14 +169,14 @@ def run(argv: list[str], sources: Path, environment: Mapping[str, str]) -> None:
 
 
 def ended(process: subprocess.Popen[bytes]) -> bool:
-    """Wait for a while; say whether the process ended."""
+    """Wait for a while; return whether the process ended."""
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(NEWS_SECONDS)
     return process.returncode is not None
 
 
 def output_tail(output: bytes) -> str:
-    """Cut what Go said to its end."""
+    """Return the last lines of Go's output."""
     return "\n".join(output.decode(errors="replace").strip().splitlines()[-TAIL_LINES:])
 
 

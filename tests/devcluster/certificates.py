@@ -110,7 +110,7 @@ def signing() -> x509.KeyUsage:
 
 
 def general_name(host: str) -> x509.GeneralName:
-    """Tell addresses from names."""
+    """Return a host as an IP address or as a DNS name."""
     try:
         return x509.IPAddress(ipaddress.ip_address(host))
     except ValueError:

@@ -143,7 +143,7 @@ def start(options: Options = PLAIN, *, name: str | None = None, detached: bool =
 
 
 def forget(created: state.State) -> None:
-    """Remove the directory of a cluster that nobody guards."""
+    """Remove the directory of a cluster that has no guardian."""
     shutil.rmtree(created.directory, ignore_errors=True)
     with contextlib.suppress(OSError):
         os.close(created.lock)
@@ -162,8 +162,8 @@ def cluster(options: Options = PLAIN) -> Iterator[ControlPlane]:
 def reserve(address: str, *, early: bool = False) -> socket.socket:
     """Choose a free port and keep it from others; early: before this machine has the address.
 
-    Bound but not listening, it can still be listened on with SO_REUSEADDR, as Go does, and neither a search
-    for a free port nor an outgoing connection gets it.
+    It is bound but not listening. A program can still listen on it with SO_REUSEADDR, as Go does. Neither a
+    search for a free port nor an outgoing connection gets it.
     """
     reserved = socket.socket()
     reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -233,7 +233,7 @@ def wait_established(api: Api, crd: Object) -> None:
 
 
 def wait_served(api: Api, crd: Object) -> None:
-    """Wait until objects can be listed: about a second after the CRD says that it is established."""
+    """Wait until objects can be listed: about a second after the CRD's condition Established."""
     version = next(one["name"] for one in crd["spec"]["versions"] if one["served"])
     path = f"/apis/{crd['spec']['group']}/{version}/{crd['spec']['names']['plural']}"
     until(lambda: api.exists(path), f"{path} to be served")

@@ -20,7 +20,7 @@ def one_at_a_time(environ: Mapping[str, str]) -> Iterator[None]:
 
 
 def install(packages: list[str], environ: Mapping[str, str]) -> None:
-    """Install packages; where that fails, it says so."""
+    """Install packages; print a failure."""
     report(f"installing {', '.join(packages)}")
     for words in (["update"], ["install", "--yes", "--no-install-recommends", *packages]):
         if not _apt(words, environ):

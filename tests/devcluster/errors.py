@@ -14,7 +14,7 @@ class HarnessError(Exception):
 
 
 class MissingProgramsError(HarnessError):
-    """A program is neither given nor to be built; the message says where it was looked for."""
+    """A program is neither found nor can be built; the message has where it was searched."""
 
 
 class ComponentError(HarnessError):
@@ -26,7 +26,7 @@ class GuardianError(HarnessError):
 
 
 class ContextError(HarnessError):
-    """The existing cluster that was asked for cannot be reached by what the kubeconfig says."""
+    """The existing cluster cannot be reached with its kubeconfig."""
 
 
 class ApiError(HarnessError):

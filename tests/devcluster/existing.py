@@ -13,7 +13,7 @@ from tests.devcluster.options import Object
 
 @dataclass(frozen=True, slots=True)
 class ExistingCluster:
-    """What a ControlPlane offers of itself as far as tests may use it on somebody's cluster."""
+    """The part of a ControlPlane that tests may use on an existing cluster."""
 
     admin: Access
     api: Api

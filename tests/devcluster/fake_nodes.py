@@ -52,7 +52,7 @@ def node_names(api: Api, *, ready: bool) -> set[str]:
 
 
 def is_ready(found: dict[str, Any]) -> bool:
-    """Look at the condition and the taints of a Node."""
+    """Return whether a Node is Ready and has no taints."""
     conditions = {one["type"]: one["status"] for one in found["status"].get("conditions") or []}
     return conditions.get("Ready") == "True" and not found["spec"].get("taints")
 

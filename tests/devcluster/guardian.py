@@ -1,7 +1,7 @@
-"""The parent of every process of one test cluster: whatever happens to its owner, nothing stays behind.
+"""The parent of every process of one test cluster: it leaves nothing behind, however its owner ends.
 
 Run as a program of its own, by path, on the standard library alone. It
-- ends the cluster when its owner ends, SIGKILL included (a pidfd becomes readable), when it is told to on its
+- ends the cluster when its owner ends, SIGKILL included (a pidfd becomes readable), at a request on its
   socket, or by SIGTERM;
 - has the kernel kill what it started when it is killed itself (PR_SET_PDEATHSIG);
 - is the subreaper of its descendants, so that one that forked away from its parent is still found and killed;
@@ -114,7 +114,7 @@ class Guardian:
         return {}
 
     def listing(self, _request: Request) -> dict[str, dict[str, int | None]]:
-        """Say what runs."""
+        """Return the processes, with the wait status of those that have ended."""
         self.reap()
         return {name: {"pid": child.pid, "ended": child.ended} for name, child in self.children.items()}
 
@@ -170,12 +170,12 @@ def answer(guardian: Guardian, connection: socket.socket) -> bool:
             stream.write(json.dumps(reply).encode() + b"\n")
             stream.flush()
         except OSError:
-            pass  # whoever asked did not wait for the answer
+            pass  # the client did not wait for the answer
         return ending
 
 
 def owner_descriptor(owner: int) -> int | None:
-    """Open what becomes readable when the owner ends; None for a cluster that nobody owns."""
+    """Open a descriptor that becomes readable when the owner ends; None for a cluster without an owner."""
     if owner == 0:
         return None
     if os.getppid() != owner:  # it died before it could be watched

@@ -23,7 +23,7 @@ from tests.devcluster.images import prune as prune_layers
 from tests.devcluster.lookup import Programs
 from tests.devcluster.network import call, program
 
-KEPT = 2  # stores that nobody uses
+KEPT = 2  # stores without a cluster
 METADATA = "io.containerd.metadata.v1.bolt/meta.db"
 SNAPSHOTS = "io.containerd.snapshotter.v1.overlayfs"
 BLOBS = "io.containerd.content.v1.content/blobs/sha256"
@@ -40,8 +40,8 @@ disabled_plugins = ["io.containerd.nri.v1.nri", "io.containerd.grpc.v1.cri", "io
   deletion_threshold = 0
   mutation_threshold = 0
 """
-# In namespaces of its own: a tmpfs at /run, and whatever happens ends with its first process. What no image
-# has any more is removed at the end, by deleting a lease: sooner it might be a layer that the next image has.
+# In namespaces of its own: a tmpfs at /run, and every process ends with the first one. What no image has any
+# more is removed at the end, by deleting a lease: before, it might be a layer that the next image has.
 IMPORT = """
 set -e
 containerd=$1 ctr=$2 configuration=$3
@@ -70,7 +70,7 @@ def folder(environ: Mapping[str, str] = os.environ) -> Path:
 def store(images: Sequence[Image], programs: Programs) -> tuple[Path, BinaryIO]:
     """Return the store with exactly these images, made now if it is not there; and a file to keep open.
 
-    For as long as that file is open, in whatever process, the store is not removed.
+    For as long as that file is open in any process, the store is not removed.
     """
     manifests = sorted((image.name, *image.aliases, digest(image.manifest())) for image in images)
     name = hashlib.sha256(repr((manifests, str(programs["containerd"]))).encode()).hexdigest()[:16]
@@ -86,7 +86,7 @@ def store(images: Sequence[Image], programs: Programs) -> tuple[Path, BinaryIO]:
 
 
 def fill(target: Path, images: Sequence[Image], programs: Programs) -> None:
-    """Make a store beside its place, then put it there."""
+    """Make a store under a temporary name, then rename it."""
     building.report("unpacking images")
     prune_layers(target.parent / "layers")
     for leftover in target.parent.glob("*.new-*"):
@@ -137,7 +137,7 @@ def stores(cache: Path) -> list[Path]:
 
 
 def prune(used: Path) -> None:
-    """Remove stores that nobody uses, but for the newest."""
+    """Remove stores that no cluster uses, but for the newest."""
     for old in [path for path in stores(used.parent) if path != used][KEPT:]:
         descriptor = os.open(old / "held", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:

@@ -77,7 +77,7 @@ class Image:
         )
 
     def manifest(self) -> bytes:
-        """Return the image's manifest; its digest says which image it is."""
+        """Return the image's manifest; its digest identifies the image."""
         config = self.config()
         kind = f"{OCI}.layer.v1.tar"
         layers = [{"mediaType": kind, "digest": layer.digest, "size": layer.size} for layer in self.layers]
@@ -136,7 +136,7 @@ def layer(cache: Path, name: str, inputs: Sequence[object], make: Callable[[], T
 
 
 def prune(cache: Path) -> None:
-    """Remove layers that nobody asked for in a long time."""
+    """Remove layers that were not used for a long time."""
     for note in cache.glob("*.digest"):
         file = note.with_suffix(".tar")
         with locked(file):
@@ -146,7 +146,7 @@ def prune(cache: Path) -> None:
 
 
 def state(thing: object) -> object:
-    """Return what tells an input from another."""
+    """Return a text that identifies an input."""
     if not isinstance(thing, Path):
         return thing
     found = thing.stat()

@@ -28,7 +28,7 @@ def needed(programs: Iterable[Path]) -> dict[str, Path]:
 
 
 def of_glibc(name: str) -> bool:
-    """Say whether a library is a part of the C library."""
+    """Return whether a library is a part of the C library."""
     return GLIBC.match(name) is not None
 
 
@@ -39,15 +39,15 @@ def whole_glibc(loaded: Mapping[str, Path]) -> list[Path]:
 
 
 def is_elf(file: Path) -> bool:
-    """Say whether a file is a program or a library."""
+    """Return whether a file is a program or a library."""
     with file.open("rb") as stream:
         return stream.read(len(MAGIC)) == MAGIC
 
 
 def moved(file: Path, searched: str, instead: str) -> Entry | None:
-    """Return a program that looks for libraries in another folder; None if it does not look in this one.
+    """Return a program that searches another folder for libraries; None if it does not search this one.
 
-    The folder is written over, in place: the new name may not be longer.
+    The folder's name is overwritten: the new one may not be longer.
     """
     old, new = f"\0{searched}\0".encode(), f"\0{instead}\0".encode()
     content = file.read_bytes()
@@ -57,7 +57,7 @@ def moved(file: Path, searched: str, instead: str) -> Entry | None:
 
 
 def at_home(libraries: Iterable[Path]) -> dict[str, Entry]:
-    """Return libraries at the places where the machine has them, which the loader searches."""
+    """Return libraries at the machine's own paths, which the loader searches."""
     found = {}
     for library in libraries:
         folder = str(library.parent.resolve()).lstrip("/")

@@ -1,6 +1,6 @@
 """Where programs come from: $KUBEBUILDER_ASSETS, else PATH, else built once from the pinned Go modules here.
 
-Programs that must fit each other come from one place: a folder with a kube-apiserver alone is passed over.
+Programs that must fit each other come from one source: a folder with a kube-apiserver alone is passed over.
 """
 
 import os
@@ -23,7 +23,7 @@ KUBERNETES_VERSION = (
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """Programs of one version; `extras` are built with them and not asked of a place that has the others."""
+    """Programs of one version; `extras` are built with them, but a source may lack them."""
 
     name: str
     needed: tuple[str, ...]
@@ -51,9 +51,9 @@ NODE_PROGRAMS = ("kubelet", "kube-proxy")
 
 
 def kubernetes(version: str | None = None, *, nodes: bool = False) -> Suite:
-    """Return the suite of a minor version (`1.31`), taken as exactly that; None: of whatever is given.
+    """Return the suite of exactly this minor version (`1.31`); None: of the programs that are found.
 
-    With nodes their programs are needed too; without, a place that has none of them will do.
+    With nodes their programs are needed too; without, a source may lack them.
     """
     needed: tuple[str, ...] = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
     extras: tuple[str, ...] = ("kubectl",)
@@ -65,7 +65,7 @@ def kubernetes(version: str | None = None, *, nodes: bool = False) -> Suite:
 
 
 def locate(suite: Suite, environ: Mapping[str, str] = os.environ) -> Programs:
-    """Return the absolute paths of a suite's programs; raise MissingProgramsError, saying what was tried."""
+    """Return the absolute paths of a suite's programs; raise MissingProgramsError with what was tried."""
     tried = []
     variables = (("$" + ASSETS, environ.get(ASSETS)), ("PATH", environ.get("PATH")))
     for variable, search in () if suite.ours else variables:

@@ -208,7 +208,7 @@ def program(name: str) -> str:
 
 
 def call(argv: list[str], text: str = "") -> str:
-    """Run a program of the system; raise ComponentError with what it complains about."""
+    """Run a program of the system; raise ComponentError with its output."""
     done = subprocess.run(argv, input=text, capture_output=True, text=True, check=False)
     if done.returncode:
         raise ComponentError(f"`{' '.join(argv)}` failed: {done.stderr.strip()}; it was told: {text!r}")

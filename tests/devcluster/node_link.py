@@ -15,7 +15,7 @@ class Link:
     guardian: Guardian
 
     def cut(self) -> None:
-        """Pull the cable: nobody reaches the node and its pods, and they reach nobody."""
+        """Pull the cable: the node and its pods are cut off from all others."""
         self.cable("down")
 
     def mend(self) -> None:

@@ -57,7 +57,7 @@ def allow_watches() -> None:
 
 
 def missing() -> list[str]:
-    """Name the packages of which something is not there."""
+    """Name the packages with a program that is missing."""
     found = {package for name, package in PROGRAMS.items() if not has(name)}
     if not any(map(has_plugins, PLUGIN_FOLDERS)):
         found.add(PLUGIN_PACKAGE)
@@ -65,7 +65,7 @@ def missing() -> list[str]:
 
 
 def has(name: str) -> bool:
-    """Say whether there is a program."""
+    """Return whether there is a program."""
     try:
         program(name)
     except HarnessError:
@@ -74,5 +74,5 @@ def has(name: str) -> bool:
 
 
 def has_plugins(folder: Path) -> bool:
-    """Say whether a folder has the plug-ins."""
+    """Return whether a folder has the plug-ins."""
     return all((folder / name).exists() for name in PLUGINS)

@@ -111,7 +111,7 @@ class Node:
             self.run("kube-proxy", [self.programs["kube-proxy"], f"--config={folder / 'proxy.yaml'}"])
 
     def stop_kubelet(self) -> None:
-        """Kill the kubelet: its containers run on, and nobody reports of them; `start_kubelet` ends that."""
+        """Kill the kubelet: its containers run on, but are not reported; `start_kubelet` ends that."""
         self.guardian.stop(f"{self.name}-kubelet", Signals.SIGKILL)
 
     def kill(self) -> None:
@@ -176,7 +176,7 @@ def outer_pids(node: int) -> dict[int, int]:
 
 
 def within(process: Path, space: int) -> bool:
-    """Say whether a process is in a namespace of processes, or in one below it."""
+    """Return whether a process is in a namespace of processes, or in one below it."""
     if (process / "ns/pid").stat().st_ino == space:
         return True
     parent = Path("/proc") / str(field(process, "PPid")[0])
@@ -208,7 +208,7 @@ def wait_ready(api: Api, nodes: Iterable[Node], guardian: Guardian) -> None:
 
 
 def answers(url: str) -> bool:
-    """Say whether an HTTP server is content."""
+    """Return whether an HTTP server answers its health check with success."""
     try:
         with urllib.request.urlopen(url, timeout=2) as answer:
             return bool(answer.status == 200)

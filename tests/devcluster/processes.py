@@ -19,7 +19,7 @@ PROGRAM = Path(__file__).with_name("guardian.py")
 SOCKET = "guardian"
 LOG_LINES = 15  # of a failed program's log, quoted in the error
 TIMEOUT = 10.0  # seconds for a program to end by itself
-SECONDS = 30.0  # for an answer: it may come after the patience with a program
+SECONDS = 30.0  # for an answer: the guardian may wait TIMEOUT for a program before it
 # Kubernetes' programs are Go's: their heaps may grow to five times of what is used before it is collected.
 # With Go's own 100 (twice) a fifth of an API server's processor time is the garbage collector's.
 GARBAGE = {"GOGC": "400"}
@@ -71,7 +71,7 @@ class Guardian:
         }
 
     def check(self) -> None:
-        """Raise ComponentError if a program ended that nobody stopped."""
+        """Raise ComponentError if a program ended that was not stopped."""
         for name, child in self.ask({"do": "list"}).items():
             if child["ended"] is not None:
                 raise ComponentError(
@@ -113,7 +113,7 @@ class Guardian:
 
 
 def ending(status: int) -> str:
-    """Say how a process ended, from its wait status."""
+    """Return how a process ended, from its wait status."""
     if os.WIFSIGNALED(status):
         return f"was killed by {Signals(os.WTERMSIG(status)).name}"
     return f"exited with {os.waitstatus_to_exitcode(status)}"
@@ -146,6 +146,6 @@ def launch(state: State, kept_open: Sequence[OpenFile], *, detached: bool = Fals
     for one in kept_open:
         one.close()
     if detached:
-        process.returncode = 0  # nobody will wait for it
+        process.returncode = 0  # this process will not wait for it
         return Guardian(state.directory)
     return Guardian(state.directory, process)

@@ -49,7 +49,7 @@ LD_LIBRARY_PATH={libraries}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}} exec {program
 
 
 def self_contained(prefix: str) -> Tree:
-    """Return an interpreter that finds all that it loads below its prefix, whatever else an image has."""
+    """Return an interpreter that finds all its libraries below its prefix, in any image."""
     found = dict(interpreter(prefix))
     home, program = f"{prefix}/lib/", f"{prefix}/bin/{VERSION}"
     outside = [path for path in found if not path.startswith(f"{prefix}/")]
@@ -119,7 +119,7 @@ def distribution(prefix: str, name: str) -> dict[str, Entry]:
 
 
 def script(prefix: str, source: Path) -> Entry:
-    """Copy a program; a script in Python is told which Python."""
+    """Copy a program; a script in Python gets the prefix's Python as its interpreter."""
     first, newline, rest = source.read_bytes().partition(b"\n")
     if first.startswith(b"#!") and b"python" in first:
         content = f"#!/{prefix}/bin/{VERSION}".encode() + newline + rest
@@ -189,7 +189,7 @@ def unpack(work: Path, target: Path) -> Path:
 
 
 def run(argv: list[str]) -> None:
-    """Run a step of the build; raise ComponentError with what it complains about."""
+    """Run a step of the build; raise ComponentError with its output."""
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     if done.returncode:
         raise ComponentError(f"`{' '.join(argv)}` failed: {(done.stderr or done.stdout).strip()}")

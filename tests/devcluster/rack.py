@@ -82,7 +82,7 @@ def start_dns(installation: Installation, rack: Rack) -> None:
 
 
 def named(path: str) -> dict[str, str]:
-    """Return the metadata that a path says."""
+    """Return the metadata that a resource path names."""
     parts = path.split("/")
     space = {"namespace": parts[parts.index("namespaces") + 1]} if "namespaces" in parts else {}
     return {"name": parts[-1], **space}

@@ -83,7 +83,7 @@ def tree(flux: RealFlux) -> Tree:
 
 
 def copied(folder: Path) -> dict[str, Entry]:
-    """Copy a folder, its links as links, without what nobody runs."""
+    """Copy a folder, its links as links, without the parts that no test runs."""
     found = {}
     for path in sorted(folder.rglob("*")):
         parts = path.relative_to(folder).parts

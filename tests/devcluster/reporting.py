@@ -1,4 +1,4 @@
-"""What a test says where there is no cluster: skipped with the reason, or failed where it must not be."""
+"""Ends a test where there is no cluster: it is skipped with the reason, or fails under CI=true."""
 
 import os
 from collections.abc import Mapping

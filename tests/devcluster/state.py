@@ -77,7 +77,7 @@ def clean() -> None:
 
 
 def private(folder: Path) -> None:
-    """Make a folder that only its owner can enter; refuse one that somebody else put there."""
+    """Make a folder that only its owner can enter; refuse one of another user."""
     folder.mkdir(mode=0o700, exist_ok=True)
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:

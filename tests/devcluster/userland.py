@@ -17,7 +17,7 @@ split stat stdbuf stty sync tail tee test timeout touch tr true truncate tty una
 """
 FOLDERS = "/usr/bin:/bin:/usr/sbin:/sbin"
 EMPTY = ("dev", "home", "opt", "proc", "run", "sys", "usr/lib64", "usr/sbin")
-# Links as in today's distributions; libraries are at their real places behind them.
+# Links as in today's distributions; libraries are at their real paths behind them.
 MERGED = {name: Entry(target=f"usr/{name}") for name in ("bin", "sbin", "lib", "lib64")}
 USER = 1000
 PASSWD = f"""\
