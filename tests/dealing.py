@@ -46,7 +46,7 @@ def file_of(nodeid: str) -> str:
 
 @functools.cache
 def has_nodes(file: str) -> bool:
-    """Say whether a file has tests on nodes."""
+    """Return whether a file has tests on nodes."""
     return ON_NODES.fullmatch(f"/{file}") is not None
 
 

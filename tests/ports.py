@@ -16,7 +16,7 @@ _kept: deque[socket.socket] = deque()
 
 
 def free_port(address: str = "127.0.0.1") -> int:
-    """Choose a port that nobody else gets until a program listens there, with SO_REUSEADDR as servers do.
+    """Choose a port that no other test gets until a program listens there, with SO_REUSEADDR as servers do.
 
     One that is merely free can be another test's before the program has started.
     """

@@ -140,7 +140,7 @@ class MemoryBackend(Backend):
         return 7
 
     def shell(self, name: str, command: Sequence[str]) -> int:
-        """Say what would be run; the exit code is the number of words."""
+        """Report what would be run; the exit code is the number of words."""
         _need(self, name)
         self.reporter.notice(f"would run {' '.join(command)}")
         return len(command)
@@ -175,7 +175,7 @@ def _need(backend: MemoryBackend, name: str) -> MemoryCluster:
 
 
 def run(text: DocumentText, request: ForegroundRun, reporter: Reporter) -> int:
-    """Run nothing, and say so."""
+    """Run nothing, and report that."""
     reporter.notice(f"{text.source} would be run")
     return len(request.command)
 

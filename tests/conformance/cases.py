@@ -88,7 +88,7 @@ class Experiment:
         return jobid
 
     def running(self, name: str, *command: str, **wishes: Any) -> int:
-        """Submit a job and wait until a task has said something: a started job has no process yet."""
+        """Submit a job and wait until a task has written something: a started job has no process yet."""
         jobid = self.submit(name, *(command or TALKS), shell_options={"output.batch-timeout": 0.01}, **wishes)
         with self.instance.jobs.output(jobid, follow=True) as output:
             next(iter(output))

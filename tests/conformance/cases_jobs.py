@@ -102,7 +102,7 @@ def harmless_exception(lab: Experiment) -> Any:
 
 
 def dependent(lab: Experiment, scheme: str, *command: str) -> Any:
-    """A job that waits for another one of which we know how it ends."""
+    """A job that waits for another one, which ends in a known way."""
     first = lab.submit("first", *command, urgency=0)
     second = lab.submit("second", "true", dependencies=(f"{scheme}:{first}",))
     lab.settles(second, JobState.DEPEND)

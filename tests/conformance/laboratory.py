@@ -63,7 +63,7 @@ def eventually(fact: Callable[[], object], what: str, deadline: float = DEADLINE
 
 @dataclass(frozen=True, slots=True)
 class CommandOutput:
-    """What a command line said."""
+    """The output and exit code of a command line."""
 
     stdout: str
     stderr: str

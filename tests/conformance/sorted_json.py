@@ -1,6 +1,7 @@
 """Standard input's JSON objects, each with its keys in order and without resource limits.
 
-Real Flux gives each job the limits of whoever submits; in the embedded instance a task has its broker's.
+Real Flux gives each job the limits of the process that submits it; in the embedded instance a task has its
+broker's.
 """
 
 from __future__ import annotations

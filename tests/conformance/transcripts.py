@@ -1,7 +1,7 @@
 """Command lines and the order in which they are given. A pair (NAME, LINE) keeps what LINE prints as $NAME.
 
 Lines run one after the other in `sh`, in a folder of the instance, with FLUX_URI set. What the two engines
-may say in different order is sorted, and so is all that goes to standard error; `2>&1 | tail -1` leaves out
+may print in different order is sorted, and so is all that goes to standard error; `2>&1 | tail -1` leaves out
 usage texts, which are each engine's own; $JSON puts the keys of objects in order.
 """
 

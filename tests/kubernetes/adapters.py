@@ -29,7 +29,7 @@ APIS = (
     "v1beta1.external.metrics.k8s.io",
 )
 AGGREGATED_BY = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
-"""Where the API server says by what its front proxy is known."""
+"""The ConfigMap in which the API server publishes how its front proxy authenticates."""
 V1, V2 = "/apis/custom.metrics.k8s.io/v1beta1", "/apis/custom.metrics.k8s.io/v1beta2"
 EXTERNAL = "/apis/external.metrics.k8s.io/v1beta1"
 SPEC = {"schedulerName": "nobody", "containers": [{"name": "app", "image": "example.org/app:1"}]}
@@ -132,7 +132,7 @@ def expose_at(api: Api, address: str, port: int, name: str = NAME) -> None:
 
 @contextlib.contextmanager
 def aggregated(api: Api, name: str, address: str, port: int, service: str, log: Path) -> Iterator[None]:
-    """Have the API server ask a program here for an API (`VERSION.GROUP`), whatever its certificate."""
+    """Have the API server pass an API (`VERSION.GROUP`) to a program here; its certificate is not checked."""
     version, group = name.split(".", 1)
     reference = {"namespace": SYSTEM, "name": service, "port": HTTPS}
     spec = {"group": group, "version": version, "groupPriorityMinimum": 100, "versionPriority": 100}
@@ -184,7 +184,7 @@ def beside(plane: ControlPlane, operator: operators.Operator, log: Path) -> Iter
 
 
 def withdraw(api: Api, *names: str) -> None:
-    """Delete APIServices, where they are: an API that nobody serves keeps namespaces from being deleted."""
+    """Delete APIServices, where they are: an API without a server keeps namespaces from being deleted."""
     for name in names:
         if api.exists(f"{API_SERVICES}/{name}"):
             api.delete(f"{API_SERVICES}/{name}")
@@ -208,7 +208,7 @@ def wait_available(api: Api, name: str) -> None:
 
 
 def available(api: Api, name: str) -> bool:
-    """Whether the API server says that it can reach the server of an APIService."""
+    """Whether the API server can reach the server of an APIService, by its condition Available."""
     if not api.exists(f"{API_SERVICES}/{name}"):
         return False
     found = api.get(f"{API_SERVICES}/{name}").get("status", {}).get("conditions") or []
@@ -237,7 +237,7 @@ def cluster(api: Api, leads: Leads, namespace: str, name: str = "mc", size: int 
         }
         body = {
             "metadata": {"name": f"{name}-{index}", "labels": own},
-            # Nobody gives it a node, and no kubelet has another view of it.
+            # No scheduler gives it a node, and no kubelet has another view of it.
             "spec": {
                 "schedulerName": "nobody",
                 "containers": [{"name": "app", "image": "example.org/app:1"}],

@@ -73,7 +73,7 @@ class Archived:
         return {row["id"] for row in self.ledger.listed("SCHED")}
 
     def event(self, reason: str) -> str:
-        """Wait for an Event of a reason, the only one; return what it says."""
+        """Wait for an Event of a reason, the only one; return its note."""
         (found,) = until(lambda: self.notes_of(reason), f"the Event {reason}", SECONDS)
         return str(found)
 
@@ -82,7 +82,7 @@ class Archived:
         return [note for _, found, note in events(self.live.api, self.live.namespace) if found == reason]
 
     def completed(self, but: Collection[str] = ()) -> None:
-        """Wait until all jobs have completed, each once; those of `but` may be said to have failed."""
+        """Wait until all jobs have completed, each once; those of `but` may be listed as failed."""
         try:
             until(lambda: not self.missing(but), "all jobs to complete", 2 * SECONDS)
         except TimeoutError as error:

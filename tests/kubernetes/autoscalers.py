@@ -1,4 +1,4 @@
-"""Autoscalers written by hand, what they say, and what becomes of a MiniCluster's size under them."""
+"""Autoscalers written by hand, their conditions, and what becomes of a MiniCluster's size under them."""
 
 import contextlib
 import http.client
@@ -97,8 +97,8 @@ class Sizes:
         return sum(after != before for before, after in itertools.pairwise(grows))
 
     def follow(self, answer: http.client.HTTPResponse) -> None:
-        """Take in what a watch tells, until it is cut off."""
-        # Whoever ends it shuts the connection: then what is under way ends in one of several ways.
+        """Record the changes of a watch, until it is cut off."""
+        # Another thread ends it by closing the connection: then a read ends in one of several ways.
         with contextlib.suppress(OSError, http.client.HTTPException, ValueError, AttributeError):
             for line in answer:
                 item = json.loads(line)["object"]

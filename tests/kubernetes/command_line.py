@@ -123,7 +123,7 @@ def written(folder: Path, *documents: dict[str, Any]) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """What the operator of a namespace would say of MiniClusters."""
+    """Writes the statuses that the operator of a namespace would write."""
 
     api: Api
     namespace: str
@@ -133,11 +133,11 @@ class Operator:
         return f"{MINICLUSTERS.format(self.namespace)}/{name}"
 
     def exists(self, name: str = "mc") -> bool:
-        """Say whether it is there."""
+        """Return whether it is there."""
         return self.api.exists(self.path(name))
 
     def make(self, name: str = "mc", **spec: Any) -> dict[str, Any]:
-        """Create a MiniCluster as somebody else would."""
+        """Create a MiniCluster as another user would."""
         return self.api.create(MINICLUSTERS.format(self.namespace), document(name, **spec))
 
     def report_status(self, phase: str, condition: str, reason: str, message: str, **status: Any) -> None:

@@ -77,7 +77,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def needs_more(item: pytest.Item) -> bool:
-    """Say whether a test needs more than one control plane, with nodes for a MiniCluster's start and end."""
+    """Return whether `make test` leaves a test out: it needs a further control plane, or more of nodes."""
     fixtures = set(getattr(item, "fixturenames", ()))
     return bool(fixtures & FURTHER) or ("nodes" in fixtures and item.path.name not in FIRST_ON_NODES)
 

@@ -41,7 +41,7 @@ class Server(Protocol):
 
     @property
     def other(self) -> Api:
-        """As somebody else has it."""
+        """Another user's client."""
         ...
 
     @property

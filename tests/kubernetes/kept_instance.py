@@ -19,9 +19,9 @@ from minicluster.kube_client.errors import KubernetesError
 from minicluster.remote import instances, session
 
 T = TypeVar("T")
-SECONDS = 30.0  # for one question; whoever does not answer for so long is gone
+SECONDS = 30.0  # for one request; an instance that does not answer for so long is gone
 GONE = (InstanceGone, KubernetesError, TimeoutError)
-"""What is raised where there is no instance now, or nobody reaches it."""
+"""What is raised where there is no instance now, or it cannot be reached."""
 Operation = tuple[Callable[[Instance], Any], "Future[Any]"]
 _OPEN: "list[Line]" = []
 """Every connection that was made since the last test: a process does not end before they do."""
@@ -60,7 +60,7 @@ class Line:
         why: BaseException = InstanceGone("the connection was closed")
         try:
             session.run(self.where, lambda asked: instances.ask(asked, self.name, self._serve))
-        except Exception as error:  # noqa: BLE001 - whoever asks is told
+        except Exception as error:  # noqa: BLE001 - the caller gets it
             why = error
         with self.turn:
             self.is_over = True
@@ -76,7 +76,7 @@ class Line:
             except InstanceGone as error:
                 answer.set_exception(error)
                 raise
-            except Exception as error:  # noqa: BLE001 - whoever asks is told
+            except Exception as error:  # noqa: BLE001 - the caller gets it
                 answer.set_exception(error)
 
 

@@ -1,4 +1,4 @@
-"""Jobs that leave a trace outside of the cluster, so that it can be told what became of each.
+"""Jobs that leave a trace outside of the cluster, from which a test sees what became of each.
 
 The ledger is a file on this machine to which a job appends its number as its last act. Before that it waits
 for the test to release it: however slow or fast the machine is, jobs run and wait when a fault comes.
@@ -38,7 +38,7 @@ def commands(first: int, durations: Iterable[float]) -> list[tuple[str, ...]]:
 
 
 def entry(job: Job) -> dict[str, Any]:
-    """Return what tests look at of a job, in the words of `minicluster jobs --output json`."""
+    """Return the fields of a job that tests check, named as in `minicluster jobs --output json`."""
     why = (job.exception.note or job.exception.type) if job.exception else ""
     state = job.result.name if job.result else job.state.name
     return {"id": f58(job.id), "state": state, "ranks": job.ranks, "exception": why}
@@ -84,7 +84,7 @@ class Ledger:
         self.ids.extend(self.instance.ask_anew(send))
 
     def submit_by_command(self, durations: Iterable[float]) -> None:
-        """Send jobs of so many seconds as a person does, one after the other."""
+        """Submit jobs of so many seconds as a user does, one after the other."""
         for command in commands(len(self.ids), durations):
             done = self.minicluster("submit", self.live.name, "--", *command)
             assert done.returncode == 0, done.stderr
@@ -124,16 +124,16 @@ class Ledger:
         return hold_file
 
     def restarted(self) -> dict[str, str]:
-        """Wait until it is told that lost jobs were started again; return their new ids by the old ones."""
+        """Wait until the status reports lost jobs as started again; return their new ids by the old ones."""
         self.live.until(BrokersReady=("False", "JobsRestarted"))
         restarts = self.live.message("BrokersReady").partition("started again: ")[2].partition(";")[0]
         return dict(each.split(" as ") for each in restarts.split(", "))
 
     def balance(self, restarted: Mapping[str, str] = NONE) -> dict[str, str]:
-        """Let the jobs end; each has completed, once, or is said to have failed: return these, and why.
+        """Let the jobs end; each has completed, once, or is listed as failed: return these, and why.
 
-        Nobody knows of a job that was not sent, none that was sent is forgotten, and none ran twice. Those
-        that were `restarted` have another id as well, under which they may have completed.
+        No job is listed that was not submitted, none that was submitted is forgotten, and none ran twice.
+        Those that were `restarted` have another id as well, under which they may have completed.
         """
         self.release()
         ids = {*self.ids, *restarted.values()}
@@ -155,11 +155,11 @@ class Ledger:
         return failed
 
     def never_ended(self, jobs: Iterable[str]) -> bool:
-        """Say that none of these jobs has got as far as the ledger."""
+        """Return whether none of these jobs has got as far as the ledger."""
         return not any(self.written()[self.ids.index(job)] for job in jobs)
 
     def have_ended(self, ids: set[str]) -> bool:
-        """Say whether these jobs are known, and have ended."""
+        """Return whether these jobs are known, and have ended."""
         ended = self.listed("COMPLETED", "FAILED", "CANCELED", "TIMEOUT")
         return {row["id"] for row in ended} >= ids
 

@@ -88,7 +88,7 @@ class BrokerPods:
         )
 
     def delete(self, rank: int) -> str:
-        """Delete a broker's pod, as a person does; return its name."""
+        """Delete a broker's pod, as a user does; return its name."""
         name = str(self.by_rank()[rank]["metadata"]["name"])
         self.api.delete(f"/api/v1/namespaces/{self.namespace}/pods/{name}")
         return name
@@ -177,7 +177,7 @@ class Live:
         return str(self.status.get("phase", ""))
 
     def message(self, type_: str) -> str:
-        """Return what a condition says now."""
+        """Return the present message of a condition."""
         return operators.message(self.item, type_)
 
 

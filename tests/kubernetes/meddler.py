@@ -26,7 +26,7 @@ HOP = {"transfer-encoding", "content-encoding", "content-length", "connection", 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """A write that the operator sends: the `number`-th since the proxy was told what to do."""
+    """A write that the operator sends: the `number`-th since the proxy got its plan."""
 
     number: int
     method: str
@@ -58,9 +58,9 @@ class CutError(Exception):
 class Meddler:
     """The proxy. `seen` are the writes so far.
 
-    `plan` says what becomes of a write, and `delay` after how many seconds; `after` is told of each that the
-    server has answered, and with what status, before the operator is. While it is `silent` it passes nothing
-    on, in neither direction; nor afterwards what it was sent meanwhile.
+    `plan` decides what becomes of a write, and `delay` after how many seconds. `after` is called with each
+    write that the server has answered, and its status, before the operator gets the answer. While it is
+    `silent` it passes nothing on, in neither direction; nor afterwards what it received meanwhile.
     """
 
     access: Access
@@ -136,7 +136,7 @@ class Meddler:
             return answer
 
     async def serve(self) -> None:
-        """Serve until told to stop."""
+        """Serve until `stop` is called."""
         stop = asyncio.Event()
         loop = asyncio.get_running_loop()
         self.stop = lambda: loop.call_soon_threadsafe(stop.set)

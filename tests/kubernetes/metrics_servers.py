@@ -1,4 +1,4 @@
-"""Kubernetes' metrics-server as a process beside a cluster with nodes: it tells what their pods use."""
+"""Kubernetes' metrics-server as a process beside a cluster with nodes: it reports what their pods use."""
 
 import contextlib
 import subprocess

@@ -1,4 +1,4 @@
-"""An operator that is killed after each of its writes, before it hears the answer, and started again."""
+"""An operator that is killed after each of its writes, before it gets the answer, and started again."""
 
 import contextlib
 import re
@@ -11,7 +11,7 @@ from tests.kubernetes import operators
 from tests.kubernetes.meddler import Meddler, Write
 from tests.kubernetes.operators import Operator
 
-EVENTS = re.compile(r"/events$")  # writes after which it lives on: it only tells of what it has done
+EVENTS = re.compile(r"/events$")  # writes after which it lives on: Events only report what it has done
 
 
 @contextlib.contextmanager
@@ -34,7 +34,7 @@ def killed_after_each_write(proxy: Meddler, log: Path, namespace: str) -> Iterat
                 lives.append(operators.start(proxy.kubeconfig, log, *options))
 
     def keep() -> None:
-        """Start it again where it has ended by itself, as whoever runs it does."""
+        """Start it again where it has ended by itself, as a supervisor does."""
         while not over.wait(0.1):
             if lives[-1].process.poll() is not None:
                 replace()

@@ -49,7 +49,7 @@ DOCUMENT = {
     "spec": {
         "size": 2,
         "maxSize": 4,
-        # Behind these leads there is no door: nobody knows whether jobs run there.
+        # These leads have no lead server: it is unknown whether jobs run there.
         "drainTimeoutSeconds": 1,
         "containers": [{"image": "example.org/app:1", "command": "hostname"}],
         "pod": {"securityContext": {"runAsUser": 1000, "runAsNonRoot": True, "fsGroup": 1000}},
@@ -88,7 +88,7 @@ class Operator:
 
     @property
     def keys(self) -> LeadAuthority:
-        """Its own keys, for the doors of lead brokers."""
+        """Its own keys, for the lead servers."""
         return key_store.of_file(self.log.parent / "minicluster" / key_store.FILE)
 
     def text(self) -> str:
@@ -96,7 +96,7 @@ class Operator:
         return self.log.read_text()
 
     def ready(self) -> "Operator":
-        """Wait until it says that it is ready."""
+        """Wait until it reports that it is ready."""
         until(self.is_ready, f"the operator to become ready; its log:\n{self.text()}", SECONDS)
         return self
 
@@ -187,7 +187,7 @@ def conditions(item: dict[str, Any]) -> dict[str, tuple[str, str]]:
 
 
 def message(item: dict[str, Any], type_: str) -> str:
-    """Return what a condition says."""
+    """Return the message of a condition."""
     return next(each["message"] for each in item["status"]["conditions"] if each["type"] == type_)
 
 

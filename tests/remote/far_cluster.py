@@ -64,7 +64,7 @@ class Command:
 
 
 def cluster(phase: str = "Running", condition: str = "Running", message: str = "", **more: Any) -> Object:
-    """Return a MiniCluster whose status says this."""
+    """Return a MiniCluster with this status."""
     stated = {"type": condition, "status": more.pop("holds", "True"), "reason": more.pop("reason", "X")}
     return {
         "metadata": {"name": "mc", "namespace": "science", "uid": "u", "generation": 1},
@@ -79,7 +79,7 @@ def cluster(phase: str = "Running", condition: str = "Running", message: str = "
 
 
 def pod(name: str = CONTAINER.pod, rank: int = 0, state: Object | None = None, **metadata: Any) -> Object:
-    """Return a broker pod; its runner runs unless `state` says otherwise."""
+    """Return a broker pod; its runner runs unless `state` is another one."""
     labels = {
         "app.kubernetes.io/name": "minicluster",
         "app.kubernetes.io/instance": "mc",
@@ -113,7 +113,7 @@ class FarCluster:
 
     @contextlib.asynccontextmanager
     async def session(self) -> AsyncIterator[NamespaceSession]:
-        """Serve, and connect a person to it."""
+        """Serve, and connect a user to it."""
         application = web.Application()
         scope = "/namespaces/science"
         application.router.add_get(f"/apis/flux-framework.org/v1alpha2{scope}/miniclusters/mc", self._cluster)

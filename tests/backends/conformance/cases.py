@@ -27,7 +27,7 @@ ABSENT = "nobody"
 
 @dataclass
 class Teller:
-    """Keeps what a back end told."""
+    """A `Reporter` that keeps what a back end reports."""
 
     notices: list[str] = field(default_factory=list)
 
@@ -151,7 +151,7 @@ def a_cluster_is_scaled(scene: Scene) -> None:
 
 
 def a_status_has_each_field_once(scene: Scene) -> None:
-    """Of the fields in its order none is told for people or programs as well."""
+    """No field of its order is among those for users or programs as well."""
     scene.up()
     report, _ = scene.backend.status("mc", lambda *_: None)
     assert report.cluster.name == "mc"

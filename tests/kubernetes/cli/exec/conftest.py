@@ -1,4 +1,4 @@
-"""A MiniCluster on real nodes, and somebody who may have jobs there."""
+"""A MiniCluster on real nodes, and a user who may have jobs there."""
 
 import secrets
 from collections.abc import Callable, Iterator
@@ -35,7 +35,7 @@ def namespace(nodes: ControlPlane, image: str, tmp_path_factory: pytest.TempPath
 
 @pytest.fixture(scope="module")
 def worker(nodes: ControlPlane, namespace: str) -> Iterator[CommandLine]:
-    """Somebody with the rights that jobs need, and no other."""
+    """The command line of a user with the rights that jobs need, and no other."""
     program = user(nodes, namespace, "worker", [*READ, WORK])
     until(lambda: program("jobs", "mc").returncode == 0, "the rights and the broker")
     yield program

@@ -1,4 +1,4 @@
-"""A MiniCluster of one broker on real nodes, and people with some rights there."""
+"""A MiniCluster of one broker on real nodes, and users with some rights there."""
 
 from typing import Any
 
@@ -49,7 +49,7 @@ def phase(api: Api, namespace: str, name: str) -> str:
 
 
 def user(plane: ControlPlane, namespace: str, name: str, rules: list[dict[str, Any]]) -> CommandLine:
-    """Return the command line of somebody who has just these rights."""
+    """Return the command line of a user who has just these rights."""
     path = f"/apis/{GROUP}/v1/namespaces/{namespace}"
     plane.api.create(f"{path}/roles", {"metadata": {"name": name}, "rules": rules})
     binding = {

@@ -15,7 +15,7 @@ def value(api: Api, path: str) -> str:
 
 
 def known(api: Api, path: str) -> dict[str, Any]:
-    """Wait until the adapter has heard of what is at a path; return the answer."""
+    """Wait until the adapter has the object at a path; return the answer."""
     until(lambda: api.exists(path), path, operators.SECONDS)
     return api.get(path)
 
