@@ -4,7 +4,7 @@ python benchmarks/ablation.py [--sets N] [--gaps S,S,...] [--json]
 
 On the job sets of paper A: `water-filling` against `priority-elastic` at each gap between submissions, and
 without one of its ideas at a time. On those of paper B: `common-pool` against `malleable`. Ends with 1 where
-one that is to win by contract does not: total and response with estimates told, turnaround and wait.
+one that is to win by contract does not: total and response with exact estimates, turnaround and wait.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ The job that first runs on the highest rank is the longest, so the shrink has to
 looks every second; the MiniCluster may have 1 to 4 brokers of one core. `reaction`: from the start of `flux
 submit` in the pod until the autoscaler has asked for another size, an autoscaler's period (1 s) included.
 
---real-flux takes the flux on PATH in place of the embedded instance. --plot needs matplotlib.
+--real-flux uses the flux on PATH instead of the embedded instance. --plot needs matplotlib.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ def jobs(scene: Scene, scenario: str) -> tuple[dict[str, Any], Course]:
 
 
 def states(scene: Scene) -> dict[str, int]:
-    """Count the jobs by how they ended, as the instance itself says."""
+    """Count the instance's jobs by how they ended."""
     rows = scene.shell("jobs", scene.live.name, "--all", "--output", "json").stdout
     found = [str(row["state"]) for row in json.loads(rows)]
     if set(found) != {"COMPLETED"}:

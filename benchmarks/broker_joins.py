@@ -3,7 +3,7 @@
     python benchmarks/broker_joins.py
     PATH=/path/to/flux/bin:$PATH python benchmarks/broker_joins.py --real-flux --reference /path/to/manager
 
-A MiniCluster's command tells the time, one task a broker: it runs when all brokers have joined. `by hand` is
+A MiniCluster's command prints the time, one task a broker: it runs when all brokers have joined. `by hand` is
 a plain client that writes the objects of our plan, beside our operator, which keeps its hands off; each run
 of one is followed by one of the other. The reference operator gets a cluster of its own, as two CRDs of one
 name do not fit into one, with the same image. In seconds since the document was accepted: `job_s` until the
@@ -45,12 +45,12 @@ NODES = 4
 NAME = "mc"
 STARTED = re.compile(r"^(\d+\.\d\d) \d+\.\d\d$", re.MULTILINE)
 RAN = frozenset({"Running", "Succeeded", "Failed"})
-BY_HAND = "example.com/by-hand"  # our operator leaves alone what somebody else manages
+BY_HAND = "example.com/by-hand"  # our operator leaves alone what another one manages
 TIMEOUT = 180.0
 
 
 def clock() -> float:
-    """Return the seconds that /proc/uptime tells, on every node: they are all this machine."""
+    """Return the seconds of /proc/uptime, the same on every node: they are all this machine."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 

@@ -95,7 +95,7 @@ class Pool:
                     if item is None:
                         return
                     do(connection, item)
-            except BaseException as error:  # noqa: BLE001  # told below, by the thread that waits
+            except BaseException as error:  # noqa: BLE001  # raised below, by the thread that waits
                 failures.append(error)
 
         threads = [threading.Thread(target=loop, args=[each]) for each in self._connections]

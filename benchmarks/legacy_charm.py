@@ -1,6 +1,6 @@
 """What the artefact of paper A does where it differs from the paper: the quirks behind its published figures.
 
-Kept beside the benchmark, for comparison only; `queue_policies` does it as the paper says. The quirks:
+Kept beside the benchmark, for comparison only; `queue_policies` does it as the paper defines it. The quirks:
 
 * Its sorted lists are not sorted: jobs are walked last in, first out (`repaired` sorts them).
 * A job starts at its max only if that leaves it strictly above its min; else, and whenever others shrink
@@ -262,7 +262,7 @@ def _job(drawn: charm.Draw, variant: str) -> LegacyJob:
 
 
 def _sampled(log: Sequence[Event]) -> float:
-    """Slots used, looked at every 2 s until just after the end."""
+    """Slots used, sampled every 2 s until just after the end."""
     samples = 1 + int((log[-1].time + 3) // 2)
     allocated: dict[int, int] = {}
     changes = [0] * (samples + 1)

@@ -1,4 +1,4 @@
-"""A local cluster on the embedded instance for real malleable jobs, and what their eventlogs tell."""
+"""A local cluster on the embedded instance for real malleable jobs, and figures from their eventlogs."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class Cluster:
 
 @contextlib.contextmanager
 def live(policy: str, brokers: int, cores: int) -> Iterator[Cluster]:
-    """Bring up a cluster whose brokers count so many cores each, whatever the machine has, and end it."""
+    """Bring up a cluster whose brokers have so many cores each, independent of the machine, and end it."""
     with tempfile.TemporaryDirectory(prefix="mcb-", dir="/tmp") as directory:
         os.environ[state_directory.ROOT_VARIABLE] = f"{directory}/m"
         document = Path(directory, "live.yaml")
@@ -134,7 +134,7 @@ def _minicluster(*words: str) -> None:
 
 @dataclass(frozen=True)
 class Moved:
-    """What a program says of one resize: from and to how many tasks, and the seconds of moving the data."""
+    """What a program reports of one resize: from and to how many tasks, and the seconds of the move."""
 
     old: int
     new: int

@@ -2,10 +2,10 @@
 
     python -m benchmarks.metrics_adapter [--miniclusters 1000] [--rate 100] [--seconds 30] [--connections 8]
 
-A real control plane on this machine; the leads are played by another process, behind the same HTTPS that
-doors speak. Requests are due at their times whether or not the former ones are answered, one MiniCluster
-after the other, so that hardly one finds an answer that somebody else has asked for. They go over a few
-connections to the API server that are kept, as an autoscaler's; what waits for one of them counts as waiting.
+A real control plane on this machine; another process plays the leads, with the HTTPS of lead servers.
+Requests are due at their times whether or not the former ones are answered, one MiniCluster after the other.
+So hardly one is answered from another's answer. They go over a few kept connections to the API server, as an
+autoscaler's; the time for which one waits for a connection counts.
 Each MiniCluster is asked for once before (the first GETs): then the adapter has a connection to each lead.
 """
 
@@ -85,7 +85,7 @@ def measure(plane: ControlPlane, folder: Path, given: argparse.Namespace) -> dic
 
 
 async def asked(plane: ControlPlane, paths: list[str], given: argparse.Namespace, pid: int) -> dict[str, Any]:
-    """Ask for each MiniCluster once, then at the rate for as long as was said; return what was seen."""
+    """Ask for each MiniCluster once, then at the rate for the given time; return the figures."""
     connector = aiohttp.TCPConnector(ssl=plane.admin.tls(), limit=given.connections)
     async with aiohttp.ClientSession(plane.url, connector=connector) as session:
         idle = megabytes(pid)

@@ -1,4 +1,4 @@
-"""The metrics on a lead's door: how long a GET takes with many pending jobs, and what sampling costs.
+"""The metrics of a lead server: how long a GET takes with many pending jobs, and what sampling costs.
 
 python benchmarks/metrics_lead.py --pending 1000 100000 --real-flux
 """
@@ -51,7 +51,7 @@ def connection(port: int, context: ssl.SSLContext, host: str) -> http.client.HTT
 
 
 class LeadProbe:
-    """The door of an instance, as its lead would run it, and one connection to it."""
+    """The lead server of an instance, as its lead would run it, and one connection to it."""
 
     def __init__(self, authority: LeadAuthority, port: int, token: str, pid: int) -> None:
         self.pid = pid
@@ -70,7 +70,7 @@ class LeadProbe:
         return dict(json.loads(body)) if answer.status == 200 else None
 
     def is_there(self) -> bool:
-        """Tell whether it gives samples."""
+        """Return whether it gives samples."""
         try:
             return self.get() is not None
         except (OSError, ssl.SSLError, http.client.HTTPException):
@@ -78,13 +78,13 @@ class LeadProbe:
             return False
 
     def is_open(self) -> bool:
-        """Tell whether somebody listens, without reading."""
+        """Return whether it listens on its port."""
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port)):
             return True
         return False
 
     def pending(self) -> object:
-        """Return how many jobs wait, as it says."""
+        """Return the number of pending jobs in its samples."""
         samples = (self.get() or {"samples": []})["samples"]
         assert isinstance(samples, list)
         return next((each["value"] for each in samples if each["name"] == "flux_jobs_pending"), None)
@@ -104,7 +104,7 @@ def cpu_time(pid: int) -> float:
 def lead_api(
     engine: Engine, running: Instance, more: Mapping[str, object] | None = None
 ) -> Iterator[LeadProbe]:
-    """Open the door of an instance; `more` are settings of it."""
+    """Start the lead server of an instance; `more` are settings of it."""
     authority = LeadAuthority.make()
     keys = authority.issue(UID)
     port = free_port()
@@ -165,9 +165,9 @@ def _timed(opened: LeadProbe) -> float:
 
 
 def throughput(engine: Engine, jobs: int, read: bool) -> tuple[float, float]:
-    """Return jobs per second beside a door; with `read` one that makes a sample every second.
+    """Return jobs per second beside a lead server; with `read` one that makes a sample every second.
 
-    And the milliseconds of processor time that the lead and its door took for a job, which a busy machine
+    And the milliseconds of processor time that the lead and its server took for a job, which a busy machine
     changes less.
     """
     with instance(engine, 4) as running, lead_api(engine, running) as opened:

@@ -1,4 +1,4 @@
-"""GETs of one custom metric, the jobs that wait: our lead's door beside flux-metrics-api, on one real Flux.
+"""GETs of one custom metric, the pending jobs: our lead server beside flux-metrics-api, on one real Flux.
 
 python benchmarks/metrics_peer.py --peer PATH --pending 100 1000 10000
 
@@ -53,7 +53,7 @@ class Server:
     connection: http.client.HTTPConnection | None = None
 
     def get(self) -> float:
-        """Return what it says, over one connection that is kept. Raises OSError, LookupError."""
+        """Return the metric's value, over one kept connection. Raises OSError, LookupError."""
         if self.connection is None:
             self.connection = connection(self.port, self.context, HOST)
         self.connection.request("GET", PATH.format(self.metric), headers=ADMINISTRATOR)
@@ -64,7 +64,7 @@ class Server:
         return float(body["items"][0]["value"])
 
     def is_there(self) -> bool:
-        """Tell whether it answers with a number."""
+        """Return whether it answers with a number."""
         try:
             return self.get() >= 0
         except (OSError, LookupError, http.client.HTTPException):
@@ -84,7 +84,7 @@ class Server:
         self.cpu += cpu_time(self.pid) + cpu_time(self.lead) - before
 
     def figures(self) -> dict[str, object]:
-        """Return what was measured, and what it said last."""
+        """Return what was measured, and the metric's last value."""
         percentiles = statistics.quantiles(self.times, n=100)
         return {
             "says": self.value,
@@ -96,7 +96,7 @@ class Server:
 
 @contextlib.contextmanager
 def ours(engine: Engine, running: Instance, folder: Path) -> Iterator[Server]:
-    """Open the lead's door with custom metrics."""
+    """Start the lead server with custom metrics."""
     serving, front = authority(folder, "serving"), authority(folder, "front-proxy")
     pair = serving.issue("tls", "mc-metrics", hosts=[HOST])
     proxy = front.issue("proxy", "front-proxy-client")

@@ -1,6 +1,6 @@
 """The operators that a benchmark measures: start one on a control plane, and see what it costs.
 
-Each asks the API server under a user name of its own, so that the audit log tells its requests apart.
+Each has a user name of its own at the API server, so that its requests can be found in the audit log.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 class Operator:
     """One implementation: its command (`{port}`: for health, `{metrics}`: for metrics) and what it makes.
 
-    `kinds` are the objects of each MiniCluster, the one that is usually made last in the first place.
+    `kinds` are the objects of each MiniCluster, the one that is usually made last as the first.
     """
 
     name: str
@@ -86,7 +86,7 @@ def reference(binary: Path, definition: Path | None) -> Operator:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say which operators are measured."""
+    """Add the options that choose which operators are measured."""
     parser.add_argument("--reference", type=Path, metavar="PATH", help="the reference operator's binary")
     parser.add_argument(
         "--reference-crd", type=Path, metavar="PATH", help=f"its CRD (default: {CRD_FILE} beside the binary)"
@@ -114,7 +114,7 @@ def fresh_plane(definition: dict[str, Any], nodes: int = 0) -> Iterator[ControlP
 
 
 def must(condition: Callable[[], bool], problem: str) -> None:
-    """Wait for a condition; end the program with a complaint where it does not come true."""
+    """Wait for a condition; end the program with a message where it does not come true."""
     if not wait_for(condition):
         raise SystemExit(f"{problem} within {DEADLINE:g} s")
 
@@ -195,7 +195,7 @@ def is_ready(port: int) -> bool:
 
 
 def free_ports(count: int) -> list[int]:
-    """Find ports that nobody listens on."""
+    """Find ports without a listener."""
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for each in sockets:
@@ -289,7 +289,7 @@ class Arrivals(threading.Thread):
 
 
 class Audit:
-    """The operator's requests, as the API server's audit log tells them, from now on."""
+    """The operator's requests from now on, from the API server's audit log."""
 
     def __init__(self, log: Path) -> None:
         self._log = log
@@ -336,7 +336,7 @@ def idle_requests(requests: Sequence[Request]) -> Counter[str]:
 
 
 def described(request: Request) -> str:
-    """Say what a request was: `patch miniclusters/status`; one that failed with its code."""
+    """Return a request as a text such as `patch miniclusters/status`; one that failed has its code."""
     target = "/".join(part for part in (request.resource or request.uri, request.subresource) if part)
     return f"{request.verb} {target}" + (f" {request.code}" if request.code >= 400 else "")
 
@@ -368,7 +368,7 @@ class Writer:
     process: subprocess.Popen[str]
 
     def go(self) -> dict[str, Any]:
-        """Have it write; returns what it says when it is done."""
+        """Have it write; return the figures that it prints in the end."""
         output, _ = self.process.communicate("go\n")
         if self.process.returncode:
             raise SystemExit(f"writers.py ended with {self.process.returncode}")

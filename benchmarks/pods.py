@@ -5,7 +5,7 @@
 
 Four nodes of the test cluster and our operator, with the image of the embedded instance. Seconds from the
 accepted creation: `job_s` until the Job exists, `scheduled_s` until all pods have a node, `running_s` until
-all their containers run, `ready_s` until the status says that all brokers have joined and take jobs (it is
+all their containers run, `ready_s` until the status reports that all brokers have joined and take jobs (it is
 written at most once a second, so the brokers themselves may be faster by up to that). `grow_s` is from 2 to 4
 until the two new ones are ready, `shrink_s` from 4 to 2 until their pods are gone, `delete_s` until nothing
 is left.
@@ -80,7 +80,7 @@ def running(live: Live) -> int:
 
 
 def ready(live: Live, size: int) -> bool:
-    """Whether the status says that so many brokers take jobs."""
+    """Whether the status reports that so many brokers take jobs."""
     found = operators.conditions(live.item)
     return found.get("Running", ("",))[0] == "True" and live.status["readyBrokers"] == size
 

@@ -5,7 +5,7 @@
 
 `true` a thousand times: by `flux submit` on four brokers, from the first submission until the queue is empty;
 and as Kubernetes Jobs of one pod on the same nodes, sent over 8 connections, from the first request until all
-are complete. `writes` are all writes to the API server meanwhile in the namespace, whoever made them (Events
+are complete. `writes` are all writes to the API server meanwhile in the namespace, by any client (Events
 included). Then a thousand pending jobs are saved and restored: `save_s` from the order to suspend until
 that is done and all pods are gone, `restore_s` from the order to go on until all brokers take jobs and the
 queue holds them.

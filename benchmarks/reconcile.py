@@ -61,7 +61,7 @@ Figures = dict[str, Any]
 
 
 def show_progress(text: str) -> None:
-    """Say what happens, to people."""
+    """Print progress to standard error."""
     print(text, file=sys.stderr, flush=True)
 
 

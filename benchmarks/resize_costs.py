@@ -6,8 +6,8 @@ The Jacobi runs under `priority-elastic:gap=0` on eight cores; jobs of more urge
 ordered to grow by two and by four, and to shrink by four and by two. It listens after each iteration, 10 ms.
 Seconds since the stage before, from the job's eventlogs:
 
-    grow    accepted: the program has heard the order. joined: the new workers have started and called.
-            acknowledged: they have their rows (`moved` of it, as the program says).
+    grow    accepted: the program has received the order. joined: the new workers have started and called.
+            acknowledged: they have their rows (`moved` of it, as the program reports).
     shrink  released: the rows are off those that leave (`moved` of it). free: these have ended, and R is the
             smaller one. reused: the job that waited for the cores runs on them.
 """

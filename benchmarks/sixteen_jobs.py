@@ -6,7 +6,7 @@ The jobs are those of the workload's generator (seed 42, the first set), their t
 Each is examples/jacobi: it computes a small plate, whose rows really move and whose result is checked, and
 each of its iterations waits until the time is over that the paper's table has for its size, scaled. One
 worker stands for two slots (all sizes are even): 30 processes at most run at once, 15 on each of two brokers,
-whatever cores the machine has.
+on any number of cores.
 
 On a real machine processes take time to start and to end, far more of a scaled run than of the paper's. So
 first that is measured here: jobs of 1, 8 and 30 workers and resizes of one, each alone. With these costs the
@@ -133,7 +133,7 @@ class Measured(Cost):
         return self.whole.at(size)
 
     def resize(self, job: WorkloadJob, old: int, new: int) -> ResizeCost:
-        """The computation goes on meanwhile: on average half an iteration until the order is heard."""
+        """The computation goes on meanwhile: on average half an iteration until the order is received."""
         half = job.time.seconds(old) / iterations(job) / 2
         if new > old:  # and another until the new workers are taken on
             return ResizeCost(delay=2 * half + self.grow.at(new - old))

@@ -4,8 +4,8 @@
     python benchmarks/thousand_pods.py --reference /path/to/manager
 
 kwok plays the nodes: a pod runs as soon as it is scheduled, and stays. So it is the Job's controller, the
-scheduler and the operator that take time: `pods_s` is until the Job says that all its pods are ready,
-`running_s` until the MiniCluster says that it runs (the reference never does: for it there is no such
+scheduler and the operator that take time: `pods_s` is until the Job reports all its pods as ready,
+`running_s` until the MiniCluster reports that it runs (the reference never does: for it there is no such
 figure). CPU-seconds are the operator's own until then; `cpu_settled_s` and `writes` until it has written
 nothing more for 3 s.
 """
@@ -53,7 +53,7 @@ def measure(operator: Operator, pods: int, nodes: int) -> dict[str, Any]:
 
 
 def follow(api: Api, started: Running, pods: int) -> dict[str, float]:
-    """Return when the Job had its pods, and when the MiniCluster said that it runs, where it ever does."""
+    """Return when the Job had its pods, and when the MiniCluster ran, where that is ever reported."""
     created = time.monotonic()
     awaited = {"pods_s": has_pods, "running_s": is_running}
     if started.operator.name == "reference":
@@ -71,13 +71,13 @@ def follow(api: Api, started: Running, pods: int) -> dict[str, float]:
 
 
 def has_pods(api: Api, pods: int) -> bool:
-    """Whether the Job says that all its pods are ready."""
+    """Whether the Job reports all its pods as ready."""
     found = api.items(JOBS.path(NAMESPACE), fieldSelector=f"metadata.name={NAME}")
     return any(each.get("status", {}).get("ready") == pods for each in found)
 
 
 def is_running(api: Api, _: int) -> bool:
-    """Whether the MiniCluster says that it runs."""
+    """Whether the MiniCluster reports that it runs."""
     conditions = api.get(MINICLUSTERS.path(NAMESPACE, NAME)).get("status", {}).get("conditions") or []
     return any(each["type"] == "Running" and each["status"] == "True" for each in conditions)
 

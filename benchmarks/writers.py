@@ -8,7 +8,7 @@ operator writes: the same objects (of `render`) and one status patch (of `plan`)
 requests. Nothing that has to decide or to wait can be faster, so this is the limit of this API server on this
 machine. `objects` is the same for MiniClusters that are there already.
 
-Each says `ready` once everything is prepared, the connections are open and the API server is warm (one
+Each prints `ready` once everything is prepared, the connections are open and the API server is warm (one
 MiniCluster in another namespace has been written), waits for a line on standard
 input, and then prints one JSON line: when its first request began and when the last was answered (seconds of
 the machine's monotonic clock), how many requests it sent, and its own CPU-seconds.
@@ -40,7 +40,7 @@ from tests.devcluster import Access, Api, read_access
 
 NAMESPACE = "benchmark"
 WARM_UP = "warm-up"
-# In place of the UID that the server will give, of which the Secret's name has a part.
+# Stands for the UID that the server will give. The Secret's name has a part of it.
 UID = "5bd7a2c6-91e4-4c3f-b0a8-d1f6e7a9c204"
 FIELD_MANAGER = f"?fieldManager={APPLY_MANAGER}"
 
@@ -162,7 +162,7 @@ def warm_up(access: Access) -> None:
 
 
 def main() -> None:
-    """Prepare, wait for the word, write, and say how long it took."""
+    """Prepare, wait for a line, write, and print how long it took."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("role", choices=["create", "objects", "limit"])
     parser.add_argument("kubeconfig", type=Path)
