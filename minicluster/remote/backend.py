@@ -202,7 +202,7 @@ def _run(backend: KubernetesBackend, operation: Callable[[NamespaceSession], Awa
 
 
 def _queue_view(backend: KubernetesBackend, found: Summary, view: Callable[[Instance, int], T]) -> T | None:
-    """Return what `view` returns of the instance; None, maybe with a notice, where it cannot be reached."""
+    """Return what `view` returns of the instance. None where it is not up, or after a notice of an error."""
     from minicluster.instance.errors import InstanceError
     from minicluster.kube_client.errors import KubernetesError
     from minicluster.remote import instances, session
