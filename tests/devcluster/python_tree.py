@@ -79,8 +79,8 @@ def interpreter(prefix: str) -> Tree:
     relocated = found[f"{prefix}/bin/{VERSION}"].source is None
     for name, path in loaded.items():
         if not libraries.of_glibc(name):
-            library = {f"{prefix}/lib/{name}": Entry(source=path.resolve())}
-            found |= library if relocated else libraries.at_home([path])
+            entries = {f"{prefix}/lib/{name}": Entry(source=path.resolve())}
+            found |= entries if relocated else libraries.at_home([path])
     for name in ("python3", "python"):
         found[f"{prefix}/bin/{name}"] = Entry(target=VERSION)
     return found
