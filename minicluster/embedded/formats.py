@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _MARKS = ("?+:", "?:", "+:")
 _SPEC = re.compile(
-    r"(?P<place>(?:.?[<>=^])?)(?P<width>\d*)(?:\.(?P<precision>\d+))?"
+    r"(?P<alignment>(?:.?[<>=^])?)(?P<width>\d*)(?:\.(?P<precision>\d+))?"
     r"(?P<kind>[bcdeEfFgGnosxX%]?)(?P<hyphen>h?)(?P<cut>\+?)",
     re.DOTALL,
 )
@@ -47,7 +47,7 @@ class _Field:
     times: str  # for strftime
     drop: bool
     widen: bool
-    place: str  # fill and alignment
+    alignment: str  # fill and alignment
     width: int
     precision: int
     kind: str
@@ -66,8 +66,10 @@ class _Field:
         width, precision = int(found["width"] or 0), int(found["precision"] or 0)
         marks = (times, "?" in mark, "+" in mark)
         flags = (bool(found["hyphen"]), bool(found["cut"]))
-        place, kind = found["place"], found["kind"]
-        return cls(text.removesuffix(mark), name, conversion, *marks, place, width, precision, kind, *flags)
+        alignment, kind = found["alignment"], found["kind"]
+        return cls(
+            text.removesuffix(mark), name, conversion, *marks, alignment, width, precision, kind, *flags
+        )
 
     def wide(self, width: int) -> _Field:
         """The same, at least so wide."""
@@ -81,11 +83,11 @@ class _Field:
             value = "-"
         if isinstance(value, int | float) and not isinstance(value, bool):
             exact = f".{self.precision}" if self.precision and (self.kind or isinstance(value, float)) else ""
-            return format(value, self.place + width + exact + self.kind)
+            return format(value, self.alignment + width + exact + self.kind)
         text = str(value)
         if 0 < self.precision < len(text):
             text = text[: self.precision - 1] + "+" if self.cut else text[: self.precision]
-        return format(text, self.place + width)
+        return format(text, self.alignment + width)
 
 
 class OutputFormat:
@@ -119,7 +121,7 @@ class OutputFormat:
     def _head(self, field: _Field) -> str:
         if not field.name:
             return ""
-        align = field.place[-1:]
+        align = field.alignment[-1:]
         return format(self._headings[field.name], align + str(field.width or ""))
 
     def _fitted(self, items: Sequence[Any], header: bool) -> list[_Field]:

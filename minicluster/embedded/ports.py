@@ -82,8 +82,8 @@ class Executor(Protocol):
 
     # Of malleable jobs, whose every task that ends comes back as `JobEvents.task_ended`:
 
-    def extend(self, jobid: int, order: int, places: Mapping[int, Slot], hosts: Mapping[int, str]) -> bool:
-        """Start further tasks, by number, each in its place; their ends do not count. `hosts`: by rank.
+    def extend(self, jobid: int, order: int, slots: Mapping[int, Slot], hosts: Mapping[int, str]) -> bool:
+        """Start further tasks, by number, each in its slot; their ends do not count. `hosts`: by rank.
 
         Return False where the job is gone, and nothing was started.
         """
@@ -91,7 +91,7 @@ class Executor(Protocol):
     def admit(self, jobid: int, tasks: Iterable[int]) -> None:
         """From now on the ends of these tasks count."""
 
-    def dismiss(self, jobid: int, places: Mapping[int, Slot]) -> None:
+    def dismiss(self, jobid: int, slots: Mapping[int, Slot]) -> None:
         """From now on the ends of these tasks do not count."""
 
     def end_tasks(self, jobid: int, tasks: Collection[int]) -> None:

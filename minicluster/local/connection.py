@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from minicluster.local import processes, state_file
-from minicluster.within import place
+from minicluster.within import context
 
 if TYPE_CHECKING:
     from minicluster.instance.port import Instance
@@ -34,7 +34,7 @@ def environment(name: str) -> dict[str, str]:
         **kept,
         "PATH": path,
         "FLUX_URI": cluster.uri,
-        place.CONTROL: str(cluster.control),
+        context.CONTROL: str(cluster.control),
         # With a slash at its end it leads there as well, and is not the mark of the cluster's own processes,
         # which are killed with it: a person's shell, and `down` called in it, must outlive the cluster.
         processes.MARKER: f"{cluster.path}/",

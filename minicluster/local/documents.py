@@ -19,26 +19,27 @@ KeyFile = Mapping[str, bytes]
 
 @dataclass(frozen=True, slots=True)
 class DocumentFile:
-    """What a file holds: the MiniCluster, and by name the data of ConfigMaps and Secrets."""
+    """What a file holds: a MiniCluster, and the data of ConfigMaps and Secrets by their names."""
 
     cluster: MiniCluster
-    place: str
+    source: str
+    """The file's name in messages."""
     config_maps: Mapping[str, KeyFile] = field(default_factory=dict)
     secrets: Mapping[str, KeyFile] = field(default_factory=dict)
 
 
-def parse(text: str, place: str, name: str = "") -> DocumentFile:
+def parse(text: str, source: str, name: str = "") -> DocumentFile:
     """Return what a text holds; `name` chooses one of several MiniClusters.
 
     Raises WrongRequest, minicluster.document.DocumentError.
     """
     from minicluster.document import loading
 
-    clusters = loading.parse(text, source=place).clusters
+    clusters = loading.parse(text, source=source).clusters
     objects = _others(text)
     return DocumentFile(
-        cluster=choose(clusters, name, place),
-        place=place,
+        cluster=choose(clusters, name, source),
+        source=source,
         config_maps={
             each["metadata"]["name"]: _data(each) for each in objects if each["kind"] == "ConfigMap"
         },

@@ -12,7 +12,7 @@ from minicluster.local import processes
 from minicluster.local.errors import UsageProblem
 from minicluster.local.records import LocalContainer, LocalPod
 from minicluster.local.site import own_programs
-from minicluster.within import place
+from minicluster.within import context
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -98,7 +98,7 @@ def _environment(member: Object, blueprint: Blueprint, ours: Mapping[str, str]) 
         **blueprint.volumes.environment(),
         "MINICLUSTER_SERVICES_HOST": "127.0.0.1",
         "MINICLUSTER_CONFIG": str(blueprint.directory.config),
-        place.CONTROL: str(blueprint.directory.control),
+        context.CONTROL: str(blueprint.directory.control),
         "TMPDIR": str(blueprint.directory.temporary),
         **given,
         **ours,

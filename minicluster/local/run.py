@@ -97,7 +97,7 @@ def _prepare(
             min_size=spec.min_size or 1,
             max_size=spec.max_size or spec.size,
             phase=LocalPhase.RUNNING,
-            document=request.source.place,
+            document=request.source.source,
             created=time.time(),
             links=prepared.links,
         ),

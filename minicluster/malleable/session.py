@@ -148,7 +148,7 @@ class Ordering:
 
     def _accepted(self, order: ResizeRequest, now: float) -> Step:
         if order.stage is Stage.ASKED and order.grows:
-            order.workers = {self._next + place: host for place, host in enumerate(order.hosts)}
+            order.workers = {self._next + index: host for index, host in enumerate(order.hosts)}
             self._next += order.count
             order.stage, order.deadline = Stage.STARTING, now + self._limits.join
             return _learned(events.GrowAccepted(self._speaker.job, order.id, dict(order.workers)))

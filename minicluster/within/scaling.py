@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from minicluster.within import place, service_account, supervisor
+from minicluster.within import context, service_account, supervisor
 from minicluster.within.errors import RefusedError
 
 
 def is_inside() -> bool:
     """Whether this process runs inside of a MiniCluster, on Kubernetes or on this machine."""
-    return bool(os.environ.get(place.CONTROL) or os.environ.get(place.NAME))
+    return bool(os.environ.get(context.CONTROL) or os.environ.get(context.NAME))
 
 
 def scale(size: int) -> None:
@@ -25,8 +25,8 @@ def scale(size: int) -> None:
     """
     if size < 1:
         raise RefusedError(f"a MiniCluster cannot be asked from inside to have {size} brokers: at least 1")
-    control = os.environ.get(place.CONTROL)
+    control = os.environ.get(context.CONTROL)
     if control:
         supervisor.scale(Path(control), size)
     else:
-        service_account.scale(place.in_pod(os.environ), size)
+        service_account.scale(context.in_pod(os.environ), size)

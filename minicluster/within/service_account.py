@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from minicluster.within.errors import DeniedError, NotInsideError, RefusedError, UnreachableError, WithinError
 
 if TYPE_CHECKING:
-    from minicluster.within.place import PodContext
+    from minicluster.within.context import PodContext
 
 SECONDS = 30.0
 MANAGER = "minicluster-within"
@@ -22,7 +22,7 @@ _ACCOUNT = re.compile(r"system:serviceaccount:([^:\"]+:[^:\"]+)")
 
 def scale(pod: PodContext, size: int) -> None:
     """Ask for so many brokers. Raises WithinError."""
-    place = f"/apis/{GROUP}/{VERSION}/namespaces/{pod.namespace}/{PLURAL}/{pod.name}/scale"
+    resource_path = f"/apis/{GROUP}/{VERSION}/namespaces/{pod.namespace}/{PLURAL}/{pod.name}/scale"
     headers = {
         "Authorization": f"Bearer {pod.token}",
         "Content-Type": "application/merge-patch+json",
@@ -31,7 +31,7 @@ def scale(pod: PodContext, size: int) -> None:
     body = json.dumps({"spec": {"replicas": size}})
     connection = http.client.HTTPSConnection(pod.host, pod.port, timeout=SECONDS, context=_trusting(pod))
     try:
-        connection.request("PATCH", f"{place}?fieldManager={MANAGER}", body, headers)
+        connection.request("PATCH", f"{resource_path}?fieldManager={MANAGER}", body, headers)
         answer = connection.getresponse()
         status, text = answer.status, answer.read()
     except (OSError, http.client.HTTPException) as error:

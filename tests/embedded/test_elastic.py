@@ -153,20 +153,20 @@ def test_whole_nodes_count_with_all_their_cores(asked: RequestedResources, count
 def test_each_worker_has_the_rank_where_its_task_runs(asked: RequestedResources) -> None:
     allocation = _pool().alloc(1, asked)
     assert allocation is not None
-    places = slots_of(allocation, asked)
+    slots = slots_of(allocation, asked)
     given = encode(nodes_of(R), allocation, nslots=asked.slots_in_all)
     shape = {"slots": asked.slots, "cores": asked.cores} | ({"nodes": asked.nodes} if asked.nodes else {})
     laid_out = taskmap.layout(spec(None, **shape), given)
-    assert [place.rank for place in places] == [node.rank for node in laid_out for _ in node.tasks]
-    assert allocation_of(places) == allocation
+    assert [slot.rank for slot in slots] == [node.rank for node in laid_out for _ in node.tasks]
+    assert allocation_of(slots) == allocation
 
 
 def test_a_task_comes_and_goes() -> None:
     node = taskmap.NodeTasks(1, "n1", (0,), (0, 1), (0,))
-    place = Slot(1, (0b1100, 0b10))
-    more = elastic.with_task(node, 7, place)
+    slot = Slot(1, (0b1100, 0b10))
+    more = elastic.with_task(node, 7, slot)
     assert more == taskmap.NodeTasks(1, "n1", (0, 7), (0, 1, 2, 3), (0, 1))
-    assert elastic.without_task(more, 7, place) == node
+    assert elastic.without_task(more, 7, slot) == node
 
 
 @pytest.mark.parametrize(

@@ -182,8 +182,8 @@ async def _first_words(instance: object, lead: zmq.Socket[bytes]) -> dict[str, o
     """Have a follower join, and return what the lead hears of it first."""
     endpoint = f"tcp://127.0.0.1:{instance.port}"
     certificate = configuration.read_certificate(str(instance.certificate))
-    place = configuration.Bootstrap(1, ("mc-0", "mc-1"), None, endpoint, certificate)
-    follower = FollowerOverlay(place, Log("1"), OverlayTimeouts(30, 20))
+    bootstrap = configuration.Bootstrap(1, ("mc-0", "mc-1"), None, endpoint, certificate)
+    follower = FollowerOverlay(bootstrap, Log("1"), OverlayTimeouts(30, 20))
     follower.open()
     try:
         async with asyncio.timeout(20):
@@ -207,8 +207,8 @@ def test_the_authenticator_is_there_before_the_socket(
     async def open_and_close() -> None:
         certificate = configuration.read_certificate(str(instance.certificate))
         endpoint = f"tcp://127.0.0.1:{instance.port}"
-        place = configuration.Bootstrap(0, ("mc-0", "mc-1"), endpoint, None, certificate)
-        lead = LeadOverlay(place, Log("0"), OverlayTimeouts(30, 20))
+        bootstrap = configuration.Bootstrap(0, ("mc-0", "mc-1"), endpoint, None, certificate)
+        lead = LeadOverlay(bootstrap, Log("0"), OverlayTimeouts(30, 20))
         lead.open()
         lead.close()
 

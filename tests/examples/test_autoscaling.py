@@ -119,8 +119,8 @@ class TestCustomMetrics:
     def test_it_is_registered_for_all_that_it_serves(self) -> None:
         found = {(each["spec"]["group"], each["spec"]["version"]) for each in self.apis}
         assert found == {(api.group, api.version) for api in CUSTOM}
-        place = {"namespace": "default", "name": self.service["metadata"]["name"], "port": 443}
-        assert [each["spec"]["service"] for each in self.apis] == [place] * len(CUSTOM)
+        reference = {"namespace": "default", "name": self.service["metadata"]["name"], "port": 443}
+        assert [each["spec"]["service"] for each in self.apis] == [reference] * len(CUSTOM)
 
     def test_the_secret_has_what_the_lead_reads(self) -> None:
         """By the name of the Service, for which the certificate is, too."""

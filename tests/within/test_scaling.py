@@ -16,7 +16,7 @@ import minicluster
 from minicluster import within
 from minicluster.document.crd import PLURAL
 from minicluster.plan.constants import API_VERSION
-from minicluster.within import place, service_account
+from minicluster.within import context, service_account
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,16 +43,16 @@ REFUSALS = {
 
 @pytest.fixture
 def outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in (place.NAME, place.CONTROL, "KUBERNETES_SERVICE_HOST"):
+    for name in (context.NAME, context.CONTROL, "KUBERNETES_SERVICE_HOST"):
         monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture
-def pod(tmp_path: Path) -> place.PodContext:
+def pod(tmp_path: Path) -> context.PodContext:
     """A pod of MiniCluster mc, with a token."""
     (tmp_path / "token").write_text("secret\n")
     (tmp_path / "namespace").write_text("research")
-    return place.PodContext("mc", "research", "api.example.org", 6443, tmp_path)
+    return context.PodContext("mc", "research", "api.example.org", 6443, tmp_path)
 
 
 class Server:
@@ -86,7 +86,7 @@ def played(monkeypatch: pytest.MonkeyPatch, server: object) -> None:
 
 
 def test_nothing_but_the_size_of_this_one_is_asked_for(
-    monkeypatch: pytest.MonkeyPatch, pod: place.PodContext
+    monkeypatch: pytest.MonkeyPatch, pod: context.PodContext
 ) -> None:
     server = Server(200, {})
     played(monkeypatch, server)
@@ -101,7 +101,7 @@ def test_nothing_but_the_size_of_this_one_is_asked_for(
 @pytest.mark.parametrize(("status", "body", "kind", "message"), REFUSALS.values(), ids=REFUSALS)
 def test_a_refusal_reports_why(
     monkeypatch: pytest.MonkeyPatch,
-    pod: place.PodContext,
+    pod: context.PodContext,
     status: int,
     body: object,
     kind: type[WithinError],
@@ -114,7 +114,9 @@ def test_a_refusal_reports_why(
     assert "secret" not in str(refused.value)
 
 
-def test_an_api_server_that_is_away_is_named(monkeypatch: pytest.MonkeyPatch, pod: place.PodContext) -> None:
+def test_an_api_server_that_is_away_is_named(
+    monkeypatch: pytest.MonkeyPatch, pod: context.PodContext
+) -> None:
     def unreachable(*_: object, **__: object) -> Server:
         raise ConnectionRefusedError(111, "Connection refused")
 
@@ -127,7 +129,7 @@ def test_an_api_server_that_is_away_is_named(monkeypatch: pytest.MonkeyPatch, po
 
 
 @pytest.mark.parametrize("content", [None, b"no certificate"], ids=["absent", "damaged"])
-def test_an_authority_that_is_no_good_is_named(pod: place.PodContext, content: bytes | None) -> None:
+def test_an_authority_that_is_no_good_is_named(pod: context.PodContext, content: bytes | None) -> None:
     if content is not None:
         pod.authority.write_bytes(content)
     with pytest.raises(within.NotInsideError, match=r"authority .*ca\.crt cannot be read"):
@@ -145,14 +147,14 @@ def test_outside_of_any_it_reports_it() -> None:
 def test_a_pod_without_a_token_reports_how_it_gets_one(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    environment = {place.NAME: "mc", "KUBERNETES_SERVICE_HOST": "10.0.0.1"}
+    environment = {context.NAME: "mc", "KUBERNETES_SERVICE_HOST": "10.0.0.1"}
     with pytest.raises(within.NotInsideError, match="automountServiceAccountToken: true"):
-        place.in_pod(environment, tmp_path)
+        context.in_pod(environment, tmp_path)
 
 
 @pytest.mark.usefixtures("outside")
 def test_a_run_in_the_foreground_keeps_its_size(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv(place.CONTROL, str(tmp_path / "control"))
+    monkeypatch.setenv(context.CONTROL, str(tmp_path / "control"))
     with pytest.raises(within.NotInsideError, match="begun with `minicluster run` it keeps it"):
         minicluster.scale(2)
 
@@ -193,7 +195,7 @@ class Supervisor:
 def control(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The socket of the cluster that this process runs in."""
     with tempfile.TemporaryDirectory(prefix="mct-", dir="/tmp") as folder:  # a socket's path is short
-        monkeypatch.setenv(place.CONTROL, f"{folder}/control")
+        monkeypatch.setenv(context.CONTROL, f"{folder}/control")
         yield Path(folder, "control")
 
 

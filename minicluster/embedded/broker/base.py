@@ -37,19 +37,19 @@ class BrokerBase:
     """What lead and follower have in common: attributes, local socket, tasks of jobs on this rank."""
 
     def __init__(
-        self, options: Options, config: JSON, attributes: Attributes, log: Log, place: boot.BrokerPosition
+        self, options: Options, config: JSON, attributes: Attributes, log: Log, position: boot.BrokerPosition
     ) -> None:
         self.options = options
         self.config = config
         self.attributes = attributes
         self.log = log
-        self.place = place
-        self.rank = place.boot.rank
+        self.position = position
+        self.rank = position.boot.rank
         self.registry = Registry(log)
         self.reaper = Reaper()
         self.rundir, self._own_rundir = _rundir(attributes)
         self.uri = attributes.get("local-uri") or f"local://{self.rundir}/local-{self.rank}"
-        described = {"local-uri": self.uri, "rundir": self.rundir, **_description(config, place)}
+        described = {"local-uri": self.uri, "rundir": self.rundir, **_description(config, position)}
         for name, value in described.items():
             attributes.set(name, value)
         self.end: asyncio.Event = asyncio.Event()
@@ -74,7 +74,7 @@ class BrokerBase:
         outer = os.environ.get(MARKER)
         mine = str(self.attributes.get("broker.uuid"))[:8]
         broker = BrokerEnv(self.uri, self.rundir, f"{outer}/{mine}" if outer else mine)
-        return RankSettings(self.place.boot.hosts[self.rank], broker, self.reaper, self.grace)
+        return RankSettings(self.position.boot.hosts[self.rank], broker, self.reaper, self.grace)
 
     async def open(self) -> None:
         """Begin to serve: children, signals, local socket."""
@@ -98,22 +98,22 @@ class BrokerBase:
             shutil.rmtree(self.rundir, ignore_errors=True)
 
 
-def _description(config: JSON, place: boot.BrokerPosition) -> dict[str, object]:
+def _description(config: JSON, position: boot.BrokerPosition) -> dict[str, object]:
     """Return what the broker's attributes say of it."""
     found: dict[str, object] = {
-        "rank": place.boot.rank,
-        "size": place.boot.size,
+        "rank": position.boot.rank,
+        "size": position.boot.size,
         "version": VERSION,
-        "instance-level": place.level,
-        "hostlist": hostlist.encode(place.boot.hosts),
-        "hostname": place.boot.hosts[place.boot.rank],
+        "instance-level": position.level,
+        "hostlist": hostlist.encode(position.boot.hosts),
+        "hostname": position.boot.hosts[position.boot.rank],
         "broker.pid": os.getpid(),
         "broker.starttime": f"{time.time():.2f}",
         "broker.uuid": uuid.uuid4(),
         "broker.boot-method": "config" if "bootstrap" in config else "simple",
         "security.owner": os.getuid(),
     }
-    outer = {"jobid": place.jobid, "parent-uri": place.parent_uri}
+    outer = {"jobid": position.jobid, "parent-uri": position.parent_uri}
     return found | {name: text for name, text in outer.items() if text is not None}
 
 

@@ -1,4 +1,4 @@
-"""How a broker finds its place: by [bootstrap], by the PMI of an outer instance, or alone."""
+"""How a broker finds its position: by [bootstrap], by the PMI of an outer instance, or alone."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class BrokerPosition:
 
 
 def find(config: JSON, hostname: str, environ: Mapping[str, str]) -> BrokerPosition:
-    """Return this broker's place; for rank > 0 of a sub-instance it waits for rank 0."""
+    """Return this broker's position; for rank > 0 of a sub-instance it waits for rank 0."""
     boot = configuration.bootstrap(config, hostname)
     if boot is not None:
         return BrokerPosition(boot, _configured(config, boot))

@@ -54,21 +54,21 @@ def _run(options: Options, attributes: Attributes, log: Log) -> int:
     hostname = attributes.get("hostname") or os.uname().nodename
     log.name = hostname
     config = configuration.load(options.config)
-    place = boot.find(config, hostname, os.environ)
-    log.name = str(place.boot.rank)
-    return asyncio.run(_live(options, config, attributes, log, place))
+    position = boot.find(config, hostname, os.environ)
+    log.name = str(position.boot.rank)
+    return asyncio.run(_live(options, config, attributes, log, position))
 
 
 async def _live(
-    options: Options, config: JSON, attributes: Attributes, log: Log, place: boot.BrokerPosition
+    options: Options, config: JSON, attributes: Attributes, log: Log, position: boot.BrokerPosition
 ) -> int:
-    if place.boot.rank:
+    if position.boot.rank:
         from minicluster.embedded.broker.follower import FollowerProcess  # noqa: PLC0415 - each loads its own
 
-        return await FollowerProcess(options, config, attributes, log, place).run()
+        return await FollowerProcess(options, config, attributes, log, position).run()
     from minicluster.embedded.broker.lead import LeadProcess  # noqa: PLC0415 - followers never load the engine
 
-    return await LeadProcess(options, config, attributes, log, place).run()
+    return await LeadProcess(options, config, attributes, log, position).run()
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ class FollowerProcess(BrokerBase):
     async def run(self) -> int:
         """Live until the lead, the link or a signal ends it; return the exit code."""
         self._code = 0
-        overlay = self._overlay = FollowerOverlay(self.place.boot, self.log, self.timing)
+        overlay = self._overlay = FollowerOverlay(self.position.boot, self.log, self.timing)
         overlay.ended = self._ended
         self.registry.fallback = FollowerSide(overlay).forward
         tasks = Tasks(overlay, self.task_settings())
@@ -44,7 +44,7 @@ class FollowerProcess(BrokerBase):
         welcome = await asyncio.shield(self._overlay.welcome)
         self.attributes.set("hostlist", hostlist.encode(welcome["hosts"]))
         self.attributes.set("hostname", welcome["hosts"][self.rank])
-        self.log(INFO, f"joined {self.place.boot.connect} as rank {self.rank}")
+        self.log(INFO, f"joined {self.position.boot.connect} as rank {self.rank}")
 
     def _ended(self, error: BootError | None) -> None:
         if not self.end.is_set():

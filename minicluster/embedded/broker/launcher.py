@@ -48,8 +48,8 @@ def _search_path() -> list[str]:
     folders: list[str] = []
     for name in _PACKAGES:
         spec = find_spec(name)
-        for place in (spec.submodule_search_locations or ()) if spec else ():
-            folder = str(Path(place).parent)
+        for location in (spec.submodule_search_locations or ()) if spec else ():
+            folder = str(Path(location).parent)
             if folder not in folders:
                 folders.append(folder)
     return folders

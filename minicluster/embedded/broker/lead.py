@@ -37,14 +37,14 @@ class LeadProcess(BrokerBase):
 
     async def run(self) -> int:
         """Live until the program ends, a client or a signal ends the instance; return the exit code."""
-        self._quorum = _wanted_quorum(self.attributes, self.place.boot.size)
+        self._quorum = _wanted_quorum(self.attributes, self.position.boot.size)
         self._finished = asyncio.Event()
         self._program: InitialProgram | None = None
         self._code = 0
         self._signalled = False
-        overlay = LeadOverlay(self.place.boot, self.log, self.timing)
+        overlay = LeadOverlay(self.position.boot, self.log, self.timing)
         overlay.open()
-        self.place.publish(overlay)
+        self.position.publish(overlay)
         self.attributes.set("broker.quorum", self._quorum)
         if overlay.endpoint:
             self.attributes.set("tbon.endpoint", overlay.endpoint)
@@ -66,7 +66,7 @@ class LeadProcess(BrokerBase):
         return self._code
 
     async def _begin(self, overlay: LeadOverlay) -> tuple[LeadEngine, Tasks]:
-        resources = self.place.resources
+        resources = self.position.resources
         assert resources is not None  # noqa: S101 - boot.find gives the lead one
         execution = Execution(overlay)
         tasks = Tasks(overlay, self.task_settings())
@@ -74,7 +74,7 @@ class LeadProcess(BrokerBase):
         self.attributes.set("minicluster.queue-policy", engine.policy)
         execution.register(self.registry)
         forwarding = LeadSide(overlay, self.registry)
-        membership = Membership(overlay, engine.membership, self.place.boot.hosts)
+        membership = Membership(overlay, engine.membership, self.position.boot.hosts)
         membership.on_gone = [execution.rank_gone, forwarding.rank_gone]
         membership.on_change = self._members_changed
         membership.register(self.registry)

@@ -51,11 +51,11 @@ def _raise(argv: list[str]) -> int:
 
 def _leading_ids(words: list[str]) -> tuple[list[str], list[str]]:
     """Ids come first; the first word that is none begins the message."""
-    for place, word in enumerate(words[1:], 1):
+    for index, word in enumerate(words[1:], 1):
         try:
             jobid.parse(word)
         except ValueError:
-            return words[:place], words[place:]
+            return words[:index], words[index:]
     return words, []
 
 

@@ -75,6 +75,6 @@ class Allocations:
         if job.state == JobState.RUN:
             self._lifecycle.raise_exception(job, "timeout", 0, "resource allocation expired")
 
-    def host(self, place: Slot) -> str:
-        """Return the host of a worker's place."""
-        return self._parts.nodes[place.rank].host
+    def host(self, slot: Slot) -> str:
+        """Return the host of a worker's slot."""
+        return self._parts.nodes[slot.rank].host

@@ -12,21 +12,21 @@ if TYPE_CHECKING:
     from queue_policies.nodes.records import Slot
 
 
-def with_task(node: NodeTasks, task: int, place: Slot) -> NodeTasks:
+def with_task(node: NodeTasks, task: int, slot: Slot) -> NodeTasks:
     """The node of a layout with one more task, and what that holds."""
     return replace(
         node,
         tasks=(*node.tasks, task),
-        cores=tuple(sorted({*node.cores, *ids_of(place.resources[0])})),
-        gpus=tuple(sorted({*node.gpus, *ids_of(place.resources[1])})),
+        cores=tuple(sorted({*node.cores, *ids_of(slot.resources[0])})),
+        gpus=tuple(sorted({*node.gpus, *ids_of(slot.resources[1])})),
     )
 
 
-def without_task(node: NodeTasks, task: int, place: Slot) -> NodeTasks:
+def without_task(node: NodeTasks, task: int, slot: Slot) -> NodeTasks:
     """The node of a layout without a task, and without what that held."""
     return replace(
         node,
         tasks=tuple(each for each in node.tasks if each != task),
-        cores=tuple(each for each in node.cores if not place.resources[0] >> each & 1),
-        gpus=tuple(each for each in node.gpus if not place.resources[1] >> each & 1),
+        cores=tuple(each for each in node.cores if not slot.resources[0] >> each & 1),
+        gpus=tuple(each for each in node.gpus if not slot.resources[1] >> each & 1),
     )

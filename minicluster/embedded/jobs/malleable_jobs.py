@@ -59,13 +59,13 @@ class MalleableJobs:
 
     def begin(self, job: ActiveJob, request: RequestedResources, allocation: Allocation) -> None:
         """Let a job in that starts with these resources."""
-        places = slots_of(allocation, request)
+        slots = slots_of(allocation, request)
         record = self._parts.scheduler.running[job.id].elastic
-        most = record.max // (request.size // request.workers) if record is not None else len(places)
-        least = job.elastic.least if job.elastic is not None else len(places)
-        workers = {task: self._allocations.host(place) for task, place in enumerate(places)}
+        most = record.max // (request.size // request.workers) if record is not None else len(slots)
+        least = job.elastic.least if job.elastic is not None else len(slots)
+        workers = {task: self._allocations.host(slot) for task, slot in enumerate(slots)}
         session = Session(f58(job.id), fresh_token(), least, most, workers, self._limits)
-        program = MalleableProgram(job, session, places, self._around)
+        program = MalleableProgram(job, session, slots, self._around)
         self._programs[job.id] = self._by_name[session.job] = program
         self._exchange.add(session)
 

@@ -62,11 +62,11 @@ class MalleableProgram:
     """Carries out what the session of one program has to say."""
 
     def __init__(
-        self, job: ActiveJob, session: Session, places: Sequence[Slot], around: MalleableContext
+        self, job: ActiveJob, session: Session, slots: Sequence[Slot], around: MalleableContext
     ) -> None:
         self.session = session
         self._job = job
-        self._orders = ProgramOrders(session, places)
+        self._orders = ProgramOrders(session, slots)
         self._around = around
         self._parts = around.parts
         self._timer: asyncio.TimerHandle | None = None
@@ -86,7 +86,7 @@ class MalleableProgram:
             self._send(-order.workers, lambda now: session.shrink(order.workers, now))
             return
         reserved = self._orders.reserved = slots_of(order.more, self._around.request(self._job))
-        hosts = [self._around.allocations.host(place) for place in reserved]
+        hosts = [self._around.allocations.host(slot) for slot in reserved]
         self._send(len(hosts), lambda now: session.grow(hosts, now))
 
     def _send(self, change: int, send: Callable[[float], Step]) -> None:
@@ -154,24 +154,24 @@ class MalleableProgram:
         self._arm()
 
     def _accepted(self, event: events.GrowAccepted) -> None:
-        """Start the workers of a growth, each in a place on its host."""
+        """Start the workers of a growth, each in a slot on its host."""
         job = self._job
         if job.state != JobState.RUN:
             self._around.take(self.session.failed("the job is ending", self._parts.clock()))
             return
         self._around.stage(self._job, "resize-accept", event.order)
-        places = self._orders.start(event.workers, self._around.allocations.host)
-        self._orders.alive |= places.keys()
-        hosts = {place.rank: event.workers[task] for task, place in places.items()}
-        if not self._parts.executor.extend(job.id, event.order, places, hosts):
-            for task in places:
+        slots = self._orders.start(event.workers, self._around.allocations.host)
+        self._orders.alive |= slots.keys()
+        hosts = {slot.rank: event.workers[task] for task, slot in slots.items()}
+        if not self._parts.executor.extend(job.id, event.order, slots, hosts):
+            for task in slots:
                 self._parts.loop.call_soon(self.task_ended, task)
 
     def _released(self, event: events.WorkersReleased) -> None:
         """Let workers of a shrink end; who stays too long is ended."""
         self._around.stage(self._job, "resize-release", event.order)
-        places = {task: self._orders.places[task] for task in event.workers}
-        self._parts.executor.dismiss(self._job.id, places)
+        slots = {task: self._orders.places[task] for task in event.workers}
+        self._parts.executor.dismiss(self._job.id, slots)
         self._parts.loop.call_later(self._around.leave, lambda: self._end(event.workers))
 
     def _end(self, tasks: Collection[int]) -> None:

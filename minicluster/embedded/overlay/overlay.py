@@ -53,9 +53,9 @@ class Peer:
 class _Overlay:
     """What both sides have."""
 
-    def __init__(self, place: Bootstrap, log: Log, timing: OverlayTimeouts) -> None:
-        self.rank = place.rank
-        self._place = place
+    def __init__(self, bootstrap: Bootstrap, log: Log, timing: OverlayTimeouts) -> None:
+        self.rank = bootstrap.rank
+        self._bootstrap = bootstrap
         self._log = log
         self._timing = timing
         self._handlers: dict[str, Handler] = {}
@@ -70,8 +70,8 @@ class _Overlay:
 class LeadOverlay(_Overlay):
     """The lead's side. `joined(rank, host)` and `left(rank, reason, lost)` report membership."""
 
-    def __init__(self, place: Bootstrap, log: Log, timing: OverlayTimeouts) -> None:
-        super().__init__(place, log, timing)
+    def __init__(self, bootstrap: Bootstrap, log: Log, timing: OverlayTimeouts) -> None:
+        super().__init__(bootstrap, log, timing)
         self.refused: Counter[str] = Counter()  # connections by address
         self.rejected_peers = RejectedPeers()
         self.lost = 0  # links
@@ -85,23 +85,23 @@ class LeadOverlay(_Overlay):
 
     def open(self) -> None:
         """Bind where the configuration says; an instance of one broker needs no socket."""
-        if self._place.bind is None or self._place.certificate is None:
+        if self._bootstrap.bind is None or self._bootstrap.certificate is None:
             return
         context: zmq.Context[zmq.Socket[bytes]] = zmq.Context.instance()
         socket = context.socket(zmq.ROUTER)
-        wire.secure(socket, self._place.certificate, server=True, timeout=self._timing.link_timeout)
+        wire.secure(socket, self._bootstrap.certificate, server=True, timeout=self._timing.link_timeout)
         socket.router_mandatory = True
         # Before anybody can come: without a doorman ZeroMQ admits every key.
-        self._authenticator = wire.Authenticator(context, self._place.certificate, self._refused)
+        self._authenticator = wire.Authenticator(context, self._bootstrap.certificate, self._refused)
         self._monitor = wire.Monitor(socket, gone=self._probe, failed=self._refused)
         try:
-            socket.bind(self._place.bind)
+            socket.bind(self._bootstrap.bind)
         except zmq.ZMQError as error:
             self._authenticator.close()
             self._monitor.close()
             socket.close()
             raise BootError(
-                f"error binding to {self._place.bind}: {zmq.strerror(error.errno or 0)}"
+                f"error binding to {self._bootstrap.bind}: {zmq.strerror(error.errno or 0)}"
             ) from error
         self.endpoint = bytes(socket.getsockopt(zmq.LAST_ENDPOINT)).decode().rstrip("\0")
         self._wire = wire.Wire(socket, self._receive)
@@ -143,7 +143,7 @@ class LeadOverlay(_Overlay):
         self.peers[rank] = Peer(identity, host)
         self._ranks[identity] = rank
         self._empty.clear()
-        welcome = {"type": "welcome", "uuid": self.uuid, "hosts": list(self._place.hosts)}
+        welcome = {"type": "welcome", "uuid": self.uuid, "hosts": list(self._bootstrap.hosts)}
         if self._send_to(identity, welcome):
             self.rejected_peers.forget(host)
             self._log(DEBUG, f"accepted {host} (rank {rank})", "overlay")
@@ -153,8 +153,8 @@ class LeadOverlay(_Overlay):
         version = message.get("version")
         if version != VERSION:
             return f"version {version} does not match the lead's {VERSION}"
-        if not isinstance(rank, int) or not 0 < rank < self._place.size:
-            return f"rank {rank} is not one of 1-{self._place.size - 1}"
+        if not isinstance(rank, int) or not 0 < rank < self._bootstrap.size:
+            return f"rank {rank} is not one of 1-{self._bootstrap.size - 1}"
         self._probe_ranks([rank])
         if rank in self.peers:
             return f"rank {rank} is already connected, from {self.peers[rank].host}"
@@ -234,8 +234,8 @@ class LeadOverlay(_Overlay):
 class FollowerOverlay(_Overlay):
     """A follower's side. `ended(error)` reports the link's end: None when the lead ended the instance."""
 
-    def __init__(self, place: Bootstrap, log: Log, timing: OverlayTimeouts) -> None:
-        super().__init__(place, log, timing)
+    def __init__(self, bootstrap: Bootstrap, log: Log, timing: OverlayTimeouts) -> None:
+        super().__init__(bootstrap, log, timing)
         self._failed = False  # to shake hands
         self._greeted = False
         self.ended: Callable[[BootError | None], None] = lambda _error: None
@@ -243,34 +243,38 @@ class FollowerOverlay(_Overlay):
 
     def open(self) -> None:
         """Connect and say hello; ZeroMQ goes on trying until the lead is there."""
-        place = self._place
-        if place.connect is None or place.certificate is None:
-            raise BootError(f"rank {place.rank} has no endpoint of the lead to connect to")
+        bootstrap = self._bootstrap
+        if bootstrap.connect is None or bootstrap.certificate is None:
+            raise BootError(f"rank {bootstrap.rank} has no endpoint of the lead to connect to")
         context: zmq.Context[zmq.Socket[bytes]] = zmq.Context.instance()
         socket = context.socket(zmq.DEALER)
-        wire.secure(socket, place.certificate, server=False, timeout=self._timing.link_timeout)
-        socket.routing_id = f"{place.rank}-{uuid.uuid4().hex}".encode()
+        wire.secure(socket, bootstrap.certificate, server=False, timeout=self._timing.link_timeout)
+        socket.routing_id = f"{bootstrap.rank}-{uuid.uuid4().hex}".encode()
         socket.reconnect_ivl, socket.reconnect_ivl_max = 50, 1000
         socket.setsockopt(zmq.CONNECT_TIMEOUT, int(self._timing.connect * 1000))
         # Before the connection: its handshake may be over at once, and who missed it would never say hello.
         self._monitor = wire.Monitor(socket, gone=self._gone, failed=self._handshake_failed, met=self._hello)
         try:
-            socket.connect(place.connect)
+            socket.connect(bootstrap.connect)
         except zmq.ZMQError as error:
             self._monitor.close()
             socket.close()
-            raise BootError(f"cannot connect to {place.connect}: {zmq.strerror(error.errno or 0)}") from error
+            raise BootError(
+                f"cannot connect to {bootstrap.connect}: {zmq.strerror(error.errno or 0)}"
+            ) from error
         self._wire = wire.Wire(socket, self._receive)
         self._open = True
         self._connect_timer = self._loop.call_later(self._timing.connect or 30, self._still_waiting)
 
     def _hello(self) -> None:
         self._greeted = True
-        me = {"rank": self.rank, "host": self._place.hosts[self.rank], "version": VERSION}
+        me = {"rank": self.rank, "host": self._bootstrap.hosts[self.rank], "version": VERSION}
         self.send(0, {"type": "hello", **me})
 
     def _still_waiting(self) -> None:
-        self._log(WARNING, f"no answer yet from the lead at {self._place.connect}; still trying", "overlay")
+        self._log(
+            WARNING, f"no answer yet from the lead at {self._bootstrap.connect}; still trying", "overlay"
+        )
 
     def _receive(self, frames: wire.Frames) -> None:
         message, body = wire.decode(frames)
@@ -281,7 +285,7 @@ class FollowerOverlay(_Overlay):
                 self.welcome.set_result(message)
         elif kind == "refused":
             self._end(
-                BootError(f"the lead at {self._place.connect} refused this broker: {message['reason']}")
+                BootError(f"the lead at {self._bootstrap.connect} refused this broker: {message['reason']}")
             )
         elif kind == "shutdown":
             self._end(None if message["final"] else BootError("the lead was told to go, and may come back"))
@@ -313,7 +317,7 @@ class FollowerOverlay(_Overlay):
             self._failed = True
             self._log(
                 ERR,
-                f"the lead at {self._place.connect} refused this broker or is not the lead:"
+                f"the lead at {self._bootstrap.connect} refused this broker or is not the lead:"
                 " CURVE handshake failed, both need the same certificate",
                 "overlay",
             )

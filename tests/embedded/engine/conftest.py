@@ -90,16 +90,16 @@ class Executor:
     def kill(self, jobid: int, signum: int) -> None:
         self.kills.append((jobid, signum))
 
-    def extend(self, jobid: int, order: int, places: JSON, hosts: JSON) -> bool:
-        assert {place.rank for place in places.values()} == set(hosts)
-        self.tasks.append(("start", jobid, list(places)))
+    def extend(self, jobid: int, order: int, slots: JSON, hosts: JSON) -> bool:
+        assert {slot.rank for slot in slots.values()} == set(hosts)
+        self.tasks.append(("start", jobid, list(slots)))
         return True
 
     def admit(self, jobid: int, tasks: Iterable[int]) -> None:
         self.tasks.append(("admit", jobid, list(tasks)))
 
-    def dismiss(self, jobid: int, places: JSON) -> None:
-        self.tasks.append(("dismiss", jobid, list(places)))
+    def dismiss(self, jobid: int, slots: JSON) -> None:
+        self.tasks.append(("dismiss", jobid, list(slots)))
 
     def end_tasks(self, jobid: int, tasks: Iterable[int]) -> None:
         self.tasks.append(("end", jobid, list(tasks)))

@@ -242,11 +242,11 @@ def test_what_interrupted_writers_left_goes(dumped: Any) -> None:
     assert {name: not (path.parent / name).exists() for name in LEFTOVERS} == LEFTOVERS
 
 
-@pytest.mark.parametrize("place", ["/proc/mc.dump", "/nonexistent/mc.dump"])
-def test_a_dump_that_cannot_be_written_reports_it(bench: Any, place: str) -> None:
+@pytest.mark.parametrize("path", ["/proc/mc.dump", "/nonexistent/mc.dump"])
+def test_a_dump_that_cannot_be_written_reports_it(bench: Any, path: str) -> None:
     with pytest.raises(RpcError) as refusal:
-        bench.call("content.dump", path=place)
-    assert refusal.value.text.startswith(f"{place}: the dump cannot be written: ")
+        bench.call("content.dump", path=path)
+    assert refusal.value.text.startswith(f"{path}: the dump cannot be written: ")
 
 
 def test_a_restore_that_cannot_be_written_reports_it(dumped: Any) -> None:

@@ -12,7 +12,7 @@ import yaml
 
 from minicluster import within
 from minicluster.within import service_account
-from minicluster.within.place import PodContext
+from minicluster.within.context import PodContext
 from tests.devcluster import Api, ControlPlane, until
 from tests.devcluster.lookup import kubernetes, locate
 from tests.kubernetes.command_line import MINICLUSTERS

@@ -86,14 +86,14 @@ class Execution:
         if run is not None:
             self._runs.send_to_ranks(run, message)
 
-    def extend(self, jobid: int, order: int, places: Mapping[int, Slot], hosts: Mapping[int, str]) -> bool:
-        """Start further tasks of a malleable job, each in its place; return False where the job is gone.
+    def extend(self, jobid: int, order: int, slots: Mapping[int, Slot], hosts: Mapping[int, str]) -> bool:
+        """Start further tasks of a malleable job, each in its slot; return False where the job is gone.
 
         `hosts` names the ranks' hosts.
         """
         run = self._runs.by_id.get(jobid)
         if run is not None:
-            self._launches.extend(run, order, places, hosts)
+            self._launches.extend(run, order, slots, hosts)
         return run is not None
 
     def admit(self, jobid: int, tasks: Iterable[int]) -> None:
@@ -101,10 +101,10 @@ class Execution:
         if jobid in self._runs.by_id:
             self._runs.by_id[jobid].admit(tasks)
 
-    def dismiss(self, jobid: int, places: Mapping[int, Slot]) -> None:
+    def dismiss(self, jobid: int, slots: Mapping[int, Slot]) -> None:
         """Tasks leave the job: how they end does not count any more."""
         if jobid in self._runs.by_id:
-            self._runs.by_id[jobid].dismiss(places)
+            self._runs.by_id[jobid].dismiss(slots)
 
     def rank_gone(self, rank: int) -> None:
         """Fail every job that has tasks there: a lost node's tasks cannot be asked any more."""

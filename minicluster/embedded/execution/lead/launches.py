@@ -47,9 +47,9 @@ class Launches:
         launch.events.exec_event(launch.id, "starting")
         self._send(run, run.rank_launches(launch))
 
-    def extend(self, run: Run, order: int, places: Mapping[int, Slot], hosts: Mapping[int, str]) -> None:
-        """Start further tasks of a malleable job, each in its place. `hosts` names the ranks' hosts."""
-        self._send(run, run.add(order, places, hosts))
+    def extend(self, run: Run, order: int, slots: Mapping[int, Slot], hosts: Mapping[int, str]) -> None:
+        """Start further tasks of a malleable job, each in its slot. `hosts` names the ranks' hosts."""
+        self._send(run, run.add(order, slots, hosts))
 
     def _send(self, run: Run, rank_launches: Mapping[int, RankLaunchFields]) -> None:
         for rank, rank_launch in rank_launches.items():

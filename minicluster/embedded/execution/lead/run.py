@@ -79,16 +79,16 @@ class Run:
     # Of malleable jobs
 
     def add(
-        self, order: int, places: Mapping[int, Slot], hosts: Mapping[int, str]
+        self, order: int, slots: Mapping[int, Slot], hosts: Mapping[int, str]
     ) -> Mapping[int, RankLaunchFields]:
         """Take in further tasks, and return what their ranks are told to start."""
         workers = self._workers()
-        for task, place in places.items():
-            rank = place.rank
+        for task, slot in slots.items():
+            rank = slot.rank
             node = self.nodes.get(rank) or taskmap.NodeTasks(rank, hosts[rank], (), (), ())
-            self.nodes[rank] = elastic.with_task(node, task, place)
-            workers.exempt[task] = place
-        ranks = sorted({place.rank for place in places.values()})
+            self.nodes[rank] = elastic.with_task(node, task, slot)
+            workers.exempt[task] = slot
+        ranks = sorted({slot.rank for slot in slots.values()})
         nodes = list(self.nodes.values())
         found = {}
         for rank in ranks:
@@ -101,7 +101,7 @@ class Run:
             }  # it counts the tasks of the start
             rank_launch["order"] = order
             rank_launch["part"] = workers.parts[rank]
-            rank_launch["fresh"] = [task for task, place in places.items() if place.rank == rank]
+            rank_launch["fresh"] = [task for task, slot in slots.items() if slot.rank == rank]
             found[rank] = rank_launch
         self.running.update(ranks)
         return found
@@ -111,14 +111,14 @@ class Run:
         for task in tasks:
             self._workers().exempt.pop(task, None)
 
-    def dismiss(self, places: Mapping[int, Slot]) -> None:
+    def dismiss(self, slots: Mapping[int, Slot]) -> None:
         """These tasks may end as they like."""
         workers = self._workers()
-        workers.exempt.update(places)
-        for task in workers.ended.keys() & places:
+        workers.exempt.update(slots)
+        for task in workers.ended.keys() & slots:
             del workers.ended[task]
             self.ended_tasks -= 1
-            self.drop(places[task].rank, task)
+            self.drop(slots[task].rank, task)
         if not self.status_known:
             self.status = max(workers.ended.values(), default=0)
         if self.exit_timer is not None and not workers.ended:
@@ -127,10 +127,10 @@ class Run:
 
     def drop(self, rank: int, task: int) -> bool:
         """Take out a task that has ended; False: its end counts."""
-        place = self.elastic.exempt.pop(task, None) if self.elastic is not None else None
-        if place is None:
+        slot = self.elastic.exempt.pop(task, None) if self.elastic is not None else None
+        if slot is None:
             return False
-        self.nodes[rank] = elastic.without_task(self.nodes[rank], task, place)
+        self.nodes[rank] = elastic.without_task(self.nodes[rank], task, slot)
         if rank not in self.running:
             self.leave(rank)
         return True

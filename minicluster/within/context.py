@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 NAME = "MINICLUSTER_NAME"
 """The MiniCluster's name: from the start script, so that jobs have it as well."""
 CONTROL = "MINICLUSTER_CONTROL"
-"""On a person's own machine: the socket of the cluster's supervisor."""
+"""On the user's own machine: the socket of the cluster's supervisor."""
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Where a pod has the token of its service account."""
 
@@ -29,17 +29,17 @@ class PodContext(NamedTuple):
 
     @property
     def token(self) -> str:
-        """The token; it is renewed in its file. Raises NotInsideError."""
+        """The token, read anew each time: the kubelet renews it in its file. Raises NotInsideError."""
         return _read(self.account / "token")
 
     @property
     def authority(self) -> Path:
-        """The certificate by which the API server is known."""
+        """The path of the certificate that verifies the API server."""
         return self.account / "ca.crt"
 
 
 def in_pod(environment: Mapping[str, str], account: Path = ACCOUNT) -> PodContext:
-    """Return the pod that this process is in. Raises NotInsideError, which says what is missing."""
+    """Return the pod that this process is in. Raises NotInsideError, which names what is missing."""
     name, host = environment.get(NAME, ""), environment.get("KUBERNETES_SERVICE_HOST", "")
     if not (name and host):
         missing = "KUBERNETES_SERVICE_HOST" if name else NAME
