@@ -1,4 +1,4 @@
-"""The door beside the embedded instance's lead: a process that the lead starts. Not part of the zip."""
+"""The lead server of the embedded instance: a process that the lead starts. Not part of the zip."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 def main(uri: str, settings: Mapping[str, Any]) -> int:
-    """Serve until the broker is gone or SIGTERM comes; 0 is for good, also where there can be no door."""
+    """Serve the lead API until the broker is gone or SIGTERM comes, and return 0.
+
+    With 0 the broker does not start it again. That holds too where its files are unusable.
+    """
     ended = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: ended.set())
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the broker decides

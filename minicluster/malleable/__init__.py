@@ -1,8 +1,8 @@
-"""Programs that change their size while they run, and what an instance needs to order it.
+"""Programs that change their size while they run, and what an instance needs to order a resize.
 
 For programs: `Program` (task 0 answers orders by hooks), `Team` (its own channels between its tasks).
-For instances: `session.Session` and `exchange.Exchange`, state machines without I/O. Standard library only:
-this lives in users' programs and in Flux's own Python. docs/malleable.md has the protocol.
+For instances: `session.Session` and `exchange.Exchange`, state machines without I/O. It imports the standard
+library alone, as it runs in users' programs and in Flux's own Python. docs/malleable.md has the protocol.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for only then: an instance needs nothing of the programs' part."""
+    """Import a public name at its first use: an instance needs nothing of the programs' part."""
     for home, names in _HOMES.items():
         if name in names:
             return getattr(import_module(f"{__name__}.{home}"), name)

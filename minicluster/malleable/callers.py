@@ -1,4 +1,4 @@
-"""What a server of programs' connections calls."""
+"""The interface that a listener for programs calls."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Callers(Protocol):
-    """Is called for each connection to a listener."""
+    """Receives the events of a listener's connections, which have numbers."""
 
     def opened(self, connection: int) -> None:
         """A connection was opened."""

@@ -1,7 +1,7 @@
 """Where an instance listens for a job's program, and how the job's tasks prove that they are of this job.
 
 Every task of an elastic job has `MINICLUSTER_MALLEABLE`, the path of a file that its user alone can read. The
-token in it never crosses the wire: what does is an HMAC over a nonce of the instance and what is claimed.
+token in it is never sent. A task sends an HMAC over the instance's nonce and its claims.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def fresh_token() -> str:
 
 
 def proof(token: str, nonce: str, *claims: str | int) -> str:
-    """Return what proves these claims to whoever chose the nonce, in hexadecimal digits."""
+    """Return the HMAC of these claims, in hexadecimal digits, for the side that chose the nonce."""
     text = json.dumps([nonce, *claims], separators=(",", ":"))  # no two lists of claims give one text
     return hmac.new(token.encode(), text.encode(), hashlib.sha256).hexdigest()
 
@@ -42,13 +42,15 @@ def proves(mac: str, token: str, nonce: str, *claims: str | int) -> bool:
 
 @dataclass(frozen=True)
 class Credentials:
-    """What the file holds. `address` is host:port of the instance, `job` the F58 id, `offset` what is added
-    to a task's rank for its number (where workers are tasks of a job of their own)."""
+    """The content of the file that `MINICLUSTER_MALLEABLE` names."""
 
     address: str
+    """Host:port of the instance."""
     job: str
+    """The job's F58 id."""
     token: str
     offset: int = 0
+    """What is added to a task's rank for its number, where workers are tasks of a companion job."""
 
     def __repr__(self) -> str:
         return f"Credentials(address={self.address!r}, job={self.job!r})"  # the token stays out of tracebacks

@@ -1,9 +1,9 @@
-"""What can go wrong between an instance and a malleable program, as one tree.
+"""The errors between an instance and a malleable program, as one tree.
 
 MalleableError
 ├── CredentialsError   the file that MINICLUSTER_MALLEABLE names is not there or not what it should be
 ├── ProtocolError      a line that is not of the protocol, or not now; the text is for the other side
-├── NotAccepting         an order for a job whose program takes none now
+├── NotAccepting       an order for a job whose program takes none now
 ├── Refusal            raised by a program's hook: the order is refused, with this reason
 ├── Rejected           the instance does not take a program or a worker; the text is its reason
 └── TeamError          the tasks of a program cannot reach each other, or one of them is gone
@@ -17,11 +17,11 @@ class MalleableError(Exception):
 
 
 class CredentialsError(MalleableError):
-    """The file that says where the instance listens cannot be used; the message names it."""
+    """The file with the job's credentials cannot be used; the message names it."""
 
 
 class ProtocolError(MalleableError):
-    """A line is not what the protocol allows; the message can be sent to whoever wrote it."""
+    """A line violates the protocol; the message can be sent to its sender."""
 
 
 class NotAccepting(MalleableError):  # noqa: N818 - named for the state it reports
@@ -29,7 +29,7 @@ class NotAccepting(MalleableError):  # noqa: N818 - named for the state it repor
 
 
 class Refusal(MalleableError):  # noqa: N818 - it is one, and no error
-    """A hook of the program refuses an order; the text is the reason that the instance is told."""
+    """A hook of the program refuses an order; the text is the reason that the instance receives."""
 
 
 class Rejected(MalleableError):  # noqa: N818 - named for what happened

@@ -1,4 +1,4 @@
-"""What a session tells the instance, and the step that carries it together with what is to be sent.
+"""The events of a session for its instance, and the step that carries them with the messages to send.
 
 An order ends with exactly one of JobResized, ResizeRefused and ResizeExpired.
 """
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
 Connection = Hashable
-"""Whatever the instance calls a connection by."""
+"""The instance's own identifier of a connection."""
 
 
 @dataclass(frozen=True)
 class ProgramRegistered:
-    """The job's program heeds orders from now on."""
+    """The job's program accepts orders from now on."""
 
     job: str
 
 
 @dataclass(frozen=True)
 class ProgramDeregistered:
-    """It does not any more: it said so, or its connection was lost."""
+    """The program accepts no orders any more: it deregistered, or its connection was lost."""
 
     job: str
     reason: str
@@ -39,11 +39,12 @@ class GrowAccepted:
     job: str
     order: int
     workers: Mapping[int, str]
+    """Hosts by task number."""
 
 
 @dataclass(frozen=True)
 class WorkersJoined:
-    """All of them have called; the program takes them on now."""
+    """All workers of an order have joined; the program takes them on now."""
 
     job: str
     order: int
@@ -51,7 +52,7 @@ class WorkersJoined:
 
 @dataclass(frozen=True)
 class WorkersReleased:
-    """An order to shrink: end these tasks and tell the session of each end."""
+    """The program released these workers: end their tasks, and report each end to the session."""
 
     job: str
     order: int
@@ -60,7 +61,7 @@ class WorkersReleased:
 
 @dataclass(frozen=True)
 class JobResized:
-    """The order is over, the job has this size; what `lost` held is free."""
+    """The order is over and the job has this size; the resources of the tasks in `lost` are free."""
 
     job: str
     order: int
@@ -90,7 +91,7 @@ class ResizeExpired:
 
 @dataclass(frozen=True)
 class ProgressReported:
-    """The share of the job's work that is done."""
+    """The program reported which fraction of the job's work is done."""
 
     job: str
     share: float
@@ -112,7 +113,7 @@ if TYPE_CHECKING:  # as Flux's own Python may be older than 3.10
 
 @dataclass(frozen=True)
 class Step:
-    """What follows from something: bytes to send, then connections to close; and what the instance learns."""
+    """What the instance does next: send bytes, then close connections, then process the events."""
 
     sends: tuple[tuple[Connection, bytes], ...] = ()
     closes: tuple[Connection, ...] = ()

@@ -1,8 +1,8 @@
 """The connections of one listener, of any number of jobs: bytes come in, steps come out. No I/O.
 
-Who connects is greeted with a nonce, and is nobody until its first line has named a job and proved to be of
-it. A program that breaks the protocol three times is hung up on; of those who never say anything the oldest
-go when they are too many.
+A new connection gets a nonce. It is unproven until its first line names a job and proves that it belongs to
+that job. A program's connection is closed after three lines that violate the protocol. Where too many
+connections are unproven, the oldest are closed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 WRONG_LINES = 3
 MAX_UNPROVEN = 256
-"""Connections that have not proved anything yet; one more, and the oldest is closed."""
+"""The most connections that are unproven at a time: one more closes the oldest."""
 
 
 def _nonce() -> str:
@@ -41,7 +41,7 @@ class _Caller:
 
 
 class Exchange:
-    """Knows which connection is of which job."""
+    """Assigns connections to jobs, and passes their lines to the jobs' sessions."""
 
     def __init__(self, nonce: Callable[[], str] = _nonce) -> None:
         self._nonce = nonce
@@ -49,11 +49,11 @@ class Exchange:
         self._callers: dict[Connection, _Caller] = {}
 
     def add(self, session: Session) -> None:
-        """Let the program and the workers of this job in."""
+        """Accept the program and the workers of this job from now on."""
         self._sessions[session.job] = session
 
     def remove(self, job: str) -> Step:
-        """The job has ended: hang up on its program. Nothing more is learned of it."""
+        """Close the connections of a job that has ended; its session has no more events."""
         session = self._sessions.pop(job, None)
         gone = tuple(key for key, caller in self._callers.items() if caller.session is session is not None)
         for connection in gone:
@@ -61,7 +61,7 @@ class Exchange:
         return Step(closes=gone)
 
     def opened(self, connection: Connection) -> Step:
-        """Greet who has connected."""
+        """Send the nonce over a new connection."""
         caller = self._callers[connection] = _Caller(self._nonce())
         hello = messages.encode(messages.Hello(VERSION, caller.nonce))
         unproven = [key for key, each in self._callers.items() if each.session is None]
@@ -69,7 +69,7 @@ class Exchange:
         return step + (self._hang_up(unproven[0]) if len(unproven) > MAX_UNPROVEN else NOTHING)
 
     def received(self, connection: Connection, data: bytes, now: float) -> Step:
-        """Take what was read, however it was cut."""
+        """Process bytes that were read, which may be parts of lines."""
         caller = self._callers.get(connection)
         step = NOTHING
         for line in caller.lines.feed(data) if caller is not None else ():
@@ -79,8 +79,8 @@ class Exchange:
         return step
 
     def closed(self, connection: Connection, now: float) -> Step:
-        """The other side has hung up, or cannot be reached any more."""
-        del now  # as everything else that happens has it
+        """Process the end of a connection that the other side closed, or that was lost."""
+        del now  # every event has this parameter
         caller = self._callers.pop(connection, None)
         return NOTHING if caller is None or caller.session is None else caller.session.closed(connection)
 
@@ -99,7 +99,7 @@ class Exchange:
         if not isinstance(message, (messages.Register, messages.Join)):
             raise ProtocolError(f"{message.type}: register or join comes first")
         session = self._sessions.get(message.job)
-        if session is None:  # in words that do not tell which jobs there are
+        if session is None:  # the same message as for a wrong proof: it does not reveal which jobs exist
             raise ProtocolError(f"{message.type}: the proof is not one of this job")
         if isinstance(message, messages.Register):
             step = session.register(connection, caller.nonce, message)

@@ -1,4 +1,4 @@
-"""What tasks of one program send each other: a kind, fields in JSON, and bytes."""
+"""The messages between tasks of one program: a kind, fields in JSON, and bytes."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def send(connection: socket.socket, frame: Frame) -> None:
 
 
 def receive(connection: socket.socket, limit: int | None = None) -> Frame:
-    """Return the next frame. Raises OSError, also at the end; TeamError for what is no frame.
+    """Return the next frame. Raises OSError, also at the end, and TeamError for what is no frame.
 
-    `limit` is for the body, from who has not proved to be of the program.
+    `limit` is the most bytes of the body, for a sender that has not proved yet to be of the program.
     """
     text_size, body_size = _HEAD.unpack(_exactly(connection, _HEAD.size))
     if text_size > _TEXT_LIMIT or (limit is not None and text_size + body_size > limit):

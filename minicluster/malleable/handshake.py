@@ -1,4 +1,4 @@
-"""How two tasks of a program begin a connection: who connects proves that it has the program's key."""
+"""How two tasks begin a connection: the one that connects proves that it has the program's key."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ LIMIT = 4096
 
 
 def introduce(connection: socket.socket, key: str, number: int, address: str) -> None:
-    """Say to the listening task who this is, and where it listens itself. Raises OSError, TeamError."""
+    """Send the listening task this task's number and address. Raises OSError, TeamError."""
     nonce = frames.receive(connection, LIMIT).kind
     mac = proof(key, nonce, "team", number, address)
     frames.send(connection, Frame(number, mac, {"address": address}))
 
 
 def meet(connection: socket.socket, key: str, number: int) -> tuple[int, str] | None:
-    """Return who has connected to the task `number`, and where it listens; None for a stranger.
+    """Return number and address of the task that connected to task `number`; None without a proof.
 
     Raises OSError, TeamError.
     """

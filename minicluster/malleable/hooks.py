@@ -1,4 +1,4 @@
-"""What a program does about orders: hooks, which its author writes."""
+"""The hooks by which a program answers orders; its author writes them."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ if TYPE_CHECKING:
 
 
 class Hooks(abc.ABC):
-    """What a program does about orders. Each may raise Refusal(reason) except where it says otherwise."""
+    """How a program answers orders. A hook may raise Refusal(reason) unless its docstring forbids it."""
 
     def before_grow(self, order: Grow) -> None:  # noqa: B027 - nothing is a good default
         """Workers on `order.hosts` are on offer. Refuse if little work is left, or more would not help."""
 
     @abc.abstractmethod
     def after_grow(self, workers: Sequence[Member]) -> None:
-        """They have started: take them on. When this returns, growth is acknowledged."""
+        """Take on the workers, which have started. When this returns, the growth is acknowledged."""
 
     @abc.abstractmethod
     def before_shrink(self, order: Shrink) -> Sequence[int]:
-        """Choose `order.count` workers, move all they have elsewhere, and return their numbers.
+        """Choose `order.count` workers, move all their data elsewhere, and return their numbers.
 
-        Never the first (0). They are ended after this, so they may end by themselves.
+        The first worker (0) must not be among them. The instance ends them after this; they may also exit.
         """
 
     def after_shrink(self, workers: Sequence[int]) -> None:  # noqa: B027
-        """The instance has freed what these held. Must not raise Refusal."""
+        """The instance has freed the resources of these workers. Must not raise Refusal."""
 
     def expired(self, order: int, reason: str) -> None:  # noqa: B027
-        """An order that was accepted is over without a resize: forget it. Must not raise Refusal."""
+        """An order that was accepted is over without a resize. Must not raise Refusal."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass
 class Lines:
-    """Cuts what it is fed; a line over the limit comes out as None, once for each `limit` bytes of it."""
+    """Cuts bytes into lines; a line over the limit comes out as None, once for each `limit` bytes of it."""
 
     limit: int
     _rest: bytes = b""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from minicluster.malleable.credentials import Credentials
     from minicluster.malleable.messages import ToInstance, ToProgram
 
-_ANSWER_LIMIT = 16 << 20  # bytes of a line of the instance, which may list thousands of workers
+_ANSWER_LIMIT = 16 << 20  # bytes of a line from the instance, which may list thousands of workers
 _READ = 65536
 
 
@@ -32,9 +32,9 @@ def split_address(address: str) -> tuple[str, int]:
 
 
 class Link:
-    """A connection that has been greeted. Reading is for one thread at a time, sending for any.
+    """A connection over which the instance's nonce came. One thread at a time may read, any may send.
 
-    Raises OSError where the instance cannot be reached, and Rejected where it speaks otherwise.
+    Raises OSError where the instance cannot be reached, and Rejected where it speaks another protocol.
     """
 
     def __init__(self, credentials: Credentials, timeout: float) -> None:
@@ -57,7 +57,7 @@ class Link:
         raise Rejected(f"{self._credentials.address} does not speak version {VERSION} of the protocol")
 
     def register(self, timeout: float) -> messages.Registered:
-        """Ask to be heeded as the job's program. Raises Rejected."""
+        """Register as the job's program, and return the instance's answer. Raises Rejected."""
         job = self._credentials.job
         mac = proof(self._credentials.token, self._nonce, "register", job)
         self.send(messages.Register(VERSION, job, mac))
@@ -68,7 +68,7 @@ class Link:
         return answer
 
     def join(self, task: int, order: int, address: str) -> None:
-        """Say that this worker is there."""
+        """Send that this worker has started."""
         job = self._credentials.job
         mac = proof(self._credentials.token, self._nonce, "join", job, task, order, address)
         self.send(messages.Join(VERSION, job, mac, task, order, address))
@@ -81,7 +81,7 @@ class Link:
     def receive(self, timeout: float | None) -> ToProgram | None:
         """Return the next message; None when `timeout` seconds passed without one (None: wait for ever).
 
-        Raises ConnectionError when the instance has hung up.
+        Raises ConnectionError when the instance has closed the connection.
         """
         end = None if timeout is None else time.monotonic() + timeout
         while not self._waiting:
@@ -95,7 +95,7 @@ class Link:
         return self._waiting.popleft()
 
     def _readable(self, seconds: float | None) -> bool:
-        """Wait for data: a time limit of the socket's own would count for who sends meanwhile, too."""
+        """Wait for data. The socket has no timeout of its own, which would also limit threads that send."""
         poll = select.poll()
         poll.register(self._socket, select.POLLIN)
         return bool(poll.poll(None if seconds is None else seconds * 1000))
@@ -110,7 +110,7 @@ class Link:
                 raise Rejected(f"{self._credentials.address}: {error}") from None
 
     def close(self) -> None:
-        """Hang up; wakes who is reading."""
+        """Close the connection; a thread that reads wakes."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()

@@ -1,7 +1,7 @@
 """The lines that an instance and a malleable program exchange, as records: protocol version 1.
 
-A line is one JSON object and a newline. Fields that are not known are ignored, so that a later version may
-add some; a field that has a default here may be left out.
+A line is one JSON object and a newline. Unknown fields are ignored, so that a later version may add some. A
+field that has a default here may be left out.
 """
 
 from __future__ import annotations
@@ -22,16 +22,18 @@ LINE_LIMIT = 64 * 1024
 
 
 class Member(NamedTuple):
-    """A worker: its number, the host it is on, and where its program's own data channel is (free text)."""
+    """A worker of a malleable job."""
 
     task: int
+    """The worker's number."""
     host: str
     address: str = ""
+    """Of the program's own data channel there, as free text."""
 
 
 @dataclass(frozen=True)
 class Hello:
-    """Instance → anyone who connects: what has to go into the proof."""
+    """Instance → every new connection: the nonce for its proof."""
 
     type: ClassVar[str] = "hello"
     version: int
@@ -40,7 +42,7 @@ class Hello:
 
 @dataclass(frozen=True)
 class Register:
-    """Program → instance: from now on orders are heeded. `mac` proves ("register", job)."""
+    """Program → instance: it accepts orders from now on. `mac` proves ("register", job)."""
 
     type: ClassVar[str] = "register"
     version: int
@@ -74,7 +76,7 @@ class Registered:
 
 @dataclass(frozen=True)
 class Grow:
-    """Instance → program: one worker on each of these hosts is offered; `size` is then the new one."""
+    """Instance → program: it offers one worker on each of these hosts; `size` is the size with them."""
 
     type: ClassVar[str] = "grow"
     order: int
@@ -84,7 +86,7 @@ class Grow:
 
 @dataclass(frozen=True)
 class Shrink:
-    """Instance → program: give up `count` workers of its own choice, but not the first one."""
+    """Instance → program: give up `count` workers of the program's choice, but not the first one."""
 
     type: ClassVar[str] = "shrink"
     order: int
@@ -94,7 +96,7 @@ class Shrink:
 
 @dataclass(frozen=True)
 class Accept:
-    """Program → instance: at work. Once more: still at work, the limit begins anew."""
+    """Program → instance: it works on the order. Sent once more, the time limit begins anew."""
 
     type: ClassVar[str] = "accept"
     order: int
@@ -111,7 +113,7 @@ class Refuse:
 
 @dataclass(frozen=True)
 class Joined:
-    """Instance → program: all workers of an order to grow have called. To a worker, without more: it has."""
+    """Instance → program: all workers of an order to grow have joined. Instance → worker: it has joined."""
 
     type: ClassVar[str] = "joined"
     order: int = 0
@@ -128,7 +130,7 @@ class Done:
 
 @dataclass(frozen=True)
 class Release:
-    """Program → instance: nothing is left on these workers, they may be ended."""
+    """Program → instance: these workers have no data any more and may be ended."""
 
     type: ClassVar[str] = "release"
     order: int
@@ -145,7 +147,7 @@ class Released:
 
 @dataclass(frozen=True)
 class Expired:
-    """Instance → program: this order is over, the size is what it was before it."""
+    """Instance → program: this order is over, at the size before it."""
 
     type: ClassVar[str] = "expired"
     order: int
@@ -154,7 +156,7 @@ class Expired:
 
 @dataclass(frozen=True)
 class Progress:
-    """Program → instance: the share of its work that is done, from 0 to 1."""
+    """Program → instance: the fraction of its work that is done, from 0 to 1."""
 
     type: ClassVar[str] = "progress"
     share: float
@@ -169,7 +171,7 @@ class Deregister:
 
 @dataclass(frozen=True)
 class Error:
-    """Instance → whoever wrote a line that is wrong."""
+    """Instance → the sender of a line that violates the protocol."""
 
     type: ClassVar[str] = "error"
     reason: str

@@ -21,10 +21,11 @@ _FIRST = 0
 
 @dataclass
 class _Order:
-    """The order that was accepted last. `given`: workers that were released for it."""
+    """The order that was accepted last."""
 
     id: int
     given: tuple[int, ...] = ()
+    """The workers that were released for it."""
     taken: dict[int, Member] = field(default_factory=dict)
     over: bool = False
 
@@ -40,7 +41,7 @@ class OrderHandling:
         self._given: list[int] = []
 
     def take(self, message: ToProgram) -> None:
-        """Carry out what the instance says."""
+        """Process a message from the instance."""
         if isinstance(message, messages.Grow):
             self._grow(message)
         elif isinstance(message, messages.Joined):
@@ -121,11 +122,11 @@ class OrderHandling:
         self._hooks.expired(order.id, reason)
 
     def lost(self, *, back: bool) -> None:
-        """Forget what was ordered over a lost connection, unless it is done; `back`: there is another one."""
+        """Forget the order of a lost connection, unless it is done; `back`: there is a new connection."""
         order = self._order
         if order is None:
             return
-        if back and order.given:  # the word that they are free comes again, or has been said
+        if back and order.given:  # the instance's Released may come again, or may have come already
             self._given = [task for task in {*self._given, *order.given} if task in self.workers]
             if not set(order.given) & set(self.workers):
                 self._order = None

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Pmi:
-    """The task's connection to its launcher. Without PMI_FD it is alone: a size of 1."""
+    """The task's connection to its launcher. Without PMI_FD the task is alone, with a size of 1."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         descriptor = environment.get("PMI_FD", "")
@@ -40,7 +40,7 @@ class Pmi:
         return [self._ask(f"cmd=get kvsname={self._space} key={key}", "get_result")["value"] for key in keys]
 
     def close(self) -> None:
-        """Tell the launcher that nothing more is asked."""
+        """Finalize PMI: send the launcher that no more requests follow, and close the connection."""
         if self._stream is not None:
             self._ask("cmd=finalize", "finalize_ack")
             self._stream.close()

@@ -1,4 +1,4 @@
-"""The library's part for a program's first task: it hears orders, asks hooks, and answers.
+"""The library's part for a program's first task: it receives orders, calls hooks, and answers.
 
     class Mine(Hooks):
         def after_grow(self, workers): ...      # give them a share of the data
@@ -10,8 +10,8 @@
             program.poll()                      # a safe point: hooks run here
             program.progress(done / all)
 
-Where no instance gives orders (no MINICLUSTER_MALLEABLE), `poll` does nothing: the run is a rigid one. A
-thread of its own may poll (with a timeout) while others compute: then the hooks run there.
+Where no instance gives orders (no MINICLUSTER_MALLEABLE), `poll` does nothing: the job is rigid. A thread of
+its own may poll (with a timeout) while others compute. Then the hooks run in that thread.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ _PAUSE = 0.2  # seconds between two reports of progress
 class Program:
     """The connection of a job's program to its instance.
 
-    Raises CredentialsError, OSError and Rejected when it is made; later a lost connection only makes the
-    program rigid, after one attempt to come back.
+    Creating it raises CredentialsError, OSError and Rejected. A connection that is lost later only makes the
+    program rigid, after one attempt to register again.
     """
 
     def __init__(
@@ -65,19 +65,19 @@ class Program:
 
     @property
     def malleable(self) -> bool:
-        """Whether orders are heard."""
+        """Whether the program receives orders."""
         return self._link.is_open
 
     @property
     def size(self) -> int:
-        """How many workers the instance counts; 0 in a rigid run, where nobody does."""
+        """How many workers the instance counts; 0 in a rigid job, where no instance counts them."""
         return len(self.workers)
 
     def poll(self, timeout: float = 0.0) -> bool:
-        """Carry out what was ordered meanwhile; return whether the size has changed.
+        """Carry out the orders that have come; return whether the size has changed.
 
-        Waits up to `timeout` seconds for a first order. Hooks run in here, and what they raise, except
-        Refusal, comes out of here. A second thread waits for the first.
+        Waits up to `timeout` seconds for a first order. Hooks run in this call. It raises what they raise,
+        except Refusal. A second thread waits for the first.
         """
         with self._polling:
             before = set(self.workers)
@@ -89,9 +89,9 @@ class Program:
             return set(self.workers) != before
 
     def progress(self, share: float) -> None:
-        """Tell how much is done, from 0 to 1; policies learn from it how well the program scales.
+        """Report the fraction of the work that is done, from 0 to 1; policies learn the speedup from it.
 
-        Call it as often as you like: it is passed on a few times a second.
+        Call it as often as you like: it sends a few reports a second at most.
         """
         now, share = time.monotonic(), min(1.0, max(0.0, share))
         if share != self._reported[1] and (now - self._reported[0] >= _PAUSE or share == 1.0):
@@ -103,7 +103,7 @@ class Program:
         self._link.end(messages.Deregister())
 
     def close(self) -> None:
-        """Hang up: the instance takes the program for rigid."""
+        """Close the connection: the instance takes the program for rigid."""
         self._link.end()
 
     def __enter__(self) -> Program:  # noqa: PYI034 - Self is newer than Flux's own Python may be

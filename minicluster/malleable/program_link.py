@@ -1,4 +1,4 @@
-"""Where a program hears the orders of its instance: a link that may come back once after it was lost."""
+"""The link over which a program receives orders; once it was lost, the program may register once more."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _log = logging.getLogger(__name__)
 
 
 class ProgramLink:
-    """The link of a program; never open without credentials, where no instance gives orders."""
+    """The link of a program. It is never open without credentials, where no instance gives orders."""
 
     def __init__(self, credentials: Credentials | None, timeout: float) -> None:
         self._credentials = credentials
@@ -27,7 +27,7 @@ class ProgramLink:
 
     @property
     def is_open(self) -> bool:
-        """Whether orders are heard."""
+        """Whether the program receives orders."""
         return self._link is not None
 
     def open(self) -> messages.Registered | None:
@@ -47,7 +47,7 @@ class ProgramLink:
         return answer
 
     def come_back(self) -> messages.Registered | None:
-        """Register once more; return the instance's answer, None where that may or can not be."""
+        """Register once more; return the instance's answer, None where it fails or was done once already."""
         if not self._may_return:
             return None
         self._may_return = False
@@ -58,13 +58,13 @@ class ProgramLink:
             return None
 
     def drop(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         link, self._link = self._link, None
         if link is not None:
             link.close()
 
     def end(self, last: ToInstance | None = None) -> None:
-        """Hang up for good, after a last message."""
+        """Send a last message, and close the connection for good."""
         self._may_return = False
         if last is not None:
             self.send(last)
@@ -79,10 +79,9 @@ class ProgramLink:
             _log.debug("%s was not sent: %s", message.type, error)  # reading finds that it is lost
 
     def receive(self, timeout: float) -> tuple[list[ToProgram], Exception | None]:
-        """Return all that counts of what has come, and why the connection is lost, if it is.
+        """Return the messages that have come, and why the connection is lost, if it is.
 
-        Waits up to `timeout` seconds for a first message. An order that is over already is not begun: it
-        would be done in vain.
+        Waits up to `timeout` seconds for a first message. Orders that have expired already are left out.
         """
         received: list[ToProgram] = []
         link = self._link

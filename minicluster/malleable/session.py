@@ -1,13 +1,13 @@
 """One job's program as its instance sees it: orders go out, answers come in. A state machine without I/O.
 
-The instance keeps the resources; the session keeps what the program was asked and what it answered. Whatever
-goes wrong with the program, each order ends with one event, and says which tasks were started for it.
+The instance keeps the resources. The session keeps what the program was asked and what it answered. Each
+order ends with exactly one event, also where the program fails. The event names the tasks that were started.
 
     grow    ASKED ──accept──► STARTING ──all joined──► TAKING_ON ──done──► JobResized
     shrink  ASKED ──accept──► MOVING ──release──► LEAVING ──all ended──► JobResized
                  (a release may come without accept)
     any stage before LEAVING: refuse → ResizeRefused (ResizeExpired, once workers were started); limit over,
-    or connection lost → ResizeExpired. LEAVING needs the program no more.
+    or connection lost → ResizeExpired. LEAVING does not depend on the program any more.
 """
 
 from __future__ import annotations
@@ -28,17 +28,19 @@ if TYPE_CHECKING:
     from minicluster.malleable.events import Connection, Event
 
 FIRST = 0
-"""The first place: the task that speaks for the program, and never leaves."""
+"""The number of the task that speaks for the program, and never leaves."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Seconds: `answer` until an order is answered, `join` until the workers started for it have called,
-    `work` from then on (or from an accepted order to shrink) until the program has moved its data."""
+    """Time limits of an order, in seconds."""
 
     answer: float = 60.0
+    """From an order to its answer."""
     join: float = 60.0
+    """From an accepted order to grow until all workers started for it have joined."""
     work: float = 600.0
+    """From the join (to shrink, from the accept) until the program has moved its data."""
 
 
 class Stage(enum.Enum):
@@ -53,11 +55,13 @@ class Stage(enum.Enum):
 
 @dataclass
 class ResizeRequest:
-    """The order under way. `hosts` are for a growth; `count` is how many workers it is about."""
+    """The order under way."""
 
     id: int
     hosts: tuple[str, ...]
+    """Of the new workers; empty for an order to shrink."""
     count: int
+    """How many workers are to join or to leave."""
     stage: Stage = Stage.ASKED
     deadline: float | None = None
     workers: dict[int, str] = field(default_factory=dict)
@@ -67,7 +71,7 @@ class ResizeRequest:
 
     @property
     def grows(self) -> bool:
-        """Whether it is to grow."""
+        """Whether it is an order to grow."""
         return bool(self.hosts)
 
 
@@ -98,7 +102,7 @@ class Ordering:
         return self.under_way
 
     def ended(self, task: int) -> Step:
-        """Take note that a task has ended."""
+        """Note that a task has ended."""
         self._ended.add(task)
         order = self.under_way
         if order is None:
@@ -137,7 +141,7 @@ class Ordering:
         message: messages.Accept | messages.Refuse | messages.Done | messages.Release,
         now: float,
     ) -> Step:
-        """Take what the program says of the order under way. Raises ProtocolError."""
+        """Process the program's answer to the order under way. Raises ProtocolError."""
         if isinstance(message, messages.Accept):
             return self._accepted(order, now)
         if isinstance(message, messages.Refuse):
@@ -206,7 +210,7 @@ class Ordering:
         )
 
     def abandon(self, reason: str) -> Step:
-        """End the order under way, unless it needs the program no more."""
+        """End the order under way, unless it does not depend on the program any more."""
         is_leaving = self.under_way is not None and self.under_way.stage is Stage.LEAVING
         return NOTHING if is_leaving else self.expire(reason)
 
@@ -222,9 +226,9 @@ class Ordering:
 
 
 class Session:
-    """The instance's side for one job. Sizes are numbers of workers; times are the caller's clock's.
+    """The instance's side for one job. Sizes are numbers of workers; times are of the caller's clock.
 
-    The first place never leaves, nor do others below the number `firm`.
+    The first worker never leaves, nor do others with a number below `firm`.
     """
 
     def __init__(
@@ -265,7 +269,7 @@ class Session:
 
     @property
     def deadline(self) -> float | None:
-        """When `tick` has something to do."""
+        """When `tick` is due next; None without an order."""
         return None if self.order is None else self.order.deadline
 
     # What the instance does.
@@ -280,7 +284,7 @@ class Session:
         return self.speaker.send(messages.Grow(order.id, order.hosts, self.size + order.count))
 
     def shrink(self, count: int, now: float) -> Step:
-        """Ask for so many workers. Raises NotAccepting, ValueError."""
+        """Order the program to give up so many workers. Raises NotAccepting, ValueError."""
         if not 0 < count <= self.size - self.least:
             raise ValueError(
                 f"{self.job} has {self.size} of at least {self.least} workers: not {count} fewer"
@@ -289,12 +293,12 @@ class Session:
         return self.speaker.send(messages.Shrink(order.id, count, self.size - count))
 
     def ended(self, task: int, now: float) -> Step:
-        """Take note that a task of the job has ended, for whatever reason."""
-        del now  # as everything else that happens has it
+        """Note that a task of the job has ended, for any reason."""
+        del now  # every event has this parameter
         return self._orders.ended(task)
 
     def failed(self, reason: str, now: float) -> Step:
-        """Take note that the workers of the order under way cannot be started."""
+        """Note that the workers of the order under way cannot be started."""
         del now
         order = self.order
         if order is None or order.stage is not Stage.STARTING:
@@ -308,10 +312,10 @@ class Session:
     # What comes in, by way of the exchange.
 
     def register(self, connection: Connection, nonce: str, message: messages.Register) -> Step:
-        """Take a program. Raises ProtocolError."""
+        """Register a program. Raises ProtocolError."""
         self.speaker.check(nonce, message)
         step, half_open = NOTHING, self.speaker.connection
-        if half_open is not None:  # it is given up for what speaks
+        if half_open is not None:  # the new connection proves to work, the old one may be dead
             step = Step(closes=(half_open,)) + self.closed(half_open)
         self.speaker.begin(connection)
         members = tuple(messages.Member(task, host) for task, host in self.workers.items())
@@ -334,7 +338,7 @@ class Session:
         return step + self._orders.joined(order, member, now)
 
     def receive(self, message: messages.ToInstance, now: float) -> Step:
-        """Take what the registered program says. Raises ProtocolError."""
+        """Process a message of the registered program. Raises ProtocolError."""
         if isinstance(message, messages.Progress):
             return _learned(events.ProgressReported(self.job, message.share))
         if isinstance(message, messages.Deregister):
@@ -350,7 +354,7 @@ class Session:
         return self._orders.answer(order, message, now)
 
     def closed(self, connection: Connection) -> Step:
-        """Take note that a connection is gone."""
+        """Note that a connection is gone."""
         if connection != self.speaker.connection:
             return NOTHING
         self.speaker.connection = None

@@ -17,7 +17,7 @@ _REGISTRATIONS = 2  # a program whose connection was lost may come back once
 
 
 class Speaker:
-    """By which connection it speaks, if by any, and whether it takes orders."""
+    """Keeps the connection of this task, if it has one, and whether the program takes orders."""
 
     def __init__(self, job: str, token: str) -> None:
         self.job = job
@@ -32,7 +32,7 @@ class Speaker:
         return self.connection is not None and not self._rigid
 
     def check(self, nonce: str, message: messages.Register) -> None:
-        """Raise ProtocolError where it may not register so."""
+        """Check a registration. Raises ProtocolError where it is not allowed."""
         if not proves(message.mac, self._token, nonce, "register", self.job):
             raise ProtocolError("register: the proof is not one of this job")
         if self._rigid:
@@ -41,19 +41,19 @@ class Speaker:
             raise ProtocolError("register: the program has come back once before")
 
     def begin(self, connection: Connection) -> None:
-        """Take note that it has registered."""
+        """Note that it has registered over this connection."""
         self._registrations += 1
         self.connection = connection
 
     def leave(self, reason: str, *, for_good: bool = False) -> Step:
-        """Take note that it takes no orders any more."""
+        """Note that it takes no orders any more."""
         if self._rigid:
             return NOTHING
         self._rigid = for_good
         return Step(events=(events.ProgramDeregistered(self.job, reason),))
 
     def send(self, message: ToProgram) -> Step:
-        """Return that a message is sent to it, if it is there."""
+        """Return the step that sends it a message; an empty one where it has no connection."""
         if self.connection is None:
             return NOTHING
         return Step(sends=((self.connection, messages.encode(message)),))

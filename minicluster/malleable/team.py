@@ -4,10 +4,10 @@
     team.send(1, "rows", body, first=10)
     frame = team.receive(timeout=5)
 
-Tasks that start together find each other by PMI, as MPI does. A task that an order has started tells the
-instance its address; the first task hears of it (Hooks.after_grow), admits it, and tells the others. Who has
-been written to can answer. Only tasks that have the program's key get through: it comes from the job's token,
-or by PMI.
+Tasks that start together find each other by PMI, as MPI does. A task that an order has started sends its
+address to the instance. The first task receives it (Hooks.after_grow), admits the new task, and passes the
+address on to the others. A task that received a frame can answer its sender. Only tasks that have the
+program's key are let in. The key comes from the job's token, or by PMI.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 GONE = "gone"
-"""The kind of the frame (or two) that tells of a task whose connection ended without a farewell."""
+"""The kind of the frame (or two) that reports a task whose connection ended without a goodbye."""
 _BYE = "bye"
 _TIMEOUT = 60.0
 
@@ -44,7 +44,7 @@ class Team:
 
     def __init__(self, number: int, key: str, host: str = "127.0.0.1") -> None:
         self.number = number
-        self.joining = False  # started for an order: the first task will say how to begin
+        self.joining = False  # whether it was started for an order: then the first task's frames direct it
         self.addresses: dict[int, str] = {}
         self._key = key
         self._inbox: queue.SimpleQueue[Frame] = queue.SimpleQueue()
@@ -81,11 +81,11 @@ class Team:
         return sorted(set(self.addresses) - {self.number})
 
     def admit(self, addresses: Mapping[int, str]) -> None:
-        """From now on these tasks can be sent to."""
+        """Let these tasks be sent to from now on; `addresses` by their numbers."""
         self.addresses.update(addresses)
 
     def dismiss(self, *numbers: int) -> None:
-        """These tasks leave: what was sent to them still arrives."""
+        """Close the connections to these tasks; frames that were sent to them still arrive."""
         for number in numbers:
             self.addresses.pop(number, None)
             connection = self._out.pop(number, None)
@@ -93,7 +93,7 @@ class Team:
                 _send_bye(connection, self.number)  # the thread that watches it closes it
 
     def send(self, to: int, kind: str, body: Any = b"", **fields: Any) -> None:
-        """Send to a task; `body` is anything that holds contiguous bytes. Raises TeamError."""
+        """Send a frame to a task; `body` is any object with contiguous bytes. Raises TeamError."""
         frame = Frame(self.number, kind, fields, memoryview(body).cast("B") if len(body) else b"")  # type: ignore[arg-type]
         if to == self.number:
             self._inbox.put(replace(frame, body=bytes(frame.body)))
@@ -115,7 +115,7 @@ class Team:
             return None
 
     def close(self) -> None:
-        """Say farewell to all, and stop listening."""
+        """Send a goodbye to all tasks, and stop listening."""
         self._closed = True
         self.dismiss(*tuple(self._out))
         with contextlib.suppress(OSError):
@@ -187,7 +187,7 @@ class Team:
             self._inbox.put(Frame(sender, GONE))
 
     def _proved(self, connection: socket.socket) -> int | None:
-        """Return who has connected, and keep where it listens; None for a stranger."""
+        """Return the number of the task that connected, and keep its address; None without a proof."""
         connection.settimeout(_TIMEOUT)
         other = handshake.meet(connection, self._key, self.number)
         connection.settimeout(None)
@@ -212,7 +212,10 @@ def _key(token: str) -> str:
 
 
 def _own_host(worker: Worker) -> str:
-    """The address at which other tasks reach this one: what faces the instance, else what the name says."""
+    """Return this task's address for the other tasks.
+
+    With credentials it is that of the interface towards the instance, else that of the host name.
+    """
     if worker.credentials is not None:
         target = split_address(worker.credentials.address)
         family = socket.AF_INET6 if ":" in target[0] else socket.AF_INET

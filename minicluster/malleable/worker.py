@@ -1,4 +1,4 @@
-"""What a task knows of itself, and how one that an order has started says that it is there."""
+"""What a task knows of itself, and how a task that an order has started joins."""
 
 from __future__ import annotations
 
@@ -22,16 +22,18 @@ _TIMEOUT = 60.0
 
 @dataclass(frozen=True)
 class Worker:
-    """One task of the job. `number` is unique for the job's life; `order` is the one that started it, 0 for
-    the tasks that were there from the start; without `credentials` the job is a rigid one."""
+    """One task of the job."""
 
     number: int
+    """Unique for the job's life."""
     order: int = 0
+    """The order that started this task; 0 for the tasks of the job's start."""
     credentials: Credentials | None = None
+    """None in a rigid job."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Worker:
-        """Read who this task is: FLUX_TASK_RANK and what the instance set. Raises CredentialsError."""
+        """Read FLUX_TASK_RANK and the variables of the instance. Raises CredentialsError."""
         environment = os.environ if environment is None else environment
         credentials = files.from_environment(environment)
         rank = _whole(environment, "FLUX_TASK_RANK")
@@ -45,7 +47,7 @@ class Worker:
         return self.order > 0
 
     def join(self, address: str, timeout: float = _TIMEOUT) -> None:
-        """Tell the instance, which tells the program, at what address this worker takes data.
+        """Send the instance, which passes it on to the program, the address at which this worker takes data.
 
         Raises OSError where the instance cannot be reached, Rejected where the order is over meanwhile.
         """

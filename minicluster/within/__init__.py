@@ -1,7 +1,7 @@
-"""For programs inside a MiniCluster: what they may do with the one that they run in.
+"""For programs inside a MiniCluster: they can change the size of the one that they run in.
 
-It imports the standard library, and old Pythons understand it: a program uses it in whatever image it runs,
-from the package where that is installed, or from the zip in every pod ($MINICLUSTER_CONFIG/flux_modules.zip).
+It imports the standard library alone and runs in old Pythons, as images have different ones. A program uses
+the installed package, or the zip in every pod ($MINICLUSTER_CONFIG/flux_modules.zip).
 """
 
 from minicluster.within.errors import DeniedError, NotInsideError, RefusedError, UnreachableError, WithinError

@@ -1,10 +1,10 @@
-"""What can go wrong when a program asks something of the MiniCluster that it runs in, as one tree.
+"""The errors of a program's requests to the MiniCluster that it runs in, as one tree.
 
 WithinError
-├── NotInsideError    it runs in no MiniCluster, or in one that cannot be asked: says what is missing
-├── DeniedError       its service account may not; says which Role is missing, and how to make it
+├── NotInsideError    it runs in no MiniCluster, or in one that takes no requests; names what is missing
+├── DeniedError       its service account may not; names the missing Role, and how to make it
 ├── RefusedError      the size is not allowed, or it was refused for another reason
-└── UnreachableError  nobody answers: the API server, or the cluster's supervisor
+└── UnreachableError  the API server, or the cluster's supervisor, does not answer
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ class WithinError(Exception):
 
 
 class NotInsideError(WithinError):
-    """This process runs in no MiniCluster, or in one that cannot be asked."""
+    """This process runs in no MiniCluster, or in one that takes no requests; it names what is missing."""
 
 
 class DeniedError(WithinError):
-    """The service account may not do it; the message says how it may."""
+    """The service account may not do it; the message names the missing Role, and how to make it."""
 
 
 class RefusedError(WithinError):
-    """It was refused, in the words of whoever did."""
+    """The API server or the supervisor refused the size; the message has its reason."""
 
     exit_code = 2
 
 
 class UnreachableError(WithinError):
-    """Nobody answers: try again."""
+    """The API server, or the cluster's supervisor, does not answer; a later attempt may succeed."""

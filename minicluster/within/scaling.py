@@ -17,11 +17,11 @@ def is_inside() -> bool:
 def scale(size: int) -> None:
     """Ask that the MiniCluster in which this process runs has so many brokers, and return at once.
 
-    Brokers join within seconds; a job that needs more nodes than there are waits for them in the queue. Those
-    that leave are drained first: their jobs have spec.drainTimeoutSeconds to end, this one as well.
+    Brokers join within seconds; a job that needs more nodes than there are waits for them in the queue.
+    Brokers that leave are drained first: their jobs have spec.drainTimeoutSeconds to end, this one as well.
 
-    Raises WithinError: outside of any MiniCluster, for a size that is not allowed, and, on Kubernetes, where
-    the pod has no token of a service account or that may not patch this MiniCluster's scale subresource.
+    Raises WithinError outside of any MiniCluster and for a size that is not allowed. On Kubernetes it also
+    does where the pod has no token of a service account, or that account may not patch the scale subresource.
     """
     if size < 1:
         raise RefusedError(f"a MiniCluster cannot be asked from inside to have {size} brokers: at least 1")

@@ -1,4 +1,4 @@
-"""A size asked for with the rights of the pod's service account: one PATCH of the scale subresource."""
+"""Scaling with the rights of the pod's service account: one PATCH of the scale subresource."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 SECONDS = 30.0
 MANAGER = "minicluster-within"
-"""The field manager under whose name a size stands that was asked for from inside."""
+"""The field manager of a size that was set from inside."""
 GROUP, VERSION, PLURAL = "flux-framework.org", "v1alpha2", "miniclusters"
 _ACCOUNT = re.compile(r"system:serviceaccount:([^:\"]+:[^:\"]+)")
 
@@ -75,7 +75,7 @@ def _refusal(pod: PodContext, size: int, status: int, body: dict[str, Any]) -> W
 
 
 def _how(pod: PodContext, message: str) -> str:
-    """Return how the missing Role is made: for this one MiniCluster, and nothing else of it than its size."""
+    """Return how to make the missing Role: for this one MiniCluster, and for its size alone."""
     found = _ACCOUNT.search(message)
     account = found.group(1) if found else f"{pod.namespace}:SERVICE_ACCOUNT"
     role, where = f"{pod.name}-scale", f"-n {pod.namespace}"

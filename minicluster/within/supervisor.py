@@ -1,4 +1,4 @@
-"""A size asked for from the supervisor of a cluster on this machine (see `minicluster.local.control`)."""
+"""Scaling by the supervisor of a cluster on this machine (see `minicluster.local.control`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SECONDS = 30.0
 
 
 def scale(control: Path, size: int) -> None:
-    """Ask for so many brokers: it is begun, not waited for. Raises WithinError."""
+    """Ask for so many brokers, and return once the supervisor has begun. Raises WithinError."""
     if not control.exists():
         raise NotInsideError(
             "this cluster has no supervisor that could change its size: begun with `minicluster run` it keeps"
