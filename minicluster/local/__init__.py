@@ -1,1 +1,1 @@
-"""A plan made real as processes on this machine."""
+"""Clusters on this machine: the plan's pods as processes."""

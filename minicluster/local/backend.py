@@ -1,4 +1,4 @@
-"""Clusters of this machine as a back end: what the port asks, of supervisors and their instances."""
+"""The back end of this machine: it carries out the port's requests with supervisors and their instances."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 POLICY_ATTRIBUTE = "minicluster.queue-policy"
-"""A broker attribute: the policy of ours that decides, where one does."""
+"""A broker attribute: the name of this project's queue policy, where one of them decides."""
 COLUMNS = ("name", "phase", "size", "max_size", "engine", "age", "document")
 FIELDS = (
     *("name", "pid", "engine", "size", "max_size", "phase", "document", "min_size", "age", "queue_policy"),
@@ -49,7 +49,7 @@ FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class LocalBackend(Backend):
-    """The clusters of this machine that are yours."""
+    """The user's clusters on this machine."""
 
     given: Mapping[str, Any]
     reporter: Reporter
@@ -78,7 +78,7 @@ class LocalBackend(Backend):
         return ClusterListing(found, COLUMNS)
 
     def status(self, name: str, view: Callable[[Instance, int], T]) -> tuple[StatusReport, T | None]:
-        """Return how a cluster is."""
+        """Return the status of a cluster, and what `view` makes of its instance."""
         from minicluster.local import connection, state_file
 
         _, state = state_file.need(name)
@@ -86,7 +86,7 @@ class LocalBackend(Backend):
             return _report(state, instance), view(instance, state.min_size)
 
     def watch(self, name: str, work: Callable[[Instance, Watched], T]) -> T:
-        """Do work that looks at a cluster again and again."""
+        """Do work that polls a cluster."""
         return self.ask(name, lambda instance: work(instance, Watched(lambda: _sample(name))))
 
     def scale(self, name: str, size: int) -> ScaleResult:
@@ -97,7 +97,7 @@ class LocalBackend(Backend):
         return ScaleResult(done["before"], done["size"])
 
     def suspend(self, name: str, *, suspended: bool) -> SuspendResult:
-        """Refuse it, and say what does the same here."""
+        """Raise NotOffered, which names the commands that have this effect here."""
         what = "suspend" if suspended else "resume"
         raise NotOffered(
             f"{what}: is not offered for clusters of {self.location}: `minicluster down {name} --dump FILE`"
@@ -114,7 +114,7 @@ class LocalBackend(Backend):
         return DownResult()
 
     def logs(self, name: str, write: Write, rank: int | None, *, follow: bool) -> None:
-        """Write what brokers, services and the supervisor wrote."""
+        """Write the logs of brokers, services and the supervisor."""
         from minicluster.local import logs, state_file
 
         directory, state = state_file.need(name)
@@ -154,7 +154,7 @@ class LocalBackend(Backend):
         return connection.environment(name)
 
     def site(self) -> Site:
-        """Return what is usual: documents are rendered without asking anybody."""
+        """Return the defaults: documents are rendered without requests to any cluster."""
         from minicluster import plan
 
         return plan.Site()

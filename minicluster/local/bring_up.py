@@ -1,4 +1,4 @@
-"""Bringing the brokers of a persistent cluster up, with word of who is missing."""
+"""Bringing the brokers of a persistent cluster up, with notice of those that are missing."""
 
 from __future__ import annotations
 

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 class LocalCluster:
-    """Broker pods by rank, and the services pod.
+    """Broker pods by rank, and the services pod. `lead` is the lead's run.
 
-    `replace_lead` says what the loss of the lead means: in a persistent cluster it is started again, in the
-    foreground the run is over. `notice` is told what happens to pods. `lead` tells of the lead's run.
+    With `replace_lead` a lost lead is started again, as in a persistent cluster; else its loss ends the run.
+    `notice` receives what happens to pods.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class LocalCluster:
         return sum(self.directory.socket(rank).exists() for rank in range(size))
 
     async def followers_gone(self, limit: float) -> None:
-        """Wait until the followers, which the lead told to end, have done so."""
+        """Wait at most `limit` seconds for the end of the followers, which the lead has shut down."""
         services = pods.services(self._blueprint)
         names = self._wanted - {f"{self._blueprint.name}-0", services.name if services else ""}
         end = asyncio.get_running_loop().time() + limit
@@ -95,7 +95,7 @@ class LocalCluster:
             await asyncio.sleep(POLL)
 
     def environment(self) -> dict[str, str]:
-        """Return what a program beside the brokers needs to find this cluster's flux."""
+        """Return the environment in which a program beside the brokers finds this cluster's flux."""
         return dict(pods.broker(self._blueprint, 0).main.environment)
 
     async def child_ended(self, process: subprocess.Popen[bytes]) -> int:

@@ -35,7 +35,7 @@ def environment(name: str) -> dict[str, str]:
         "PATH": path,
         "FLUX_URI": cluster.uri,
         context.CONTROL: str(cluster.control),
-        # With a slash at its end it leads there as well, and is not the mark of the cluster's own processes,
-        # which are killed with it: a person's shell, and `down` called in it, must outlive the cluster.
+        # With a slash at its end the path leads there as well, and differs from that of the cluster's own
+        # processes, which are killed with it: the user's shell, and `down` in it, must outlive the cluster.
         processes.MARKER: f"{cluster.path}/",
     }

@@ -22,13 +22,13 @@ class ContainerRestarts:
         self._pending: set[asyncio.TimerHandle] = set()
 
     def plan(self, ended: EndedContainer) -> None:
-        """Have a container that ended started again."""
+        """Plan the restart of a container that ended."""
         key = f"{ended.pod.name}/{ended.container.name}"
         times = self._counts[key] = self._counts.get(key, -1) + 1
         handle = asyncio.get_running_loop().call_later(back_off(times), self._restart, ended)
         self._pending.add(handle)
 
     def cancel(self) -> None:
-        """Start none of them."""
+        """Cancel all planned restarts."""
         for handle in self._pending:
             handle.cancel()

@@ -4,7 +4,7 @@
     ← {"notice": "draining ranks 2-3"}     any number
     ← {"done": {…}} or {"error": "…", "exit_code": 2}
 
-Only the owner gets through: the socket lies in a directory of mode 0700, and the peer's uid is checked.
+Only the owner has access: the socket is in a directory of mode 0700, and the peer's uid is checked.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def peer_is_owner(connection: socket.socket) -> bool:
 
 
 def order(cluster: ClusterDirectory, message: Message, notice: Callable[[str], None]) -> Message:
-    """Give an order and return its result; `notice` is told how it goes. Raises SupervisorError."""
+    """Give an order and return its result; `notice` receives its progress. Raises SupervisorError."""
     with socket.socket(socket.AF_UNIX) as connection:
         try:
             connection.connect(str(cluster.control))
@@ -59,7 +59,7 @@ def _result(answers: Any, notice: Callable[[str], None]) -> Message:
 
 
 class SupervisorRefused(SupervisorError):  # noqa: N818 - as in errors.py
-    """The supervisor refused an order, in its own words."""
+    """The supervisor refused an order; the message is its own."""
 
     def __init__(self, text: str, exit_code: int) -> None:
         self.exit_code = exit_code

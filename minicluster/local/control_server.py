@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 async def serving(path: Path, answer_order: AnswerOrder) -> AsyncIterator[None]:
     """Listen on a socket.
 
-    `answer_order` carries an order out, with notice of how it goes, and returns the answer.
+    `answer_order` carries an order out, reports its progress, and returns the answer.
     """
     server = await asyncio.start_unix_server(partial(_serve, answer_order), path=path, limit=LONGEST_ORDER)
     path.chmod(0o600)
@@ -46,6 +46,6 @@ async def _serve(
             send(await answer_order(order, lambda text: send({"notice": text})))
             await writer.drain()
     except (ConnectionError, ValueError):
-        return  # whoever asked has gone, or spoke no JSON
+        return  # the client has gone, or sent no JSON
     finally:
         writer.close()

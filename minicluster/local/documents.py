@@ -29,7 +29,7 @@ class DocumentFile:
 
 
 def parse(text: str, source: str, name: str = "") -> DocumentFile:
-    """Return what a text holds; `name` chooses one of several MiniClusters.
+    """Read a document's text; `name` chooses one of several MiniClusters.
 
     Raises WrongRequest, minicluster.document.DocumentError.
     """
@@ -50,7 +50,7 @@ def parse(text: str, source: str, name: str = "") -> DocumentFile:
 def with_request(
     source: DocumentFile, *, size: int | None = None, command: Sequence[str] = (), policy: str = ""
 ) -> DocumentFile:
-    """Return the source with what was asked for on the command line. Raises SizeRefused, WrongRequest."""
+    """Return the source with the options of the command line. Raises SizeRefused, WrongRequest."""
     cluster = with_policy(with_size(source.cluster, size), policy)
     return replace(source, cluster=with_command(cluster, command))
 
@@ -123,7 +123,7 @@ def _put(containers: tuple[Container, ...], index: int, container: Container) ->
 
 
 def _others(text: str) -> list[dict[str, Any]]:
-    """Return the ConfigMaps and Secrets of a text that the spec room has found well-formed."""
+    """Return the ConfigMaps and Secrets of a text that the document room has found well-formed."""
     if "ConfigMap" not in text and "Secret" not in text:
         return []
     import yaml

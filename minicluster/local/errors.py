@@ -1,7 +1,7 @@
-"""What can go wrong when a cluster is run on this machine, as one tree below that of all back ends.
+"""The errors of clusters on this machine, as one tree below that of all back ends.
 
 LocalError (BackendError)
-├── UsageProblem          (WrongRequest) what was asked for does not fit the document or this machine
+├── UsageProblem          (WrongRequest) the request does not fit the document or this machine
 │   ├── SizeRefused       a size outside of what the document allows
 │   ├── VolumeRefused     a volume that cannot be a directory here
 │   └── EngineMissing     the engine asked for is not on this machine
@@ -9,7 +9,7 @@ LocalError (BackendError)
 ├── PortTaken             another program listens where the lead broker should
 ├── ClusterExists         a cluster of that name is up already
 ├── NoSuchCluster         (NoCluster) no cluster of that name is up
-├── BringUpFailed         the brokers did not come up, with the last words of the one that failed
+├── BringUpFailed         the brokers did not come up, with the last log lines of the one that failed
 ├── LeadLost              the lead broker ended before the main command did
 ├── TimeOver              (OutOfTime) --timeout passed first
 ├── Interrupted           Ctrl-C or SIGTERM; carries the signal
@@ -30,7 +30,7 @@ class LocalError(BackendError):
 
 
 class UsageProblem(LocalError, WrongRequest):
-    """What was asked for does not fit the document or this machine."""
+    """The request does not fit the document or this machine."""
 
     exit_code = 2
 

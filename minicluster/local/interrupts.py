@@ -16,10 +16,9 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupts:
-    """While open, a signal raises Interrupted, or cancels the task that was named.
+    """While open, a signal raises Interrupted, or cancels the task that called `watch`.
 
-    After `begin_cleanup()` a signal only sets `forced`: what is being cleaned up is cleaned up, but without
-    grace.
+    After `begin_cleanup()` a signal only sets `forced`: the clean-up goes on, but without a grace period.
     """
 
     def __init__(self) -> None:
@@ -46,16 +45,16 @@ class Interrupts:
             raise Interrupted(self.signum) from None  # a module being imported made it an ImportError
 
     def watch(self) -> None:
-        """From now on a signal cancels the task that calls this."""
+        """Have a signal cancel the calling task from now on."""
         self._task = asyncio.current_task()
         self._loop = asyncio.get_running_loop()
 
     def leave_to_child(self) -> None:
-        """From now on Ctrl-C is for the program that has the terminal."""
+        """Leave Ctrl-C to the program that has the terminal from now on."""
         signal.signal(signal.SIGINT, lambda _number, _frame: None)
 
     def begin_cleanup(self) -> None:
-        """From now on a signal only asks for haste."""
+        """Have a signal only set `forced` from now on."""
         self._cleaning_up = True
 
     def _on_signal(self, signum: int, _: FrameType | None) -> None:
@@ -65,12 +64,12 @@ class Interrupts:
             return
         self.signum = signum
         if self._loop is None or self._task is None:
-            self._cleaning_up = True  # the clean-up that this starts is not to be disturbed
+            self._cleaning_up = True  # a later signal must not interrupt the clean-up that this starts
             raise Interrupted(signum)
         self._loop.call_soon_threadsafe(self._cancel, self._task)
 
     def _cancel(self, task: asyncio.Task[Any]) -> None:
-        """Cancel the task, unless it has come to its clean-up since the signal."""
+        """Cancel the task, unless it has reached its clean-up since the signal."""
         if self._cleaning_up:
             self.forced.set()
         else:

@@ -1,4 +1,4 @@
-"""Starts pods as process groups, notices their ends, and ends them: the part of a kubelet that acts."""
+"""Starts pods as process groups, detects their ends, and ends them: the part of a kubelet that acts."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Streams:
 
 
 class Kubelet:
-    """The pods of one cluster. Lives in a running event loop, of which it takes SIGCHLD."""
+    """The pods of one cluster. It needs a running event loop, and handles SIGCHLD there."""
 
     def __init__(self, directory: ClusterDirectory, on_end: OnEnd, lead: Streams = Streams()) -> None:
         self._directory = directory
@@ -95,7 +95,7 @@ class Kubelet:
         return await future
 
     def kill(self) -> None:
-        """Kill every process of the cluster that is left, wherever it went."""
+        """Kill every process of the cluster that is left, also those that left their process group."""
         for group in self._groups.values():
             processes.send_group(group.process.pid, signal.SIGKILL)
         own = os.getpid()
@@ -107,7 +107,7 @@ class Kubelet:
         self._groups.clear()
 
     def close(self) -> None:
-        """Give SIGCHLD back and close the logs."""
+        """Stop handling SIGCHLD and close the logs."""
         asyncio.get_running_loop().remove_signal_handler(signal.SIGCHLD)
         self._logs.close()
 
@@ -152,7 +152,7 @@ class Kubelet:
             elif pid in self._children:
                 process, future = self._children.pop(pid)
                 process.returncode = os.waitstatus_to_exitcode(status)
-                if not future.done():  # whoever waited may have been interrupted
+                if not future.done():  # a waiting task may have been cancelled
                     future.set_result(_as_shell(process.returncode))
         self._changed.set()
 

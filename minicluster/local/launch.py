@@ -97,7 +97,7 @@ def _started(directory: ClusterDirectory, task: Mapping[str, object]) -> subproc
 
 
 def _let_go(process: subprocess.Popen[bytes]) -> None:
-    """Leave the supervisor to itself; where it ends before this process, it is not left as a zombie."""
+    """Let the supervisor run on alone; where it ends before this process, a thread reaps it."""
     if process.stdout is not None:
         process.stdout.close()
     threading.Thread(target=process.wait, daemon=True).start()

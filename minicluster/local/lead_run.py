@@ -1,4 +1,4 @@
-"""The lead broker's run, of which its start script tells in files: the main command's beginning and end."""
+"""The lead broker's run. Its start script records the main command's beginning and end in files."""
 
 from __future__ import annotations
 
@@ -14,20 +14,22 @@ if TYPE_CHECKING:
 MAIN_STARTED = "main-started"
 """Made by the start script in the lead's run directory when the main command begins."""
 EXIT_CODE = "exit-code"
-"""Written there when it ended."""
+"""Written there when the main command ended."""
 POLL = 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class LeadExit:
-    """How the lead ended: the main command's exit code, or None with the reason why there is none."""
+    """How the lead ended."""
 
     exit_code: int | None
+    """Of the main command."""
     reason: str = ""
+    """Why there is no exit code."""
 
 
 class LeadRun:
-    """From the lead's start to its end for good, of which `end` tells."""
+    """The time from the lead's start to its end for good, which `end` reports."""
 
     def __init__(self, directory: ClusterDirectory) -> None:
         self._directory = directory.run(0)
@@ -40,7 +42,7 @@ class LeadRun:
 
     @property
     def instance_ended(self) -> bool:
-        """Whether the lead ended in order, so that it told the followers."""
+        """Whether the lead ended in order, so that it shut the followers down."""
         return self._outcome.done() and self._outcome.result().exit_code is not None
 
     async def main_started(self) -> None:
@@ -61,7 +63,7 @@ class LeadRun:
             return 0.0
 
     def end(self, ended: EndedContainer) -> None:
-        """Take in that a container ended for good; only the lead broker's counts."""
+        """Note that a container ended for good; only the lead broker's counts."""
         if ended.pod.is_lead and ended.is_main and not self._outcome.done():
             self._outcome.set_result(self._result(ended))
 
@@ -75,7 +77,7 @@ class LeadRun:
         return LeadExit(None, f"the lead broker (rank 0) {how or f'ended with exit code {ended.code}'}")
 
     def _exit_code(self) -> int | None:
-        """Return the main command's own exit code, as the start script kept it; None where it did not end."""
+        """Return the main command's exit code, which the start script wrote; None where it did not end."""
         try:
             text = (self._directory / EXIT_CODE).read_text().strip()
         except OSError:

@@ -23,7 +23,7 @@ POLL = 0.1
 def lines(
     cluster: ClusterDirectory, state: ClusterState, rank: int | None, *, follow: bool
 ) -> Iterator[bytes]:
-    """Yield the lines of one broker's log, or of all logs, each then with its pod's name before it.
+    """Yield the lines of one broker's log, or those of all logs, each behind its pod's name.
 
     With `follow` it goes on until the cluster ends. Raises UsageProblem where there is no such log.
     """
@@ -56,7 +56,7 @@ def _label(path: Path) -> bytes:
 
 
 class _Reader:
-    """One log: what was written since the last look, also when a new file was begun."""
+    """Reads one log: what was added since the last reading, also when the log was rotated."""
 
     def __init__(self, path: Path, label: bytes) -> None:
         self._path = path
@@ -64,7 +64,7 @@ class _Reader:
         self._file = path.open("rb")
 
     def more(self) -> Iterator[bytes]:
-        """Yield the lines there are."""
+        """Yield the lines that were added."""
         while True:
             for line in self._file:
                 yield self._label + (line if line.endswith(b"\n") else line + b"\n")

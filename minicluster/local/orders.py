@@ -1,4 +1,4 @@
-"""Orders that a person gives to a cluster's supervisor."""
+"""The user's orders to a cluster's supervisor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pods write: into a log of bounded size, and to whoever listens."""
+"""The output of pods: into a log of bounded size, and to a sink."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 CHUNK = 1 << 16
 LONGEST_LINE = 1 << 20
 LOG_LIMIT = 16 << 20
-"""A log is set aside as `<log>.1` at this size, so that a cluster's logs stay below twice as much a pod."""
+"""Bytes; at this size a log is renamed to `<log>.1`, so that a pod's logs stay below twice as much."""
 
 Sink = Callable[[bytes], None]
 BROKER_LINE = re.compile(
@@ -26,7 +26,7 @@ BROKER_LINE = re.compile(
 )
 QUIET = {b"notice", b"info", b"debug"}
 COMMAND_ENDED = re.compile(rb"\]: (rc2|cleanup)\.\d+: ")
-"""What a broker says when the command has failed, or was cancelled: the exit code says it already."""
+"""A broker's message that the command failed or was cancelled: the exit code reports it already."""
 
 
 class LogFile:
@@ -99,7 +99,7 @@ class Pump:
             self._sink(data)
 
     def drain(self) -> None:
-        """Read what is still in the pipe; the writers may be gone."""
+        """Read the rest of the pipe, after its writers have gone."""
         while self._reader >= 0:
             before = self._reader
             try:
@@ -122,9 +122,9 @@ class Pump:
 
 
 class CommandErrors:
-    """Of a lead's standard error: what the command wrote, and the brokers' warnings until it is `over`.
+    """Filters a lead's standard error: passes on what the command wrote, and brokers' warnings until `over`.
 
-    Brokers log line by line as `broker.info[0]: …`; a line longer than 1 MiB is passed on in pieces.
+    Brokers log line by line as `broker.info[0]: …`; a line longer than 1 MiB is passed on in parts.
     """
 
     def __init__(self, sink: Sink, over: Callable[[], bool] = lambda: False) -> None:
@@ -133,7 +133,7 @@ class CommandErrors:
         self._rest = b""
 
     def __call__(self, data: bytes) -> None:
-        """Take the next piece."""
+        """Filter the next bytes, which may end within a line."""
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
             if not self._is_quiet(line):

@@ -1,4 +1,4 @@
-"""What the end of a container means: the Job's pod failure policy, read from the plan's Job. Pure."""
+"""What to do when a container ends: the Job's pod failure policy, read from the plan's Job. Pure."""
 
 from __future__ import annotations
 
@@ -11,27 +11,29 @@ if TYPE_CHECKING:
 
 BACK_OFF_FIRST = 0.25
 BACK_OFF_MOST = 8.0
-"""Seconds before a pod is replaced: doubled from the first to the most. Kubernetes' 10 s help no one here."""
+"""Seconds before a pod is replaced, doubled each time. Kubernetes begins with 10 s."""
 
 
 class Verdict(enum.Enum):
-    """What becomes of a pod whose container ended."""
+    """What to do about a pod whose container ended."""
 
-    DONE = "done"  # it ended as it should
-    REPLACE = "replace"  # started again
-    FAIL = "fail"  # the whole has failed
+    DONE = "done"  # nothing: it ended as it should
+    REPLACE = "replace"  # start it again
+    FAIL = "fail"  # the cluster has failed
 
 
 @dataclass(frozen=True, slots=True)
 class PodPolicy:
-    """The Job's rules: `counted` exit codes are lost pods, any other fails the whole at once."""
+    """The Job's rules for ended pods."""
 
     backoff_limit: int
+    """How often a lost pod is replaced."""
     counted: frozenset[int]
+    """The exit codes of lost pods; any other one but 0 fails the cluster at once."""
     restart_always: bool = False
 
     def verdict(self, ended: EndedContainer, losses: int) -> Verdict:
-        """Say what an end means, after `losses` lost pods before it."""
+        """Return what to do about an ended container, after `losses` lost pods before it."""
         if ended.code == 0:
             return Verdict.DONE
         if ended.pod.rank is None or self.restart_always:

@@ -1,4 +1,4 @@
-"""From the plan's Kubernetes objects to pods of this machine: the part of a kubelet that reads."""
+"""Makes pods of this machine from the plan's Kubernetes objects: the part of a kubelet that reads."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 Object = dict[str, Any]
 EXCLUDED_PREFIXES = ("FLUX_", "MINICLUSTER_", "PMI_", "PMIX_", "JOB_COMPLETION_")
-"""Variables of a surrounding instance, which would mislead the brokers of this one."""
+"""Prefixes of the variables of an outer instance, which would mislead the brokers of this one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Blueprint:
-    """Everything from which a cluster's pods are made."""
+    """All inputs from which a cluster's pods are made."""
 
     name: str
     directory: ClusterDirectory

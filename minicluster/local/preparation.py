@@ -1,4 +1,4 @@
-"""From a document to everything on disk that its brokers need: plan, files, links, pods."""
+"""Makes all that a document's brokers need: plan, files, links, pods."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def prepare(
     notice: Notice,
     restore: str = "",
 ) -> Prepared:
-    """Make the plan of a document real as files. `notice` is told what differs from a Kubernetes cluster.
+    """Make the plan of a document, and write its files. `notice` receives what differs from Kubernetes.
 
     Raises UsageProblem, PortTaken, minicluster.plan.PlanError.
     """
@@ -63,7 +63,7 @@ def prepare(
 
 
 def _for_this_machine(cluster: MiniCluster) -> MiniCluster:
-    """Return the document without what only a Kubernetes cluster has: the view that brings Flux."""
+    """Return the document without what only a Kubernetes cluster has, the Flux view."""
     spec = cluster.spec
     if spec.flux.bursting.lead_broker.address:
         raise UsageProblem("flux.bursting.leadBroker: a cluster on this machine cannot join a remote one")

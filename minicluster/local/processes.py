@@ -1,7 +1,7 @@
-"""Processes as the kernel knows them: groups, death signals, and finding every last one.
+"""Process groups, parent-death signals, and finding all processes of a cluster (prctl(2), proc(5)).
 
-Source: prctl(2), proc(5). A cluster's processes carry a variable in their environment; together with being
-their subreaper this finds also those that left their group, or changed their parent.
+A cluster's processes have a variable in their environment, and the supervisor is their subreaper. Both
+together also find the processes that left their group, or changed their parent.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ _prctl = ctypes.CDLL(None, use_errno=True).prctl
 
 
 def become_subreaper() -> None:
-    """Let orphans among our descendants become our children."""
+    """Make orphans among this process's descendants its children."""
     _prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def dies_with_parent(parent: int) -> Callable[[], None]:
-    """Return what a child runs before it starts its program: it is told to end when we are gone."""
+    """Return a function that a child runs before its program: it gets SIGTERM when this process ends."""
 
     def prepare() -> None:
         _prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-        if os.getppid() != parent:  # we were gone before the line above took effect
+        if os.getppid() != parent:  # the parent ended before the line above took effect
             os._exit(1)
 
     return prepare
@@ -75,7 +75,7 @@ def with_variable(assignment: str) -> set[int]:
 def sweep(find: Callable[[], Iterable[int]], deadline: float = 5.0) -> int:
     """Kill what `find` finds until it finds nothing; return how many were killed.
 
-    New ones may appear between looking and killing, so it looks again. `deadline` is in seconds.
+    New ones may appear between finding and killing, so it searches again. `deadline` is in seconds.
     """
     killed: set[int] = set()
     end = time.monotonic() + deadline

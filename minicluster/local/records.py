@@ -1,4 +1,4 @@
-"""What a running cluster consists of: frozen records."""
+"""Records of a running cluster: containers, pods and its state."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class LocalPhase(enum.StrEnum):
-    """Where in its life a cluster is."""
+    """The phase of a cluster."""
 
     STARTING = "Starting"
     RUNNING = "Running"
@@ -36,14 +36,13 @@ class LocalContainer:
 
 @dataclass(frozen=True, slots=True)
 class LocalPod:
-    """Containers that live and end together. `rank` is the broker's, None for the services pod.
-
-    The first container is the one that counts; the others are its sidecars.
-    """
+    """Containers that start and end together."""
 
     name: str
     containers: tuple[LocalContainer, ...]
+    """The main container, then its sidecars."""
     rank: int | None = None
+    """Of the broker; None for the services pod."""
 
     @property
     def is_lead(self) -> bool:
@@ -52,22 +51,23 @@ class LocalPod:
 
     @property
     def main(self) -> LocalContainer:
-        """The container that counts."""
+        """The main container."""
         return self.containers[0]
 
 
 @dataclass(frozen=True, slots=True)
 class EndedContainer:
-    """A container that ended, with its wait status as a shell would say it: 128 + signal if killed."""
+    """A container that ended."""
 
     pod: LocalPod
     container: LocalContainer
     code: int
+    """The exit code as of a shell: 128 + signal if a signal killed it."""
     signal: int = 0
 
     @property
     def is_main(self) -> bool:
-        """Whether it is the container of its pod that counts."""
+        """Whether it is its pod's main container."""
         return self.container is self.pod.main
 
     def __str__(self) -> str:
@@ -77,21 +77,21 @@ class EndedContainer:
 
 @dataclass(frozen=True, slots=True)
 class ClusterState:
-    """What state.json says: who looks after a cluster, and what it is.
-
-    `start_time` tells processes of one id apart; `links` are the symbolic links that stand for volumes, with
-    where they lead.
-    """
+    """The content of state.json: a cluster and its supervisor."""
 
     name: str
     pid: int
+    """Of the supervisor, or of `minicluster run`."""
     start_time: int
+    """Of that process, in clock ticks since boot: it distinguishes processes with the same id."""
     engine: str
     size: int
     max_size: int
     phase: LocalPhase
     document: str
+    """The document's name in messages."""
     created: float
     links: tuple[tuple[str, str], ...] = ()
+    """The symbolic links that stand for volumes, with their targets."""
     reason: str = ""
     min_size: int = 1

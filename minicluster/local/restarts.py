@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from minicluster.instance.port import Instance
 
 TIMEOUT = 30.0
-"""Seconds that cancelled jobs have; Flux kills what ignores SIGTERM after five."""
+"""Seconds that cancelled jobs have to end; Flux kills tasks that ignore SIGTERM after five."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class JobRestart:
 def restart(
     instance: Instance, jobids: Iterable[int], reason: str, report: Callable[[JobRestart], None]
 ) -> None:
-    """Restart running jobs, and move what depends on them. Ends when the old ones ended.
+    """Restart running jobs, and move what depends on them. Returns when the old ones ended.
 
     Raises SubmitRefused where a job could not be copied; the others are restarted all the same.
     """

@@ -1,4 +1,4 @@
-"""`minicluster run`: from a document to the exit code of its command, and nothing left behind."""
+"""`minicluster run`: runs a document's command, returns its exit code, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -44,13 +44,15 @@ PROGRESS_TIMEOUT = 10.0
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """What to run: `timeout` in seconds or None, `shell` the program for an interactive cluster."""
+    """A request of `minicluster run`."""
 
     source: DocumentFile
     engine: str = "auto"
     timeout: float | None = None
+    """Seconds; None: no limit."""
     working_directory: Path = Path()
     shell: tuple[str, ...] = ()
+    """The program for an interactive cluster."""
 
 
 def run(request: RunRequest, reporter: Reporter) -> int:
@@ -195,7 +197,7 @@ class _Run:
             brokers.close()
 
     async def _shell(self, cluster: LocalCluster) -> int:
-        """Run a program beside the cluster, with its terminal, that finds the cluster by FLUX_URI."""
+        """Run a program on this terminal that finds the cluster by FLUX_URI; return its exit code."""
         has_terminal = sys.stdin.isatty()
         if has_terminal:
             self._interrupts.leave_to_child()
@@ -205,7 +207,7 @@ class _Run:
         )
         exit_code = await cluster.child_ended(process)
         if has_terminal and _is_hung_up(sys.stdin.fileno()):
-            raise Interrupted(signal.SIGHUP)  # whoever reads from a terminal hears of that before the signal
+            raise Interrupted(signal.SIGHUP)  # a reader of the terminal sees its end before the signal comes
         return exit_code
 
     def _exit_code(self, cluster: LocalCluster, outcome: LeadExit) -> int:

@@ -1,4 +1,4 @@
-"""Saving a cluster so that no job is lost: nothing new starts, what runs finishes, the dump is checked."""
+"""Saving a cluster without losing a job: no job starts, running ones finish, the dump is checked."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class SaveFailed(LocalError):  # noqa: N818 - as in errors.py
 
 
 async def save(brokers: Brokers, path: Path, timeout: float, notice: Notice) -> None:
-    """Write a dump beside `path`, check it, make it durable, and only then put it in its place.
+    """Write a dump beside `path`, check it, make it durable, and only then rename it to `path`.
 
     Jobs that still run after `timeout` seconds are restarted: they wait in the dump. On any failure the
     queues are started again.
@@ -57,5 +57,5 @@ async def _dumped(brokers: Brokers, path: Path) -> None:
 
 
 def _form(path: Path) -> str:
-    """Return the suffix by which Flux chooses the form; it refuses unknown ones."""
+    """Return the suffix by which Flux chooses the file format; it refuses unknown ones."""
     return next((each for each in _FORMS if path.name.endswith(each)), ".tar")

@@ -1,4 +1,4 @@
-"""Fewer or more brokers while jobs run: drain, wait, restart what cannot finish, leave; join, undrain."""
+"""Scaling while jobs run. Down: drain, wait, restart jobs that cannot finish, leave. Up: join, undrain."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Brokers:
 async def shrink(
     brokers: Brokers, cluster: LocalCluster, ranks: range, timeout: float, notice: Notice
 ) -> None:
-    """Let these ranks, the highest, leave: after their jobs ended, or were restarted elsewhere."""
+    """Let these ranks, the highest, leave once their jobs ended, or were restarted elsewhere."""
     notice(f"draining {_ranks(ranks)}: no new work goes there, running jobs have {timeout:g} s")
     await brokers.call(lambda instance: instance.nodes.drain(_idset(ranks), REASON))
     await finish_or_restart(brokers, set(ranks), timeout, notice)
@@ -83,7 +83,7 @@ async def shrink(
 
 
 async def grow(brokers: Brokers, cluster: LocalCluster, ranks: range, notice: Notice) -> None:
-    """Let these ranks join, and give them work."""
+    """Start the brokers of these ranks, and undrain them."""
     notice(f"starting {_ranks(ranks)}")
     cluster.start(ranks)
     await brokers.online(ranks)

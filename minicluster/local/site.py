@@ -1,4 +1,4 @@
-"""What this machine offers: ports, cores, and an engine."""
+"""The resources of this machine: ports, cores, and an engine."""
 
 from __future__ import annotations
 
@@ -24,10 +24,12 @@ ENGINES = ("auto", "flux", "embedded")
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """What runs the brokers: "flux", then with real Flux's command, or "embedded"."""
+    """The engine that runs the brokers."""
 
     name: str
+    """"flux" or "embedded"."""
     program: str = ""
+    """Real Flux's command."""
 
 
 def engine(wanted: str) -> Engine:
@@ -67,7 +69,7 @@ def local_site(cluster: MiniCluster, hosts: tuple[str, ...], directory: ClusterD
 
 
 def endpoints(hosts: tuple[str, ...], port: int | None) -> tuple[BrokerEndpoint, ...]:
-    """Return where each broker listens: from `port` on, or at free ports. Raises PortTaken."""
+    """Return the endpoint of each broker: at ports from `port` on, or at free ones. Raises PortTaken."""
     from broker_config.settings import BrokerEndpoint
 
     with contextlib.ExitStack() as sockets:
@@ -82,7 +84,7 @@ def _port(cluster: MiniCluster) -> int | None:
 
 
 def _bound(sockets: contextlib.ExitStack, port: int) -> int:
-    """Bind a port, held until all are chosen, so that no two are the same."""
+    """Bind a port and return its number; it stays bound until all are chosen, so that all differ."""
     listener = sockets.enter_context(socket.socket())
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

@@ -1,8 +1,8 @@
-"""Where running clusters keep their files: one directory a cluster, private to its owner.
+"""The directories of running clusters: one for each cluster, private to its owner.
 
 <root>                     $XDG_RUNTIME_DIR/minicluster, else <tmp>/minicluster-<uid>
 └── <cluster>              0700
-    ├── state.json         who looks after it (see records.py)
+    ├── state.json         the cluster and its supervisor (see records.py)
     ├── control            the supervisor's socket
     ├── etc/               broker.toml, R, start.sh …: the ConfigMap
     ├── curve.cert         0400, the Secret
@@ -46,7 +46,7 @@ class ClusterDirectory:
 
     @property
     def state(self) -> Path:
-        """Who looks after the cluster."""
+        """The state file."""
         return self.path / "state.json"
 
     @property
@@ -66,7 +66,7 @@ class ClusterDirectory:
 
     @property
     def programs(self) -> Path:
-        """Where the embedded engine's `flux` lies."""
+        """The directory of the embedded engine's `flux`."""
         return self.path / "bin"
 
     @property
@@ -147,7 +147,7 @@ def create(name: str, *, unique: bool) -> ClusterDirectory:
 
 
 def find(name: str) -> ClusterDirectory:
-    """Return where a persistent cluster of this name has its directory, whether or not there is one."""
+    """Return the directory of a persistent cluster with this name, which need not exist."""
     return ClusterDirectory(_chosen_root() / short_name(name))
 
 
@@ -159,7 +159,7 @@ def all_clusters() -> Iterator[ClusterDirectory]:
 
 
 def remove(cluster: ClusterDirectory) -> None:
-    """Remove a cluster's directory, also where a program took its own rights away."""
+    """Remove a cluster's directory, also where a program removed its own permissions from parts of it."""
     for _ in range(5):  # a program that is being killed may still write
         shutil.rmtree(cluster.path, onerror=_make_removable)
         if not cluster.path.exists():

@@ -1,4 +1,4 @@
-"""Reading and writing state.json, and telling a dead supervisor's cluster from a live one."""
+"""Reading and writing state.json, and distinguishing live clusters from those of dead supervisors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from minicluster.local.state_directory import ClusterDirectory
 
 HATCHING = 30.0
-"""Seconds after which a cluster's directory without state.json is taken for a dead process's."""
+"""Seconds after which a cluster's directory without state.json counts as a dead process's."""
 
 
 def write(cluster: ClusterDirectory, state: ClusterState) -> None:
@@ -39,12 +39,12 @@ def read(cluster: ClusterDirectory) -> ClusterState | None:
 
 
 def is_alive(state: ClusterState) -> bool:
-    """Whether the process that looks after the cluster is still the one that wrote the state."""
+    """Whether the process that wrote the state still runs."""
     return processes.start_time(state.pid) == state.start_time
 
 
 def is_abandoned(cluster: ClusterDirectory) -> bool:
-    """Whether whoever made the directory died before it could say so there."""
+    """Whether the process that made the directory died before it wrote a state."""
     try:
         return read(cluster) is None and time.time() - cluster.path.stat().st_mtime > HATCHING
     except OSError:
@@ -66,14 +66,14 @@ def clean(cluster: ClusterDirectory) -> None:
 
 
 def unlink(links: tuple[tuple[str, str], ...]) -> None:
-    """Remove the links that stand for volumes, those that still lead where they were made to."""
+    """Remove the links that stand for volumes, where they still have the target that they were given."""
     for path, target in links:
         link = Path(path)
         try:
             if link.is_symlink() and str(link.readlink()) == target:
                 link.unlink()
         except OSError:
-            continue  # somebody else's by now
+            continue  # it was replaced, or is out of reach
 
 
 def live_clusters() -> list[tuple[ClusterDirectory, ClusterState]]:
@@ -106,7 +106,7 @@ def need(name: str) -> tuple[ClusterDirectory, ClusterState]:
 
 
 def _what_is(name: str) -> str:
-    """Say which name was probably meant, else how to see them."""
+    """Return a hint for a message: a similar name, else the command that lists the clusters."""
     import difflib
 
     near = difflib.get_close_matches(name, [state.name for _, state in live_clusters()], 1)

@@ -1,7 +1,7 @@
 """The process behind a persistent cluster: it plays the kubelet, and takes orders over a socket.
 
-Started by `launch.up` as `python -m minicluster.local.supervisor DIRECTORY`, with its task as JSON on
-standard input; until the cluster is up it reports on standard output, one JSON line each (see control.py).
+`launch.up` starts it as `python -m minicluster.local.supervisor DIRECTORY`, with its task as JSON on standard
+input. Until the cluster is up it reports on standard output, in lines of JSON (see control.py).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Supervisor:
         self._over = asyncio.Event()
 
     async def live(self) -> None:
-        """Bring the cluster up, serve orders until it is told to end, and end it."""
+        """Bring the cluster up, serve orders until its end is ordered, and end it."""
         loop = asyncio.get_running_loop()
         for signum in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             loop.add_signal_handler(signum, self._over.set)
@@ -74,7 +74,7 @@ class Supervisor:
 
     @contextlib.asynccontextmanager
     async def _limited(self) -> AsyncIterator[None]:
-        """End the cluster when spec.deadlineSeconds is over, as Kubernetes ends a Job with all its pods."""
+        """End the cluster after spec.deadlineSeconds, as Kubernetes ends a Job with all its pods."""
         spec = self._prepared.cluster.spec
         seconds = spec.deadline_seconds
         if seconds and "deadline_seconds" in spec.model_fields_set:
@@ -88,7 +88,7 @@ class Supervisor:
             ) from error
 
     async def _until_over(self, work: Awaitable[Any]) -> None:
-        """Do the work, unless the end is ordered before it is done."""
+        """Do the work, and cancel it when the end is ordered."""
         task = asyncio.ensure_future(work)
         over = asyncio.ensure_future(self._over.wait())
         await asyncio.wait({task, over}, return_when=asyncio.FIRST_COMPLETED)
@@ -113,7 +113,7 @@ class Supervisor:
         async with self._busy:
             try:
                 return {"done": await act(order, notice)}
-            except Exception as error:  # noqa: BLE001 - whoever gave the order is told, whatever it is
+            except Exception as error:  # noqa: BLE001 - every error is the answer to the order's sender
                 self._log(f"order {order}: {type(error).__name__}: {error}")
                 return {"error": str(error), "exit_code": getattr(error, "exit_code", 125)}
             finally:
@@ -132,7 +132,7 @@ class Supervisor:
         return {"size": size, "before": before}
 
     def _begin_scaling(self, order: Message) -> Message:
-        """Answer before it is done: who asks may be a job that scaling waits for."""
+        """Answer before scaling is done: the sender may be a job that scaling waits for."""
         try:
             self._check_size(int(order["size"]))
         except UsageProblem as error:
@@ -222,7 +222,7 @@ def _prepared(directory: ClusterDirectory, task: Message, notice: Notice) -> tup
 
 
 def _reporter(stream: io.TextIOBase) -> Callable[[Message], None]:
-    """Return what writes reports; after the last one, or when nobody reads them, they go nowhere."""
+    """Return a function that writes reports; after the last one, or without a reader, it does nothing."""
 
     def report(message: Message) -> None:
         if stream.closed:
@@ -240,5 +240,5 @@ def _reporter(stream: io.TextIOBase) -> Callable[[Message], None]:
 if __name__ == "__main__":
     _task = json.loads(sys.stdin.read())
     _reports = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # whatever is printed from here on belongs into the log
+    os.dup2(2, 1)  # all output from here on belongs into the log
     sys.exit(main(ClusterDirectory(Path(sys.argv[1])), _task, _reporter(_reports)))

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from minicluster.local.state_directory import ClusterDirectory
 
 OURS = re.compile(r"minicluster-(config|curve|run|shm|munge)|flux-view.*")
-"""Volumes of the plan that are told by variables here, or that this machine has itself."""
+"""Volumes of the plan that are no directories here: variables name their files, or the machine has them."""
 STATE = "minicluster-state"
 
 
 @dataclass(frozen=True, slots=True)
 class VolumeMap:
-    """Where each mount path of a cluster's containers lies on this machine."""
+    """The directories of this machine that stand for mount paths of a cluster's containers."""
 
     directories: Mapping[str, Path]
     """By mount path."""
@@ -56,7 +56,7 @@ def mapped(source: DocumentFile, pod_specs: list[dict[str, Any]], cluster: Clust
 
 
 def link(volumes: VolumeMap) -> tuple[list[tuple[str, str]], list[str]]:
-    """Make each mount path a link to its directory; return the links made, and what has to be said.
+    """Make each mount path a link to its directory; return the links made, and notices for the user.
 
     A path that exists is never touched: an emptyDir is then the machine's own directory.
     """
