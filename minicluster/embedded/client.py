@@ -1,7 +1,7 @@
 """The client of a broker's UNIX socket: synchronous, standard library only, quick to import.
 
-Frame: 4 bytes big-endian length, then one JSON object. One connection carries many requests at once, each
-with its number; whoever waits for one answer hands the answers of the others to their takers meanwhile.
+Frame: 4 bytes big-endian length, then one JSON object. One connection carries many numbered requests at once.
+A call that waits for its own answer passes the answers of other requests to their callbacks meanwhile.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from minicluster.embedded.errors import BrokerUnreachable, RpcError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    # Gets each response: a payload, or the refusal that ends the request (ENODATA: end of stream).
+    # Receives each response: a payload, or the refusal that ends the request (ENODATA: end of stream).
     AnswerCallback = Callable[["JSON | None", RpcError | None], None]
 
 __all__ = ["JSON", "BrokerClient", "RpcError"]
@@ -46,17 +46,17 @@ class BrokerClient:
         self.close()
 
     def fileno(self) -> int:
-        """The socket, to wait for with select."""
+        """Return the socket's descriptor, for select."""
         return self._socket.fileno()
 
     def close(self) -> None:
-        """Hang up; what is under way ends."""
+        """Close the connection; requests under way end without an answer."""
         self._callbacks.clear()
         self._socket.close()
 
     @property
     def outstanding(self) -> int:
-        """Requests without an end so far."""
+        """The number of requests under way."""
         return len(self._callbacks)
 
     def call(
@@ -64,7 +64,8 @@ class BrokerClient:
     ) -> int:
         """Send a request and return its number.
 
-        `callback` gets the answer, or every response of a stream, while `dispatch`, `rpc` or `stream` runs.
+        `callback` receives the answer, or every response of a stream, while `dispatch`, `rpc` or `stream`
+        runs.
         """
         self._number += 1
         self._callbacks[self._number] = callback
@@ -74,7 +75,7 @@ class BrokerClient:
         return self._number
 
     def cancel(self, number: int) -> None:
-        """Give up request `number`; its taker is not called any more."""
+        """Cancel request `number`; its callback is not called any more."""
         if self._callbacks.pop(number, None) is not None:
             self._streams.discard(number)
             self._send({"id": number, "cancel": True})
@@ -113,7 +114,7 @@ class BrokerClient:
             self.cancel(number)
 
     def dispatch(self, timeout: float | None = None) -> bool:
-        """Wait for responses and hand them to their takers; False where nothing came in time."""
+        """Wait for responses and pass them to their callbacks; return False where none came in time."""
         if timeout is not None and not select.select([self._socket], [], [], timeout)[0]:
             return False
         try:

@@ -1,6 +1,6 @@
-"""What a broker reads at its start: broker.toml, the R file and the CURVE certificate.
+"""Reads the files of a broker's start: broker.toml, the R file and the CURVE certificate.
 
-The file is Flux's own: `[bootstrap]` says who is who, `[resource]` what there is; the rest is the engine's.
+broker.toml has Flux's tables `[bootstrap]` (hosts and ranks) and `[resource]`, and tables of this engine.
 """
 
 from __future__ import annotations
@@ -41,12 +41,14 @@ class Certificate:
 
 @dataclass(frozen=True, slots=True)
 class Bootstrap:
-    """Where this broker stands."""
+    """This broker's rank, its instance's hosts, and how it reaches them."""
 
     rank: int
     hosts: tuple[str, ...]
-    bind: str | None  # rank 0 of more than one broker
-    connect: str | None  # the lead's endpoint, for followers
+    bind: str | None
+    """The endpoint on which the lead of several brokers listens."""
+    connect: str | None
+    """The lead's endpoint, for followers."""
     certificate: Certificate | None
 
     @property
@@ -73,7 +75,7 @@ def _checked(read: Callable[[], T]) -> T:
 
 
 def bootstrap(config: JSON, hostname: str) -> Bootstrap | None:
-    """Return this broker's place by [bootstrap], or None where the configuration has no such table."""
+    """Return what [bootstrap] defines for this broker, or None where the configuration has no such table."""
     table = config.get("bootstrap")
     if table is None:
         return None
@@ -93,7 +95,7 @@ def bootstrap(config: JSON, hostname: str) -> Bootstrap | None:
 
 
 def order_timeout(config: JSON) -> float:
-    """Return the seconds that a malleable program has to answer, and a worker started for it to join."""
+    """Return the seconds for a malleable program to answer an order, and for a new worker to join."""
     name = "broker.toml, [minicluster] order-timeout"
     seconds = configured(config.get("minicluster", {}).get("order-timeout", "60s"), name)
     if not seconds:

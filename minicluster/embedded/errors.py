@@ -1,8 +1,8 @@
-"""What can go wrong in the embedded instance, as one tree.
+"""The errors of the embedded instance, as one tree.
 
 EmbeddedError
 ├── ConfigurationError     broker.toml, the certificate or a broker option is wrong; names file and key
-├── BootError              this broker cannot take its place: port taken, lead not reached, refused by it
+├── BootError              this broker cannot join or lead: port taken, lead not reached, refused by it
 ├── StorageFull            job data cannot be written (ENOSPC, EDQUOT, read-only file system)
 ├── LayoutError            a jobspec and its R do not give a task layout
 ├── StorageError           the job data in the state directory cannot be opened or read
@@ -54,7 +54,7 @@ class BrokerUnreachable(EmbeddedError):  # noqa: N818 - named for the state it r
 
 
 class RpcError(EmbeddedError):
-    """A request was refused: `errnum` as in errno.h, `text` for the person who asked."""
+    """A request was refused: `errnum` as in errno.h, `text` for the user."""
 
     def __init__(self, errnum: int, text: str = "") -> None:
         self.errnum = errnum

@@ -28,13 +28,13 @@ _EMPTY = ("", "0s", "0.0", "0:00:00", "1970-01-01T00:00:00")
 
 
 def headings(words: str) -> dict[str, str]:
-    """Column heads from words FIELD or FIELD=HEAD; a head left out is the field in capitals."""
+    """Return column heads by field, from words FIELD or FIELD=HEAD; the default head is FIELD in capitals."""
     pairs = (word.partition("=") for word in words.split())
     return {field: head if equals else field.upper().replace(".", "-") for field, equals, head in pairs}
 
 
 class FormatError(ValueError):
-    """The format string is wrong; the text says how."""
+    """The format string is wrong; the text names the mistake."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +72,12 @@ class _Field:
         )
 
     def wide(self, width: int) -> _Field:
-        """The same, at least so wide."""
+        """Return the field with a width of at least `width`."""
         precision = max(width, self.precision) if self.precision and not self.kind else self.precision
         return replace(self, width=max(width, self.width), precision=precision)
 
     def show(self, value: Any) -> str:
-        """A value in its column."""
+        """Return a value formatted for its column."""
         width = str(self.width or "")
         if self.hyphen and str(value) in _EMPTY:
             value = "-"
@@ -94,7 +94,7 @@ class OutputFormat:
     """A format of the fields in `headings` (field → head); `value(item, field)` reads them."""
 
     def __init__(self, text: str, headings: Mapping[str, str], value: Callable[[Any, str], Any]) -> None:
-        """Raises FormatError."""
+        """Parse the format. Raises FormatError."""
         self._headings = headings
         self._value = value
         try:
@@ -107,7 +107,7 @@ class OutputFormat:
 
     @property
     def names(self) -> list[str]:
-        """The fields that occur."""
+        """The names of its fields."""
         return [field.name for field in self._fields if field.name]
 
     def table(self, items: Sequence[Any], *, header: bool = True) -> Iterable[str]:
@@ -125,7 +125,7 @@ class OutputFormat:
         return format(self._headings[field.name], align + str(field.width or ""))
 
     def _fitted(self, items: Sequence[Any], header: bool) -> list[_Field]:
-        """The fields without empty columns, widened as their marks say."""
+        """Return the fields as `?:` and `+:` demand: without empty columns, and widened."""
         kept: list[_Field] = []
         for field in self._fields:
             values = [str(self._read(item, field)) for item in items] if field.drop or field.widen else []

@@ -10,7 +10,7 @@ EMERG, ALERT, CRIT, ERR, WARNING, NOTICE, INFO, DEBUG = range(8)
 
 
 class Log:
-    """Writes lines of `level` or graver to stderr."""
+    """Writes lines of syslog severity `level` or worse to stderr."""
 
     def __init__(self, name: str, level: int = ERR) -> None:
         self.name = name  # the rank, or the host name before there is one

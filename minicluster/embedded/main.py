@@ -48,7 +48,7 @@ def main(argv: list[str] | None = None) -> int:
     """Run `flux` with `argv` (without the program's name); returns the exit code."""
     arguments = sys.argv[1:] if argv is None else argv
     for stream in (sys.stdout, sys.stderr):
-        # Flux speaks UTF-8 whatever the locale, and bytes that are not UTF-8 pass unchanged.
+        # Flux writes UTF-8 in every locale, and passes bytes that are not UTF-8 unchanged.
         stream.reconfigure(encoding="utf-8", errors="surrogateescape")  # type: ignore[union-attr]
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         print(_usage())
@@ -75,7 +75,7 @@ def _run(name: str, arguments: list[str]) -> int:
 
 
 def _reported(name: str, module: Any, arguments: list[str]) -> int:
-    """Run a client's command; what stops it becomes its message and exit code."""
+    """Run a client's command; report its errors as a message and an exit code."""
     from minicluster.embedded.commands.console import CommandError, note  # noqa: PLC0415 - brokers start light
 
     try:

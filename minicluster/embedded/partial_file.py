@@ -1,6 +1,6 @@
-"""A file that is not whole yet: beside the one that it becomes, under a hidden name that nobody can foresee.
+"""A partial file: it lies beside the file that it becomes, under a hidden and random name.
 
-Only its owner can read it. What an interrupted writer left is removed by the next one of the same file.
+Only its owner can read it. Partial files of interrupted writers are removed by the next writer of that file.
 """
 
 from __future__ import annotations

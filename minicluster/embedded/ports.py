@@ -1,8 +1,7 @@
-"""Where the halves of a lead broker meet: the job engine (no sockets) and the broker side (sockets, tasks).
+"""The interfaces between the halves of a lead broker: the job engine, and the broker side with its sockets.
 
-The broker side implements `Executor` (and has the topics' `services.Registry`); it reports to the
-`JobEvents` of each launch, and to `ResourceStatus`. Everything here is called on the lead's one event loop,
-and no call blocks.
+The broker side implements `Executor`, and has the topics' `services.Registry`. It reports to the `JobEvents`
+of each launch, and to `ResourceStatus`. All calls are made on the lead's one event loop, and none blocks.
 """
 
 from __future__ import annotations
@@ -23,34 +22,34 @@ Clock = Callable[[], float]
 
 
 class JobEvents(Protocol):
-    """Is told of what happens to jobs' processes."""
+    """Receives what happens to jobs' processes."""
 
     def started(self, jobid: int) -> None:
-        """All shells were told to start."""
+        """All ranks started their tasks."""
 
     def exec_event(self, jobid: int, name: str, context: JSON | None = None) -> None:
-        """Something happened that belongs into guest.exec.eventlog."""
+        """An event for guest.exec.eventlog happened."""
 
     def finished(self, jobid: int, status: int) -> None:
         """Every task ended."""
 
     def released(self, jobid: int) -> None:
-        """No rank holds anything of the job any more."""
+        """No rank has processes of the job any more."""
 
     def exception(self, jobid: int, kind: str, severity: int, note: str) -> None:
-        """Something went wrong with the job's processes."""
+        """The job's processes failed."""
 
     def task_ended(self, jobid: int, task: int) -> None:
         """A task of a malleable job ended."""
 
     def output(self, jobid: int, task: int, stream: str, data: bytes) -> None:
-        """A task wrote."""
+        """A task wrote output."""
 
     def redirected(self, jobid: int, tasks: int, stream: str, path: str) -> None:
         """A stream of all tasks goes to a file."""
 
     def shell_log(self, jobid: int, node: int, level: int, message: str) -> None:
-        """The job's shell has a message."""
+        """The job's shell sent a message."""
 
     def eof(self, jobid: int, task: int, stream: str) -> None:
         """A task's stream ended."""
@@ -58,21 +57,21 @@ class JobEvents(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A job that got resources: everything its processes need."""
+    """A job that got resources, with all that starting its processes needs."""
 
     id: int
     jobspec: JSON  # RFC 25, with attributes.system.environment
     R: JSON  # RFC 20
     userid: int
     credentials: str | None = field(repr=False)  # of a malleable job: its program's file
-    events: JobEvents = field(repr=False, compare=False)  # is told of the job's processes
+    events: JobEvents = field(repr=False, compare=False)  # receives what happens to the job's processes
 
 
 class Executor(Protocol):
     """Runs the processes of jobs; each `start` ends with one `finished` and one `released`."""
 
     def start(self, launch: Launch) -> None:
-        """Begin to start the job on the ranks of R. Errors come back as `JobEvents.exception`."""
+        """Begin to start the job on the ranks of R. Errors are reported by `JobEvents.exception`."""
 
     def signal(self, jobid: int, signum: int) -> None:
         """Deliver a signal to every task (`flux job kill`). A job that is gone is ignored."""
@@ -80,43 +79,43 @@ class Executor(Protocol):
     def kill(self, jobid: int, signum: int) -> None:
         """End a job after a fatal exception: `signum` now, SIGKILL after the kill timeout."""
 
-    # Of malleable jobs, whose every task that ends comes back as `JobEvents.task_ended`:
+    # For malleable jobs; `JobEvents.task_ended` reports every task of theirs that ended:
 
     def extend(self, jobid: int, order: int, slots: Mapping[int, Slot], hosts: Mapping[int, str]) -> bool:
-        """Start further tasks, by number, each in its slot; their ends do not count. `hosts`: by rank.
+        """Start further tasks in `slots`, by task number; their ends do not count. `hosts` are by rank.
 
-        Return False where the job is gone, and nothing was started.
+        Returns False where the job is gone, and nothing was started.
         """
 
     def admit(self, jobid: int, tasks: Iterable[int]) -> None:
-        """From now on the ends of these tasks count."""
+        """Count the ends of these tasks from now on."""
 
     def dismiss(self, jobid: int, slots: Mapping[int, Slot]) -> None:
-        """From now on the ends of these tasks do not count."""
+        """Do not count the ends of these tasks from now on."""
 
     def end_tasks(self, jobid: int, tasks: Collection[int]) -> None:
         """End these tasks: SIGTERM now, SIGKILL after the kill timeout."""
 
 
 class Listener(Protocol):
-    """Where programs of malleable jobs connect. Connections are numbered."""
+    """A listener to which programs of malleable jobs connect. Connections are numbered."""
 
     def open(self, callers: Callers) -> str:
-        """Begin to listen, if that is not so yet, and return the address, host:port. Raises OSError."""
+        """Listen, at the first call, and return the address, host:port. Raises OSError."""
 
     def send(self, connection: int, data: bytes) -> None:
-        """Send; a connection that is gone is ignored."""
+        """Send data; a connection that is gone is ignored."""
 
     def hang_up(self, connection: int) -> None:
-        """Close a connection once all is sent."""
+        """Close a connection once all its data is sent."""
 
     def close(self) -> None:
-        """Close everything."""
+        """Close the listener and all connections."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeadContext:
-    """What the lead broker hands to the engine."""
+    """The inputs of the engine from the lead broker."""
 
     config: JSON  # broker.toml, parsed
     R: JSON  # RFC 20, every host of [bootstrap]

@@ -1,9 +1,9 @@
-"""Topics and their handlers: what a broker answers, whoever asks and over whichever wire.
+"""Topics and their handlers: a broker answers requests by topic, the same over every transport.
 
-A handler takes one `RpcRequest` and returns the payload of its answer: a dict, an awaitable of one, or, for a
-stream, an async iterator of dicts (or `Encoded` ones), whose next item is asked for only when the client took
-the last one, and which ends with ENODATA (RFC 6). Raise `RpcError` to refuse. A request for a topic that is
-not served here goes to `fallback`: on a follower that is the lead.
+A handler takes one `RpcRequest` and returns the payload of its answer: a dict, or an awaitable of one. For a
+stream it returns an async iterator of dicts (or `Encoded` ones). Its next item is asked for once the client
+took the last one; at its end the client gets ENODATA (RFC 6). A handler raises `RpcError` to refuse. Requests
+for unknown topics go to `fallback`, which on a follower is the lead.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from minicluster.embedded.ports import JSON
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """A payload that is JSON already: where it is sent as JSON, nobody encodes it once more."""
+    """A payload that is JSON text already: it is sent as it is, and not encoded once more."""
 
     text: str
 
     def decoded(self) -> JSON:
-        """Return what it says."""
+        """Return the payload as an object."""
         found: JSON = json.loads(self.text)
         return found
 
@@ -37,13 +37,13 @@ Answer = JSON | Awaitable[JSON] | AsyncIterator[JSON | Encoded]
 
 @dataclass(frozen=True, slots=True)
 class RpcRequest:
-    """One request of the instance's owner; nobody else is admitted."""
+    """One request of the instance's owner; no other user is admitted."""
 
     topic: str
     payload: Mapping[str, Any]
 
     def need(self, key: str, kind: type | tuple[type, ...]) -> Any:
-        """Return payload[key], refused with EPROTO where it is absent or of another type."""
+        """Return payload[key]. Raises RpcError (EPROTO) where it is absent or of another type."""
         value = self.payload.get(key)
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is int):
             raise RpcError(errno.EPROTO, f"{self.topic}: {key!r} is missing or of the wrong type")
@@ -78,7 +78,7 @@ class Registry:
         self._handlers[topic] = handler
 
     async def serve(self, request: RpcRequest, reply: Reply) -> None:
-        """Answer `request`, whatever becomes of it; only a broken wire (OSError) is raised."""
+        """Answer `request`, also where its handler fails. Raises OSError where the connection is lost."""
         try:
             await self._serve(request, reply)
         except RpcError as refusal:
@@ -123,7 +123,7 @@ def failure(errnum: int, text: str) -> JSON:
 
 
 class Calls:
-    """The requests under way of one client or one follower, each cancellable by its number."""
+    """The requests under way of one client or one follower; each can be cancelled by its number."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
@@ -139,15 +139,15 @@ class Calls:
         if self._tasks.get(number) is task:
             del self._tasks[number]
         if not task.cancelled():
-            task.exception()  # a client that hung up: its stream has nobody left to tell
+            task.exception()  # read, so that asyncio does not log it: the client has closed its connection
 
     def cancel(self, number: int) -> None:
-        """End one request; an unknown number ended before."""
+        """End one request; an unknown number is ignored, as its request has ended."""
         task = self._tasks.get(number)
         if task is not None:
             task.cancel()
 
     def cancel_all(self) -> None:
-        """End every request: who asked is gone."""
+        """End every request, when the client is gone."""
         for task in tuple(self._tasks.values()):
             task.cancel()

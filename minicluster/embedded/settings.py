@@ -1,4 +1,4 @@
-"""Values of broker.toml that several parts read alike."""
+"""Values of broker.toml that several modules read in the same way."""
 
 from __future__ import annotations
 

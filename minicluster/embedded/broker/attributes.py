@@ -1,4 +1,4 @@
-"""Broker attributes: the names a broker knows, set by -S, read by `flux getattr`."""
+"""Broker attributes: set by -S, read by `flux getattr`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lead and follower have in common: attributes, local socket, tasks of jobs on this rank."""
+"""The common part of lead and follower: attributes, local socket, tasks of jobs on this rank."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ KILL_TIMEOUT = 5.0
 
 
 class BrokerBase:
-    """What lead and follower have in common: attributes, local socket, tasks of jobs on this rank."""
+    """The common part of lead and follower: attributes, local socket, tasks of jobs on this rank."""
 
     def __init__(
         self, options: Options, config: JSON, attributes: Attributes, log: Log, position: boot.BrokerPosition
@@ -70,14 +70,14 @@ class BrokerBase:
         )
 
     def task_settings(self) -> RankSettings:
-        """Return what the jobs on this rank are run with."""
+        """Return the settings for the jobs on this rank."""
         outer = os.environ.get(MARKER)
         mine = str(self.attributes.get("broker.uuid"))[:8]
         broker = BrokerEnv(self.uri, self.rundir, f"{outer}/{mine}" if outer else mine)
         return RankSettings(self.position.boot.hosts[self.rank], broker, self.reaper, self.grace)
 
     async def open(self) -> None:
-        """Begin to serve: children, signals, local socket."""
+        """Handle ended children and signals, and open the local socket."""
         self.reaper.open()
         loop = asyncio.get_running_loop()
         for signum in (signal.SIGTERM, signal.SIGINT):
@@ -90,7 +90,7 @@ class BrokerBase:
         raise NotImplementedError
 
     async def close(self) -> None:
-        """Hang up, end whatever still runs below, remove what was made for this run only."""
+        """Close the local socket, kill processes that are left below, and remove an own run directory."""
         if self._socket is not None:
             await self._socket.close()
         signal_family(self.reaper.orphans(), signal.SIGKILL)
@@ -99,7 +99,7 @@ class BrokerBase:
 
 
 def _description(config: JSON, position: boot.BrokerPosition) -> dict[str, object]:
-    """Return what the broker's attributes say of it."""
+    """Return the attributes that describe the broker."""
     found: dict[str, object] = {
         "rank": position.boot.rank,
         "size": position.boot.size,

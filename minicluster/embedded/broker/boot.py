@@ -1,4 +1,4 @@
-"""How a broker finds its position: by [bootstrap], by the PMI of an outer instance, or alone."""
+"""A broker's rank and instance: from [bootstrap], from an outer instance's PMI, or an instance of one."""
 
 from __future__ import annotations
 
@@ -28,17 +28,21 @@ _LOOPBACK = "127.0.0.1"
 
 @dataclass(slots=True)
 class BrokerPosition:
-    """Where this broker stands, what the instance has, and which instance it is in."""
+    """The position of a broker in its instance, and of the instance in an outer one."""
 
     boot: Bootstrap
-    resources: JSON | None  # R, on the lead
+    resources: JSON | None
+    """R, on the lead."""
     level: int = 0
+    """How many outer instances there are."""
     jobid: str | None = None
+    """The id in the outer instance."""
     parent_uri: str | None = None
+    """The address of the outer instance."""
     pmi: PmiConnection | None = None
 
     def publish(self, overlay: LeadOverlay) -> None:
-        """Tell the other brokers of a sub-instance where the lead listens, and their common certificate."""
+        """Send the other brokers of a sub-instance the lead's endpoint and the common certificate, by PMI."""
         if self.pmi is None:
             return
         if self.boot.size > 1 and self.boot.certificate is not None:
@@ -50,7 +54,7 @@ class BrokerPosition:
 
 
 def find(config: JSON, hostname: str, environ: Mapping[str, str]) -> BrokerPosition:
-    """Return this broker's position; for rank > 0 of a sub-instance it waits for rank 0."""
+    """Return this broker's position. Ranks above 0 of a sub-instance wait for rank 0."""
     boot = configuration.bootstrap(config, hostname)
     if boot is not None:
         return BrokerPosition(boot, _configured(config, boot))
@@ -98,7 +102,7 @@ def _sub_instance(
 
 
 def rerank(resources: JSON, size: int) -> JSON | None:
-    """Return the outer job's R with ranks from 0 on, or None where it does not have one rank a broker."""
+    """Return the outer job's R with ranks from 0 on; None where its ranks are not as many as brokers."""
     return resource_set.reranked(resources) if len(resource_set.ranks_of(resources)) == size else None
 
 
@@ -112,14 +116,14 @@ class Outer:
 
     @classmethod
     def of(cls, environ: Mapping[str, str]) -> Outer | None:
-        """Return it, or None where no Flux job's environment surrounds us."""
+        """Return the outer instance, or None where `environ` is not that of a Flux job."""
         uri, jobid = environ.get("FLUX_URI"), environ.get("FLUX_JOB_ID")
         if not uri or not jobid:
             return None
         return cls(uri, jobid, int(_ask(uri, "attr.get", {"name": "instance-level"}).get("value", 0)))
 
     def resources(self) -> JSON:
-        """Return the R of the job that we are."""
+        """Return the R of the job that is this sub-instance."""
         from broker_config.formats.jobid import parse  # noqa: PLC0415 - only a sub-instance's lead needs it
 
         answer = _ask(self.uri, "job-info.lookup", {"id": parse(self.jobid), "keys": ["R"], "flags": 1})
@@ -127,7 +131,7 @@ class Outer:
         return found
 
     def address(self) -> str:
-        """Return where the job's other hosts reach this one: loopback where the outer one uses that."""
+        """Return this host's address for the job's other hosts; loopback where the outer instance uses it."""
         endpoint = _ask(self.uri, "attr.get", {"name": "tbon.endpoint"}).get("value", "")
         host = urlsplit(endpoint).hostname or _LOOPBACK
         try:
@@ -142,7 +146,7 @@ class Outer:
 
 
 def _ask(uri: str, topic: str, payload: Mapping[str, Any]) -> JSON:
-    """Ask the outer instance one thing, blocking."""
+    """Send one request to the outer instance, wait, and return the answer."""
     try:
         with BrokerClient(uri) as client:
             return client.rpc(topic, dict(payload))

@@ -1,8 +1,8 @@
 """`flux broker`: one process of an instance, lead (rank 0) or follower.
 
-`flux broker [-c PATH] [-Sattr=value]… [program…]`. The lead runs the program once its quorum joined and ends
-with the program's exit code; a follower ends with 0 when the lead ended the instance or it was told to leave
-(SIGTERM), with 1 when it was refused or lost its lead, which a signal to the lead means too.
+`flux broker [-c PATH] [-Sattr=value]… [program…]`. The lead runs the program once its quorum joined, and ends
+with the program's exit code. A follower ends with 0 when the lead ended the instance, or after SIGTERM. It
+ends with 1 when it was refused, when it lost its lead, and when a signal ended the lead.
 """
 
 from __future__ import annotations

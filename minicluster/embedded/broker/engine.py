@@ -1,4 +1,4 @@
-"""The job engine of a lead broker: builds its parts, registers its topics, ends it in order."""
+"""The job engine of a lead broker: builds its parts, registers its topics, and closes it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ DATABASE = "jobs.sqlite"
 
 
 class LeadEngine:
-    """What the lead broker holds of the engine."""
+    """The engine as the lead broker uses it."""
 
     def __init__(self, manager: JobManager, resources: ResourceStatus) -> None:
         self._manager = manager
@@ -64,7 +64,7 @@ class LeadEngine:
         self._manager.commits.schedule()
 
     async def drain_all(self, timeout: float) -> bool:
-        """End every running job and wait for it; waiting jobs stay in the store. False: some still run."""
+        """End every running job and wait; return False where some still run. Waiting jobs stay stored."""
         self._manager.decisions.ready = False
         for job in tuple(self._manager.active.values()):
             if job.state == JobState.RUN:
@@ -84,7 +84,7 @@ class LeadEngine:
         return dump.write(self._manager.parts.store.database.copy_to, Path(path))
 
     def close(self) -> None:
-        """Write what waits and close the store."""
+        """Write pending changes and close the store."""
         parts = self._manager.parts
         for each in (parts.listener, parts.scheduler.recorder):
             if each is not None:
@@ -96,7 +96,7 @@ class LeadEngine:
 
 
 def build_lead_services(context: ports.LeadContext, registry: Registry) -> LeadEngine:
-    """Open (or restore) the job data, take up its jobs, and register the engine's topics.
+    """Open (or restore) the job data, load its jobs, and register the engine's topics.
 
     Raises StorageError, DumpError, SchedulerError or ConfigurationError: then the lead cannot start.
     """
@@ -156,7 +156,7 @@ class DecisionFile:
             raise ConfigurationError(message) from error
 
     def __call__(self, state: SchedulerState, now: float, actions: Sequence[Action]) -> None:
-        """Record a decision; a full disk is no reason to stop."""
+        """Record a decision; write errors, such as of a full disk, are ignored."""
         with suppress(OSError):
             self._file.write(self._encode(self._policy, state, now, actions) + "\n")
 

@@ -1,4 +1,4 @@
-"""A follower: a broker that serves the lead."""
+"""A follower: a broker of another rank than 0."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class FollowerProcess(BrokerBase):
-    """A broker that serves the lead."""
+    """A broker that runs tasks for the lead, and forwards requests to it."""
 
     async def run(self) -> int:
         """Live until the lead, the link or a signal ends it; return the exit code."""
@@ -56,7 +56,7 @@ class FollowerProcess(BrokerBase):
             self.end.set()
 
     def terminate(self, signum: int) -> None:
-        """Leave: the lead gives this rank no more work, and fails what it ran."""
+        """Leave the instance: the lead gives this rank no more work, and fails the jobs that ran there."""
         self.log(INFO, f"{signal.Signals(signum).name}: administrative shutdown")
         self._overlay.goodbye("administrative shutdown")
         self.end.set()

@@ -29,7 +29,7 @@ class InstanceState:
         registry.register("state-machine.monitor", self._monitor)
 
     def enter(self, name: str) -> None:
-        """Go on to the next state."""
+        """Enter a state."""
         self._log(INFO, f"{self.name}->{name} {time.time() - self._since:.3f}s", "state-machine")
         self.name, self._since = name, time.time()
         self._entered.set()
@@ -39,7 +39,7 @@ class InstanceState:
         return {"state": self.name, "duration": time.time() - self._since}
 
     async def _monitor(self, _request: RpcRequest) -> AsyncIterator[JSON]:
-        """Flux's numbers of the states, each as it is entered."""
+        """Yield Flux's number of each state when it is entered."""
         while True:
             entered = self._entered
             yield {"state": broker_state.NAMES.index(self.name)}

@@ -12,7 +12,7 @@ _SCRIPT = """\
 # The `flux` of minicluster's embedded instance, for its own processes only.
 exec {python} -I -S -X utf8 -c {code} "$@"
 """
-# asyncio loads OpenSSL where it can: 4 MB and 8 ms in every broker, which speaks CURVE and needs none of it.
+# asyncio loads OpenSSL where it can: 4 MB and 8 ms in every broker, which uses CURVE and does not need it.
 _CODE = """\
 import sys
 sys.path += {paths!r}
@@ -26,7 +26,7 @@ _PACKAGES = ("minicluster", "broker_config", "queue_policies", "zmq", "pluggy")
 def write_bin(directory: Path) -> Path:
     """Write the executable `flux` into `directory` (made if absent) and return its path.
 
-    It starts without `site` (half of Python's own start time), so it names where the packages are.
+    It starts without `site` (half of Python's own start time), so it contains the folders of the packages.
     """
     directory.mkdir(parents=True, exist_ok=True)
     flux = directory / "flux"

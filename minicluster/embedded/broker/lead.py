@@ -36,7 +36,7 @@ class LeadProcess(BrokerBase):
     """Rank 0."""
 
     async def run(self) -> int:
-        """Live until the program ends, a client or a signal ends the instance; return the exit code."""
+        """Run until the program ends, or a client or a signal ends the instance; return the exit code."""
         self._quorum = _wanted_quorum(self.attributes, self.position.boot.size)
         self._finished = asyncio.Event()
         self._program: InitialProgram | None = None
@@ -59,7 +59,7 @@ class LeadProcess(BrokerBase):
             engine.close()
         finally:
             self._finished.set()
-            await asyncio.sleep(0)  # streams of shutdown.start tell their clients
+            await asyncio.sleep(0)  # lets streams of shutdown.start send their last response
             await self._modules.close()
             await self.close()
             overlay.close()
@@ -122,7 +122,7 @@ class LeadProcess(BrokerBase):
             self.log(WARNING, f"quorum delayed: waiting for {self._quorum} brokers, offline are {missing}")
 
     def terminate(self, signum: int) -> None:
-        """Go, perhaps to come back; a program that runs is told first, and its exit code stays ours."""
+        """Begin a shutdown after which the lead may start again; a running program gives the exit code."""
         self._signalled = self._signalled or not self.end.is_set()
         self.log(INFO, f"signal {signum}: shutting down")
         if self._program is None:
@@ -156,7 +156,7 @@ def _wanted_quorum(attributes: Attributes, size: int) -> int:
 
 
 def _state_directory(attributes: Attributes, rundir: Path) -> Path:
-    """Make the directory of the job data, and try to write there."""
+    """Return the directory of the job data; make it, and check that it can be written."""
     given = attributes.get("statedir")
     path = Path(given) if given else rundir / "state"
     attributes.set("statedir", path)

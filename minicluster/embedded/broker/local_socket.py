@@ -2,7 +2,7 @@
 
 Frame: 4 bytes big-endian length, then one JSON object. Request {"id", "topic", "payload"};
 {"id", "cancel": true} ends a stream. Response {"id", "payload"} or {"id", "errnum", "errstr"}.
-Nothing is sent before the first answer.
+The broker sends no greeting.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _GATHERED = 1 << 16  # bytes that are sent before the loop's turn is over
 
 
 class Outbox:
-    """Gathers what a client is told in one turn of the loop, and sends it at once: one system call."""
+    """Gathers the frames for one client during a turn of the loop, and sends them with one system call."""
 
     def __init__(self, writer: asyncio.StreamWriter) -> None:
         self._writer = writer
@@ -39,7 +39,7 @@ class Outbox:
         self._size = 0
 
     async def send(self, frame: bytes) -> None:
-        """Have a frame sent; returns when there is room for the next."""
+        """Queue a frame; returns when there is room for the next."""
         if not self._frames:
             asyncio.get_running_loop().call_soon(self.flush)
         self._frames.append(frame)
@@ -49,7 +49,7 @@ class Outbox:
         await self._writer.drain()
 
     def flush(self) -> None:
-        """Send what waits."""
+        """Send the queued frames."""
         if self._frames:
             self._writer.write(b"".join(self._frames))
             self._frames.clear()
@@ -74,7 +74,7 @@ class LocalSocket:
             raise BootError(f"local-uri: cannot listen on {self._path}: {error.strerror}") from error
 
     async def close(self) -> None:
-        """Hang up on every client and remove the socket."""
+        """Close every client's connection and remove the socket."""
         if self._server is not None:
             self._server.close()
             self._path.unlink(missing_ok=True)
@@ -101,7 +101,7 @@ class LocalSocket:
             calls.cancel_all()
             outbox.flush()
             self._clients.discard(task)
-            writer.transport.abort()  # nobody reads what may still wait to be sent
+            writer.transport.abort()  # without sending the rest: the client has gone
 
     def _take(self, calls: Calls, outbox: Outbox, message: JSON) -> None:
         number = message["id"]
@@ -109,7 +109,7 @@ class LocalSocket:
             calls.cancel(number)
             return
 
-        async def reply(response: JSON, *, last: bool) -> None:  # noqa: ARG001 - the error says it here
+        async def reply(response: JSON, *, last: bool) -> None:  # noqa: ARG001 - here an error ends a stream
             await outbox.send(encode({"id": number, **response}))
 
         payload = message.get("payload")
@@ -147,7 +147,7 @@ def _listening(path: Path) -> socket.socket:
         )
     path.unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    before = os.umask(0o177)  # not even for a moment is it anybody else's
+    before = os.umask(0o177)  # from its first moment no other user can open the socket
     try:
         listener.bind(os.fsencode(path))
     finally:

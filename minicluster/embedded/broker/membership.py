@@ -1,4 +1,4 @@
-"""Which brokers are there, as the lead sees it: joins and leaves, and the overlay.* requests about them."""
+"""Which brokers are online, as the lead sees it: they join and leave, and overlay.* requests list them."""
 
 from __future__ import annotations
 
@@ -22,15 +22,17 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Standing:
-    """One rank's status: offline, full or lost; `error` says why it went."""
+    """One rank's status."""
 
     status: str
+    """offline, full or lost."""
     since: float
     error: str | None = None
+    """Why the rank left."""
 
 
 class Membership:
-    """Tells the engine of ranks that come and go."""
+    """Keeps the status of all ranks, and reports those that join or leave to the engine."""
 
     def __init__(self, overlay: LeadOverlay, engine: ResourceStatus, hosts: Sequence[str]) -> None:
         self.on_gone: Sequence[Callable[[int], None]] = ()
@@ -42,11 +44,11 @@ class Membership:
         self._changed = asyncio.Event()
 
     def begin(self) -> None:
-        """Join the lead itself, then whoever comes."""
+        """Add the lead itself, and followers when they join."""
         self._overlay.joined = self._join
         self._overlay.left = self._leave
         self._join(0, self._hosts[0])
-        for rank, peer in self._overlay.peers.items():  # who came before the engine was there
+        for rank, peer in self._overlay.peers.items():  # those that joined before the engine was ready
             self._join(rank, peer.host)
 
     def _join(self, rank: int, host: str) -> None:
@@ -68,11 +70,11 @@ class Membership:
 
     @property
     def online(self) -> int:
-        """Return how many brokers are there."""
+        """Return how many brokers are online."""
         return sum(standing.status == "full" for standing in self._ranks.values())
 
     def offline(self) -> str:
-        """Return the hosts that are not there."""
+        """Return the hosts that are offline."""
         return hostlist.encode(self._hosts[rank] for rank, its in self._ranks.items() if its.status != "full")
 
     def register(self, registry: Registry) -> None:
@@ -82,7 +84,7 @@ class Membership:
         registry.register("groups.get", self._group)
 
     async def _group(self, request: RpcRequest) -> AsyncIterator[JSON]:
-        """groups.get: the ranks that are there, now and on each change; there is no other group."""
+        """groups.get: the online ranks, now and on each change; there is no other group."""
         if request.payload.get("name") != "broker.online":
             raise RpcError(errno.ENOENT, "the only group is broker.online")
         while True:

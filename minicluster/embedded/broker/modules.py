@@ -1,8 +1,8 @@
 """Modules of the lead broker: child processes, named in broker.toml by a table `[minicluster.modules.NAME]`.
 
 NAME is one of `PACKAGES`, whose `process.main(uri, settings)` is the module; the broker itself imports none.
-A module that dies is started again, after a pause that grows; one that ends with 0
-is not. Whatever becomes of a module, the instance goes on.
+A module that dies is started again, after a pause that grows; one that ends with 0 is not. The instance goes
+on in either case.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PACKAGES = {"door": "minicluster.embedded_lead"}
 """The room of each module, by the name that broker.toml gives it."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 30.0
 LIVED = 60.0
-"""Seconds after which a module that dies counts as one that worked."""
+"""Seconds; a module that ran for longer is started again after the shortest pause."""
 _GRACE = 2.0
 # As the launcher starts brokers: without `site`, but with `ssl`.
 _CODE = """\
@@ -68,7 +68,7 @@ class Module:
         self._ended = asyncio.Event()
 
     def start(self) -> None:
-        """Start the process; a session of its own keeps a terminal's signals from it."""
+        """Start the process, in a session of its own: a terminal's signals do not reach it."""
         self._began = time.monotonic()
         self._ended.clear()
         command = [sys.executable, "-I", "-S", "-X", "utf8", "-c", self._code]
@@ -99,7 +99,7 @@ class Module:
         self._pause = min(2 * self._pause, LONGEST_PAUSE)
 
     async def close(self) -> None:
-        """End the process: SIGTERM, and SIGKILL where that is not enough."""
+        """End the process by SIGTERM, or by SIGKILL where it does not end."""
         self._closed = True
         if self._again is not None:
             self._again.cancel()

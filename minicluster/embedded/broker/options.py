@@ -13,7 +13,7 @@ USAGE = "Usage: flux broker [-c PATH] [-S NAME=VALUE]... [PROGRAM [ARGUMENTS...]
 
 
 class Options:
-    """The command line: `config` path, `settings` of -S, and the initial program's words."""
+    """The parsed command line: `config` path, `settings` of -S, and the initial program's words."""
 
     def __init__(self, argv: Sequence[str]) -> None:
         self.config: str | None = None

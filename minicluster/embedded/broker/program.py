@@ -1,4 +1,4 @@
-"""The initial program (rc2): what the lead runs once enough brokers are there."""
+"""The initial program (rc2), which the lead runs once its quorum joined."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NOT_INHERITED = {
 
 
 def words(arguments: Sequence[str], environ: Mapping[str, str]) -> list[str]:
-    """Return what to execute: one word is a line for the shell, several are executed as they are."""
+    """Return the command to execute: one argument is a line for the shell, several are the command itself."""
     shell = environ.get("SHELL") or "/bin/sh"
     if not arguments:
         return [shell]
@@ -43,7 +43,7 @@ class InitialProgram:
         self.ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
     def start(self) -> None:
-        """Start it; a command that cannot be executed ends at once with 127."""
+        """Start the program; where it cannot be executed, its exit code is 127 (not found) or 126."""
         self._began = time.monotonic()
         env = {key: value for key, value in os.environ.items() if key not in _NOT_INHERITED}
         argv = words(self._arguments, os.environ)
@@ -59,7 +59,7 @@ class InitialProgram:
         self._reaper.watch(process.pid, self._exited)
 
     def _foreground(self, group: int) -> None:
-        """Give the terminal to `group`, where this broker has one."""
+        """Make process group `group` the terminal's foreground group, where this broker has a terminal."""
         with contextlib.suppress(OSError):
             if sys.stdin is not None and os.isatty(0) and os.tcgetpgrp(0) in {os.getpgrp(), self._pid}:
                 signal.signal(signal.SIGTTOU, signal.SIG_IGN)

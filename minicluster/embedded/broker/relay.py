@@ -1,4 +1,4 @@
-"""This broker's topics as lines of JSON on standard input and output, for whoever is not on this machine.
+"""This broker's topics as lines of JSON on standard input and output, for clients on other machines.
 
 The lines are those of minicluster/broker_link/flux_helper.py, which does the same for real Flux:
 
@@ -8,7 +8,8 @@ The lines are those of minicluster/broker_link/flux_helper.py, which does the sa
     {"id": 8, "cancel": true}        ends stream 8
 
 The first line that comes back is {"engine": "embedded"}; then the answers, {"id", "payload"} or {"id",
-"errnum", "errstr"}; {"gone": reason} where the broker hung up. The relay ends with its standard input.
+"errnum", "errstr"}. Where the broker closed the connection, {"gone": reason} comes. The relay ends at the end
+of its standard input.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ _INPUT, _OUTPUT = 0, 1
 
 
 class StreamConnection:
-    """A streaming request on a connection of its own, read only while its reader has room.
+    """A streaming request on a connection of its own, read only while the client has credit.
 
-    So the broker holds back what the reader is too slow for.
+    So the broker waits with responses where the client is slow.
     """
 
     def __init__(self, uri: str, request: JSON, answer: Answer) -> None:
@@ -45,21 +46,21 @@ class StreamConnection:
         self._client.call(request["topic"], request.get("payload"), self._take, streaming=True)
 
     def fileno(self) -> int:
-        """The connection, to wait for with select."""
+        """Return the connection's descriptor, for select."""
         return self._client.fileno()
 
     @property
     def ended(self) -> bool:
-        """Whether the reader has heard the end."""
+        """Whether the client has received the end of the stream."""
         return self._call.ended
 
     @property
     def has_room(self) -> bool:
-        """Whether to read on."""
+        """Whether the client has credit left."""
         return self._call.has_room
 
     def read(self) -> None:
-        """Pass on what came. Raises RpcError where the broker hung up."""
+        """Pass on the responses that came. Raises RpcError where the broker closed the connection."""
         self._client.dispatch()
         self._close_if_ended()
 
@@ -70,12 +71,12 @@ class StreamConnection:
             self._call.stop(refusal.errnum, refusal.text)
 
     def credit(self, more: int) -> None:
-        """Send up to `more` items besides."""
+        """Allow `more` further items."""
         self._call.credit(more)
         self._close_if_ended()
 
     def cancel(self) -> None:
-        """End the stream; its reader hears ENODATA at once."""
+        """End the stream; its client receives ENODATA at once."""
         self._call.cancel()
         self._close_if_ended()
 
@@ -85,7 +86,7 @@ class StreamConnection:
 
 
 class Relay:
-    """The lines' requests, carried to the broker of `uri`. Raises BrokerUnreachable."""
+    """Passes the lines' requests on to the broker of `uri`. Raises BrokerUnreachable."""
 
     def __init__(self, uri: str, answer: Answer) -> None:
         self._uri = uri
@@ -95,7 +96,7 @@ class Relay:
         self._rest = b""
 
     def serve(self) -> None:
-        """Serve until standard input ends. Raises RpcError or BrokerUnreachable where the broker hung up."""
+        """Serve until standard input ends. Raises RpcError or BrokerUnreachable where the broker is gone."""
         while True:
             streams = {each.fileno(): each for each in self._streams.values() if each.has_room}
             ready, _, _ = select.select([_INPUT, self._calls.fileno(), *streams], [], [])
@@ -134,7 +135,10 @@ class Relay:
 
 
 def _translated(topic: str, payload: JSON) -> tuple[str, JSON]:
-    """Return what this engine calls a topic of the helper's own; a job lacks what only we know."""
+    """Return this engine's topic and payload for a topic of the helper.
+
+    A submitted job gets this process's environment and directory where it has none.
+    """
     if topic == "helper.dump":
         return "content.dump", payload
     if topic == "helper.submit":
@@ -156,7 +160,7 @@ def _write(answer: JSON) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Serve the broker of the URI that is given, else of FLUX_URI."""
+    """Relay to the broker of the URI in `arguments`, else of FLUX_URI."""
     uri = arguments[0] if arguments else os.environ.get("FLUX_URI", "")
     try:
         relay = Relay(uri, _write)

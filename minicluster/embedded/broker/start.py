@@ -1,6 +1,6 @@
-"""`flux start [-sN]`: an instance on this machine; inside a job it is the job's sub-instance instead.
+"""`flux start [-sN]`: an instance on this machine, or inside a job the job's sub-instance.
 
-The N brokers find one another as tasks of a job would: over PMI, which this process serves.
+The N brokers find each other by PMI, as tasks of a job do. This process is their PMI server.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from minicluster.embedded.execution import pmi
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_GRACE = 10.0  # seconds that followers have once the lead ended
+_GRACE = 10.0  # seconds that followers have to end once the lead ended
 
 
 def main(argv: Sequence[str]) -> int:

@@ -25,14 +25,14 @@ _INPUT_CHUNK = 65536
 
 
 def attach(client: BrokerClient, number: int, options: argparse.Namespace, shown: str | None = None) -> int:
-    """Follow job `number` until its end; returns its exit code. `shown` is the id as the user wrote it."""
+    """Follow job `number` to its end; return its exit code. `shown` is the id as the user wrote it."""
     attached = _Attached(client, number, options, shown or jobid.f58(number))
     with _Signals() as signals:
         return attached.follow(signals)
 
 
 class _Signals:
-    """Signals that end or stop a program are collected, to be passed to the job."""
+    """Collects signals that would end or stop this command, so that the job can get them."""
 
     def __enter__(self) -> Self:
         self.pipe, self._written = os.pipe()
@@ -52,7 +52,7 @@ class _Signals:
         os.close(self._written)
 
     def arrived(self) -> bytes:
-        """The numbers of the signals since the last call."""
+        """Return the numbers of the signals since the last call."""
         try:
             return os.read(self.pipe, 64)
         except BlockingIOError:
@@ -137,7 +137,7 @@ class _Attached:
         note(f"{timestamp - self._zero:.3f}s: job.exception {jobid.f58(self._id)} {text}")
 
     def _feed(self, descriptor: int | None) -> None:
-        """Pass on what arrived on standard input, and wait until the job took it."""
+        """Send data of standard input to the job, and read no more until the job took it."""
         assert descriptor is not None  # noqa: S101 - for the type checker
         try:
             data = os.read(descriptor, _INPUT_CHUNK)
@@ -167,7 +167,7 @@ class _Attached:
             self._order("job-manager.kill", {"id": self._id, "signum": signum}, "kill")
 
     def _interrupt(self) -> None:
-        """The first ctrl-C explains, the second within two seconds cancels; ctrl-Z between them detaches."""
+        """Print a hint at the first ctrl-C. Within two seconds a second one cancels, and ctrl-Z detaches."""
         now = time.monotonic()
         if now - self._interrupted > 2:
             self._interrupted = now

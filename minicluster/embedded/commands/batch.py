@@ -33,7 +33,7 @@ def _batch(words: list[str]) -> int:
     parser.flag("--wrap", help="wrap the words in a script")
     options = parser.parse_args(words)
     name, script, arguments = _script(without_dashes(options.command), wrap=options.wrap)
-    # What the script says about itself comes first: the command line overrides it.
+    # The script's own options come first: the command line overrides them.
     options = parser.parse_args(_directives(script, name) + words)
     options.job_name = options.job_name or name
     if options.output is None:
@@ -52,7 +52,7 @@ def _batch(words: list[str]) -> int:
 
 
 def _script(command: list[str], *, wrap: bool) -> tuple[str, str, list[str]]:
-    """The script's name, its text and its arguments."""
+    """Return the script's name, its text and its arguments."""
     if not command:
         fail("SCRIPT is missing")
     name = os.path.basename(command[0])  # noqa: PTH119 - pathlib is slow to import
@@ -69,7 +69,7 @@ def _script(command: list[str], *, wrap: bool) -> tuple[str, str, list[str]]:
 
 
 def _directives(script: str, name: str) -> list[str]:
-    """The options in `# flux:` comments (RFC 36) before the first command."""
+    """Return the options in `# flux:` comments (RFC 36) before the first command."""
     words: list[str] = []
     for number, line in enumerate(script.splitlines(), 1):
         found = _DIRECTIVE.match(line)
@@ -94,7 +94,7 @@ def _specification(options: argparse.Namespace, program: list[str]) -> JSON:
         fail("Number of slots to allocate must be specified")
     spec = jobspec(options, ["flux", "broker", *program], environment(options.env))
     shell = spec["attributes"]["system"].setdefault("shell", {}).setdefault("options", {})
-    # One broker a node, which is no MPI program, and outlives the exit of another.
+    # One broker on each node. Brokers are no MPI program, and one may exit before the others.
     for name, value in (("per-resource", {"type": "node"}), ("mpi", "none"), ("exit-timeout", "none")):
         shell.setdefault(name, value)
     return spec

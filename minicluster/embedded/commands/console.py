@@ -1,4 +1,4 @@
-"""How commands talk to their user: Flux's messages on standard error, exit codes, option parser."""
+"""The console of all commands: Flux's messages on standard error, exit codes, option parser."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse without abbreviations; `prog` is the command as its usage line says it."""
+    """argparse without abbreviations; `prog` is the command's name in its usage line."""
 
     def __init__(self, prog: str, usage: str | None = None, **options: Any) -> None:
         super().__init__(prog=prog, usage=usage, allow_abbrev=False, **options)
 
     def flag(self, *names: str, help: str) -> None:  # noqa: A002 - argparse's name
-        """Add an option that is there or not."""
+        """Add an option without a value."""
         self.add_argument(*names, action="store_true", help=help)
 
 
 class CommandError(Exception):
-    """Ends a command: `text` goes to standard error behind the command's name, then exit with `code`."""
+    """Ends a command with exit code `code`; `text` goes to standard error behind the command's name."""
 
     def __init__(self, text: str, code: int = 1) -> None:
         super().__init__(text)
@@ -38,7 +38,7 @@ def fail(text: str, code: int = 1) -> NoReturn:
 
 
 def absent(words: list[str]) -> NoReturn:
-    """End a command whose subcommand, the first of `words`, is not there."""
+    """End a command whose subcommand, the first of `words`, does not exist."""
     if not words:
         fail("missing subcommand")
     fail(f"`{words[0]}' is not in the embedded instance", 2)
@@ -52,7 +52,7 @@ def note(text: str) -> None:
 
 
 def job_argument(text: str) -> int:
-    """An argparse type: a job id in any encoding."""
+    """Parse a job id in any encoding; an argparse type."""
     try:
         return jobid.parse(text)
     except ValueError:
@@ -68,7 +68,7 @@ def parsed_id(text: str, wrong: str = 'error parsing jobid: "{}"') -> int:
 
 
 def limit(text: str | None) -> float | None:
-    """The seconds of a --timeout, or end the command."""
+    """Return the seconds of a --timeout, or end the command."""
     try:
         return seconds(text) if text else None
     except ValueError as error:

@@ -1,6 +1,6 @@
-"""`--requires`: what nodes must be, from RFC 35 syntax to an RFC 31 constraint object.
+"""`--requires`: constraints on nodes, from RFC 35 syntax to an RFC 31 constraint object.
 
-Here: terms PROPERTY, host:HOSTS and rank:RANKS, all of which must hold, `-` or `not` before what must not.
+It has terms PROPERTY, host:HOSTS and rank:RANKS, which must all hold; `-` or `not` before a term negates it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _OPERATORS = {
 
 
 def parse(text: str) -> dict[str, Any]:
-    """Read a constraint such as `host:a[0-3] and not gpu`; ends the command where it is wrong."""
+    """Parse a constraint such as `host:a[0-3] and not gpu`; end the command where it is wrong."""
     words = [word for word in text.replace("&", " ").split() if word != "and"]
     terms: list[dict[str, Any]] = []
     while words:

@@ -122,7 +122,7 @@ class _Awaited:
 
 
 class _Printer:
-    """Prints events as asked: text or JSON, with raw or relative times."""
+    """Prints events as its options define: text or JSON, with raw or relative times."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self._options = options

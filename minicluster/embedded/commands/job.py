@@ -50,7 +50,7 @@ def _raise(argv: list[str]) -> int:
 
 
 def _leading_ids(words: list[str]) -> tuple[list[str], list[str]]:
-    """Ids come first; the first word that is none begins the message."""
+    """Split words into leading job ids, and the message behind them."""
     for index, word in enumerate(words[1:], 1):
         try:
             jobid.parse(word)
@@ -78,7 +78,7 @@ def _signal(text: str) -> int | None:
 
 
 def _each(ids: list[str], verb: str, topic: str, payload: JSON) -> int:
-    """Send one request a job; each refusal is one message."""
+    """Send one request for each job, print each refusal, and return the exit code."""
     wrong = "invalid jobid: {}" if verb == "kill" else 'error parsing jobid: "{}"'
     numbers = [parsed_id(text, wrong) for text in ids]
     code = 0

@@ -25,7 +25,7 @@ HEADINGS = headings(
     "waitstatus=WSTATUS returncode=RC contextual_info=INFO contextual_time=TIME dependencies "
     "exception.occurred exception.severity exception.type exception.note"
 )
-# What the JSON form holds, in its order.
+# The fields of the JSON form, in its order.
 _EXPORTED = (
     "t_depend t_priority t_sched t_run t_cleanup t_inactive duration expiration name cwd queue "
     "ntasks ncores nnodes priority ranks nodelist success result waitstatus id t_submit t_remaining state "
@@ -34,7 +34,7 @@ _EXPORTED = (
 
 
 def value(job: JSON, name: str) -> Any:
-    """The value of field `name`; empty text where the job has none."""
+    """Return the value of field `name`; empty text where the job has none."""
     compute = _COMPUTED.get(name)
     if compute is not None:
         return compute(job)
@@ -79,7 +79,7 @@ def _returncode(job: JSON) -> int | str:
 
 
 def _info(job: JSON) -> str:
-    """What matters about the job in its state: why it waits, or where it runs."""
+    """Return why the job waits, or where it runs."""
     state = _state(job)
     if state == "PRIORITY":
         return "priority-wait"
@@ -138,7 +138,7 @@ _COMPUTED: dict[str, Callable[[JSON], Any]] = {
 
 
 def exported(job: JSON) -> JSON:
-    """The JSON form: known values only, as `flux jobs --json` writes them."""
+    """Return the JSON form of `flux jobs --json`, with known values only."""
     result: JSON = {}
     for name in _EXPORTED.split():
         found = job["id"] if name == "id" else value(job, name)

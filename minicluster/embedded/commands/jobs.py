@@ -61,7 +61,7 @@ def _listed(client: BrokerClient, options: argparse.Namespace) -> int:
 
 
 def _matching(client: BrokerClient, options: argparse.Namespace) -> list[JSON]:
-    most = options.count + 1 if options.count else 0  # one more tells whether there are more
+    most = options.count + 1 if options.count else 0  # one more than shown: then there are more
     payload = {"max_entries": most, "attrs": ["all"], "constraint": _constraint(options)}
     jobs: list[JSON] = [job for answer in client.stream("job-list.list", payload) for job in answer["jobs"]]
     if options.count and len(jobs) > options.count:

@@ -31,7 +31,7 @@ def main(argv: list[str]) -> int:
 
 
 def _write(path: str, text: str) -> None:
-    """Replace the file by a new one that nobody else could have opened meanwhile."""
+    """Replace the file by a new one that no other user could open at any time."""
     made = f"{path}.{os.getpid()}"
     descriptor = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with open(descriptor, "w", encoding="utf-8") as file:  # noqa: PTH123

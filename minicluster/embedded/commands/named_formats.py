@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options of every listing."""
+    """Add the options of every listing."""
     parser.add_argument("-o", "--format", default="default", metavar="FORMAT", help="format string or name")
     parser.add_argument("-n", "--no-header", action="store_true", help="no header line")
 
@@ -26,7 +26,7 @@ def chosen(
     value: Callable[[Any, str], Any] = lambda row, name: row[name],
     wrong: str = "{}",
 ) -> OutputFormat:
-    """The format that -o gives or names; `wrong` is the message about one that is no format."""
+    """Return the format that -o gives or names; `wrong` is the message for one that does not parse."""
     text = options.format
     if text not in named and "{" not in text:
         fail(f"--format: No such format {text} (Did you mean '{{{text}}}'?)")

@@ -65,7 +65,7 @@ class OutputWriter:
 
 
 def decoded(context: JSON) -> bytes:
-    """The bytes of a data event (RFC 24: base64 or text; text carries other bytes as lone surrogates)."""
+    """Return the bytes of a data event (RFC 24: base64, or text with other bytes as lone surrogates)."""
     data: str = context.get("data", "")
     if context.get("encoding") == "base64":
         return base64.b64decode(data)
@@ -73,12 +73,12 @@ def decoded(context: JSON) -> bytes:
 
 
 def exit_code(status: int) -> int:
-    """The exit code of a job whose wait status is `status`: 128 + signal for one that a signal ended."""
+    """Return the exit code for a job's wait status: 128 + signal where a signal ended it."""
     return 128 + (status & 0x7F) if status & 0x7F else status >> 8
 
 
 def ending(status: int) -> str:
-    """How Flux names the end of a job that did not succeed."""
+    """Return Flux's words for the end of a job that did not succeed."""
     code = exit_code(status)
     if status & 0x7F:
         return f"job shell {signal.strsignal(code - 128)}"

@@ -45,7 +45,7 @@ def _parser() -> Parser:
 
 
 def _awaited(client: BrokerClient, wanted: str | None, timeout: float | None) -> JSON:
-    """The health of the overlay; with --wait once it is as wanted, within `timeout` seconds."""
+    """Return the health of the overlay; with --wait once it is `wanted`, within `timeout` seconds."""
     began = time.monotonic()
     while True:
         health = client.rpc("overlay.health", {}, timeout=timeout)

@@ -76,7 +76,7 @@ def _names(client: BrokerClient) -> list[str]:
 
 
 def _meant(name: str | None, names: list[str]) -> Sequence[str | None]:
-    """The queues a command is about; the one without a name is None."""
+    """Return the queues that a command applies to; None is the anonymous queue."""
     return [name] if name else names or [None]
 
 
@@ -101,7 +101,7 @@ def _print_state(name: str | None, answer: JSON, what: str) -> None:
 
 
 def _set(client: BrokerClient, options: argparse.Namespace) -> None:
-    """Start or stop: then say how it is now."""
+    """Start or stop queues, then print their state."""
     names, queue = _names(client), options.named or options.queue
     if names and not queue and not options.all:
         fail("Named queues are defined. Specify queues or use --all.")

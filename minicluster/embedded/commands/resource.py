@@ -111,7 +111,7 @@ def _list_rows(state: str, some: list[Node]) -> list[JSON]:
 
 
 def _without(nodes: Iterable[Node], taken: Iterable[Node]) -> list[Node]:
-    """Return what is left of nodes when the cores and GPUs of others are taken away."""
+    """Return nodes without the cores and GPUs of `taken`."""
     used = {node.rank: (node.cores, node.gpus) for node in taken}
     left = []
     for node in nodes:
@@ -149,7 +149,7 @@ def _wanted(text: str | None) -> list[str]:
 
 
 class _Nodes:
-    """The answer of resource.status by state."""
+    """The nodes by state, from the answer of resource.status."""
 
     def __init__(self, answer: JSON) -> None:
         self._nodes = {node.rank: node for node in resource_set.nodes_of(answer["R"])}
@@ -168,7 +168,7 @@ class _Nodes:
         }
 
     def rows(self, states: Iterable[str], asked: str | None, detailed: bool) -> list[JSON]:
-        """A line a state and, where shown, a reason; empty ones only where they were asked for."""
+        """Return a row for each state (and reason, if shown); empty ones only where they were asked for."""
         rows = []
         for state in states if asked else ("avail", "draining", "drained"):
             ranks = self._sets.get(state, set())
@@ -179,7 +179,7 @@ class _Nodes:
         return rows
 
     def drained(self) -> list[JSON]:
-        """A line for each state, time and reason."""
+        """Return a row for each state, time and reason of drained nodes."""
         return [row for row in self.rows(("draining", "drained"), "drain", detailed=True) if row["nnodes"]]
 
     def _rows(self, state: str, ranks: list[int], up: bool, detailed: bool) -> list[JSON]:

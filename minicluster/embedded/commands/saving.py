@@ -40,7 +40,7 @@ def _shutdown(argv: list[str]) -> int:
         try:
             _end(client, options.dump, quiet=options.quiet)
         except RpcError as error:
-            # The broker hangs up when it ends: that is what was asked for.
+            # The broker closes the connection when it ends, as it was asked to.
             if error.errnum != errno.ECONNRESET:
                 fail(str(error))
     return 0

@@ -41,7 +41,7 @@ def jobspec(options: argparse.Namespace, command: list[str], variables: dict[str
 
 
 def _directory() -> str:
-    """The directory as the user sees it, links unresolved, as Flux records it."""
+    """Return the working directory with its links unresolved ($PWD), as Flux records it."""
     logical = os.environ.get("PWD", "")
     try:
         if logical.startswith("/") and os.path.samefile(logical, "."):  # noqa: PTH121 - pathlib is slow to import
@@ -61,7 +61,7 @@ def _duration(limit: str | None) -> float:
 
 
 def _resources(options: argparse.Namespace, shell: JSON) -> tuple[JSON, JSON]:
-    """The request for resources and the task count; tasks per node or core go to the shell."""
+    """Return the resource request and the task count; tasks per node or core go into `shell`."""
     if options.nodes is not None and options.nodes < 1:
         fail("node count must be an integer >= 1 (if set)")
     if options.exclusive and not options.nodes:
@@ -104,7 +104,7 @@ def _per_task(options: argparse.Namespace) -> tuple[JSON, JSON]:
 
 
 def _redirect(options: argparse.Namespace, shell: JSON) -> None:
-    """`--input`, `--output`, `--error`, `--label-io`."""
+    """Set `--input`, `--output`, `--error` and `--label-io`."""
     if options.input is not None:
         shell["input"] = {"stdin": {"type": "file", "path": options.input}}
     label = {"label": True} if options.label_io else {}
@@ -131,7 +131,7 @@ def _dependency(uri: str) -> JSON:
 
 
 def _value(setting: str) -> tuple[str, Any]:
-    """NAME[=VALUE], the value as JSON where it is."""
+    """Split NAME[=VALUE]; the value is parsed where it is JSON."""
     name, equals, text = setting.partition("=")
     try:
         return name, json.loads(text) if equals else 1
@@ -140,7 +140,7 @@ def _value(setting: str) -> tuple[str, Any]:
 
 
 def _set_attribute(attributes: JSON, setting: str) -> None:
-    """`--setattr`: keys are below system unless they say user, system or attributes themselves."""
+    """Set an attribute of `--setattr`, below `system` unless its key begins with user or system."""
     name, value = _value(setting)
     path = name.removeprefix(".").removeprefix("attributes.").split(".")
     if path[0] not in ("user", "system"):

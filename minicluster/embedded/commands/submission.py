@@ -75,7 +75,7 @@ def _count(flag: str) -> Callable[[str], int]:
 
 
 def flags(options: argparse.Namespace) -> int:
-    """The submission flags as the job manager's bits."""
+    """Return the submission flags as the job manager's bits."""
     bits = 0
     for name in filter(None, options.flags.split(",")):
         flag = JobFlag.__members__.get(name.upper())
@@ -86,7 +86,7 @@ def flags(options: argparse.Namespace) -> int:
 
 
 def urgency(options: argparse.Namespace) -> int:
-    """The urgency as a number; the broker checks its range."""
+    """Return the urgency as a number; the broker checks its range."""
     word = options.urgency.lower()
     try:
         return URGENCY[word] if word in URGENCY else int(word)
@@ -95,7 +95,7 @@ def urgency(options: argparse.Namespace) -> int:
 
 
 def replaced(options: argparse.Namespace, number: int) -> argparse.Namespace:
-    """A copy of the options with {cc} replaced; {{…}} stays for the job's own templates."""
+    """Return a copy of the options with {cc} replaced; {{…}} stays for the job's own templates."""
     copy = argparse.Namespace(**vars(options))
     for name, value in vars(options).items():
         if isinstance(value, str):

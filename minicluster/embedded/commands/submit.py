@@ -40,12 +40,12 @@ def main(argv: list[str]) -> int:
 
 
 def without_dashes(command: list[str]) -> list[str]:
-    """The words without the `--` that ended the options."""
+    """Return the words without the `--` that ended the options."""
     return command[1:] if command[:1] == ["--"] else command
 
 
 def submit_and_attach(spec: JSON, options: argparse.Namespace) -> int:
-    """Submit one job and follow it; returns its exit code. With --dry-run only show it."""
+    """Submit one job and follow it; return its exit code. With --dry-run only print it."""
     if options.dry_run:
         print(json.dumps(spec))
         return 0
@@ -60,7 +60,7 @@ def submit_and_attach(spec: JSON, options: argparse.Namespace) -> int:
 
 
 def request(spec: JSON, options: argparse.Namespace) -> JSON:
-    """The payload of job-ingest.submit."""
+    """Return the payload of job-ingest.submit."""
     return {"jobspec": spec, "urgency": submission.urgency(options), "flags": submission.flags(options)}
 
 
@@ -68,7 +68,7 @@ def _submit(options: argparse.Namespace) -> int:
     requests = _requests(options)
     first = next(requests)  # what is wrong with the options shows before anything is submitted
     if options.dry_run:
-        print(json.dumps(first["jobspec"]))  # of several copies the first
+        print(json.dumps(first["jobspec"]))  # the first of several copies
         return 0
     with BrokerClient() as client:
         return _Submitting(client, options).all(first, requests)
@@ -90,7 +90,7 @@ def _requests(options: argparse.Namespace) -> Iterator[JSON]:
 
 
 class _Submitting:
-    """Submits in a window, prints ids as they are accepted, watches as asked, keeps the largest exit code."""
+    """Submits jobs in a window, prints their ids, watches them if asked to, keeps the largest exit code."""
 
     def __init__(self, client: BrokerClient, options: argparse.Namespace) -> None:
         self._client = client
@@ -104,7 +104,7 @@ class _Submitting:
             self._watcher = JobWatcher(client, options)
 
     def all(self, first: JSON, others: Iterator[JSON]) -> int:
-        """Submit everything; returns the exit code."""
+        """Submit all requests; return the exit code."""
         self._send(first)
         for one in others:
             while self._unanswered >= _WINDOW:

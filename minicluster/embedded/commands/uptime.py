@@ -44,14 +44,14 @@ def _counted(ranks: str) -> int:
 
 
 def _stopped(client: BrokerClient) -> list[str]:
-    """What keeps jobs from being started; named queues are shown by `flux queue` only."""
+    """Return why no jobs start; stopped named queues are shown by `flux queue` only."""
     if client.rpc("job-manager.queue-list")["queues"]:
         return []
     return [] if client.rpc("job-manager.queue-status")["start"] else ["scheduler stopped"]
 
 
 def _short(seconds: float) -> str:
-    """A duration with two digits: 3.2s, 1.5m, 2h, 12d."""
+    """Return a duration with two digits: 3.2s, 1.5m, 2h, 12d."""
     for unit, size, stop in (("s", 1, 60), ("m", 60, 3600), ("h", 3600, 86400)):
         if seconds < stop:
             return f"{seconds / size:.2g}{unit}"

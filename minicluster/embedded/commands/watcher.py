@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from minicluster.embedded.client import JSON, BrokerClient, RpcError
 
-_OUTPUTS = 64  # jobs whose output is read at the same time: bounds what lies in buffers
+_OUTPUTS = 64  # jobs whose output is read at the same time: bounds the memory of their buffers
 _ATTRIBUTES = ["state", "t_submit", "t_cleanup", "waitstatus"]
 _ATTRIBUTES += ["exception_severity", "exception_type", "exception_note"]
 
@@ -43,7 +43,7 @@ class JobWatcher:
         self._client.call("job-list.list-id", payload, lambda *answer: self._inactive(number, *answer))
 
     def _inactive(self, number: int, answer: JSON | None, refusal: RpcError | None) -> None:
-        """The one answer for a job that is only waited for."""
+        """Process the answer for a job that is only waited for."""
         if answer is None:
             note(f"{jobid.f58(number)}: {refusal}")
             self.count(1)
@@ -58,7 +58,7 @@ class JobWatcher:
             self.count(1)
 
     def finished(self, number: int, status: int, elapsed: float) -> None:
-        """Take the wait status of a job."""
+        """Process the wait status of a job that ended."""
         self.count(exit_code(status))
         if self._options.verbose:
             word = "failed" if status else "complete"
@@ -70,11 +70,11 @@ class JobWatcher:
             note(f"job.exception: type={kind} severity={severity} {text}")
 
     def count(self, code: int) -> None:
-        """Take an exit code into account."""
+        """Keep an exit code, if it is the largest."""
         self.code = max(self.code, code)
 
     def read(self, number: int, zero: float) -> None:
-        """Show the output of a job, as soon as fewer than the limit are read."""
+        """Show the output of a job, once the output of fewer jobs than the limit is read."""
         if self._reading >= _OUTPUTS:
             self._unread.append((number, zero))
             return
