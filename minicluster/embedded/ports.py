@@ -25,7 +25,7 @@ class JobEvents(Protocol):
     """Receives what happens to jobs' processes."""
 
     def started(self, jobid: int) -> None:
-        """All ranks started their tasks."""
+        """All ranks reported the start of their tasks."""
 
     def exec_event(self, jobid: int, name: str, context: JSON | None = None) -> None:
         """An event for guest.exec.eventlog happened."""

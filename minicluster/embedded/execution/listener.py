@@ -1,4 +1,4 @@
-"""Where programs of malleable jobs connect: a TCP listener of the lead, open from the first such job on."""
+"""The lead's TCP listener for programs of malleable jobs; it is open from the first such job on."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 LOOPBACK = "127.0.0.1"
 UNSENT = 1 << 20
-"""Bytes that may wait for a caller that does not read; then it is hung up on."""
+"""Bytes that may wait for a program that does not read; with more its connection is closed."""
 
 
 class TcpListener:
-    """Implements `ports.Listener`. `host` is the lead's name for its followers, None where all are local."""
+    """Implements `ports.Listener`. `host` is the lead's host name, None where all brokers are local."""
 
     def __init__(self, host: str | None, log: Log) -> None:
         self._host = host
@@ -31,7 +31,7 @@ class TcpListener:
         self._numbers = itertools.count(1)
 
     def open(self, callers: Callers) -> str:
-        """Begin to listen, if that is not so yet, and return the address, host:port. Raises OSError."""
+        """Listen, at the first call, and return the address, host:port. Raises OSError."""
         if not self._address:
             ours = _bound(self._host is None)
             ours.setblocking(False)
@@ -44,17 +44,17 @@ class TcpListener:
         self._server = await loop.create_server(lambda: _Connection(self, callers), sock=ours)
 
     def joined(self, transport: asyncio.Transport) -> int:
-        """Number a new connection."""
+        """Add a new connection, and return its number."""
         number = next(self._numbers)
         self._transports[number] = transport
         return number
 
     def left(self, connection: int) -> None:
-        """A connection is gone."""
+        """Remove a connection that is gone."""
         self._transports.pop(connection, None)
 
     def send(self, connection: int, data: bytes) -> None:
-        """Send; a connection that is gone is ignored."""
+        """Send data; a connection that is gone is ignored."""
         transport = self._transports.get(connection)
         if transport is None or transport.is_closing():
             return
@@ -64,13 +64,13 @@ class TcpListener:
             transport.abort()
 
     def hang_up(self, connection: int) -> None:
-        """Close a connection once all is sent."""
+        """Close a connection once all its data is sent."""
         transport = self._transports.get(connection)
         if transport is not None:
             transport.close()
 
     def close(self) -> None:
-        """Close everything."""
+        """Close the listener and all connections."""
         if self._opening is not None:
             self._opening.cancel()
         if self._server is not None:
@@ -80,7 +80,7 @@ class TcpListener:
 
 
 def _bound(local: bool) -> socket.socket:
-    """A listening socket, of both address families where others are to reach it."""
+    """Return a listening socket: of loopback if `local`, else of both address families."""
     if not local and socket.has_dualstack_ipv6():
         return socket.create_server(("", 0), family=socket.AF_INET6, backlog=128, dualstack_ipv6=True)
     return socket.create_server((LOOPBACK if local else "", 0), backlog=128)

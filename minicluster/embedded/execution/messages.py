@@ -1,7 +1,7 @@
-"""What the lead and the ranks tell each other about a job: the headers of overlay messages, as records.
+"""The messages between lead and ranks about a job: the headers of overlay messages, as records.
 
-The record is the JSON object itself, so that nothing is converted on the way. Output and input are the
-message's body. Every message names its job; one about a job that is not there any more is passed over.
+A record is the JSON object itself, so that nothing has to be converted. Output and input are the message's
+body. Every message names its job; messages about a job that has ended are ignored.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 class JobMessage(TypedDict):
-    """What every message has besides its `type`."""
+    """The field that every message has, besides its `type`."""
 
     job: int
 
 
 class RankLaunchFields(TypedDict):
-    """One rank's part of a job. Of each task: its number in the job."""
+    """One rank's part of a job. Tasks are named by their numbers in the job."""
 
     id: int
     f58: str
@@ -38,16 +38,16 @@ class RankLaunchFields(TypedDict):
     files: dict[str, Any]  # RFC 37
     mapping: str
     credentials: NotRequired[str]  # of a malleable job: the file's name in the job's directory
-    order: NotRequired[int]  # by which these tasks are started
+    order: NotRequired[int]  # the order that starts these tasks
     part: NotRequired[int]  # how often tasks were started here before
-    fresh: NotRequired[list[int]]  # of the tasks, those to start; absent: all
+    fresh: NotRequired[list[int]]  # the tasks to start; absent: all
 
 
 # Lead → rank
 
 
 class StartTasks(JobMessage):
-    """Start tasks; of a job that runs there, these are further ones."""
+    """Start tasks: the first ones of a job, or further ones of a job that runs on the rank."""
 
     type: Literal["exec-start"]
     share: RankLaunchFields
@@ -75,7 +75,7 @@ class EndTasks(JobMessage):
 
 
 class WriteInput(JobMessage):
-    """Feed the body to one task, or to all (None); `eof` closes their standard input behind it."""
+    """Write the body to one task, or to all (None); `eof` closes their standard input after it."""
 
     type: Literal["exec-stdin"]
     task: int | None
@@ -100,13 +100,13 @@ class WriteFile(JobMessage):
 
 
 class FilesComplete(JobMessage):
-    """Every other rank is done: nothing more comes for the job's output files."""
+    """All other ranks are done: no more output for the job's files follows."""
 
     type: Literal["exec-release"]
 
 
 class BarrierLeft(JobMessage):
-    """Every rank is in the PMI barrier; `puts` are everybody's."""
+    """Every rank is in the PMI barrier; `puts` are those of all ranks."""
 
     type: Literal["pmi-release"]
     puts: dict[str, str]
@@ -122,7 +122,7 @@ class TasksStarted(JobMessage):
 
 
 class TaskOutput(JobMessage):
-    """The body is what a task wrote; `file`: it belongs into the job's output file."""
+    """The body is output of a task; `file`: it belongs into the job's output file."""
 
     type: Literal["exec-output"]
     task: int
@@ -139,7 +139,7 @@ class OutputEnded(JobMessage):
 
 
 class TaskExited(JobMessage):
-    """A task ended, and nobody holds its output any more."""
+    """A task ended, and no process has its output pipes open any more."""
 
     type: Literal["exec-exit"]
     task: int
@@ -147,7 +147,7 @@ class TaskExited(JobMessage):
 
 
 class ShellMessage(JobMessage):
-    """What a person should know; the job goes on."""
+    """A log message for the user; the job goes on."""
 
     type: Literal["exec-log"]
     level: int  # as syslog(3)
@@ -171,7 +171,7 @@ class JobFailed(JobMessage):
 
 
 class InputTaken(JobMessage):
-    """The tasks here took a piece of input, or cannot any more."""
+    """The tasks of this rank took a piece of input, or cannot take it any more."""
 
     type: Literal["exec-stdin-done"]
     seq: int
@@ -186,20 +186,20 @@ class FileWritten(JobMessage):
 
 
 class RankWaiting(JobMessage):
-    """Nothing of the job runs here any more, but others may have something for its output files."""
+    """This rank has no processes of the job any more, but waits for others' output for the job's files."""
 
     type: Literal["exec-waiting"]
 
 
 class RankDone(JobMessage):
-    """Nothing of the job is here any more; `part` is that of its latest share."""
+    """This rank is done with the job; `part` is that of its latest `StartTasks`."""
 
     type: Literal["exec-done"]
     part: int
 
 
 class BarrierEntered(JobMessage):
-    """All tasks of this rank are in the PMI barrier; `puts` are theirs."""
+    """All tasks of this rank are in the PMI barrier; `puts` are those of these tasks."""
 
     type: Literal["pmi-barrier"]
     puts: dict[str, str]
@@ -245,7 +245,7 @@ class SendToLead(Protocol):
     """Sends to the lead, some messages with a body."""
 
     def __call__(self, message: ToLead, body: bytes | None = None, /) -> None:
-        """Send `message`; where the lead is gone, nothing happens."""
+        """Send `message`, which is lost where the lead is gone."""
 
 
 M = TypeVar("M", bound=JobMessage)
@@ -253,7 +253,7 @@ M = TypeVar("M", bound=JobMessage)
 
 @dataclass(frozen=True, slots=True)
 class MessageType(Generic[M]):
-    """A message's `type` on the wire, and the record that it has: a handler of the type takes that record."""
+    """A message's `type` on the wire; its type parameter is the record that handlers of the type receive."""
 
     name: str
 

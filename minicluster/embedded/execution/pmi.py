@@ -1,7 +1,7 @@
 """PMI-1 simple wire protocol (RFC 13): the server in each broker, and the client of a sub-instance's broker.
 
-`put` is kept on the rank until the barrier; the barrier gathers the puts of all ranks through the lead and
-gives everyone all of them, so that `get` never has to ask anywhere.
+Puts are kept on the rank until the barrier. The barrier gathers the puts of all ranks on the lead and sends
+all of them to each rank, so that `get` is answered locally.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NO_SUCH_KEY = 4  # PMI_ERR_INVALID_KEY
 
 @dataclass(slots=True)
 class PmiJob:
-    """One job's PMI on one rank: `enter(puts)` tells the lead that all local tasks are in the barrier."""
+    """One job's PMI on one rank. `enter(puts)` reports to the lead that its tasks are in the barrier."""
 
     name: str
     size: int
@@ -42,14 +42,14 @@ class PmiJob:
         self.kvs["PMI_process_mapping"] = self.mapping
 
     def wait(self, client: PmiClient) -> None:
-        """Take a task into the barrier."""
+        """Add a task to the barrier."""
         self.waiting.append(client)
         if len(self.waiting) == self.local:
             puts, self.puts = self.puts, {}
             self.enter(puts)
 
     def release(self, puts: Mapping[str, str]) -> None:
-        """Let the tasks out of the barrier: `puts` are everybody's."""
+        """Let the tasks leave the barrier; `puts` are those of all ranks."""
         self.kvs.update(puts)
         waiting, self.waiting = self.waiting, []
         for client in waiting:
@@ -129,7 +129,7 @@ class PmiClient:
 
 
 def parse(line: str) -> dict[str, str]:
-    """Return the key=value pairs of a line; `value` and `error_msg` hold spaces and take the rest of it."""
+    """Return the key=value pairs of a line; `value` and `error_msg` may have spaces and are its rest."""
     words: dict[str, str] = {}
     rest = line.strip()
     while rest:
@@ -178,7 +178,7 @@ class PmiConnection:
         self._ask(f"put kvsname={self._name} key={key} value={value}")
 
     def get(self, key: str) -> str:
-        """Return what some rank put before the last barrier."""
+        """Return a value that a rank put before the last barrier."""
         return self._ask(f"get kvsname={self._name} key={key}")["value"]
 
     def barrier(self) -> None:

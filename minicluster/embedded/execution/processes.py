@@ -1,7 +1,7 @@
-"""Child processes of a broker: reaping, process groups, and whatever a job leaves behind.
+"""Child processes of a broker: reaping, process groups, and processes that a job leaves behind.
 
-The broker is a child subreaper (prctl(2)): a process that lost its parent becomes the broker's child, however
-it detached itself. MARKER in its environment, or its session, tells whose job it was.
+The broker is a child subreaper (prctl(2)): an orphaned descendant becomes its child, also if it detached
+itself. MARKER in its environment, or its session, identifies its job.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
 
 MARKER = "MINICLUSTER_JOB"
-"""Environment variable: path of instance and job ids, the outer instance's first."""
+"""An environment variable: a path of instance ids and job ids, beginning with the outermost instance."""
 
 _PR_SET_CHILD_SUBREAPER = 36
 _ATTEMPTS, _MOMENT = 50, 0.002  # an exec takes less, unless the machine is busy
 
 
 class Reaper:
-    """Collects every child that ends and calls who waits for it with the wait status."""
+    """Reaps every child that ends, and calls its callback with the wait status."""
 
     def __init__(self) -> None:
         self._waiting: dict[int, Callable[[int], None]] = {}
@@ -38,7 +38,7 @@ class Reaper:
         asyncio.get_running_loop().add_signal_handler(signal.SIGCHLD, self._collect)
 
     def watch(self, pid: int, ended: Callable[[int], None]) -> None:
-        """Call `ended(status)` when `pid` ended; to be asked for in the same loop step as the start."""
+        """Call `ended(status)` when `pid` ended; call this in the same turn of the loop as the start."""
         self._waiting[pid] = ended
 
     def _collect(self) -> None:
@@ -59,12 +59,12 @@ class Reaper:
             self.orphan_ended()
 
     def orphans(self) -> Iterator[int]:
-        """Yield children that nobody here started."""
+        """Yield the children that were not started by this process."""
         return (pid for pid in children(os.getpid()) if pid not in self._waiting)
 
 
 def children(pid: int) -> list[int]:
-    """Return the child processes of `pid`, of all of its threads."""
+    """Return the child processes of all threads of `pid`."""
     try:
         texts = [file.read_text() for file in Path(f"/proc/{pid}/task").glob("*/children")]
     except OSError:
@@ -80,7 +80,10 @@ def family(pids: Iterable[int]) -> Iterator[int]:
 
 
 def belongs(pid: int, marker: str, sessions: Iterable[int]) -> bool:
-    """Tell whether `pid` is of the job `marker` (or of an instance in it), whose tasks led these sessions."""
+    """Return whether `pid` belongs to the job `marker`, or to an instance in it.
+
+    `sessions` are those that the job's tasks led.
+    """
     with contextlib.suppress(OSError):
         if os.getsid(pid) in sessions:
             return True
@@ -92,7 +95,7 @@ def belongs(pid: int, marker: str, sessions: Iterable[int]) -> bool:
 
 
 def _environment(pid: int) -> bytes:
-    """Read a process's environment. Amid an exec there is none to see yet: that is waited for."""
+    """Return a process's environment; wait for the end of an exec, as during one it is empty."""
     folder = Path(f"/proc/{pid}")
     for _ in range(_ATTEMPTS):
         if text := (folder / "environ").read_bytes():
@@ -104,7 +107,7 @@ def _environment(pid: int) -> bytes:
 
 
 def in_session(pid: int, leaders: Collection[int]) -> bool:
-    """Tell whether `pid` is in the session of one of these processes."""
+    """Return whether `pid` is in the session of one of these processes."""
     with contextlib.suppress(OSError):
         return os.getsid(pid) in leaders
     return False

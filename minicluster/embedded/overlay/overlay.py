@@ -1,9 +1,9 @@
 """The overlay: a star of brokers, the lead in its middle (ROUTER), the followers around it (DEALER).
 
-Messages are a JSON header {"type": …} and sometimes raw bytes. A follower says `hello`; the lead answers
-`welcome` or `refused`. `goodbye` leaves in order, `shutdown` ends the instance; everything else is for the
-handlers registered by type. ZeroMQ's own heartbeats notice dead links; a lost link is final for a follower,
-which ends and may be started anew.
+Messages are a JSON header {"type": …} and sometimes raw bytes. A follower sends `hello`; the lead answers
+`welcome` or `refused`. With `goodbye` a follower leaves in order; with `shutdown` the lead ends the instance.
+Handlers registered by type receive all other messages. ZeroMQ's heartbeats detect dead links. A follower that
+lost its link ends, and may be started anew.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ if TYPE_CHECKING:
     from minicluster.embedded.ports import JSON
 
 Handler = Callable[[int, Any, bytes], None]
-"""Takes (sender's rank, header, body). The header's type says which record it is: the overlay knows none."""
+"""Receives (sender's rank, header, body). The header's type names its record; the overlay knows none."""
 
 VERSION = "0.88.0"
-"""The Flux release whose interfaces this instance follows; brokers of one instance agree on it."""
+"""The Flux release whose interfaces this instance has; all brokers of an instance must have the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class OverlayTimeouts:
-    """Seconds; 0 waits for ever."""
+    """Time limits in seconds; 0: no limit."""
 
     connect: float
-    link_timeout: float  # a link with no sign of life for so long is lost
+    link_timeout: float  # a link without a heartbeat for so long is lost
 
 
 @dataclass(slots=True)
@@ -51,7 +51,7 @@ class Peer:
 
 
 class _Overlay:
-    """What both sides have."""
+    """The common part of both sides."""
 
     def __init__(self, bootstrap: Bootstrap, log: Log, timing: OverlayTimeouts) -> None:
         self.rank = bootstrap.rank
@@ -84,14 +84,14 @@ class LeadOverlay(_Overlay):
         self._empty = asyncio.Event()
 
     def open(self) -> None:
-        """Bind where the configuration says; an instance of one broker needs no socket."""
+        """Bind the configured endpoint; an instance of one broker needs no socket."""
         if self._bootstrap.bind is None or self._bootstrap.certificate is None:
             return
         context: zmq.Context[zmq.Socket[bytes]] = zmq.Context.instance()
         socket = context.socket(zmq.ROUTER)
         wire.secure(socket, self._bootstrap.certificate, server=True, timeout=self._timing.link_timeout)
         socket.router_mandatory = True
-        # Before anybody can come: without a doorman ZeroMQ admits every key.
+        # Before the bind: without an authenticator ZeroMQ admits every key.
         self._authenticator = wire.Authenticator(context, self._bootstrap.certificate, self._refused)
         self._monitor = wire.Monitor(socket, gone=self._probe, failed=self._refused)
         try:
@@ -139,7 +139,7 @@ class LeadOverlay(_Overlay):
             self.rejected_peers.note(host, reason)
             self._send_to(identity, {"type": "refused", "reason": reason})
             return
-        assert isinstance(rank, int)  # noqa: S101 - _objection looked
+        assert isinstance(rank, int)  # noqa: S101 - _objection has checked it
         self.peers[rank] = Peer(identity, host)
         self._ranks[identity] = rank
         self._empty.clear()
@@ -161,7 +161,7 @@ class LeadOverlay(_Overlay):
         return None
 
     def _refused(self, address: str) -> None:
-        """Count a peer with another certificate, and log its first tries; it never stops."""
+        """Count a peer with another certificate; as it tries for ever, log its 1st, 2nd, 4th, … try."""
         self.refused[address] += 1
         self.rejected_peers.note(address, "wrong certificate")
         count = self.refused[address]
@@ -170,7 +170,7 @@ class LeadOverlay(_Overlay):
             self._log(ERR, text, "overlay")
 
     def send(self, rank: int, message: Mapping[str, object], body: bytes | None = None) -> bool:
-        """Send to one rank, or to the lead itself; False where that rank is gone."""
+        """Send to one rank, or to the lead itself; return False where that rank is gone."""
         if rank == 0:
             self._loop.call_soon(self._dispatch, 0, message, body or b"")
             return True
@@ -192,7 +192,7 @@ class LeadOverlay(_Overlay):
         return True
 
     def _probe(self) -> None:
-        """A connection broke, ZeroMQ does not say whose: a ROUTER refuses to send to the one that is gone."""
+        """Find which peer is gone, as ZeroMQ does not report it: a ROUTER refuses to send to that peer."""
         self._probe_ranks(tuple(self.peers))
         self._loop.call_later(0.1, self._probe_ranks, tuple(self.peers))
 
@@ -213,7 +213,7 @@ class LeadOverlay(_Overlay):
         self.left(rank, reason, lost)
 
     async def shutdown(self, timeout: float, *, final: bool) -> None:
-        """Have every follower leave within `timeout` seconds; `final`: for good, else the lead comes back."""
+        """Shut every follower down within `timeout` seconds; `final`: for good, else the lead comes back."""
         for rank in tuple(self.peers):
             self.send(rank, {"type": "shutdown", "final": final})
         if self.peers:
@@ -242,7 +242,7 @@ class FollowerOverlay(_Overlay):
         self.welcome: asyncio.Future[JSON] = self._loop.create_future()
 
     def open(self) -> None:
-        """Connect and say hello; ZeroMQ goes on trying until the lead is there."""
+        """Connect, and send hello once connected; ZeroMQ tries until the lead answers."""
         bootstrap = self._bootstrap
         if bootstrap.connect is None or bootstrap.certificate is None:
             raise BootError(f"rank {bootstrap.rank} has no endpoint of the lead to connect to")
@@ -252,7 +252,7 @@ class FollowerOverlay(_Overlay):
         socket.routing_id = f"{bootstrap.rank}-{uuid.uuid4().hex}".encode()
         socket.reconnect_ivl, socket.reconnect_ivl_max = 50, 1000
         socket.setsockopt(zmq.CONNECT_TIMEOUT, int(self._timing.connect * 1000))
-        # Before the connection: its handshake may be over at once, and who missed it would never say hello.
+        # Before the connect: the handshake may succeed at once, and the monitor must report it to send hello.
         self._monitor = wire.Monitor(socket, gone=self._gone, failed=self._handshake_failed, met=self._hello)
         try:
             socket.connect(bootstrap.connect)
@@ -293,7 +293,7 @@ class FollowerOverlay(_Overlay):
             self._handlers[kind](0, message, body)
 
     def send(self, rank: int, message: Mapping[str, object], body: bytes | None = None) -> bool:  # noqa: ARG002 - one is above
-        """Send to the lead; False once the link ended."""
+        """Send to the lead; return False once the link ended."""
         if not self._open:
             return False
         try:
@@ -309,7 +309,7 @@ class FollowerOverlay(_Overlay):
         self.send(0, {"type": "goodbye", "reason": reason})
 
     def _gone(self) -> None:
-        if self._greeted:  # welcomed or not: what the lead sent before may still arrive, and is of no worth
+        if self._greeted:  # also without a welcome: messages that are still on their way do not matter
             self._end(BootError("overlay disconnect: the lead's connection is gone"))
 
     def _handshake_failed(self, _address: str) -> None:
@@ -327,7 +327,7 @@ class FollowerOverlay(_Overlay):
         self.ended(error)
 
     def close(self) -> None:
-        """Close the connection; a goodbye on its way has a moment."""
+        """Close the connection, after a moment for a goodbye that is being sent."""
         if self._open:
             self._open = False
             self._connect_timer.cancel()

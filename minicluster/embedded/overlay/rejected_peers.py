@@ -1,4 +1,4 @@
-"""Who was turned away by the lead lately, and why: for whoever waits for a broker that does not come."""
+"""The peers that the lead rejected lately, and why: this explains why an expected broker does not join."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ if TYPE_CHECKING:
     from minicluster.embedded.ports import JSON
 
 MEMORY = 60.0
-"""Seconds; a broker that is turned away tries again within 15 s (the start script's longest pause)."""
+"""Seconds; a rejected broker tries again within 15 s (the start script's longest pause)."""
 MOST = 64
-"""More peers than this are not remembered: the oldest are forgotten."""
+"""The most peers that are kept; the oldest are dropped."""
 
 
 class RejectedPeers:
-    """Peers, by host name or (with another certificate) by address."""
+    """Rejected peers, by host name or (with another certificate) by address."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._peers: dict[str, tuple[float, str]] = {}  # the newest last
 
     def note(self, peer: str, reason: str) -> None:
-        """`peer` was turned away just now."""
+        """Note that `peer` was rejected now."""
         self.forget(peer)
         self._peers[peer] = (self._clock(), reason)
         if len(self._peers) > MOST:
             self.forget(next(iter(self._peers)))
 
     def forget(self, peer: str) -> None:
-        """`peer` was let in."""
+        """Drop `peer`, which was accepted."""
         self._peers.pop(peer, None)
 
     def fresh(self) -> list[JSON]:
-        """Return who was turned away lately, the newest first: peer, reason, seconds ago."""
+        """Return the peers that were rejected lately, the newest first: peer, reason, seconds ago."""
         now = self._clock()
         return [
             {"peer": peer, "reason": reason, "ago": now - when}

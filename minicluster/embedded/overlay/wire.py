@@ -1,4 +1,4 @@
-"""A ZeroMQ socket on the asyncio loop, with CURVE, its doorman (ZAP, RFC 27) and its connection monitor.
+"""A ZeroMQ socket on the asyncio loop, with CURVE, an authenticator (ZAP, RFC 27) and a connection monitor.
 
 zmq.asyncio is not used: it costs start time and memory, and the loop only needs the socket's descriptor.
 """
@@ -40,7 +40,7 @@ def encode(message: Mapping[str, object], blob: bytes | None = None) -> Frames:
 
 
 def decode(frames: Frames) -> tuple[JSON, bytes]:
-    """Return header and body; ValueError where the peer does not speak the protocol."""
+    """Return header and body. Raises ValueError where the frames are no overlay message."""
     header = json.loads(frames[0])
     if not isinstance(header, dict) or not isinstance(header.get("type"), str):
         raise ValueError("no overlay message")  # noqa: TRY004 - one kind for what is not the protocol
@@ -59,7 +59,7 @@ class Wire:
         self._loop.call_soon(self._drain)
 
     def send(self, frames: Frames) -> None:
-        """Queue a message; zmq.ZMQError with EHOSTUNREACH where the peer is gone (ROUTER)."""
+        """Queue a message. Raises zmq.ZMQError (EHOSTUNREACH) where a ROUTER's peer is gone."""
         self.socket.send_multipart(frames, zmq.NOBLOCK)
         # The descriptor is edge-triggered and `send` may have swallowed the edge.
         if int(self.socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN:
@@ -77,14 +77,14 @@ class Wire:
         self._loop.call_soon(self._drain)
 
     def close(self, linger: int = 0) -> None:
-        """Close the socket; messages on their way have `linger` milliseconds."""
+        """Close the socket; queued messages are sent for `linger` milliseconds at most."""
         if not self.socket.closed:
             self._loop.remove_reader(self._descriptor)
             self.socket.close(linger)
 
 
 def secure(socket: Socket[bytes], certificate: Certificate, *, server: bool, timeout: float) -> None:
-    """Give the socket its CURVE keys; ZeroMQ's own thread notices a dead link within `timeout` seconds."""
+    """Set the socket's CURVE keys and heartbeats; ZeroMQ detects a dead link within `timeout` seconds."""
     socket.curve_publickey = certificate.public_key.encode()
     socket.curve_secretkey = certificate.secret_key.encode()
     if server:
@@ -130,7 +130,7 @@ class Authenticator:
 
 
 class Monitor:
-    """Tells when peers connect, vanish or fail the handshake."""
+    """Reports peers that connect, vanish or fail the handshake."""
 
     def __init__(
         self,
@@ -158,7 +158,7 @@ class Monitor:
         elif event == zmq.Event.DISCONNECTED:
             self._gone()
         elif event & _HANDSHAKE_FAILED:
-            # ZeroMQ names only our own end here: the newest connection is the one that shakes hands.
+            # ZeroMQ names only this end here: the peer is that of the newest connection.
             self._failed(self._newest)
         else:
             self._met()
@@ -166,8 +166,8 @@ class Monitor:
     def close(self) -> None:
         """Stop watching; the socket itself stays open.
 
-        In this order: ZeroMQ's own thread, which tells of a peer that goes just then, would wait for somebody
-        to hear that for ever, and this process for that thread.
+        The monitor is disabled before its receiving end is closed. Else ZeroMQ's thread could wait for ever
+        to report a peer that vanishes just then, and this process for that thread.
         """
         if not self._socket.closed:
             self._socket.disable_monitor()

@@ -1,1 +1,1 @@
-"""The lead's side of running jobs: tasks laid out over ranks, and what comes back from there."""
+"""The lead's side of running jobs: it lays tasks out over ranks, and receives the ranks' messages."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class PmiBarriers:
-    """Gathers the puts of all ranks of a job, and gives everyone all of them."""
+    """Gathers the puts of all ranks of a job, and sends all of them to each rank."""
 
     def __init__(self, runs: Runs) -> None:
         self._runs = runs

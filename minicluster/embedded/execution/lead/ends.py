@@ -1,4 +1,4 @@
-"""Ranks that are done with a job, or lost, and the job's end once none is left."""
+"""The end of jobs: ranks that are done with a job, or lost, until none is left."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class RankEnds:
-    """Takes ranks out of jobs; `left(run, rank)` is told of each."""
+    """Removes ranks from jobs, and calls `left(run, rank)` for each."""
 
     def __init__(self, runs: Runs, left: Callable[[Run, int], None]) -> None:
         self._runs = runs
@@ -26,7 +26,7 @@ class RankEnds:
         self._loop = asyncio.get_running_loop()
 
     def done(self, run: Run, rank: int, message: RankDone, _body: bytes) -> None:
-        """Nothing of the job is on a rank any more."""
+        """A rank has no processes of the job any more."""
         if run.is_stale(rank, message["part"]):
             return
         run.leave(rank)
@@ -34,7 +34,7 @@ class RankEnds:
         self._check_end(run)
 
     def waiting(self, run: Run, rank: int, _message: RankWaiting, _body: bytes) -> None:
-        """The rank that writes the others' output files is done itself."""
+        """The rank that writes the job's output files has no processes of the job any more."""
         run.waiting = rank
         self._check_end(run)
 
@@ -51,12 +51,12 @@ class RankEnds:
         run.events.released(run.id)
 
     def rank_gone(self, rank: int) -> None:
-        """Fail every job that has tasks there: a lost node's tasks cannot be asked any more."""
+        """Fail every job that has tasks there: the tasks of a lost node cannot be reached any more."""
         for run in tuple(self._runs.by_id.values()):
             self.lose(run, rank)
 
     def lose(self, run: Run, rank: int) -> None:
-        """A rank of the job is lost; where tasks whose end counts were there, the job fails."""
+        """Remove a lost rank from a job. The job fails where the rank had tasks whose end counts."""
         if rank not in run.running:
             return
         node = run.nodes[rank]
@@ -71,7 +71,7 @@ class RankEnds:
         self._check_end(run)
 
     def _lose_task(self, run: Run, rank: int, task: int) -> bool:
-        """Report a task that is gone; return whether that is no failure."""
+        """Report a task that is gone; return whether its end does not count."""
         if run.elastic is not None:
             self._loop.call_soon(run.events.task_ended, run.id, task)
         return run.drop(rank, task)

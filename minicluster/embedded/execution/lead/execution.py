@@ -1,4 +1,4 @@
-"""What the job engine asks of the ranks, and which part takes which message of theirs."""
+"""The executor of the job engine: it sends requests to the ranks, and dispatches their messages."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Execution:
         self._on(messages.PMI_ABORT, barriers.aborted)
 
     def _on(self, kind: MessageType[M], handler: Callable[[Run, int, M, bytes], None]) -> None:
-        """Have `handler` take the messages of this type about jobs whose processes live."""
+        """Register `handler` for messages of this type about jobs whose processes live."""
         runs = self._runs.by_id
 
         def handle(rank: int, message: M, body: bytes) -> None:
@@ -87,9 +87,9 @@ class Execution:
             self._runs.send_to_ranks(run, message)
 
     def extend(self, jobid: int, order: int, slots: Mapping[int, Slot], hosts: Mapping[int, str]) -> bool:
-        """Start further tasks of a malleable job, each in its slot; return False where the job is gone.
+        """Start further tasks of a malleable job in `slots`; return False where the job is gone.
 
-        `hosts` names the ranks' hosts.
+        `hosts` are the hosts by rank.
         """
         run = self._runs.by_id.get(jobid)
         if run is not None:
@@ -97,15 +97,15 @@ class Execution:
         return run is not None
 
     def admit(self, jobid: int, tasks: Iterable[int]) -> None:
-        """Further tasks are the job's own from now on: how they end counts."""
+        """Count the ends of these further tasks from now on."""
         if jobid in self._runs.by_id:
             self._runs.by_id[jobid].admit(tasks)
 
     def dismiss(self, jobid: int, slots: Mapping[int, Slot]) -> None:
-        """Tasks leave the job: how they end does not count any more."""
+        """Do not count the ends of these tasks any more: they leave the job."""
         if jobid in self._runs.by_id:
             self._runs.by_id[jobid].dismiss(slots)
 
     def rank_gone(self, rank: int) -> None:
-        """Fail every job that has tasks there: a lost node's tasks cannot be asked any more."""
+        """Fail every job that has tasks there: the tasks of a lost node cannot be reached any more."""
         self._ends.rank_gone(rank)

@@ -1,4 +1,4 @@
-"""Tasks that end: the job's status, and the time that is left to the other tasks."""
+"""Ended tasks: they give the job's status, and the first one begins the exit timeout of the others."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class TaskExits:
-    """Once the first task of a job ended, the others may run on for its exit timeout."""
+    """Collects tasks' statuses. Once a job's first task ended, the others may run for its exit timeout."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -52,7 +52,7 @@ def shell_status(status: int) -> int:
 
 
 def _worded(status: int) -> str:
-    """Return a wait status as Flux's shell words it."""
+    """Return Flux's words for a wait status."""
     if os.WIFSIGNALED(status):
         return signal.strsignal(os.WTERMSIG(status)) or f"Signal {os.WTERMSIG(status)}"
     return f"Exit {os.WEXITSTATUS(status)}"

@@ -1,4 +1,4 @@
-"""The start of jobs: tasks laid out over ranks, and each rank told its share."""
+"""The start of jobs: it lays the tasks out over ranks, and sends each rank its part."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _EXIT_TIMEOUT = 30.0  # as Flux: the others may run on so long after the first t
 
 
 class Launches:
-    """Starts tasks; `lost(run, rank)` is called soon where a rank cannot be reached."""
+    """Starts tasks; `lost(run, rank)` is scheduled where a rank cannot be reached."""
 
     def __init__(self, runs: Runs, overlay: LeadOverlay, lost: Callable[[Run, int], None]) -> None:
         self._runs = runs
@@ -48,7 +48,7 @@ class Launches:
         self._send(run, run.rank_launches(launch))
 
     def extend(self, run: Run, order: int, slots: Mapping[int, Slot], hosts: Mapping[int, str]) -> None:
-        """Start further tasks of a malleable job, each in its slot. `hosts` names the ranks' hosts."""
+        """Start further tasks of a malleable job in `slots`. `hosts` are the hosts by rank."""
         self._send(run, run.add(order, slots, hosts))
 
     def _send(self, run: Run, rank_launches: Mapping[int, RankLaunchFields]) -> None:

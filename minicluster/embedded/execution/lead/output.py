@@ -1,4 +1,4 @@
-"""Output of tasks on its way: to the job's record, or to the rank that writes the job's files."""
+"""Passes tasks' output on to the job's record, or to the rank that writes the job's files."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 class OutputRouter:
-    """Takes what ranks send, and acknowledges each piece to its rank once it is where it belongs."""
+    """Receives output from ranks, and acknowledges each message once its output is stored or written."""
 
     def __init__(self, overlay: LeadOverlay) -> None:
         self._overlay = overlay
 
     def wrote(self, run: Run, rank: int, message: TaskOutput, body: bytes) -> None:
-        """A task wrote."""
+        """A task wrote output."""
         if message["file"]:
             if self._to_file(run, rank, message, body):
                 return
@@ -33,14 +33,14 @@ class OutputRouter:
         self._acknowledge(run, rank, len(body))
 
     def _to_file(self, run: Run, rank: int, message: TaskOutput, body: bytes) -> bool:
-        """Hand output to the job's first rank; False where that is gone."""
+        """Send output to the job's first rank; return False where that is gone."""
         first = next(iter(run.nodes))
         task, stream = message["task"], message["stream"]
         forwarded = WriteFile(type="exec-file", source=rank, job=run.id, task=task, stream=stream)
         return first in run.running and self._overlay.send(first, forwarded, body)
 
     def written(self, run: Run, _rank: int, message: FileWritten, _body: bytes) -> None:
-        """The job's first rank wrote what another one had sent."""
+        """The job's first rank wrote output of another rank."""
         self._acknowledge(run, message["source"], message["bytes"])
 
     def _acknowledge(self, run: Run, rank: int, count: int) -> None:

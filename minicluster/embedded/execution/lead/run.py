@@ -1,4 +1,4 @@
-"""A job whose processes live, as the lead sees it; of a malleable one, tasks come and go."""
+"""A job whose processes live, as the lead sees it. Tasks of a malleable one come and go."""
 
 from __future__ import annotations
 
@@ -19,19 +19,24 @@ if TYPE_CHECKING:
     from queue_policies.nodes.records import Slot
 
 CREDENTIALS = "malleable.json"
-"""In the job's temporary directory, for its user alone: how its program reaches the instance."""
+"""The credentials file of a malleable job's program, in the job's temporary directory."""
 
 
 @dataclass(slots=True)
 class ElasticWorkers:
-    """What a malleable job has besides: which tasks' ends count, and what ranks got since its start."""
+    """The additional state of a malleable job."""
 
     launch: Launch
-    numbers: dict[int, int]  # of the ranks among the job's, for ever
-    first: frozenset[int]  # ranks, of the start
-    parts: dict[int, int] = field(default_factory=dict)  # by rank: how often tasks were started there since
-    ended: dict[int, int] = field(default_factory=dict)  # tasks whose end counted, with their statuses
-    exempt: dict[int, Slot] = field(default_factory=dict)  # tasks whose end is nobody's failure
+    numbers: dict[int, int]
+    """The index of each rank among the job's ranks; it never changes."""
+    first: frozenset[int]
+    """The ranks of the job's start."""
+    parts: dict[int, int] = field(default_factory=dict)
+    """By rank: how often tasks were started there since the job's start."""
+    ended: dict[int, int] = field(default_factory=dict)
+    """The statuses of ended tasks whose end counts."""
+    exempt: dict[int, Slot] = field(default_factory=dict)
+    """The tasks whose end does not count, with their slots."""
 
 
 @dataclass(slots=True)
@@ -63,12 +68,12 @@ class Run:
 
     @property
     def at_barrier(self) -> bool:
-        """Whether all ranks that were there at the start have come to the barrier."""
+        """Whether all ranks of the job's start have reached the barrier."""
         first = frozenset(self.nodes) if self.elastic is None else self.elastic.first & self.running
         return self.barrier >= {rank for rank in first if self.nodes[rank].tasks}
 
     def rank_launches(self, launch: Launch) -> Mapping[int, RankLaunchFields]:
-        """What each rank is told to start."""
+        """Return what each rank is to start."""
         nodes = list(self.nodes.values())
         return {
             node.rank: _rank_launch(launch, nodes, node, index)
@@ -81,7 +86,7 @@ class Run:
     def add(
         self, order: int, slots: Mapping[int, Slot], hosts: Mapping[int, str]
     ) -> Mapping[int, RankLaunchFields]:
-        """Take in further tasks, and return what their ranks are told to start."""
+        """Add further tasks, and return what their ranks are to start."""
         workers = self._workers()
         for task, slot in slots.items():
             rank = slot.rank
@@ -107,12 +112,12 @@ class Run:
         return found
 
     def admit(self, tasks: Iterable[int]) -> None:
-        """From now on the end of these tasks counts."""
+        """Count the ends of these tasks from now on."""
         for task in tasks:
             self._workers().exempt.pop(task, None)
 
     def dismiss(self, slots: Mapping[int, Slot]) -> None:
-        """These tasks may end as they like."""
+        """Do not count the ends of these tasks any more, nor those that were counted."""
         workers = self._workers()
         workers.exempt.update(slots)
         for task in workers.ended.keys() & slots:
@@ -126,7 +131,7 @@ class Run:
             self.exit_timer = None
 
     def drop(self, rank: int, task: int) -> bool:
-        """Take out a task that has ended; False: its end counts."""
+        """Remove a task that has ended; return False, and do nothing, where its end counts."""
         slot = self.elastic.exempt.pop(task, None) if self.elastic is not None else None
         if slot is None:
             return False
@@ -136,11 +141,11 @@ class Run:
         return True
 
     def is_stale(self, rank: int, part: int) -> bool:
-        """Whether a rank was done before it got its latest tasks."""
+        """Whether a rank reported its end before it got its latest tasks."""
         return self.elastic is not None and self.elastic.parts.get(rank, 0) != part
 
     def leave(self, rank: int) -> None:
-        """Nothing of the job runs there any more."""
+        """Note that a rank has no processes of the job any more."""
         self.running.discard(rank)
         self.starting.discard(rank)
         if self.elastic is not None and rank in self.nodes and not self.nodes[rank].tasks:
@@ -153,7 +158,7 @@ class Run:
 
 
 def elastic_workers(launch: Launch, nodes: Iterable[taskmap.NodeTasks]) -> ElasticWorkers | None:
-    """Return what a malleable job has besides at its start; None of another job."""
+    """Return the additional state of a malleable job at its start; None for another job."""
     if launch.credentials is None:
         return None
     numbers = {node.rank: index for index, node in enumerate(nodes)}

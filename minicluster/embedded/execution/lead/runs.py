@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Runs:
-    """From its start until every rank is done with it, a job is among these."""
+    """The jobs from their start until every rank has ended its part."""
 
     def __init__(self, overlay: LeadOverlay) -> None:
         self.by_id: dict[int, Run] = {}

@@ -1,4 +1,4 @@
-"""What Flux's shell would say of a job: messages for its user, and the exception that ends the job."""
+"""The messages of Flux's shell about a job: log lines for its user, and the exception that ends the job."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def _log(run: Run, rank: int, level: int, text: str) -> None:
 
 
 def logged(run: Run, rank: int, message: ShellMessage, _body: bytes) -> None:
-    """A rank has a message."""
+    """Log a rank's message."""
     _log(run, rank, _ERROR, message["text"])
 
 
 def failed(run: Run, rank: int, message: JobFailed, _body: bytes) -> None:
-    """A rank cannot go on with the job."""
+    """Fail the job, as a rank cannot go on with it."""
     fail(run, rank, message["text"])

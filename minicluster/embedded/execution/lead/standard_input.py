@@ -1,4 +1,4 @@
-"""Standard input on its way from a client to the tasks of a job."""
+"""Passes standard input on from a client to the tasks of a job."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class InputPiece:
-    """A piece on its way to the ranks that have not taken it yet."""
+    """A piece of standard input that was sent to ranks."""
 
     job: int
     ranks: set[int]
+    """Those that have not taken it yet."""
     taken: asyncio.Future[None]
 
     def take(self, rank: int) -> None:
-        """This rank took it, or never will."""
+        """Note that this rank took the piece, or has left the job."""
         self.ranks.discard(rank)
         if not self.ranks and not self.taken.done():
             self.taken.set_result(None)

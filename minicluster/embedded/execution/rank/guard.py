@@ -1,7 +1,7 @@
-"""What ends a broker's tasks when the broker itself was killed: a small shell that waits on a pipe.
+"""Ends a broker's tasks when the broker itself was killed: a small shell that waits on a pipe.
 
-Tasks lead their own sessions, so nothing else ties them to their broker. The pipe's end without a word means
-that the broker died; then every process with its MARKER in the environment is killed.
+Tasks lead their own sessions, so nothing else ties them to their broker. Where the pipe ends without a line,
+the broker died. Then the shell kills every process with the broker's MARKER in its environment.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ done
 
 
 class Guard:
-    """Started with the first task; `marker` is the broker's part of MARKER."""
+    """The guard of one broker, started with the first task; `marker` is the broker's part of MARKER."""
 
     def __init__(self, marker: str) -> None:
         self._marker = marker
@@ -44,7 +44,7 @@ class Guard:
             )
 
     def close(self) -> None:
-        """The broker ended in order: nothing is left to do."""
+        """End the guard, where the broker ends in order."""
         if self._process is not None and self._process.stdin is not None:
             with contextlib.suppress(OSError):
                 self._process.stdin.write(b"done\n")

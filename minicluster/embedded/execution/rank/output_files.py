@@ -1,4 +1,4 @@
-"""The files to which a job's tasks write: the job's first rank writes them, for all ranks."""
+"""The output files of a job, which the job's first rank writes for all ranks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STREAMS = ("stdout", "stderr")
 
 
 class OutputFiles:
-    """Of one job, by the templates of its shell options."""
+    """The output files of one job, named by the templates of its shell options."""
 
     def __init__(self, rank_launch: RankLaunch, tmpdir: Path) -> None:
         self._rank_launch = rank_launch
@@ -31,21 +31,21 @@ class OutputFiles:
         return options.get("path") if options.get("type") == "file" else None
 
     def shown(self) -> Iterator[tuple[str, str]]:
-        """Yield the streams that go to files, each with what to tell of its files."""
+        """Yield the streams that go to files, each with the name that the job's output shows."""
         for stream in STREAMS:
             target = self.target(stream)
             if target is not None:
                 yield stream, self._rank_launch.expand(target, None, self._tmpdir)
 
     def truncate(self, cwd: str) -> None:
-        """Make the files of the tasks that there are at the start empty. Raises OSError."""
+        """Create or empty the files of the job's first tasks. Raises OSError."""
         self._cwd = cwd
         for task in range(self._rank_launch.size):
             for stream in STREAMS:
                 self._descriptor(task, stream)
 
     def write(self, task: int, stream: str, data: bytes) -> str | None:
-        """Append to the stream's file. Return what went wrong; then nothing is written there any more."""
+        """Append to the stream's file. Return the error, if any, after which the file gets no more output."""
         descriptor = -1
         try:
             descriptor = self._descriptor(task, stream)
@@ -70,7 +70,7 @@ class OutputFiles:
                 os.close(descriptor)
 
     def _descriptor(self, task: int, stream: str) -> int:
-        """The open file, -1 where there is none; of a task that came later it is opened now."""
+        """Return the descriptor, -1 without a file; the file of a further task is opened here."""
         path = self._path(task, stream)
         if path is None:
             return -1

@@ -1,6 +1,6 @@
 """The output of a job's tasks on this rank: to the lead, or into the job's files.
 
-The job's first rank writes the files, for all ranks. The others send it their output by way of the lead.
+The job's first rank writes the files for all ranks. The others send their output there through the lead.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class OutputStreams:
-    """Follows the pipes of the tasks."""
+    """Reads the pipes of the tasks."""
 
     def __init__(self, rank_launch: RankLaunch, tmpdir: Path, send: SendToLead) -> None:
         self._rank_launch = rank_launch
@@ -37,13 +37,13 @@ class OutputStreams:
 
     @property
     def writes_for_others(self) -> bool:
-        """Whether other ranks may have something for this rank's files."""
+        """Whether other ranks may send output for this rank's files."""
         rank_launch = self._rank_launch
         many = rank_launch.nodes > 1 or rank_launch.credentials is not None
         return rank_launch.node == 0 and many and bool(self._files.target("stdout"))
 
     def open(self, cwd: str) -> None:
-        """Make the output files empty, and tell which streams go there. Raises OSError."""
+        """Create or empty the output files, and report which streams go there. Raises OSError."""
         if self._rank_launch.node == 0:
             for stream, path in self._files.shown():
                 job, size = self._rank_launch.id, self._rank_launch.size
@@ -54,7 +54,7 @@ class OutputStreams:
             self._files.truncate(cwd)
 
     def follow(self, task: int, stream: str, descriptor: int, ended: Callable[[], None]) -> None:
-        """Take what a task writes into a pipe; call `ended` at the pipe's end."""
+        """Read a task's pipe, and call `ended` at its end."""
 
         def at_end() -> None:
             if self._files.target(stream) is None:
@@ -75,7 +75,7 @@ class OutputStreams:
         self.window.sent(len(data))
 
     def take(self, message: WriteFile, body: bytes) -> None:
-        """Write what another rank sent for this job's files."""
+        """Write another rank's output to this job's files."""
         self._write(message["task"], message["stream"], body)
         written = FileWritten(
             type="exec-file-done", job=self._rank_launch.id, source=message["source"], bytes=len(body)

@@ -1,4 +1,4 @@
-"""Flow control of a job's output: tasks wait while the lead is behind."""
+"""Flow control of a job's output: tasks wait while the lead has too much of it to process."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ if TYPE_CHECKING:
     from minicluster.embedded.execution.rank.streams import OutputPump
 
 WINDOW = 1 << 20
-"""Bytes of output per job and rank that the lead may not have taken yet; then the tasks wait."""
+"""The most bytes of output per job and rank without the lead's acknowledgement; with more the tasks wait."""
 
 
 class OutputWindow:
-    """Pauses and resumes the pumps of a job by what is on its way to the lead."""
+    """Pauses and resumes the pumps of a job by how many bytes the lead has not acknowledged."""
 
     def __init__(self) -> None:
         self._pumps: list[OutputPump] = []
@@ -24,7 +24,7 @@ class OutputWindow:
         self._pumps.append(pump)
 
     def sent(self, count: int) -> None:
-        """`count` bytes went to the lead."""
+        """Note that `count` bytes were sent to the lead."""
         self._unacknowledged += count
         if self._unacknowledged > WINDOW and not self._paused:
             self._paused = True
@@ -32,7 +32,7 @@ class OutputWindow:
                 pump.pause()
 
     def taken(self, count: int) -> None:
-        """The lead took `count` bytes."""
+        """Note that the lead acknowledged `count` bytes."""
         self._unacknowledged -= count
         if self._paused and self._unacknowledged <= WINDOW // 2:
             self._paused = False

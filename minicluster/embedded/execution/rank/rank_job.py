@@ -1,4 +1,4 @@
-"""A job's tasks on this rank, from their start to the end of all that they left behind."""
+"""A job's tasks on this rank, from their start to the end of all their processes."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     from minicluster.embedded.execution.rank.spawn import BrokerEnv, RankLaunch, StartedTask
 
 _EXIT_CODES = {FileNotFoundError: 127, PermissionError: 126}
-"""Of a task that cannot be started, as a shell has them; else 1."""
+"""The exit code of a task that cannot be started, as of a shell; 1 for another error."""
 _ERROR = 3  # as syslog(3)
 
 
 @dataclass(frozen=True, slots=True)
 class RankSettings:
-    """What every job on this rank is run with."""
+    """The settings for every job on this rank."""
 
     host: str
     broker: BrokerEnv
@@ -51,7 +51,7 @@ class RankSettings:
 
 
 class RankJob:
-    """Starts tasks, and reports when each is complete; `ended` is called once nothing is left of the job."""
+    """Starts tasks, and reports when each is complete; `ended` is called once no process is left."""
 
     def __init__(
         self, rank_launch: RankLaunch, settings: RankSettings, send: SendToLead, ended: Callable[[], None]
@@ -92,7 +92,7 @@ class RankJob:
         self._start_tasks()
 
     def extend(self, rank_launch: RankLaunch) -> None:
-        """Start the fresh ones of these tasks."""
+        """Start further tasks: the fresh ones of `rank_launch`."""
         self._rank_launch = rank_launch
         self._start_tasks()
 
@@ -121,7 +121,7 @@ class RankJob:
         self._send(TasksStarted(type="exec-started", job=rank_launch.id))
 
     def _refuse(self, code: int, text: str) -> None:
-        """Not all tasks can be started: the job fails, but for tasks that were to come to a malleable one."""
+        """Report that not all tasks can be started; the job fails, unless an order started them."""
         rank_launch = self._rank_launch
         if rank_launch.order:
             self._log(text)
@@ -175,7 +175,7 @@ class RankJob:
             self._end()
 
     def release(self) -> None:
-        """The other ranks have nothing more for this job's files."""
+        """Note that the other ranks send no more output for this job's files."""
         self._writes_for_others = False
         self.check_end()
 

@@ -42,9 +42,9 @@ class RankLaunch:
     files: Mapping[str, Any]
     mapping: str
     credentials: str | None = None  # of a malleable job: the file's name in the job's directory
-    order: int = 0  # by which these tasks are started
+    order: int = 0  # the order that starts these tasks
     part: int = 0  # how often tasks were started here before
-    fresh: tuple[int, ...] | None = None  # of the tasks, those to start; None: all
+    fresh: tuple[int, ...] | None = None  # the tasks to start; None: all
 
     @classmethod
     def from_message(cls, message: StartTasks) -> RankLaunch:
@@ -75,7 +75,7 @@ class RankLaunch:
 
 @dataclass(frozen=True, slots=True)
 class BrokerEnv:
-    """What the broker adds to every task."""
+    """The broker's values for the environment of every task."""
 
     uri: str
     rundir: Path
@@ -104,7 +104,7 @@ def jobtmp(broker: BrokerEnv, rank_launch: RankLaunch) -> Path:
 
 
 def write_files(directory: Path, files: Mapping[str, Any]) -> None:
-    """Make the job's directory with the files of attributes.system.files (RFC 37), which are text."""
+    """Make the job's directory, and write the text files of attributes.system.files (RFC 37) there."""
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     for name, entry in files.items():
         path = directory / name
@@ -113,7 +113,7 @@ def write_files(directory: Path, files: Mapping[str, Any]) -> None:
 
 
 def start(rank_launch: RankLaunch, task: int, broker: BrokerEnv, cwd: str) -> StartedTask:
-    """Start a task as leader of its own session. Raises OSError where the command cannot be executed."""
+    """Start a task as the leader of its own session. Raises OSError where the command cannot be executed."""
     tmpdir = str(jobtmp(broker, rank_launch))
     argv = [rank_launch.expand(word, task, tmpdir) for word in rank_launch.argv]
     theirs: socket.socket | None = None
@@ -159,14 +159,14 @@ def start(rank_launch: RankLaunch, task: int, broker: BrokerEnv, cwd: str) -> St
 
 
 def _detach(stream: Any) -> int:
-    """Take the descriptor away from a raw file object, which then never closes it."""
+    """Return the descriptor of a raw file object, which will not close it."""
     descriptor = os.dup(stream.fileno())
     stream.close()
     return descriptor
 
 
 def environment(rank_launch: RankLaunch, task: int, broker: BrokerEnv, pmi: int | None) -> dict[str, str]:
-    """Return the task's environment: the job's own, and what Flux's shell adds."""
+    """Return the task's environment: the job's own, with the variables of Flux's shell."""
     env = {key: str(value) for key, value in rank_launch.env.items()}
     env.update(
         FLUX_URI=broker.uri,

@@ -1,4 +1,4 @@
-"""A task's pipes on the loop: output in lines and bounded pieces, input with backpressure."""
+"""A task's pipes on the loop: output in lines of bounded length, input with backpressure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LINE_LIMIT = 1 << 16  # a line that is longer goes on in pieces
 
 
 class OutputPump:
-    """Reads one pipe. `emit(data)` gets whole lines (pieces of a very long one), `ended()` follows."""
+    """Reads one pipe. `emit(data)` receives whole lines (a very long one in parts); `ended()` follows."""
 
     def __init__(self, descriptor: int, emit: Callable[[bytes], None], ended: Callable[[], None]) -> None:
         self._descriptor = descriptor
@@ -31,7 +31,7 @@ class OutputPump:
         self.resume()
 
     def pause(self) -> None:
-        """Read no more: the receiver is behind, so the task will block on its full pipe."""
+        """Read no more for now, so that the task blocks once its pipe is full."""
         if self._descriptor >= 0:
             self._loop.remove_reader(self._descriptor)
 
@@ -64,7 +64,7 @@ class OutputPump:
             self._emit(line)
 
     def close(self) -> None:
-        """Deliver what is held and end the stream."""
+        """Emit an unfinished last line, and end the stream."""
         if self._descriptor >= 0:
             self.pause()
             os.close(self._descriptor)
@@ -75,7 +75,7 @@ class OutputPump:
 
 
 class InputFeed:
-    """Writes one pipe; `written()` of each piece is called once the task took it, or cannot any more."""
+    """Writes one pipe; each piece's `written()` is called once the task took it, or closed the pipe."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -85,7 +85,7 @@ class InputFeed:
         os.set_blocking(descriptor, False)
 
     def write(self, data: bytes, written: Callable[[], None], *, eof: bool) -> None:
-        """Queue a piece; with `eof` the pipe is closed behind it."""
+        """Queue a piece; with `eof` the pipe is closed after it."""
         self._closing = self._closing or eof
         self._queue.append((memoryview(data), written))
         if len(self._queue) == 1:

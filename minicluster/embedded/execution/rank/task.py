@@ -12,18 +12,18 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Task:
-    """Complete once its process ended and nobody holds its output any more."""
+    """A task. It is complete once its process ended and no process has its output pipes open any more."""
 
     rank: int
     pid: int
     status: int | None = None
-    channels: int = 0  # of output, that are open
+    channels: int = 0  # output pipes that are open
     reported: bool = False
     feed: InputFeed | None = None
     pmi: PmiClient | None = None
 
     def exited(self, status: int) -> None:
-        """Its process ended, with this wait status."""
+        """Note that its process ended with this wait status."""
         self.status = status
         if self.feed is not None:
             self.feed.close()

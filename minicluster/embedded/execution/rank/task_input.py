@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class TaskInput:
-    """Feeds pieces to tasks, and tells the lead once all of them took a piece."""
+    """Writes pieces of input to tasks, and reports each piece to the lead once all tasks took it."""
 
     def __init__(self, job: int, tasks: Mapping[int, Task], send: SendToLead) -> None:
         self._job = job
@@ -22,7 +22,7 @@ class TaskInput:
         self._send = send
 
     def write(self, message: WriteInput, data: bytes) -> None:
-        """Feed one task, or all of them."""
+        """Write a piece to one task, or to all of them."""
         task = message["task"]
         taken = InputTaken(type="exec-stdin-done", job=self._job, seq=message["seq"])
         chosen = [each for each in self._tasks.values() if task in (None, each.rank)]

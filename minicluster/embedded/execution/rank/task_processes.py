@@ -1,4 +1,4 @@
-"""The processes of a job's tasks and of all that they started, down to the last grandchild."""
+"""The processes of a job's tasks, with all their descendants."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _AGAIN = 1.0  # seconds until SIGKILL is repeated for what is left
 
 
 class TaskProcesses:
-    """Signals them, and ends them: `grace` is the time from SIGTERM to SIGKILL, in seconds."""
+    """Signals and ends the processes; `grace` is the time from SIGTERM to SIGKILL, in seconds."""
 
     def __init__(self, tasks: Mapping[int, Task], reaper: Reaper, marker: str, grace: float) -> None:
         self._tasks = tasks
@@ -34,7 +34,7 @@ class TaskProcesses:
             signal_group(pid, signum)
 
     def kill(self, signum: int) -> None:
-        """End the job: `signum` now, SIGKILL to all that is left of it after the grace period."""
+        """End the job: `signum` now, SIGKILL to all its processes after the grace period."""
         self.signal(signum)
         if signum == signal.SIGKILL:
             self._kill_all()
@@ -42,14 +42,14 @@ class TaskProcesses:
             self._ending = self._loop.call_later(self._grace, self._kill_all)
 
     def end(self, ranks: Iterable[int]) -> None:
-        """End some tasks, and after the grace period all that is left of them."""
+        """End some tasks: SIGTERM now, SIGKILL to all their processes after the grace period."""
         tasks = [self._tasks[rank] for rank in ranks if rank in self._tasks]
         for pid in _running(tasks):
             signal_group(pid, signal.SIGTERM)
         self._loop.call_later(self._grace, self._kill_tasks, tasks)
 
     def end_leftovers(self) -> bool:
-        """End what tasks that ended have left behind; return whether there is anything."""
+        """End the processes that ended tasks have left behind; return whether there are any."""
         leftovers = self._leftovers()
         if leftovers and self._ending is None:
             signal_family(leftovers, signal.SIGTERM)
@@ -57,7 +57,7 @@ class TaskProcesses:
         return bool(leftovers)
 
     def close(self) -> None:
-        """Nothing is left to be ended."""
+        """Cancel the repeated SIGKILL: no process is left."""
         if self._ending is not None:
             self._ending.cancel()
 

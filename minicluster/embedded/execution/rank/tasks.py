@@ -1,4 +1,4 @@
-"""The tasks of jobs on one rank: which job takes which message of the lead, and the end of all of them."""
+"""The tasks of jobs on one rank: it passes the lead's messages to the jobs, and ends all of them."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class Tasks:
         self._on_job(messages.PMI_RELEASE, lambda job, message, _: job.pmi.release(message["puts"]))
 
     def _on(self, kind: MessageType[M], handler: Callable[[int, M, bytes], None]) -> None:
-        """Have `handler` take the messages of this type."""
+        """Register `handler` for messages of this type."""
         self._overlay.on(kind.name, handler)
 
     def _on_job(self, kind: MessageType[M], act: Callable[[RankJob, M, bytes], None]) -> None:
-        """Have `act` take the messages of this type about jobs that are here."""
+        """Register `act` for messages of this type about jobs on this rank."""
 
         def handle(_rank: int, message: M, body: bytes) -> None:
             job = self._jobs.get(message["job"])
@@ -73,7 +73,7 @@ class Tasks:
             self._idle.set()
 
     def _write_input(self, _rank: int, message: WriteInput, body: bytes) -> None:
-        """Feed a job's tasks. Those of a job that is gone take nothing, which is an answer too."""
+        """Write input to a job's tasks. For a job that is gone it is acknowledged at once."""
         job = self._jobs.get(message["job"])
         if job is not None:
             job.input.write(message, body)
@@ -85,7 +85,7 @@ class Tasks:
             job.check_end()  # it may have been its last process
 
     async def end_all(self) -> None:
-        """Kill every job here (the broker is ending): SIGTERM, then SIGKILL after the grace period."""
+        """End every job here, as the broker ends: SIGTERM, then SIGKILL after the grace period."""
         for job in tuple(self._jobs.values()):
             job.processes.kill(signal.SIGTERM)
         self._idle.clear()
