@@ -1,4 +1,4 @@
-"""The active jobs by id, and the counts of jobs, which follow every change of state."""
+"""The active jobs by id, and the counts of jobs, which are updated at every change of state."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ActiveJobs:
-    """Jobs that are not inactive yet."""
+    """The jobs that have not ended."""
 
     def __init__(self, queues: Iterable[str]) -> None:
         self.by_id: dict[int, ActiveJob] = {}

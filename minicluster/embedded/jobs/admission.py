@@ -1,4 +1,4 @@
-"""From its submission to the scheduler: DEPEND, PRIORITY and SCHED of RFC 21."""
+"""A job's way from its submission to the scheduler: DEPEND, PRIORITY and SCHED of RFC 21."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def checked(spec: JSON) -> jobspec.Parsed:
-    """Return a jobspec that was submitted. Raises RpcError (EPERM, as Flux's validator) with the reason."""
+    """Parse a submitted jobspec. Raises RpcError (EPERM, as Flux's validator) with the reason."""
     try:
         return jobspec.parse(spec)
     except JobspecError as error:
@@ -33,7 +33,7 @@ def checked(spec: JSON) -> jobspec.Parsed:
 
 
 class Admission:
-    """Takes jobs in, and brings each before the scheduler when nothing holds it back."""
+    """Accepts submitted jobs, and passes each to the scheduler once it may start."""
 
     def __init__(
         self, parts: Parts, jobs: ActiveJobs, log: JobLog, commits: CommitLoop, lifecycle: JobLifecycle
@@ -81,7 +81,7 @@ class Admission:
         return parsed
 
     def _keep(self, job: ActiveJob) -> None:
-        """A job exists once it is stored; where it cannot be, the submission is refused."""
+        """Store a new job. Raises RpcError, which refuses the submission, where it cannot be written."""
         if not self._commits.write():
             self._commits.withdraw(job.id)
             self._jobs.stats.leave(job)
@@ -94,7 +94,7 @@ class Admission:
         self._check_depend(job)
 
     def resume(self, job: ActiveJob) -> None:
-        """Go on with a waiting job that was taken up from the store."""
+        """Continue with a waiting job that was loaded from the store."""
         self._wait(job)
         if job.state in (JobState.PRIORITY, JobState.SCHED):
             self._prioritize(job)
@@ -108,7 +108,7 @@ class Admission:
         self._prioritize(job)
 
     def _prioritize(self, job: ActiveJob) -> None:
-        """PRIORITY → SCHED, or again in SCHED after the urgency changed."""
+        """Move a job from PRIORITY to SCHED, or compute its priority anew after the urgency changed."""
         priority = priority_of(job.urgency)
         if priority != job.priority:
             job.priority = priority
@@ -126,7 +126,7 @@ class Admission:
             self._prioritize(job)
 
     def enqueue(self, job: ActiveJob) -> None:
-        """Let the scheduler have a job, unless it is held or its queue is stopped."""
+        """Pass a job to the scheduler, unless it is held or its queue is stopped."""
         self._parts.scheduler.dequeue(job.id)
         if job.state != JobState.SCHED or not job.priority or not self._parts.queues[job.queue].started:
             return
@@ -141,7 +141,7 @@ class Admission:
         self._parts.scheduler.enqueue(job)
         self._commits.schedule()
 
-    # -- what becomes of dependencies ------------------------------------------------------------------
+    # -- dependencies ----------------------------------------------------------------------------------
 
     def _target(self, jobid: int) -> DependencyTarget | None:
         job = self._jobs.by_id.get(jobid)

@@ -1,4 +1,4 @@
-"""What jobs get: R kept right, and time limits."""
+"""The allocations of jobs: their R, and their time limits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Allocations:
-    """Gives jobs their resources, of which the scheduler's pool knows already."""
+    """Records the resources of jobs, which the scheduler has allocated in its pool."""
 
     def __init__(self, parts: Parts, log: JobLog, lifecycle: JobLifecycle) -> None:
         self._parts = parts
@@ -29,7 +29,7 @@ class Allocations:
         self._lifecycle = lifecycle
 
     def start(self, job: ActiveJob, request: RequestedResources, allocation: Allocation) -> None:
-        """SCHED → RUN."""
+        """Move a job from SCHED to RUN with its allocation."""
         now = self._parts.clock()
         expiration = now + job.duration if job.duration else 0.0
         job.t_run = now
@@ -43,7 +43,7 @@ class Allocations:
     def _allocate(
         self, job: ActiveJob, allocation: Allocation, request: RequestedResources, **times: float
     ) -> tuple[JSON, Encoded]:
-        """Let R be what the job holds; return the annotations that say so, and R."""
+        """Set the job's R to its allocation; return the annotations for it, and R."""
         job.R = resource_set.encode(self._parts.nodes, allocation, **times, nslots=request.slots_in_all)
         encoded = Encoded(json.dumps(job.R, separators=(",", ":")))
         self._parts.store.jobs.set_resources(job.id, encoded.text)
@@ -52,7 +52,7 @@ class Allocations:
         return annotations, encoded
 
     def resized(self, job: ActiveJob, order: int, request: RequestedResources) -> None:
-        """Change the R of a job that has another size, which the event `resource-update` tells."""
+        """Set the R of a job that was resized, and log the event `resource-update`."""
         had: R = (job.R or {})["execution"]
         allocation = self._parts.scheduler.pool.allocation(job.id)
         times = {key: had[key] for key in ("starttime", "expiration")}

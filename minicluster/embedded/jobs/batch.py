@@ -1,4 +1,4 @@
-"""What waits for the next transaction, and what becomes of it where it cannot be written."""
+"""The statements and output for the next transaction, which are kept or dropped where it fails."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _OUTPUT = "INSERT INTO output (job,task,stream,data,t) VALUES (?,?,?,?,?)"
 
 
 class StorageLost(StorageFull):
-    """Nothing can be written: output of these jobs was dropped."""
+    """The transaction failed: output of these jobs was dropped."""
 
     def __init__(self, reason: str, jobs: list[int]) -> None:
         super().__init__(reason)
@@ -22,11 +22,11 @@ class StorageLost(StorageFull):
 
 
 class Batch:
-    """Statements and output, in the order in which they came; and about which jobs something is new."""
+    """Statements and output in the order in which they came, and the jobs that they are about."""
 
     def __init__(self, database: Database) -> None:
         self.changed: set[int] = set()
-        """Jobs about which something was added since `take_changed`."""
+        """The jobs with statements or output that were added since `take_changed`."""
         self._database = database
         self._statements: list[tuple[int, str, Row]] = []  # job (0: none), SQL, values
         self._output: list[Row] = []
@@ -41,16 +41,16 @@ class Batch:
         self.changed.add(job)
 
     def withdraw(self, job: int) -> None:
-        """Take out every statement about a job."""
+        """Remove every statement about a job."""
         self._statements = [entry for entry in self._statements if entry[0] != job]
 
     def take_changed(self) -> set[int]:
-        """Return the jobs about which something was added since this was last asked."""
+        """Return the jobs with statements or output that were added since the last call."""
         changed, self.changed = self.changed, set()
         return changed
 
     def write(self) -> bool:
-        """Write everything in one transaction; return False where nothing waits.
+        """Write everything in one transaction; return False where there is nothing to write.
 
         Raises StorageLost: then statements wait for the next transaction, and output is dropped.
         """

@@ -1,8 +1,8 @@
-"""One turn of the loop: decide, write everything in one transaction, start what got resources, tell watchers.
+"""One turn of the loop: decide, write everything in one transaction, start jobs, wake watchers.
 
-So no job is started whose allocation a restarted lead would not know of, and nobody is told of an event that
-is not stored. While the store cannot be written, nothing starts, events wait in memory, and the write is
-tried again every second.
+So a job starts only when its allocation is stored, where a restarted lead finds it. Events are published only
+when they are stored. While the store cannot be written, no job starts, events wait in memory, and the write
+is tried again every second.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ RETRY_SECONDS = 1.0
 
 
 class CommitLoop:
-    """Has at most one turn due at a time. What is to be done in a turn is registered here."""
+    """Runs turns, at most one of which is due at a time. The steps of a turn are registered here."""
 
     def __init__(
         self,
@@ -35,11 +35,11 @@ class CommitLoop:
         report: Callable[[int, str], None],
     ) -> None:
         self.trouble: str | None = None
-        """Why nothing can be written."""
+        """Why the last write failed; None where it did not."""
         self.on_turn: list[Callable[[], None]] = []
         """Called before the write, unless there is trouble."""
         self.on_written: list[Callable[[], None]] = []
-        """Called after it."""
+        """Called after a write that succeeded."""
         self.on_lost: list[Callable[[Sequence[int], str], None]] = []
         """Called with the jobs whose output could not be stored, and why."""
         self._store = store
@@ -51,13 +51,13 @@ class CommitLoop:
         self._retrying = False
 
     def schedule(self) -> None:
-        """Have a turn at the end of what the loop does now."""
+        """Schedule a turn for the event loop's next iteration."""
         if not self._due:
             self._due = True
             self._loop.call_soon(self.turn)
 
     def post(self, job: int, name: str, line: str, data: Mapping[str, JSON | Encoded]) -> None:
-        """Hand an event to the journal once it is written, with what goes with it."""
+        """Publish an event in the journal once it is written, with `data` (jobspec, R)."""
         self._posted.append((job, name, line, data))
 
     def withdraw(self, job: int) -> None:
@@ -66,7 +66,7 @@ class CommitLoop:
         self._posted = [item for item in self._posted if item[0] != job]
 
     def turn(self) -> None:
-        """Decide, write, start, tell."""
+        """Decide, write, start jobs, wake watchers."""
         self._due = False
         if self.trouble is None:
             for decide in self.on_turn:
@@ -77,7 +77,7 @@ class CommitLoop:
         self._watchers.wake(self._store.take_changed())
 
     def write(self) -> bool:
-        """Write what waits, so that readers of the store see it; return False where it cannot be now."""
+        """Write all pending changes, so that readers of the store see them; return False where it fails."""
         try:
             self._store.flush()
         except StorageLost as lost:

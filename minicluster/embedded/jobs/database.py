@@ -84,7 +84,7 @@ class Database:
         return self._connection.execute(sql, values).fetchall()
 
     def pages(self, sql: str) -> Iterator[Row]:
-        """Yield rows by id, a page at a time: the table may change meanwhile.
+        """Yield rows by id, one page after the other: the table may change meanwhile.
 
         `sql` takes the last id and the number of rows; the id is its first column.
         """
@@ -94,7 +94,7 @@ class Database:
             last = rows[-1][0]
 
     def stream(self, sql: str, values: Row) -> Iterator[Row]:
-        """Yield the rows of one reading."""
+        """Yield the rows of one query."""
         cursor = self._connection.cursor()
         cursor.execute(sql, values)
         try:

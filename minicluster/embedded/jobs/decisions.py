@@ -1,4 +1,4 @@
-"""What the scheduler decides in each turn of the loop, carried out: jobs start, and are ordered to resize."""
+"""Carries out the scheduler's decisions in each turn of the loop: starts jobs, and orders resizes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Decisions:
         launches: LaunchQueue,
         allocations: Allocations,
     ) -> None:
-        self.ready = False  # scheduling begins when the broker says so
+        self.ready = False  # the broker sets it when scheduling may begin
         self._parts = parts
         self._jobs = jobs.by_id
         self._log = log
@@ -49,7 +49,7 @@ class Decisions:
         commits.on_turn.append(self._decide)
 
     def task_ended(self, job: int, task: int) -> None:
-        """Tell of a task of a malleable job that ended."""
+        """Note that a task of a malleable job ended."""
         if self._malleable is not None:
             self._malleable.task_ended(job, task)
 
@@ -85,7 +85,7 @@ class Decisions:
         self._launches.add(WaitingLaunch(job, credentials))
 
     def _loaded(self) -> MalleableJobs:
-        """Return those who run malleable jobs, loaded when there is the first."""
+        """Return the malleable jobs; their module is imported with the first one."""
         if self._malleable is None:
             from minicluster.embedded.jobs.malleable_jobs import MalleableJobs  # noqa: PLC0415 - seldom needed
 

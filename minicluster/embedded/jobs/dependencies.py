@@ -1,4 +1,4 @@
-"""Dependencies between jobs, with Flux's rules for when one is satisfied or never can be.
+"""Dependencies between jobs, with Flux's rules for when one is satisfied, or can never be.
 
 A target that never got resources satisfies `afterany` only.
 """
@@ -22,7 +22,7 @@ _KINDS = {"afterok": "after-success", "afterany": "after-finish", "afternotok": 
 
 @dataclass(frozen=True, slots=True)
 class DependencyTarget:
-    """What is known of the job that another one waits for."""
+    """The job that another one waits for."""
 
     allocated: bool
     ended: bool
@@ -30,12 +30,12 @@ class DependencyTarget:
 
     @staticmethod
     def of(job: ActiveJob) -> DependencyTarget:
-        """An active job."""
+        """Return the target for an active job."""
         return DependencyTarget(job.R is not None, job.state == JobState.INACTIVE, job.result)
 
     @staticmethod
     def ended_as(info: Mapping[str, Any]) -> DependencyTarget:
-        """An inactive job, by what listings show of it."""
+        """Return the target for an inactive job, from its attributes in listings."""
         return DependencyTarget("t_run" in info, True, JobResult(info["result"]))
 
     def satisfies(self, kind: str) -> bool:
@@ -46,7 +46,7 @@ class DependencyTarget:
 
 
 class Dependencies:
-    """Who waits for whom."""
+    """The jobs that wait for other jobs."""
 
     def __init__(
         self,
@@ -60,9 +60,9 @@ class Dependencies:
         self._waiting: dict[int, list[tuple[int, str]]] = {}  # by target: job, description
 
     def describe(self, wanted: tuple[tuple[str, str], ...]) -> list[tuple[str, bool]]:
-        """Each dependency's description, and whether it is satisfied already.
+        """Return each dependency's description, and whether it is satisfied already.
 
-        Raises RpcError where one is malformed or can never be satisfied; nothing is kept then.
+        Raises RpcError where one is malformed or can never be satisfied.
         """
         return [self._describe(scheme, value) for scheme, value in wanted]
 
@@ -83,7 +83,7 @@ class Dependencies:
         return f"{kind}={value}", target.ended
 
     def wait(self, job: int, description: str) -> None:
-        """The job waits for this description, which is not satisfied yet (or was not, before a restart)."""
+        """Add a dependency of the job that is not satisfied yet (or was not, before a restart)."""
         number = jobid.parse(description.partition("=")[2])
         target = self._find(number)
         if target is None:
@@ -94,7 +94,7 @@ class Dependencies:
             self._waiting.setdefault(number, []).append((job, description))
 
     def ended(self, job: ActiveJob) -> None:
-        """The target became inactive."""
+        """Satisfy, or fail, the dependencies on a job that became inactive."""
         for waiter, description in self._waiting.pop(job.id, []):
             self._end(waiter, description, DependencyTarget.of(job))
 

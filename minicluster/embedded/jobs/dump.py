@@ -1,7 +1,7 @@
-"""Dump and restore: every job with its id, events and output, in one file that another size can take up.
+"""Dump and restore: all jobs with ids, events and output, in one file for an instance of any size.
 
-A dump is a compact copy of the job data (an SQLite file) whose table `meta` says what wrote it. It is
-checked and written to the disk before it gets its name, so that a file of that name is a whole dump.
+A dump is a compact copy of the job data (an SQLite file); its table `meta` names the program that wrote it.
+It is checked and synced to the disk before it gets its name, so that a file of that name is a whole dump.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ def dump(manager: JobManager, request: RpcRequest) -> dict[str, Any]:
 
 
 def write(copy_to: Callable[[Path], None], path: Path) -> int:
-    """Copy, check, sync, and only then rename. Only its owner can read the dump: it holds jobs' environments.
+    """Copy, check, sync, and only then rename; return the number of jobs. Raises DumpError.
 
-    Returns the number of jobs; raises DumpError.
+    Only its owner can read the dump, as it has jobs' environments.
     """
     try:
         partial = partial_file.create(path)
@@ -83,7 +83,7 @@ def write(copy_to: Callable[[Path], None], path: Path) -> int:
 
 
 def check(path: Path) -> int:
-    """The number of jobs in a dump. Raises DumpError where it is no whole dump that this version reads."""
+    """Return the number of jobs in a dump. Raises DumpError where this version cannot read it."""
     _check_kind(path)
     try:
         with _opened(path) as db:
@@ -102,7 +102,7 @@ def check(path: Path) -> int:
 
 
 def jobs(path: Path) -> Iterator[DumpedJob]:
-    """The jobs of a dump, by their ids. Raises DumpError as `check` does."""
+    """Yield the jobs of a dump, by their ids. Raises DumpError as `check` does."""
     check(path)
     with _opened(path) as db:
         for job, user, jobspec, resources in db.execute(
@@ -114,7 +114,7 @@ def jobs(path: Path) -> Iterator[DumpedJob]:
 
 
 def restore(source: Path, target: Path, report: Callable[[int, str], None]) -> None:
-    """Make the job data from a dump. Job data that is there already is left alone, and said so."""
+    """Make the job data from a dump. Job data that exists is kept, and reported."""
     if target.exists():
         report(log.NOTICE, f"{target} holds jobs already: {source} is not restored over them")
         return

@@ -1,4 +1,4 @@
-"""A job's layout with one task more, or one less."""
+"""A job's layout with a task added or removed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def with_task(node: NodeTasks, task: int, slot: Slot) -> NodeTasks:
-    """The node of a layout with one more task, and what that holds."""
+    """Return the node with one more task, and its slot's resources."""
     return replace(
         node,
         tasks=(*node.tasks, task),
@@ -23,7 +23,7 @@ def with_task(node: NodeTasks, task: int, slot: Slot) -> NodeTasks:
 
 
 def without_task(node: NodeTasks, task: int, slot: Slot) -> NodeTasks:
-    """The node of a layout without a task, and without what that held."""
+    """Return the node without a task, and without its slot's resources."""
     return replace(
         node,
         tasks=tuple(each for each in node.tasks if each != task),

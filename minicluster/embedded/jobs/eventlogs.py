@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Eventlogs:
-    """The table `events`. Sequence numbers rise over all jobs and logs."""
+    """The table `events`. Sequence numbers ascend over all jobs and logs."""
 
     def __init__(self, database: Database, batch: Batch) -> None:
         self._database = database
@@ -36,7 +36,7 @@ class Eventlogs:
         self._unwritten.clear()
 
     def lines(self, job: int, log: str, after: int = 0, most: int = -1) -> list[tuple[int, str]]:
-        """Return lines of an eventlog with their sequence numbers, those too that are not written yet."""
+        """Return lines of an eventlog with their sequence numbers, with those that are not written yet."""
         sql = "SELECT seq,line FROM events WHERE job=? AND log=? AND seq>? ORDER BY seq LIMIT ?"
         rows: list[tuple[int, str]] = self._database.rows(sql, (job, log, after, most))
         if self._unwritten and len(rows) != most:

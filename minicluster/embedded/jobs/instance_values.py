@@ -1,4 +1,4 @@
-"""What is stored of the instance itself: the state of its queues, its drained ranks, when it began."""
+"""Stored values of the instance itself: the state of its queues, its drained ranks, its start time."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class InstanceValues:
         self._batch = batch
 
     def get(self, key: str) -> str | None:
-        """Return a value that is written."""
+        """Return a value that was written; None without one."""
         return self._database.text("SELECT value FROM meta WHERE key=?", (key,))
 
     def set(self, key: str, value: str) -> None:
-        """Keep a value."""
+        """Set a value, which the next transaction writes."""
         self._batch.add(0, "INSERT OR REPLACE INTO meta VALUES (?,?)", (key, value))

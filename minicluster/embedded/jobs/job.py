@@ -1,4 +1,4 @@
-"""A job as the engine holds it while it is active (RFC 21), small enough for 100,000 of them."""
+"""The record of an active job (RFC 21), small enough for 100,000 of them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ActiveJob:
     t_inactive: float = 0.0
     R: dict[str, Any] | None = None  # while it holds resources, and after
     restored: bool = False  # taken up from the store: it waits, also where it does not fit any more
-    start_pending: bool = False  # the executor still owes its release
+    start_pending: bool = False  # the executor has not reported its release yet
     started: bool = False
     status: int | None = None  # wait status
     exception: tuple[str, int, str] | None = None  # type, severity, note of the gravest
@@ -53,24 +53,24 @@ class ActiveJob:
 
     @classmethod
     def of(cls, jobid: int, userid: int, urgency: int, flags: int, parsed: Parsed) -> ActiveJob:
-        """A new job."""
+        """Return a new job."""
         cwd = intern(parsed.cwd) if parsed.cwd is not None else None
         asked = (parsed.resources, parsed.duration, intern(parsed.name), parsed.ntasks, parsed.tasks_per)
         return cls(jobid, userid, urgency, flags, *asked, cwd, parsed.queue, parsed.elastic)
 
     @property
     def result(self) -> JobResult:
-        """How it ended (RFC 21): an exception counts before the tasks' status."""
+        """The job's result (RFC 21): a fatal exception overrides the tasks' status."""
         if self.exception is not None and self.exception[1] == 0:
             return EXCEPTION_RESULTS.get(self.exception[0], JobResult.FAILED)
         return JobResult.COMPLETED if self.status == 0 else JobResult.FAILED
 
     @property
     def expiration(self) -> float:
-        """When its time limit ends it, 0 without one."""
+        """The time of its time limit, 0 without one."""
         return float(self.R["execution"]["expiration"]) if self.R else 0.0
 
 
 def priority_of(urgency: int) -> int:
-    """Flux's default: the urgency, except that 31 goes before everything."""
+    """Return Flux's default priority: the urgency, or the highest priority for urgency 31."""
     return PRIORITY_LARGEST if urgency == URGENCY_EXPEDITE else urgency

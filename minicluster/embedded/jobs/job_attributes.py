@@ -15,7 +15,7 @@ _TIMES = ("t_submit", "t_depend", "t_priority", "t_sched", "t_run", "t_cleanup",
 
 
 def attributes(job: ActiveJob) -> JSON:
-    """Everything that listings can show of a job; what is not known of it is absent."""
+    """Return all attributes of a job for listings, without those that it does not have."""
     shown: JSON = {"id": job.id, "userid": job.userid, "urgency": job.urgency}
     if job.priority is not None:
         shown["priority"] = job.priority
@@ -38,7 +38,7 @@ def attributes(job: ActiveJob) -> JSON:
 
 
 def _tasks(job: ActiveJob, size: JSON) -> int:
-    """Tasks a node or a core where the job wants them so, as far as its size is known."""
+    """Return the number of tasks, from tasks per node or core where the job asks for them so."""
     if job.tasks_per is None:
         return job.ntasks
     kind, count = job.tasks_per
@@ -46,7 +46,7 @@ def _tasks(job: ActiveJob, size: JSON) -> int:
 
 
 def _size(job: ActiveJob) -> JSON:
-    """Before the allocation what is asked for; afterwards what it has."""
+    """Return the job's size: the requested one before the allocation, then the allocated one."""
     if job.R is not None:
         execution = job.R["execution"]
         allocation = resource_set.allocation_of(job.R)

@@ -1,4 +1,4 @@
-"""What steers jobs: submit, raise, kill, urgency."""
+"""The requests that control jobs: submit, raise, kill, urgency."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ JSON = dict[str, Any]
 
 
 class JobControl:
-    """Answers what of job-manager.* is about jobs, job-ingest.submit and feasibility.check."""
+    """Answers the requests of job-manager.* about jobs, job-ingest.submit and feasibility.check."""
 
     def __init__(self, manager: JobManager, waits: JobWaits) -> None:
         self._manager = manager

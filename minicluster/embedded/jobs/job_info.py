@@ -1,4 +1,4 @@
-"""What is stored of a job: jobspec, R, eventlogs, and its output as RFC 24 has it."""
+"""The stored data of a job: jobspec, R, eventlogs, and its output in the form of RFC 24."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class JobInfo:
         return json.loads(text) if decode else text
 
     def _lines(self, jobid: int, path: str, after: int, most: int) -> list[tuple[int, str]]:
-        """Lines with their sequence numbers, each with its newline."""
+        """Return lines with their sequence numbers, each with its newline."""
         if path != OUTPUT:
             return [(seq, line + "\n") for seq, line in self._store.eventlogs.lines(jobid, path, after, most)]
         chunks = self._store.output.chunks(jobid, after, most)
@@ -76,7 +76,7 @@ class JobInfo:
         return lines
 
     async def watch(self, request: RpcRequest) -> AsyncIterator[JSON]:
-        """job-info.eventlog-watch: a log's lines, those to come too, until the job is inactive."""
+        """job-info.eventlog-watch: a log's lines, and new ones until the job is inactive."""
         jobid = request.need("id", int)
         path = request.need("path", str)
         self._known(jobid)
@@ -96,12 +96,13 @@ class JobInfo:
                 await self._manager.watchers.changed(jobid)
 
     async def journal(self, request: RpcRequest) -> AsyncIterator[JSON | Encoded]:
-        """job-manager.events-journal: the history, a sentinel (id -1), then what happens.
+        """job-manager.events-journal: the history, a sentinel (id -1), then new events.
 
-        The history is that of active jobs, with `full` of all; `allow` names the events that are wanted.
-        A reader that is slower than the instance gets what happened to a job in a row as one item. Not in
-        Flux: with `gather` it hears at most every so many seconds, and then of each job in one item; it has
-        heard of all that the counts of job-list.job-stats know.
+        The history is that of active jobs, or with `full` of all jobs. `allow` names the wanted events. For a
+        reader that is slower than the instance, consecutive events of one job are one item.
+
+        Not in Flux: with `gather` items come at most every so many seconds, with one item for each job. The
+        reader receives all events that the counts of job-list.job-stats contain before these counts.
         """
         full = bool(request.payload.get("full", False))
         allow = request.need("allow", dict) if "allow" in request.payload else None
@@ -114,7 +115,7 @@ class JobInfo:
             jobs = self._store.jobs.ids() if full else tuple(self._manager.active)
             for number, jobid in enumerate(jobs):
                 if number % _JOBS_AT_ONCE == 0:
-                    await asyncio.sleep(0)  # others want to be served, too
+                    await asyncio.sleep(0)  # lets the loop serve other requests
                 if item := self._history(jobid, last, allow):
                     yield item
             yield {"id": -1, "events": []}
@@ -127,7 +128,7 @@ class JobInfo:
             watchers.unsubscribe(listener)
 
     def _history(self, jobid: int, last: int, allow: Container[str] | None) -> JSON | None:
-        """A job's events up to a sequence number; None without any."""
+        """Return a job's events up to a sequence number; None without any."""
         lines = self._store.eventlogs.lines(jobid, MAIN)
         events = [eventlog.decode(line) for seq, line in lines if seq <= last]
         if not events:
@@ -139,7 +140,7 @@ class JobInfo:
 
 
 def _journal_item(run: Sequence[Posted]) -> Encoded:
-    """What happened to a job in a row, put together from what was encoded as it happened."""
+    """Return an item with consecutive events of one job, joined from their encoded lines."""
     data = {key: value for posted in run for key, value in posted.data.items()}
     more = "".join(f',"{key}":{value}' for key, value in data.items())
     return Encoded(f'{{"id":{run[0].job},"events":[{",".join(posted.line for posted in run)}]{more}}}')
@@ -158,7 +159,7 @@ def _line(timestamp: float, name: str, context: JSON) -> str:
 
 
 def _output_line(task: int, stream: str, data: bytes | None, t: float) -> str:
-    """An RFC 24 event: data, its end, a message of the shell, or where a stream goes instead."""
+    """Return an RFC 24 event: data, end of data, a log message of the shell, or a redirected stream."""
     if stream.startswith("log"):
         text = (data or b"").decode(errors="replace")
         return _line(t, "log", {"rank": task, "level": int(stream.removeprefix("log")), "message": text})

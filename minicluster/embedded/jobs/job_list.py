@@ -28,7 +28,7 @@ ATTRIBUTES = [
     "exception_note", "result", "expiration", "annotations", "waitstatus", "dependencies",
 ]
 # fmt: on
-_YIELD_EVERY = 500  # jobs are looked at before others are served
+_YIELD_EVERY = 500  # jobs, after which the loop serves other requests
 
 
 class JobList:
@@ -38,7 +38,7 @@ class JobList:
         self._manager = manager
 
     async def list(self, request: RpcRequest) -> AsyncIterator[JSON]:
-        """job-list.list, some jobs an answer: pending by priority, running and inactive the latest first."""
+        """job-list.list, some jobs in each answer: pending by priority, running and inactive latest first."""
         payload = request.payload
         most = payload.get("max_entries", 0)
         wanted = _wanted(request)
@@ -71,7 +71,7 @@ class JobList:
             yield json.loads(info)
 
     async def list_id(self, request: RpcRequest) -> JSON:
-        """job-list.list-id: one job, waiting for a state where one is asked for."""
+        """job-list.list-id: one job, once it has the requested state, if any."""
         jobid = request.need("id", int)
         wanted = _wanted(request)
         state = request.payload.get("state")
@@ -84,7 +84,7 @@ class JobList:
             await self._manager.watchers.changed(jobid)
 
     def find(self, jobid: int) -> JSON | None:
-        """What is shown of a job, None where there is none of this id."""
+        """Return the attributes of a job, None where there is none with this id."""
         job = self._manager.active.get(jobid)
         if job is not None:
             return attributes(job)
@@ -92,7 +92,7 @@ class JobList:
         return json.loads(info) if info else None
 
     def stats(self, _request: RpcRequest) -> JSON | Awaitable[JSON]:
-        """job-list.job-stats; a reader of the journal hears before it of what is counted."""
+        """job-list.job-stats; readers of the journal receive the events that it counts before it."""
         return self._later_stats() if self._manager.watchers.flush() else self._manager.stats.encode()
 
     async def _later_stats(self) -> JSON:
@@ -113,7 +113,7 @@ def _chosen(shown: JSON, wanted: list[str]) -> JSON:
 
 
 def compile_constraint(constraint: Any) -> Match:
-    """A predicate over shown jobs. Raises RpcError where the constraint is none."""
+    """Return a predicate over jobs' attributes. Raises RpcError where the constraint is malformed."""
     if constraint == {}:
         return lambda _job: True
     try:

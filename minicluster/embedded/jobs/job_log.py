@@ -1,4 +1,4 @@
-"""The eventlogs of jobs: what happened is stored, and the journal tells it once that is written."""
+"""The eventlogs of jobs: events are stored, and published in the journal once they are written."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EXEC = "guest.exec.eventlog"
 
 
 class JobLog:
-    """Appends events; each has the commit loop write soon."""
+    """Appends events; each schedules a turn of the commit loop."""
 
     def __init__(self, eventlogs: Eventlogs, commits: CommitLoop, clock: Callable[[], float]) -> None:
         self._eventlogs = eventlogs
@@ -30,7 +30,7 @@ class JobLog:
     def append(
         self, job: ActiveJob, name: str, context: JSON | None = None, path: str = MAIN, **data: JSON | Encoded
     ) -> None:
-        """Append an event to one of the job's eventlogs; the journal tells `data` with it."""
+        """Append an event to one of the job's eventlogs; the journal publishes `data` with it."""
         line = eventlog.encode(eventlog.event(self._clock(), name, context))
         self._eventlogs.append(job.id, path, line)
         if path == MAIN:
@@ -38,7 +38,7 @@ class JobLog:
         self._commits.schedule()
 
     def annotate(self, job: ActiveJob, annotations: JSON) -> None:
-        """Show something with the job in listings, and tell the journal."""
+        """Add annotations to the job in listings, and publish them in the journal."""
         annotated = {**(job.annotations or {}), **annotations}
         if annotated != job.annotations:
             job.annotations = annotated

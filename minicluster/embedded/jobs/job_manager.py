@@ -1,7 +1,7 @@
-"""The job manager: the states of RFC 21, driven by events, each of which is appended to the job's eventlog.
+"""The job manager: the states of RFC 21, driven by events, which are appended to the job's eventlog.
 
-Its parts know those before them, and never those after: what has to happen in a turn of the loop, or at a
-job's end, is registered with `CommitLoop` or `JobLifecycle` by the part that does it.
+Each of its parts uses the parts before it, and none after it. A part that acts in a turn of the loop, or at a
+job's end, registers a callback with `CommitLoop` or `JobLifecycle`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class JobManager:
-    """Active jobs, and every way in which they change."""
+    """The active jobs, and all parts that change them."""
 
     def __init__(self, parts: Parts) -> None:
         self.parts = parts

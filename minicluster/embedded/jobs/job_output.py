@@ -1,4 +1,4 @@
-"""What the tasks of jobs write, kept up to each job's limit."""
+"""The output of jobs, stored up to each job's limit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class JobOutput:
-    """Stores output of active jobs. One whose output cannot be stored fails."""
+    """Stores output of active jobs. A job whose output cannot be stored fails."""
 
     def __init__(self, parts: Parts, jobs: ActiveJobs, commits: CommitLoop, lifecycle: JobLifecycle) -> None:
         self._parts = parts
@@ -31,7 +31,7 @@ class JobOutput:
         commits.on_lost.append(self._lost)
 
     def write(self, jobid: int, task: int, stream: str, data: bytes) -> None:
-        """Keep task output, up to the job's limit."""
+        """Store a task's output, up to the job's limit."""
         if jobid not in self._jobs:
             return
         limit = self._limits.setdefault(jobid, OutputLimit())
@@ -46,7 +46,7 @@ class JobOutput:
         self._keep(jobid, tasks, f"redirect-{stream}", path.encode("utf-8", "surrogateescape"))
 
     def shell_log(self, jobid: int, node: int, level: int, message: str) -> None:
-        """Keep a message of the job's shell among its output."""
+        """Store a message of the job's shell among its output."""
         self._keep(jobid, node, f"log{level}", message.encode(errors="replace"))
 
     def eof(self, jobid: int, task: int, stream: str) -> None:

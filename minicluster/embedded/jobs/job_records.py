@@ -1,4 +1,4 @@
-"""What is stored of each job but its events and output: jobspec, R, and how it ended."""
+"""The stored jobspec and R of each job, and the attributes of inactive ones."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ class JobRecords:
     def __init__(self, database: Database, batch: Batch) -> None:
         self._database = database
         self._batch = batch
-        self._infos: dict[
-            int, tuple[float, str]
-        ] = {}  # not written yet: when a job ended, what listings show
+        self._infos: dict[int, tuple[float, str]] = {}
+        """Of jobs whose end is not written yet: when they ended, and their attributes in listings."""
 
     def add(self, job: int, userid: int, jobspec: str) -> None:
         """Add a submitted job."""
@@ -30,7 +29,7 @@ class JobRecords:
         self._batch.add(job, "UPDATE jobs SET R=? WHERE id=?", (resources, job))
 
     def set_inactive(self, job: int, t_inactive: float, result: int, queue: str | None, info: str) -> None:
-        """Set the last thing about a job: what listings show of it from now on."""
+        """Set the attributes that listings show of a job that ended."""
         sql = "UPDATE jobs SET t_inactive=?,result=?,queue=?,info=? WHERE id=?"
         self._batch.add(job, sql, (t_inactive, result, queue, info, job))
         self._infos[job] = (t_inactive, info)
@@ -49,7 +48,7 @@ class JobRecords:
         return self._database.text("SELECT R FROM jobs WHERE id=?", (job,))
 
     def info(self, job: int) -> str | None:
-        """Return what listings show of an inactive job."""
+        """Return the attributes of an inactive job in listings."""
         if job in self._infos:
             return self._infos[job][1]
         return self._database.text("SELECT info FROM jobs WHERE id=?", (job,))
@@ -68,7 +67,7 @@ class JobRecords:
         yield from self._database.stream(sql, (since,))
 
     def counts(self) -> Iterable[Row]:
-        """Return how many inactive jobs there are: queue, result, count."""
+        """Return the counts of inactive jobs: queue, result, count."""
         sql = "SELECT queue,result,COUNT(*) FROM jobs WHERE t_inactive IS NOT NULL GROUP BY queue,result"
         return self._database.rows(sql)
 

@@ -15,7 +15,7 @@ _STATES = {name: state_of(name) for name in STATES}
 
 
 class JobStats:
-    """Kept current with every change of state."""
+    """The counts, which are updated at every change of state."""
 
     def __init__(self, queues: Iterable[str]) -> None:
         self._queues = tuple(queues)
@@ -23,34 +23,34 @@ class JobStats:
         self._results: Counter[tuple[str | None, JobResult]] = Counter()
 
     def enter(self, job: ActiveJob, state: JobState) -> None:
-        """A job appeared."""
+        """Count a job in `state`."""
         self._states[job.queue, state] += 1
 
     def leave(self, job: ActiveJob) -> None:
-        """A job disappeared."""
+        """Remove a job from the counts."""
         self._states[job.queue, job.state] -= 1
 
     def move(self, job: ActiveJob, state: JobState) -> None:
-        """A job changes its state, which it still has, to `state`."""
+        """Count a job in `state` from now on; it still has its old state."""
         self._states[job.queue, job.state] -= 1
         self._states[job.queue, state] += 1
 
     def end(self, job: ActiveJob) -> None:
-        """A job became inactive."""
+        """Count the result of a job that became inactive."""
         self._results[job.queue, job.result] += 1
 
     def restore(self, counts: Iterable[tuple[str | None, int, int]]) -> None:
-        """Take up inactive jobs: queue, result, how many."""
+        """Add stored counts of inactive jobs: queue, result, count."""
         for queue, result, count in counts:
             self._states[queue, JobState.INACTIVE] += count
             self._results[queue, JobResult(result)] += count
 
     def count(self, states: JobState) -> int:
-        """How many jobs are in one of the states."""
+        """Return how many jobs are in one of the states."""
         return sum(number for (_, state), number in self._states.items() if state in states)
 
     def encode(self) -> dict[str, Any]:
-        """The answer of job-list.job-stats."""
+        """Return the answer of job-list.job-stats."""
         names = {queue for queue, _ in self._states} | {None, *self._queues}
         answer = self._encode(names)
         answer["inactive_purged"] = 0

@@ -1,4 +1,4 @@
-"""Who waits for the end of jobs: wait, drain, idle."""
+"""Requests that wait for the end of jobs: wait, drain, idle."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class JobWaits:
         self._waiters[jobid] = waiter
 
     def _refuse_surplus(self) -> None:
-        """There must not be more waiters than jobs that they can wait for."""
+        """Refuse the latest waiter where there are more waiters than waitable jobs."""
         if len(self._any_waiters) + len(self._waiters) > self._waitables and self._any_waiters:
             last = self._any_waiters.pop()
             last.set_exception(RpcError(errno.ECHILD, "there are no more waitable jobs"))
@@ -89,7 +89,7 @@ class JobWaits:
         self.check_idle()
 
     def check_idle(self) -> None:
-        """Answer those who wait for the instance to be idle or empty."""
+        """Answer the requests that wait for the instance to be idle or empty, if it is."""
         for entry in tuple(self._idlers):
             reached, waiter = entry
             if reached():
@@ -103,7 +103,7 @@ class JobWaits:
         return {}
 
     async def idle(self, _request: RpcRequest) -> JSON:
-        """job-manager.idle: until nothing runs and nothing waits for the scheduler."""
+        """job-manager.idle: until no job runs and no job waits for the scheduler."""
         await self._until(self._is_idle)
         return {"pending": len(self._manager.active)}
 
@@ -123,7 +123,7 @@ class JobWaits:
 
 
 def _outcome(job: ActiveJob) -> JSON:
-    """What job-manager.wait tells of a job."""
+    """Return the answer of job-manager.wait for a job, without its id."""
     if job.exception is not None and job.exception[1] == 0:
         kind, _, note = job.exception
         return {"success": False, "errstr": f"Fatal exception type={kind} {note}"}
@@ -131,7 +131,7 @@ def _outcome(job: ActiveJob) -> JSON:
 
 
 def status_text(status: int) -> str:
-    """A wait status in Flux's words; nothing for success."""
+    """Return Flux's words for a wait status; an empty text for success."""
     if os.WIFSIGNALED(status):
         return f"task(s) {signal.strsignal(os.WTERMSIG(status))}"
     code = os.WEXITSTATUS(status)

@@ -1,4 +1,4 @@
-"""Jobs that got resources, and are started once that is stored."""
+"""The jobs that got resources and are started once that is stored."""
 
 from __future__ import annotations
 
@@ -11,29 +11,30 @@ if TYPE_CHECKING:
 
 
 class WaitingLaunch(NamedTuple):
-    """A job to start; of a malleable one, what returns the file by which its program reaches the instance."""
+    """A job to start."""
 
     job: ActiveJob
     credentials: Callable[[], str | None] | None
+    """Of a malleable job: returns the content of its program's credentials file."""
 
 
 class LaunchQueue:
-    """In the order in which they got their resources."""
+    """The jobs to start, in the order in which they got their resources."""
 
     def __init__(self) -> None:
         self._waiting: list[WaitingLaunch] = []
 
     def add(self, launch: WaitingLaunch) -> None:
-        """Have a job started after the next write."""
+        """Add a job, which is started after the next write."""
         self._waiting.append(launch)
 
     def withdraw(self, job: ActiveJob) -> bool:
-        """Do not start a job; return whether it was to be started still."""
+        """Remove a job; return whether it was still there."""
         before = len(self._waiting)
         self._waiting = [each for each in self._waiting if each.job is not job]
         return len(self._waiting) < before
 
     def take(self) -> list[WaitingLaunch]:
-        """Take out all of them."""
+        """Remove and return all of them."""
         waiting, self._waiting = self._waiting, []
         return waiting

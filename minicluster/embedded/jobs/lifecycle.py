@@ -1,4 +1,4 @@
-"""How a job ends, and what brings it there: RUN, CLEANUP and INACTIVE of RFC 21, and exceptions."""
+"""The last states of a job: RUN, CLEANUP and INACTIVE of RFC 21, and exceptions."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 class JobLifecycle:
-    """Moves jobs from state to state."""
+    """Moves jobs from RUN on to INACTIVE."""
 
     def __init__(self, parts: Parts, jobs: ActiveJobs, log: JobLog, launches: LaunchQueue) -> None:
         self.on_failed: list[Callable[[ActiveJob], None]] = []
-        """Called when a job is ended by an exception."""
+        """Called when an exception ends a job."""
         self.on_inactive: list[Callable[[ActiveJob], None]] = []
-        """Called when a job is no longer among the active ones."""
+        """Called when a job has been removed from the active ones."""
         self._parts = parts
         self._jobs = jobs
         self._log = log
@@ -56,12 +56,12 @@ class JobLifecycle:
             self._clean(job)
 
     def enter_run(self, job: ActiveJob) -> None:
-        """Note that the job has its resources; the executor will have to release them."""
+        """Note that the job has its resources, which the executor will release."""
         self._jobs.move(job, JobState.RUN)
         job.start_pending = True
 
     def enter_cleanup(self, job: ActiveJob) -> None:
-        """Note that the job runs no more, or never will."""
+        """Note that the job does not run any more, or will never run."""
         self._jobs.move(job, JobState.CLEANUP)
         job.t_cleanup = self._parts.clock()
 
@@ -74,7 +74,7 @@ class JobLifecycle:
                 self.enter_cleanup(job)
 
     def released(self, job: ActiveJob) -> None:
-        """Note that no rank holds anything of the job any more."""
+        """Note that no rank has processes of the job any more."""
         if not job.start_pending:
             return
         self._log.append(job, "release", {"ranks": "all", "final": True})
@@ -84,7 +84,7 @@ class JobLifecycle:
         self._clean(job)
 
     def _clean(self, job: ActiveJob) -> None:
-        """CLEANUP → INACTIVE: return the resources, write what listings will show, forget the job."""
+        """Move a job from CLEANUP to INACTIVE: free its resources, store its attributes, drop its record."""
         if job.R is not None:
             self._parts.scheduler.free(job.id)
             self._log.append(job, "free")

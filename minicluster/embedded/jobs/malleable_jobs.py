@@ -1,7 +1,7 @@
 """The malleable jobs that run, and the connections of their programs.
 
-What is said between an instance and a program is `minicluster.malleable`'s business. What follows from it is
-in `malleable_program`.
+`minicluster.malleable` has the protocol between an instance and a program. What the instance does about the
+program's answers is in `malleable_program`.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class MalleableJobs:
         lifecycle.on_inactive.append(self._ended)
 
     def begin(self, job: ActiveJob, request: RequestedResources, allocation: Allocation) -> None:
-        """Let a job in that starts with these resources."""
+        """Add a job that starts with these resources."""
         slots = slots_of(allocation, request)
         record = self._parts.scheduler.running[job.id].elastic
         most = record.max // (request.size // request.workers) if record is not None else len(slots)
@@ -70,7 +70,7 @@ class MalleableJobs:
         self._exchange.add(session)
 
     def credentials(self, job: ActiveJob) -> str | None:
-        """Return the file by which the job's program reaches the instance; None where nobody listens."""
+        """Return the content of the program's credentials file; None where the lead cannot listen."""
         listener = self._parts.listener
         if listener is None:
             return None
@@ -84,16 +84,16 @@ class MalleableJobs:
         return Credentials(address, session.job, session.token).text()
 
     def order(self, order: GrowOrder | ShrinkOrder) -> None:
-        """Pass on an order to grow into resources that are held for the job, or to shrink."""
+        """Pass on an order to grow into resources that are reserved for the job, or to shrink."""
         self._programs[order.job].order(order)
 
     def task_ended(self, job: int, task: int) -> None:
-        """A task ended, whatever the reason."""
+        """Note that a task ended, for any reason."""
         if job in self._programs:
             self._programs[job].task_ended(task)
 
     def _leaving(self, job: ActiveJob) -> None:
-        """The job ends: it is given no more orders."""
+        """Give a job that ends no more orders."""
         if job.id in self._programs:
             self._parts.scheduler.resizing.set_accepting(job.id, False)
 
@@ -105,19 +105,19 @@ class MalleableJobs:
             del self._by_name[program.session.job]
 
     def opened(self, connection: int) -> None:
-        """Somebody connected."""
+        """A program or worker connected."""
         self._take(self._exchange.opened(connection))
 
     def received(self, connection: int, data: bytes) -> None:
-        """Somebody said something."""
+        """A program or worker sent data."""
         self._take(self._exchange.received(connection, data, self._parts.clock()))
 
     def closed(self, connection: int) -> None:
-        """Somebody hung up, or is gone."""
+        """A program's or worker's connection was closed, or lost."""
         self._take(self._exchange.closed(connection, self._parts.clock()))
 
     def _take(self, step: Step) -> None:
-        """Send what is to be sent, and let happen what happened."""
+        """Send a step's data, close its connections, and process its events."""
         listener = cast("Listener", self._parts.listener)
         for connection, data in step.sends:
             listener.send(cast("int", connection), data)

@@ -1,11 +1,11 @@
-"""A malleable job that runs: what its program answers to orders, and what follows for tasks and resources.
+"""A malleable job that runs: its program's answers to orders, and what they mean for tasks and resources.
 
-Tasks start and end, resources move, the scheduler and the job's eventlog are told. The events are
-`resize-order {order, size}`, then `resource-update {order, size, R_lite, nodelist, nslots}`, or
-`resize-refused` or `resize-expired {order, reason}` at the old size. How far an order is, guest.exec.eventlog
-tells: `resize-accept {order}` (workers are started) and `resize-join` (all of them have called), or
-`resize-release` (those that leave hold no data any more). Resources held for a growth that came to nothing
-are free once every process that was started on them has ended.
+Tasks start and end, resources are allocated and freed, and the scheduler and the job's eventlogs are updated.
+The eventlog has `resize-order {order, size}`, then `resource-update {order, size, R_lite, nodelist, nslots}`,
+or `resize-refused` or `resize-expired {order, reason}` at the old size. guest.exec.eventlog has the stages of
+an order: `resize-accept {order}` (workers are started), `resize-join` (all of them have joined), or
+`resize-release` (workers that leave have no data any more). Resources that are reserved for a growth that
+failed are freed once every process on them has ended.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class MalleableContext:
-    """What all malleable jobs have in common."""
+    """The common dependencies and settings of all malleable jobs."""
 
     parts: Parts
     log: JobLog
@@ -47,19 +47,19 @@ class MalleableContext:
     leave: float
     """Seconds that released workers have to end by themselves before they are ended."""
     take: Callable[[Step], None]
-    """Sends what is to be sent, and lets happen what happened."""
+    """Sends a step's data, closes its connections, and processes its events."""
 
     def stage(self, job: ActiveJob, name: str, order: int) -> None:
-        """Tell in guest.exec.eventlog how far an order is."""
+        """Log a stage of an order in guest.exec.eventlog."""
         self.log.append(job, name, {"order": order}, EXEC)
 
     def request(self, job: ActiveJob) -> RequestedResources:
-        """Return what the job has at its size."""
+        """Return the job's request at its current size."""
         return cast("RequestedResources", self.parts.scheduler.running[job.id].request)
 
 
 class MalleableProgram:
-    """Carries out what the session of one program has to say."""
+    """Processes the events of one program's session."""
 
     def __init__(
         self, job: ActiveJob, session: Session, slots: Sequence[Slot], around: MalleableContext
@@ -80,7 +80,7 @@ class MalleableProgram:
             self._timer.cancel()
 
     def order(self, order: GrowOrder | ShrinkOrder) -> None:
-        """Order the job to grow into resources that are held for it, or to give up some workers."""
+        """Order the job to grow into resources that are reserved for it, or to give up some workers."""
         session = self.session
         if isinstance(order, ShrinkOrder):
             self._send(-order.workers, lambda now: session.shrink(order.workers, now))
@@ -108,7 +108,7 @@ class MalleableProgram:
         self._wind_up()
 
     def happened(self, event: Event) -> None:
-        """Carry out what the program said, or what became of an order."""
+        """Process an event: an answer of the program, or the end of an order."""
         match event:
             case events.GrowAccepted():
                 self._accepted(event)
@@ -136,7 +136,7 @@ class MalleableProgram:
         self._parts.scheduler.resizing.set_accepting(self._job.id, accepts)
 
     def _arm(self) -> None:
-        """Look at the order under way when its time is over, and at the program when it has rested."""
+        """Set the timer for the order's time limit, or for the end of the program's rest."""
         due = self._orders.due
         if self._timer is not None and due != self._due:
             self._timer.cancel()
@@ -154,7 +154,7 @@ class MalleableProgram:
         self._arm()
 
     def _accepted(self, event: events.GrowAccepted) -> None:
-        """Start the workers of a growth, each in a slot on its host."""
+        """Start the workers of a growth, each in the slot on its host."""
         job = self._job
         if job.state != JobState.RUN:
             self._around.take(self.session.failed("the job is ending", self._parts.clock()))
@@ -168,7 +168,7 @@ class MalleableProgram:
                 self._parts.loop.call_soon(self.task_ended, task)
 
     def _released(self, event: events.WorkersReleased) -> None:
-        """Let workers of a shrink end; who stays too long is ended."""
+        """Let released workers exit; those that stay too long are ended."""
         self._around.stage(self._job, "resize-release", event.order)
         slots = {task: self._orders.places[task] for task in event.workers}
         self._parts.executor.dismiss(self._job.id, slots)
@@ -189,13 +189,13 @@ class MalleableProgram:
         self._around.allocations.resized(self._job, event.order, request)
 
     def _wind_up(self) -> None:
-        """Return what was held for a growth once nothing that was started for it lives."""
+        """Free the resources that were reserved for a growth, once no worker lives that it started."""
         reason = self._orders.wound_up()
         if reason:
             self._came_to_nothing("resize-expired", reason)
 
     def _came_to_nothing(self, name: str, reason: str) -> None:
-        """An order is over at the old size."""
+        """End an order at the old size, and free its resources."""
         now = self._parts.clock()
         unused = allocation_of(self._orders.drop(now))
         if not self._closed:

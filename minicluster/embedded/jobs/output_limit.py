@@ -1,4 +1,4 @@
-"""How much of a job's output is kept: 1 GiB a stream, as of Flux's shell."""
+"""The limit of a job's stored output: 1 GiB for each stream, as in Flux's shell."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class OutputLimit:
         self._seen = {"stdout": 0, "stderr": 0}
 
     def admit(self, stream: str, data: bytes) -> tuple[bytes, str | None]:
-        """What of `data` is kept, and a warning where the limit is passed just now."""
+        """Return `data`, or nothing once the limit is passed, and a warning where this data passes it."""
         before = self._seen[stream]
         self._seen[stream] += len(data)
         if self._seen[stream] <= LIMIT:

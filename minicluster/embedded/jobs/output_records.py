@@ -1,4 +1,4 @@
-"""The stored output of jobs. It can be read once it is written."""
+"""The stored output of jobs, which can be read once it is written."""
 
 from __future__ import annotations
 

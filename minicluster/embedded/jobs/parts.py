@@ -1,4 +1,4 @@
-"""What the job manager works with."""
+"""The dependencies of the job manager."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Each is made before there is a job."""
+    """What all parts of the job manager use; made before the first job."""
 
     store: Store
     scheduler: Scheduler
@@ -38,5 +38,5 @@ class Parts:
     """For the programs of malleable jobs."""
 
     def call_at(self, when: float, function: Callable[[], None]) -> asyncio.TimerHandle:
-        """Call a function at a time of the clock."""
+        """Call a function at time `when` of the clock."""
         return self.loop.call_later(max(0.0, when - self.clock()), function)

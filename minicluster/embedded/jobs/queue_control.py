@@ -1,4 +1,4 @@
-"""What steers queues: list, status, start and stop."""
+"""The requests about queues: list, status, start and stop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queues: the anonymous one, or those named by `[queues]`. Jobs of one that is stopped wait."""
+"""Queues: the anonymous one, or those named by `[queues]`. The jobs of a stopped queue wait."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class JobQueue:
         return self.stopped is None
 
     def status(self) -> JSON:
-        """The answer of job-manager.queue-status."""
+        """Return the answer of job-manager.queue-status."""
         reason = {"stop_reason": self.stopped} if self.stopped else {}
         return {"enable": True, "start": self.started, **reason}
 
@@ -52,7 +52,7 @@ class Queues:
         return iter(self._queues.values())
 
     def __getitem__(self, name: str | None) -> JobQueue:
-        """The queue of that name. Raises RpcError with Flux's words."""
+        """Return the queue of that name. Raises RpcError with Flux's message."""
         found = self._queues.get(name)
         if found is None:
             raise RpcError(
@@ -61,7 +61,7 @@ class Queues:
         return found
 
     def names(self) -> list[str]:
-        """The named queues."""
+        """The names of the named queues."""
         return [name for name in self._queues if name is not None]
 
     def complete(self, jobspec: JSON) -> None:
@@ -78,7 +78,7 @@ class Queues:
             raise RpcError(errno.EINVAL, f"Invalid queue '{name}' specified")
 
     def choose(self, name: str | None, every: bool) -> Iterable[JobQueue]:
-        """The queues that an administrative request means."""
+        """Return the queues of an administrative request. Raises RpcError."""
         if name is not None:
             return (self[name],)
         if self.named and not every:
@@ -86,11 +86,11 @@ class Queues:
         return tuple(self)
 
     def save(self) -> str:
-        """The state to be kept over a restart."""
+        """Return the state that is stored for a restart."""
         return json.dumps([(queue.name, queue.stopped) for queue in self])
 
     def restore(self, saved: str | None) -> None:
-        """Take up a kept state; queues that are not configured any more are passed over."""
+        """Restore a stored state; queues that are not configured any more are ignored."""
         for name, *_, stopped in json.loads(saved or "[]"):
             if name in self._queues:
                 self._queues[name].stopped = stopped

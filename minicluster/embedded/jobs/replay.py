@@ -1,4 +1,4 @@
-"""Take up the jobs of an earlier lead from the store: waiting ones wait on, running ones are failed."""
+"""Loads the jobs of an earlier lead from the store: waiting ones wait on, running ones are failed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _KILLED = 9  # wait status of tasks that died with their broker
 
 
 def replay(manager: JobManager) -> None:
-    """Bring every job that did not end back into the job manager."""
+    """Load every job that has not ended into the job manager."""
     store = manager.parts.store
     manager.stats.restore(store.jobs.counts())
     jobs = [job for row in store.jobs.active() if (job := _rebuilt(manager, row)) is not None]
@@ -34,7 +34,7 @@ def replay(manager: JobManager) -> None:
 
 
 def _rebuilt(manager: JobManager, row: tuple[int, int, str, str | None]) -> ActiveJob | None:
-    """A job as its eventlog tells it."""
+    """Return a job in the state that its eventlog gives; None where its jobspec is invalid."""
     jobid, userid, text, resources = row
     try:
         parsed = jobspec.parse(json.loads(text))
@@ -58,7 +58,7 @@ def _resume(manager: JobManager, job: ActiveJob) -> None:
 
 
 def _end(lifecycle: JobLifecycle, job: ActiveJob) -> None:
-    """Its processes died with the earlier lead."""
+    """End a job whose processes died with the earlier lead."""
     if job.state == JobState.RUN:
         lifecycle.enter_cleanup(job)
         lifecycle.raise_exception(job, "exec", 0, RESTARTED)
@@ -69,7 +69,7 @@ def _end(lifecycle: JobLifecycle, job: ActiveJob) -> None:
 
 
 def _apply(job: ActiveJob, name: str, t: float, context: JSON) -> None:  # noqa: C901 - a case an event
-    """What an event made of the job."""
+    """Apply an event to the job."""
     waits = job.dependencies or []
     match name:
         case "submit":

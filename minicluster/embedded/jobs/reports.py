@@ -1,4 +1,4 @@
-"""What the executor reports of jobs' processes, and what it is told to start."""
+"""The executor's reports of jobs' processes, and the jobs that it is to start."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Reports:
-    """Implements `ports.JobEvents`. Of a job that is not active any more nothing counts."""
+    """Implements `ports.JobEvents`. Reports about jobs that are not active any more are ignored."""
 
     def __init__(
         self, jobs: ActiveJobs, log: JobLog, lifecycle: JobLifecycle, decisions: Decisions, output: JobOutput
@@ -33,7 +33,7 @@ class Reports:
         self._output = output
 
     def started(self, jobid: int) -> None:
-        """All shells were told to start."""
+        """All ranks reported the start of their tasks."""
         job = self._jobs.get(jobid)
         if job is not None and not job.started:
             job.started = True
@@ -50,12 +50,12 @@ class Reports:
             self._lifecycle.finished(job, status)
 
     def released(self, jobid: int) -> None:
-        """No rank holds anything of the job any more."""
+        """No rank has processes of the job any more."""
         if (job := self._jobs.get(jobid)) is not None:
             self._lifecycle.released(job)
 
     def exception(self, jobid: int, kind: str, severity: int, note: str) -> None:
-        """Something went wrong with the job's processes."""
+        """The job's processes failed."""
         if (job := self._jobs.get(jobid)) is not None:
             self._lifecycle.raise_exception(job, kind, severity, note)
 
@@ -64,7 +64,7 @@ class Reports:
         self._decisions.task_ended(jobid, task)
 
     def output(self, jobid: int, task: int, stream: str, data: bytes) -> None:
-        """A task wrote."""
+        """A task wrote output."""
         self._output.write(jobid, task, stream, data)
 
     def redirected(self, jobid: int, tasks: int, stream: str, path: str) -> None:
@@ -72,7 +72,7 @@ class Reports:
         self._output.redirected(jobid, tasks, stream, path)
 
     def shell_log(self, jobid: int, node: int, level: int, message: str) -> None:
-        """The job's shell has a message."""
+        """The job's shell sent a message."""
         self._output.shell_log(jobid, node, level, message)
 
     def eof(self, jobid: int, task: int, stream: str) -> None:
@@ -81,7 +81,7 @@ class Reports:
 
 
 class Launcher:
-    """Has the executor start what got resources, which is stored by then."""
+    """Has the executor start the jobs that got resources, once that is stored."""
 
     def __init__(self, parts: Parts, launches: LaunchQueue, commits: CommitLoop, reports: Reports) -> None:
         self._parts = parts

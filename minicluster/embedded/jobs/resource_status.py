@@ -27,7 +27,7 @@ _META = "drain"
 
 @dataclass(frozen=True, slots=True)
 class RankDrain:
-    """Why and since when a rank is drained."""
+    """The drain of a rank: its time and reason."""
 
     timestamp: float
     reason: str
@@ -45,7 +45,7 @@ class ResourceStatus:
         self._drains: dict[int, RankDrain] = {}
         self._restore()
 
-    # -- what the broker side reports ------------------------------------------------------------------
+    # -- reports of the broker side --------------------------------------------------------------------
 
     def rank_up(self, rank: int, host: str) -> None:
         """The broker joined."""
@@ -133,7 +133,7 @@ class ResourceStatus:
         return {}
 
     def _targets(self, request: RpcRequest) -> list[int]:
-        """Ranks, written as an idset or as hosts."""
+        """Return the ranks that a request names, by an idset or by hosts. Raises RpcError."""
         text: str = request.need("targets", str)
         try:
             ranks = list(idset.decode(text))

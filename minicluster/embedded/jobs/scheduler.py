@@ -1,4 +1,4 @@
-"""The scheduler: keeps the indexed queue and the pool, asks the policy, and carries out what it answers."""
+"""The scheduler: keeps the indexed queue and the pool, calls the policy, and applies its actions."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ DEFAULT_POLICY = "fcfs"
 
 
 def policy_of(config: Mapping[str, Any], log: Callable[[int, str], None]) -> Policy:
-    """Make the policy that broker.toml names, and log which plug-ins are passed over.
+    """Make the policy that broker.toml names, and log which plug-ins are ignored.
 
-    Raises SchedulerError, which says where it is named.
+    Raises SchedulerError, which names the key.
     """
     from queue_policies.plugins import load  # noqa: PLC0415 - followers never load policies
 
@@ -55,7 +55,7 @@ def policy_of(config: Mapping[str, Any], log: Callable[[int, str], None]) -> Pol
 
 
 Deed = Begun | GrowOrder | ShrinkOrder | Reserve
-"""What is to be done by a decision."""
+"""What the job manager is to do after a decision."""
 
 
 class Recorder(Protocol):
@@ -65,11 +65,11 @@ class Recorder(Protocol):
         """Record a decision before it is carried out."""
 
     def close(self) -> None:
-        """There will be none any more."""
+        """Close the record: no decision follows."""
 
 
 class Scheduler:
-    """Jobs come by `enqueue`, and leave by `dequeue` or by being started."""
+    """Decides which jobs start. Jobs come by `enqueue`, and leave by `dequeue` or when they start."""
 
     def __init__(self, pool: Pool, policy: Policy, log: Callable[[int, str], None]) -> None:
         self.pool = pool
@@ -85,8 +85,8 @@ class Scheduler:
         self._actions = Actions(self.queue, self.running, self.resizing)
         self._malleable = 0  # malleable jobs that run
         self._learner = Learner()
-        self._names: dict[int, str] = {}  # of elastic jobs: what the learner knows them by
-        self._reports: dict[int, tuple[float, float]] = {}  # by job: share done, and when, at its size
+        self._names: dict[int, str] = {}  # of elastic jobs: their names for the learner
+        self._reports: dict[int, tuple[float, float]] = {}  # by job: fraction done, and when, at its size
         self._last_defect = ""  # the last defect
 
     @property
@@ -104,14 +104,14 @@ class Scheduler:
         return known[job.resources]
 
     def enqueue(self, job: ActiveJob) -> None:
-        """The job may start from now on."""
+        """Add a job, which may start from now on."""
         limit = job.duration or math.inf
         queued = QueuedJob(job.id, job.priority or 0, job.resources, job.t_submit, limit, job.userid)
         self.queue.add(queued if job.elastic is None else self._elastic(queued, job))
         self.changed(Happened.ARRIVED, job.id)
 
     def _elastic(self, queued: QueuedJob, job: ActiveJob) -> QueuedJob:
-        """With the sizes, which in units of the cluster go up to all of it."""
+        """Return an elastic job with its sizes in units of the cluster, at most the whole cluster."""
         sizes = cast("Sizes", job.elastic)
         request = job.resources._replace(cores=counted_cores(self.pool, job.resources))
         unit = request.size // request.workers
@@ -124,7 +124,7 @@ class Scheduler:
         )
 
     def dequeue(self, job: int) -> None:
-        """The job must not start any more."""
+        """Remove a job, which must not start any more."""
         if job in self.queue:
             self.queue.remove(job)
             change: Happened | None = Happened.LEFT
@@ -135,7 +135,7 @@ class Scheduler:
             self.changed(change, job)
 
     def free(self, job: int) -> None:
-        """The job's resources are free again."""
+        """Free the job's resources."""
         ended = self.running.pop(job)
         if ended is None:
             return
@@ -149,18 +149,18 @@ class Scheduler:
         self.changed(Happened.ENDED, job)
 
     def changed(self, what: Happened, job: int | None = None) -> None:
-        """Note what the policy is to see at its next decision."""
+        """Note a change for the policy's next decision."""
         self._changes.append(Change(what, job))
 
     def woken(self) -> None:
-        """The time came for which the policy asked."""
+        """Note that the time has come for which the policy asked."""
         self.wake = None
         self.changed(Happened.WOKEN)
 
-    # -- what becomes of elastic jobs ------------------------------------------------------------------
+    # -- elastic jobs ----------------------------------------------------------------------------------
 
     def progressed(self, job: int, fraction: float, now: float) -> None:
-        """The job told which share of its work is done."""
+        """Note the fraction of its work that a job reported as done."""
         running = self.running[job]
         if job in self._reports:
             before, then = self._reports[job]
@@ -170,14 +170,14 @@ class Scheduler:
         self.resizing.progressed(job, fraction, now)
 
     def resized(self, job: int, workers: int, lost: Sequence[Slot], now: float, *, heeds: bool) -> None:
-        """An order is done: the job has so many workers, and gave up these places."""
+        """Note that an order is done: the job has so many workers, and gave up these slots."""
         self._reports.pop(job, None)
         self.resizing.resized(job, workers, lost, now, heeds=heeds)
 
     # -- decisions -------------------------------------------------------------------------------------
 
     def decide(self, now: float) -> list[Deed]:
-        """Ask the policy; return what is to be done, in order. Queue and pool know of it already."""
+        """Call the policy; return what to do, in order. Queue and pool are updated already."""
         deeds: list[Deed] = [*self.resizing.ready(now)]
         if deeds:
             self._malleable += _malleable(deeds)
@@ -185,7 +185,7 @@ class Scheduler:
         self._changes.clear()
         if not changes or not (self.queue or self._malleable):
             return deeds
-        if self._last_defect:  # it did not take in what it was told the last time
+        if self._last_defect:  # it may not have processed the changes of its last call
             changes = (Change(Happened.CLUSTER), *changes)
         state = State(self.queue, self.running, self.pool, changes)
         try:
@@ -207,7 +207,7 @@ class Scheduler:
         self._log(ERR, defect)
 
     def _check_stuck_queue(self, state: State, now: float) -> None:
-        """Say so where the policy will not be asked again, though its first job could start."""
+        """Report a defect where no event will call the policy again, though its first job could start."""
         if self.pool.fits(next(iter(self.queue)).request):
             self._report_defect(str(stuck(self.policy, state, now)))
 

@@ -1,8 +1,8 @@
 """Job data in one SQLite file: jobspecs, R, eventlogs, output. It survives the lead's SIGKILL.
 
-Everything written in one turn of the loop is one transaction (write-ahead log). Where the file system is
-full or broken, output is dropped and its jobs are named to the caller; events are kept in memory and tried
-again, so that nothing about a job is lost while the lead lives.
+All writes of one turn of the loop are one transaction (write-ahead log). Where the file system is full or
+broken, output is dropped, and the caller gets the ids of its jobs. Events are kept in memory and written
+later, so that no event is lost while the lead lives.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ class Store:
         self.eventlogs.withdraw(job)
 
     def take_changed(self) -> set[int]:
-        """Return the jobs about which something was added since this was last asked."""
+        """Return the jobs whose data were added to since the last call."""
         return self._batch.take_changed()
 
     def flush(self) -> None:
         """Write everything in one transaction.
 
-        Raises StorageLost: then output of the jobs that it names is dropped, and all else waits for the next
+        Raises StorageLost: then output of the jobs that it names is dropped, and the rest waits for the next
         flush.
         """
         if self._batch.write():
@@ -54,7 +54,7 @@ class Store:
             self.eventlogs.written()
 
     def close(self) -> None:
-        """Write what waits and close the file."""
+        """Write pending changes and close the file."""
         try:
             self.flush()
         finally:

@@ -1,7 +1,7 @@
 """Which task runs where: a jobspec (RFC 25) and its R (RFC 20) laid out as Flux's shell does it.
 
-Tasks go to the largest nodes first, one at a time around the nodes, and are numbered in blocks, node by node
-(RFC 34 block map).
+Tasks go to the largest nodes first, one at a time in rounds over the nodes. They are numbered in blocks, node
+by node (RFC 34 block map).
 """
 
 from __future__ import annotations
@@ -23,13 +23,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class NodeTasks:
-    """One broker's share: `tasks` are the global task ranks, `cores` and `gpus` the ids that R gives."""
+    """The tasks of a job on one broker."""
 
     rank: int
     host: str
     tasks: tuple[int, ...]
+    """The tasks' ranks in the job."""
     cores: tuple[int, ...]
+    """Ids, as in R."""
     gpus: tuple[int, ...]
+    """Ids, as in R."""
 
 
 def nodes_of(resources: Mapping[str, Any]) -> list[NodeTasks]:
@@ -69,9 +72,9 @@ def _counts(jobspec: JSON, resources: JSON, nodes: Sequence[NodeTasks]) -> list[
 
 
 def distribute(cores: Sequence[int], tasks: int, cores_per_task: int | None) -> list[int]:
-    """Spread tasks over nodes of so many cores: the largest first, around and around; more tasks share.
+    """Return the tasks of each node, given its cores: in rounds, the largest node first.
 
-    Raises LayoutError where there are no cores at all.
+    More tasks than fit share cores. Raises LayoutError where there are no cores at all.
     """
     if not sum(cores):
         raise LayoutError("taskmap: no cores to run tasks on")

@@ -1,4 +1,4 @@
-"""Who waits for something to be written about a job, and who listens to all events (the journal)."""
+"""Readers that wait for new data of a job, and listeners to all events (the journal)."""
 
 from __future__ import annotations
 
@@ -20,16 +20,18 @@ _COMPACT = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class Posted(NamedTuple):
-    """An event as the journal tells it, in JSON: its line, and what goes with it (jobspec, R)."""
+    """An event of the journal, encoded."""
 
     job: int
     name: str
     line: str
+    """The event as JSON."""
     data: Mapping[str, str]
+    """Further members of its item (jobspec, R), as JSON."""
 
 
 class EventBuffer:
-    """Gathers the events that were posted since it took some; it does so at most every `gather` seconds."""
+    """One listener's events since it took the last ones; it gets them at most every `gather` seconds."""
 
     def __init__(self, allow: Container[str] | None, gather: float) -> None:
         self._allow = allow
@@ -41,11 +43,11 @@ class EventBuffer:
         self._cut_off = False
 
     def wants(self, name: str) -> bool:
-        """Whether events of that name are for it."""
+        """Return whether the listener wants events of that name."""
         return self._allow is None or name in self._allow
 
     def put(self, posted: Posted) -> bool:
-        """Keep an event that is wanted; False: it is too far behind, and gets no more."""
+        """Add an event, if it is wanted; return False where the listener is too far behind, and cut off."""
         if self.wants(posted.name):
             self._cut_off = len(self._posted) >= JOURNAL_LIMIT
             if not self._posted:
@@ -56,7 +58,7 @@ class EventBuffer:
         return not self._cut_off
 
     async def take(self) -> list[Posted]:
-        """Wait for events and return all that came, in their order; none: it was cut off after them."""
+        """Wait for events and return all that came, in order; an empty list once the listener is cut off."""
         if not (self._posted or self._cut_off):
             self._news.clear()
             await self._news.wait()
@@ -70,7 +72,7 @@ class EventBuffer:
         return posted
 
     def flush(self) -> bool:
-        """Gather no longer; return whether anything was gathered."""
+        """End the current wait of `gather` seconds; return whether there are events."""
         self._flushed.set()
         return bool(self._posted)
 
@@ -83,29 +85,29 @@ class Watchers:
         self._listeners: list[EventBuffer] = []
 
     def post(self, job: int, name: str, line: str, data: Mapping[str, JSON | Encoded]) -> None:
-        """Hand an event to the listeners, with what goes with it."""
+        """Pass an event with its data to the listeners."""
         if any(listener.wants(name) for listener in self._listeners):
             posted = Posted(job, name, line, {key: _text(value) for key, value in data.items()})
             self._listeners = [listener for listener in self._listeners if listener.put(posted)]
 
     def subscribe(self, allow: Container[str] | None = None, gather: float = 0.0) -> EventBuffer:
-        """Every event (of these names) from now on, gathered for so many seconds."""
+        """Return a buffer of all events (of these names) from now on, gathered for so many seconds."""
         listener = EventBuffer(allow, gather)
         self._listeners.append(listener)
         return listener
 
     def flush(self) -> bool:
-        """Have the listeners take what they gather, in the loop's next turn; return whether any gathers."""
+        """Have the listeners take their events in the loop's next turn; return whether any has events."""
         gathering = [listener.flush() for listener in self._listeners]
         return any(gathering)
 
     def unsubscribe(self, listener: EventBuffer) -> None:
-        """The listener wants no more."""
+        """Remove a listener."""
         if listener in self._listeners:
             self._listeners.remove(listener)
 
     def wake(self, jobs: Iterable[int]) -> None:
-        """Something was written about these jobs."""
+        """Wake the readers that wait for new data of these jobs."""
         if not self._waiting:
             return
         for job in jobs:
@@ -114,7 +116,7 @@ class Watchers:
                     waiter.set_result(None)
 
     def changed(self, job: int) -> asyncio.Future[None]:
-        """A future that is done when something was written about the job."""
+        """Return a future that is done when new data of the job was written."""
         waiter = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(job, []).append(waiter)
         waiter.add_done_callback(lambda done: self._forget(job, done))

@@ -100,10 +100,8 @@ class Run:
             number = workers.numbers.setdefault(rank, len(workers.numbers))
             workers.parts[rank] = workers.parts.get(rank, 0) + 1
             rank_launch = _rank_launch(workers.launch, nodes, self.nodes[rank], number)
-            rank_launch["options"] = {
-                **rank_launch["options"],
-                "pmi": "none",
-            }  # it counts the tasks of the start
+            # PMI is for the tasks of the job's start alone, which it counts.
+            rank_launch["options"] = {**rank_launch["options"], "pmi": "none"}
             rank_launch["order"] = order
             rank_launch["part"] = workers.parts[rank]
             rank_launch["fresh"] = [task for task, slot in slots.items() if slot.rank == rank]
