@@ -87,7 +87,7 @@ class Instance:
         return self
 
     def wait(self, condition: Callable[[], object], what: str) -> object:
-        """Wait for a condition; a failure shows what the brokers said."""
+        """Wait for a condition; a failure shows the brokers' logs."""
         try:
             return wait_for(condition, what)
         except AssertionError as error:

@@ -1,8 +1,8 @@
-"""A program that grows and shrinks, for tests: what its tasks are told and do is seen in a directory.
+"""A program that grows and shrinks, for tests: it records in a directory what its tasks receive and do.
 
-Its workers wait until there is a file `leave-N` or `end`. By MODE joining workers end before they join
-("dies") or never join ("hangs"), or workers that leave ignore it ("stubborn"), or fail before they are
-released ("hasty").
+Its workers wait until there is a file `leave-N` or `end`. MODE selects a failure. "dies": joining workers end
+before they join. "hangs": they never join. "stubborn": workers that leave ignore it. "hasty": they fail
+before they are released.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ FILE = os.environ.get("MINICLUSTER_MALLEABLE", "")
 
 
 def wait(*names: str) -> None:
-    """Until one of these files is there."""
+    """Wait until one of these files exists."""
     while not any((HERE / name).exists() for name in names):
         time.sleep(0.01)
 
 
 class Mine(Hooks):
-    """Takes on whoever comes, and lets the newest go."""
+    """Takes on all workers that join, and releases the newest."""
 
     def after_grow(self, workers: Sequence[Member]) -> None:
         (HERE / "grown").write_text(json.dumps([worker.task for worker in workers]))
@@ -43,7 +43,7 @@ class Mine(Hooks):
         given = sorted(program.workers)[-order.count :]
         for task in given:
             (HERE / f"leave-{task}").touch()
-        if MODE == "hasty":  # they are gone before anybody hears that they may
+        if MODE == "hasty":  # they are gone before the instance receives their release
             wait(*(f"gone-{task}" for task in given))
             time.sleep(0.3)
         return given

@@ -1,7 +1,7 @@
 """A program: a lead and two ranks in one process run some jobs, and print every message between them.
 
-A line is: sender, receiver, the header's bytes, the body's bytes. Tasks are real ones, in a directory that is
-the only argument, and is shown as DIR.
+A line is: sender, receiver, the header's bytes, the body's bytes. The tasks are real processes in a
+directory, the only argument, which is shown as DIR.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ HOSTS = {0: "mc-0", 1: "mc-1"}
 
 
 class Star:
-    """Hands messages on as a network would: as bytes, and later."""
+    """Delivers messages as a network does: as bytes, and later."""
 
     def __init__(self, directory: str) -> None:
         self._directory = directory.encode()
@@ -55,7 +55,7 @@ class Star:
 
 
 class StarEnd:
-    """What lead and tasks use of an overlay."""
+    """The part of an overlay that lead and tasks use."""
 
     def __init__(self, star: Star, name: str, rank: int) -> None:
         self.name = name

@@ -37,7 +37,7 @@ def machine(request: pytest.FixtureRequest, root: Path) -> Iterator[Machine]:
 
 @pytest.fixture
 def embedded(root: Path) -> Iterator[Machine]:
-    """A machine on the embedded engine, for what does not depend on the engine."""
+    """A machine on the embedded engine, for tests that do not depend on the engine."""
     made = Machine(root, "embedded")
     yield made
     _down(made)

@@ -1,4 +1,4 @@
-"""Runs `minicluster` as a user does, in a state directory of the test's own, and looks for what it left."""
+"""Runs `minicluster` as a user does, in the test's own state directory, and finds what it left behind."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Machine:
     def call(
         self, *arguments: str | Path, timeout: float = 60, **options: Any
     ) -> subprocess.CompletedProcess[str]:
-        """Run `minicluster` and return its end."""
+        """Run `minicluster` and return the ended process."""
         return subprocess.run(
             [*PROGRAM, *map(str, arguments)],
             env=self._environment(),
@@ -87,7 +87,7 @@ class Machine:
         )
 
     def rows(self, *arguments: str) -> list[dict[str, Any]]:
-        """Return what a listing says, as JSON."""
+        """Return the rows of a listing, from its JSON."""
         rows: list[dict[str, Any]] = json.loads(self.good(*arguments, "--output", "json").stdout)
         return rows
 
@@ -102,7 +102,7 @@ class Machine:
         return sorted(self.root.iterdir()) if self.root.exists() else []
 
     def processes(self) -> list[str]:
-        """Return what still runs of any cluster of this machine."""
+        """Return the processes that still run of any cluster of this machine."""
         needle = f"{processes.MARKER}={self.root}/".encode()
         return [
             _read(entry / "cmdline").replace(b"\0", b" ").decode(errors="replace")

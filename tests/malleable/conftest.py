@@ -1,4 +1,4 @@
-"""A played instance for each test that wants one."""
+"""A played instance for each test that asks for one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sockets of a played instance: who connects, what comes from there, and who goes."""
+"""The sockets of a played instance: connections that open, send data, and close."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Connections:
-    """Serves connections in a thread; what it calls, and whoever calls `send` or `drop`, has the lock."""
+    """Serves connections in a thread. Callbacks run with the lock held; `send` and `drop` need it, too."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class Connections:
 
     @property
     def address(self) -> str:
-        """Where to connect to."""
+        """The address to connect to."""
         return f"127.0.0.1:{self._listener.getsockname()[1]}"
 
     def start(self) -> None:
@@ -42,19 +42,19 @@ class Connections:
         self._thread.start()
 
     def send(self, key: object, data: bytes) -> None:
-        """Send to a connection; one that has gone is found by reading."""
+        """Send to a connection; reading detects one that has gone."""
         with contextlib.suppress(KeyError, OSError):
             self._sockets[key].sendall(data)
 
     def forget(self, key: object) -> None:
-        """Close a connection, and call nobody."""
+        """Close a connection without a callback."""
         connection = self._sockets.pop(key, None)
         if connection is not None:
             self._selector.unregister(connection)
             connection.close()
 
     def drop(self, key: object) -> None:
-        """Close a connection as if its other end had."""
+        """Close a connection as if its other end had closed it."""
         self.forget(key)
         self._closed(key)
 

@@ -19,7 +19,7 @@ ENDS = (events.JobResized, events.ResizeRefused, events.ResizeExpired)
 
 
 class Desk:
-    """A session with its exchange, and what both have said so far."""
+    """A session with its exchange, and the lines and events of both so far."""
 
     def __init__(self, size: int = 2, least: int = 1, most: int = 4) -> None:
         self.session = Session(

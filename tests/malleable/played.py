@@ -1,6 +1,6 @@
-"""An instance that is played: the real session and exchange on a real socket, tasks as the test says.
+"""A played instance: the real session and exchange on a real socket, and tasks that the test controls.
 
-Its clock stands still until the test moves it, so that limits are over at once.
+Its clock moves only when the test moves it, so that time limits need no waiting.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Played:
         self._connections.start()
 
     def environment(self, task: int = 0, order: int = 0) -> dict[str, str]:
-        """What a task of the job finds in its environment."""
+        """Return the environment of a task of the job."""
         own = {PATH_VARIABLE: str(self.path), "FLUX_TASK_RANK": str(task)}
         return {**own, **({ORDER_VARIABLE: str(order)} if order else {})}
 
@@ -77,7 +77,7 @@ class Played:
 
     @property
     def stage(self) -> str:
-        """How far the order under way is."""
+        """Return the stage of the order under way."""
         return "" if self.session.order is None else self.session.order.stage.value
 
     def later(self, seconds: float) -> None:
@@ -87,7 +87,7 @@ class Played:
             self._apply(self.session.tick(self.now))
 
     def ended(self, *tasks: int) -> None:
-        """Tasks have ended."""
+        """Report that tasks have ended."""
         with self._changed:
             for task in tasks:
                 self._apply(self.session.ended(task, self.now))
@@ -98,7 +98,7 @@ class Played:
             self._connections.drop(self.session.speaker.connection)
 
     def wait(self, condition: Callable[[], object], what: str) -> None:
-        """Wait until something is true, looked at whenever something has happened."""
+        """Wait until a condition is true; it is checked after each event."""
         with self._changed:
             assert self._changed.wait_for(condition, DEADLINE), f"waited for {what}; had {self.events}"
 
@@ -113,7 +113,7 @@ class Played:
         return found()[count - 1]
 
     def launch(self, task: int, order: int, command: Sequence[str], environment: Mapping[str, str]) -> None:
-        """Run a task for real, and take note of its end."""
+        """Run a task as a real process, and note its end."""
         whole = {**os.environ, **environment, **self.environment(task, order)}
         self.tasks.launch(task, command, whole, (lambda: self.ended(task)) if task else None)
 

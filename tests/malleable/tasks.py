@@ -1,4 +1,4 @@
-"""The tasks of a played job that run for real."""
+"""The tasks of a played job that are real processes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 DEADLINE = 60.0
-"""Seconds within which a played instance does what it was asked for."""
+"""Seconds within which a played instance does what a test waits for."""
 
 
 class Tasks:

@@ -20,7 +20,7 @@ class JobMessage(TypedDict):
 
 
 class RankLaunchFields(TypedDict):
-    """One rank's part of a job. Tasks are named by their numbers in the job."""
+    """One rank's part of a job. Of each task: its number in the job."""
 
     id: int
     f58: str
@@ -38,9 +38,9 @@ class RankLaunchFields(TypedDict):
     files: dict[str, Any]  # RFC 37
     mapping: str
     credentials: NotRequired[str]  # of a malleable job: the file's name in the job's directory
-    order: NotRequired[int]  # the order that starts these tasks
+    order: NotRequired[int]  # by which these tasks are started
     part: NotRequired[int]  # how often tasks were started here before
-    fresh: NotRequired[list[int]]  # the tasks to start; absent: all
+    fresh: NotRequired[list[int]]  # of the tasks, those to start; absent: all
 
 
 # Lead → rank

@@ -25,7 +25,7 @@ RETRY_SECONDS = 1.0
 
 
 class CommitLoop:
-    """Runs turns, at most one of which is due at a time. The steps of a turn are registered here."""
+    """Runs turns; at most one is scheduled at a time. The steps of a turn are registered here."""
 
     def __init__(
         self,

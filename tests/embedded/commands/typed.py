@@ -24,7 +24,7 @@ def user() -> str:
 
 
 def masked(text: str) -> str:
-    """Ids, times and durations replaced, so that outputs can be compared."""
+    """Replace ids, times and durations, so that outputs can be compared."""
     text = re.sub(r"ƒ[1-9A-HJ-NP-Za-km-z]+", "ƒID", text)
     text = re.sub(r"\b\d{10}\.\d+", "STAMP", text)
     return re.sub(r"\b\d+\.\d{3}s", "TIME", text)

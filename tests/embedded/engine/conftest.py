@@ -24,7 +24,7 @@ JSON = dict[str, Any]
 
 
 async def decoded(items: AsyncGenerator[JSON | Encoded]) -> AsyncIterator[JSON]:
-    """Yield a stream's items as who reads them has them."""
+    """Yield a stream's items as its reader receives them."""
     async with contextlib.aclosing(items):
         async for item in items:
             yield item.decoded() if isinstance(item, Encoded) else item
@@ -73,7 +73,7 @@ class Loop:
 
 
 class Executor:
-    """Records what it is told to do."""
+    """Records its calls."""
 
     def __init__(self) -> None:
         self.launches: list[Launch] = []
@@ -106,7 +106,7 @@ class Executor:
 
 
 def resources(nodes: int, cores: int, gpus: int = 0, properties: JSON | None = None) -> JSON:
-    """An R of alike nodes."""
+    """Return an R of equal nodes."""
     children = {"core": f"0-{cores - 1}" if cores > 1 else "0"} | (
         {"gpu": f"0-{gpus - 1}" if gpus > 1 else "0"} if gpus else {}
     )
@@ -128,7 +128,7 @@ def jobspec(
     exclusive: bool = False,
     **system: Any,
 ) -> JSON:
-    """What `flux submit` makes of a command line."""
+    """Return a jobspec as `flux submit` makes it."""
     inside = [{"type": "core", "count": cores}] + ([{"type": "gpu", "count": gpus}] if gpus else [])
     slot: JSON = {"type": "slot", "count": slots, "with": inside, "label": "task"}
     node: JSON = {"type": "node", "count": nodes, "with": [slot]} | ({"exclusive": True} if exclusive else {})
@@ -172,13 +172,13 @@ class Bench:
         return engine
 
     def restart(self) -> None:
-        """The lead dies without a word, and comes back."""
+        """Restart the lead after a crash."""
         self.executor, self.registry, self.loop._timers = Executor(), Registry(), []
         self.loop._ready.clear()
         self.engine = self.build()
 
     def call(self, topic: str, **payload: Any) -> Any:
-        """The answer of a topic that answers at once; of another, what to await or to iterate."""
+        """Return the answer of a topic, or the awaitable or iterator of it."""
         answer = self.registry._handlers[topic](RpcRequest(topic, payload))
         self.loop.turn()
         return decoded(answer) if inspect.isasyncgen(answer) else answer
@@ -193,18 +193,18 @@ class Bench:
         self.loop.turn()
 
     def finish(self, jobid: int, status: int = 0) -> None:
-        """The executor reports the whole end of a job."""
+        """Report the whole end of a job, as the executor does."""
         self.engine.events.started(jobid)
         self.engine.events.finished(jobid, status)
         self.engine.events.released(jobid)
         self.loop.turn()
 
     def running(self) -> list[int]:
-        """Jobs that the executor was told to start, in order."""
+        """Return the jobs that the executor was to start, in order."""
         return [launch.id for launch in self.executor.launches]
 
     def log(self, jobid: int, path: str = "eventlog") -> list[tuple[str, JSON]]:
-        """The names and contexts of a job's events."""
+        """Return the names and contexts of a job's events."""
         text = self.call("job-info.lookup", id=jobid, keys=[path])[path]
         return [(e["name"], e.get("context", {})) for e in map(json.loads, text.splitlines())]
 
@@ -212,7 +212,7 @@ class Bench:
         return [name for name, _ in self.log(jobid)]
 
     def shown(self, jobid: int) -> JSON:
-        """What listings show of a job."""
+        """Return a job's attributes in listings."""
         found = self.engine.listing.find(jobid)
         assert found is not None
         return found

@@ -1,4 +1,4 @@
-"""Programs of malleable jobs as an engine on a bench sees them: what they say, and what they were told."""
+"""Programs of malleable jobs as an engine on a bench sees them: the messages that they send and receive."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ JSON = dict[str, Any]
 
 
 class Listener:
-    """Keeps what the instance says to each connection."""
+    """Keeps what the instance sends over each connection."""
 
     def __init__(self) -> None:
         self.sent: dict[int, list[JSON]] = {}
@@ -62,28 +62,28 @@ class Program:
 
     @property
     def last_message(self) -> JSON:
-        """The latest that it was told."""
+        """Return the latest message that the program received."""
         return self.listener.sent[self.connection][-1]
 
     @property
     def session(self) -> Any:
-        """The instance's side of it."""
+        """The instance's session of the program."""
         return self.listener.callers._programs[self.id].session
 
     def join(self, task: int, order: int) -> None:
-        """A worker that was started calls."""
+        """Join as a worker that was started."""
         connection = self._connect()
         mac = self._mac(connection, "join", task, order, "a:1")
         claims = {"task": task, "order": order, "address": "a:1"}
         self.send_message("join", connection, version=1, job=self.credentials["job"], mac=mac, **claims)
 
     def end(self, *tasks: int) -> None:
-        """The executor tells that tasks ended."""
+        """Report, as the executor does, that tasks ended."""
         for task in tasks:
             self.bench.engine.events.task_ended(self.id, task)
         self.bench.loop.turn()
 
     def leave(self) -> None:
-        """The connection is lost."""
+        """Lose the connection."""
         self.listener.callers.closed(self.connection)
         self.bench.loop.turn()

@@ -100,8 +100,10 @@ class Run:
             number = workers.numbers.setdefault(rank, len(workers.numbers))
             workers.parts[rank] = workers.parts.get(rank, 0) + 1
             rank_launch = _rank_launch(workers.launch, nodes, self.nodes[rank], number)
-            # PMI is for the tasks of the job's start alone, which it counts.
-            rank_launch["options"] = {**rank_launch["options"], "pmi": "none"}
+            rank_launch["options"] = {
+                **rank_launch["options"],
+                "pmi": "none",
+            }  # it counts the tasks of the start
             rank_launch["order"] = order
             rank_launch["part"] = workers.parts[rank]
             rank_launch["fresh"] = [task for task, slot in slots.items() if slot.rank == rank]

@@ -42,9 +42,9 @@ class RankLaunch:
     files: Mapping[str, Any]
     mapping: str
     credentials: str | None = None  # of a malleable job: the file's name in the job's directory
-    order: int = 0  # the order that starts these tasks
+    order: int = 0  # by which these tasks are started
     part: int = 0  # how often tasks were started here before
-    fresh: tuple[int, ...] | None = None  # the tasks to start; None: all
+    fresh: tuple[int, ...] | None = None  # of the tasks, those to start; None: all
 
     @classmethod
     def from_message(cls, message: StartTasks) -> RankLaunch:

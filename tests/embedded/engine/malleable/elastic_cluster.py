@@ -29,7 +29,7 @@ class Cluster:
         return jobid
 
     def size(self, jobid: int) -> tuple[int, int]:
-        """Tasks and cores that listings show."""
+        """Return the tasks and cores that listings show."""
         shown = self.bench.shown(jobid)
         return shown["ntasks"], shown["ncores"]
 
@@ -38,7 +38,7 @@ class Cluster:
         return int(self.bench.engine._manager.parts.scheduler.pool.free)
 
     def resizes(self, jobid: int) -> list[tuple[str, JSON]]:
-        """The events about orders, without R."""
+        """Return the events about orders, without R."""
         return [
             (name, {k: v for k, v in context.items() if k in ("order", "size", "reason")})
             for name, context in self.bench.log(jobid)
@@ -47,7 +47,7 @@ class Cluster:
 
 
 def grown(cluster: Cluster, job: int, program: Program) -> None:
-    """Shrunk for another job, which ends: now it is to grow again."""
+    """Shrink the job for another one, which ends, so that it is ordered to grow again."""
     other = cluster.bench.submit(slots=2, urgency=20)
     program.send_message("release", order=1, workers=[2, 3])
     program.end(2, 3)
