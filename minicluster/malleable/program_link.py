@@ -81,7 +81,8 @@ class ProgramLink:
     def receive(self, timeout: float) -> tuple[list[ToProgram], Exception | None]:
         """Return the messages that have come, and why the connection is lost, if it is.
 
-        Waits up to `timeout` seconds for a first message. Orders that have expired already are left out.
+        Waits up to `timeout` seconds for a first message. Orders that have expired already are left out, and
+        where the connection is lost all messages but Released.
         """
         received: list[ToProgram] = []
         link = self._link

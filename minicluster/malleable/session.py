@@ -269,7 +269,7 @@ class Session:
 
     @property
     def deadline(self) -> float | None:
-        """When `tick` is due next; None without an order."""
+        """When `tick` is due next; None without an order that has a time limit."""
         return None if self.order is None else self.order.deadline
 
     # What the instance does.
