@@ -109,7 +109,7 @@ def hosts_of(document: Any) -> list[str]:
 def ranks_of(document: Any) -> tuple[int, ...]:
     """Return the ranks of an R, ascending. Raises ResourceSetError."""
     entries = _entries(_get(document, "R", "execution", dict))
-    return tuple(sorted(rank for _place, _entry, ranks in entries for rank in ranks))
+    return tuple(sorted(rank for _field_path, _entry, ranks in entries for rank in ranks))
 
 
 def allocation_of(document: Any) -> Allocation:
@@ -164,20 +164,21 @@ def _by_rank(properties: Mapping[str, Sequence[int]]) -> dict[int, frozenset[str
 
 def _lite(execution: Mapping[str, Any]) -> Iterator[tuple[int, int, int]]:
     """Yield each rank with its cores and GPUs."""
-    for place, entry, ranks in _entries(execution):
-        children = _get(entry, place, "children", dict)
+    for field_path, entry, ranks in _entries(execution):
+        children = _get(entry, field_path, "children", dict)
         cores, gpus = (
-            _decoded(idset.decode_bits, f"{place}.children", children, kind, "") for kind in ("core", "gpu")
+            _decoded(idset.decode_bits, f"{field_path}.children", children, kind, "")
+            for kind in ("core", "gpu")
         )
         for rank in ranks:
             yield rank, cores, gpus
 
 
 def _entries(execution: Mapping[str, Any]) -> Iterator[tuple[str, Any, tuple[int, ...]]]:
-    """Yield each entry with its place in the document and its ranks."""
+    """Yield each entry with its path in the document and its ranks."""
     for number, entry in enumerate(_get(execution, "execution", "R_lite", list)):
-        place = f"R_lite[{number}]"
-        yield place, entry, _decoded(idset.decode, place, entry, "rank")
+        field_path = f"R_lite[{number}]"
+        yield field_path, entry, _decoded(idset.decode, field_path, entry, "rank")
 
 
 def _hosts(execution: Mapping[str, Any]) -> list[str]:
@@ -185,7 +186,7 @@ def _hosts(execution: Mapping[str, Any]) -> list[str]:
         texts = _get(execution, "execution", "nodelist", list, [])
         return [name for text in texts for name in hostlist.decode(str(text))]
     except ParseError as error:
-        raise _placed("nodelist", error) from error
+        raise _located("nodelist", error) from error
 
 
 def _properties(execution: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
@@ -193,22 +194,22 @@ def _properties(execution: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
     return {name: _decoded(idset.decode, "properties", table, name) for name in table}
 
 
-def _decoded(decode: Any, place: str, table: Any, key: str, default: str | None = None) -> Any:
+def _decoded(decode: Any, field_path: str, table: Any, key: str, default: str | None = None) -> Any:
     try:
-        return decode(_get(table, place, key, str, default))
+        return decode(_get(table, field_path, key, str, default))
     except ParseError as error:
-        raise _placed(f"{place}.{key}", error) from error
+        raise _located(f"{field_path}.{key}", error) from error
 
 
-def _placed(place: str, error: ParseError) -> ResourceSetError:
-    return error if isinstance(error, ResourceSetError) else ResourceSetError(f"R, {place}: {error}")
+def _located(field_path: str, error: ParseError) -> ResourceSetError:
+    return error if isinstance(error, ResourceSetError) else ResourceSetError(f"R, {field_path}: {error}")
 
 
-def _get(table: Any, place: str, key: str, kind: Any, default: Any = None) -> Any:
+def _get(table: Any, field_path: str, key: str, kind: Any, default: Any = None) -> Any:
     value = table.get(key, default) if isinstance(table, dict) else None
     if not isinstance(value, kind) or isinstance(value, bool):
         wanted = _KINDS[kind if isinstance(kind, type) else kind[0]]
-        raise ResourceSetError(f"R, {place}.{key}: there must be a JSON {wanted}, not {value!r}")
+        raise ResourceSetError(f"R, {field_path}.{key}: there must be a JSON {wanted}, not {value!r}")
     return value
 
 

@@ -107,12 +107,12 @@ class _Adapter:
                     each.cancel()
 
     def _parts(self) -> list[Coroutine[Any, Any, None]]:
-        places = self._settings.namespaces or ("",)
-        for place in places:
+        namespaces = self._settings.namespaces or ("",)
+        for namespace in namespaces:
             for selection in (
-                Selection(MINICLUSTERS, place),
-                Selection(PODS, place, OURS),
-                Selection(SERVICES, place, OURS, bare=True),
+                Selection(MINICLUSTERS, namespace),
+                Selection(PODS, namespace, OURS),
+                Selection(SERVICES, namespace, OURS, bare=True),
             ):
                 watch = Watch(self._client, self._objects, selection, lambda _: None)
                 self._watches[str(watch)] = watch
@@ -136,7 +136,7 @@ class _Adapter:
         return "" if self._leads.has_keys else self._no_keys()
 
     def _no_keys(self) -> str:
-        return f"Secret {self._settings.place.namespace}/{SECRET} is missing: the operator makes it"
+        return f"Secret {self._settings.service.namespace}/{SECRET} is missing: the operator makes it"
 
     async def _keep_trust(self) -> None:
         """Believe the front proxy that the API server names."""
@@ -162,7 +162,7 @@ class _Adapter:
         reported = ""
         while True:
             try:
-                namespace = self._settings.place.namespace
+                namespace = self._settings.service.namespace
                 item = await self._client.read(SECRETS, namespace, SECRET)
                 await self._leads.use(MetricsKeys.of_secret(item))
             except (*PASSING, LeadKeysError) as error:
@@ -183,8 +183,8 @@ class _Adapter:
         watches = (*self._watches.values(), *self._service_watches.values())
         for each in watches:
             await each.listed.wait()
-        place, identity = self._settings.place, self._settings.identity
-        kept = Registration(self._client, place, await self._owner(), identity)
+        service, identity = self._settings.service, self._settings.identity
+        kept = Registration(self._client, service, await self._owner(), identity)
         self._measurements.conflicting = lambda: len(kept.conflicting)
         while True:
             await self._registering.wait()

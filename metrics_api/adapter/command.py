@@ -50,7 +50,7 @@ def metrics_adapter(  # noqa: PLR0913, PLR0917 - an option each
 
       minicluster metrics-adapter --listen :6443 --service minicluster-system/minicluster-operator-adapter
     """
-    where, place = address(listen, LISTEN), _place(service)
+    endpoint, reference = address(listen, LISTEN), _reference(service)
 
     from metrics_api.adapter import adapter  # noqa: PLC0415 - the help comes without all this
     from metrics_api.adapter.settings import AdapterSettings  # noqa: PLC0415
@@ -61,8 +61,8 @@ def metrics_adapter(  # noqa: PLR0913, PLR0917 - an option each
     settings = AdapterSettings(
         access=Access(kubeconfig, context),
         namespaces=tuple(dict.fromkeys(namespaces or ())),
-        place=place,
-        listen=where,
+        service=reference,
+        listen=endpoint,
         owner=owner,
         log_format=log_format,
         log_level=log_level,
@@ -72,7 +72,7 @@ def metrics_adapter(  # noqa: PLR0913, PLR0917 - an option each
     raise typer.Exit(adapter.run(settings))
 
 
-def _place(text: str) -> ServiceReference:
+def _reference(text: str) -> ServiceReference:
     from metrics_api.adapter.registration import ServiceReference  # noqa: PLC0415
 
     whole, colon, port = text.partition(":")

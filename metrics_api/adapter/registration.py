@@ -75,7 +75,7 @@ def name(api: GroupVersion) -> str:
 NAMES: Mapping[str, GroupVersion] = {name(api): api for api in APIS}
 
 
-def wanted(api: GroupVersion, place: ServiceReference, bundle: str, owner: Object | None) -> Object:
+def wanted(api: GroupVersion, server: ServiceReference, bundle: str, owner: Object | None) -> Object:
     """Return the APIService of a version; with its owner, the adapter's ClusterRole, it goes."""
     found: Object = {
         "apiVersion": API_SERVICES.version,
@@ -89,7 +89,7 @@ def wanted(api: GroupVersion, place: ServiceReference, bundle: str, owner: Objec
             "version": api.version,
             "groupPriorityMinimum": GROUP_PRIORITY,
             "versionPriority": api.priority,
-            "service": {"namespace": place.namespace, "name": place.name, "port": place.port},
+            "service": {"namespace": server.namespace, "name": server.name, "port": server.port},
             "caBundle": b64encode(bundle.encode()).decode(),
             "insecureSkipTLSVerify": False,
         },
@@ -105,12 +105,12 @@ def wanted(api: GroupVersion, place: ServiceReference, bundle: str, owner: Objec
     return found
 
 
-def holder(item: Object, place: ServiceReference) -> str:
+def holder(item: Object, server: ServiceReference) -> str:
     """Return whose an APIService is where it is not ours, empty where it is."""
     service = item["spec"].get("service")
     if not service:
         return "the API server itself (a CustomResourceDefinition of that group?)"
-    if (service["namespace"], service["name"]) != (place.namespace, place.name):
+    if (service["namespace"], service["name"]) != (server.namespace, server.name):
         return f"Service {service['namespace']}/{service['name']}"
     return ""
 
@@ -134,12 +134,12 @@ class Registration:
     def __init__(
         self,
         api: RegistrationClient,
-        place: ServiceReference,
+        server: ServiceReference,
         owner: Object | None = None,
         identity: str = "adapter",
     ) -> None:
         self._api = api
-        self._place = place
+        self._server = server
         self._owner = owner
         self._reporter = EventSource(REPORTER, identity, "Register")
         self.conflicting: dict[str, str] = {}
@@ -149,8 +149,8 @@ class Registration:
 
         Raises ApiError, ApiUnreachableError.
         """
-        right = wanted(NAMES[service], self._place, bundle, self._owner)
-        other = holder(item, self._place) if item is not None else ""
+        right = wanted(NAMES[service], self._server, bundle, self._owner)
+        other = holder(item, self._server) if item is not None else ""
         if self._report(service, other) and item is not None:
             await self._report_conflict(service, item, other)
         if other or (item is not None and is_right(item, right)):

@@ -38,7 +38,7 @@ class ServingCertificate:
         distrusted: Callable[[], None],
     ) -> None:
         self._client = client
-        self._place = settings.place
+        self._service = settings.service
         self._lives = settings.lives
         self._renewed = renewed
         self._distrusted = distrusted
@@ -87,7 +87,7 @@ class ServingCertificate:
     async def _check(self) -> None:
         """Take over the authority that there is; a new one signs only when it is known for a while."""
         now = datetime.now(UTC)
-        found = await authority_store.authority(self._client, self._place.namespace, now, self._lives)
+        found = await authority_store.authority(self._client, self._service.namespace, now, self._lives)
         if self._authority is not None and found.certificate != self._authority.certificate:
             self._authority = found
             log.info("the authority of the adapter's certificate is another one from now on")
@@ -96,12 +96,12 @@ class ServingCertificate:
         self._authority = found
         serving = self._serving
         if serving is None or serving.is_due(now) or not found.has_signed(serving):
-            self._serving = found.issue([self._place.host], now, self._lives)
+            self._serving = found.issue([self._service.host], now, self._lives)
             self._renewed(self._serving)
-            log.info("a certificate for %s until %s", self._place.host, self._serving.end)
+            log.info("a certificate for %s until %s", self._service.host, self._serving.end)
 
     def _denied(self, error: ApiError) -> str:
-        where = f"Secret {self._place.namespace}/{authority_store.SECRET}"
+        where = f"Secret {self._service.namespace}/{authority_store.SECRET}"
         return (
             f"cannot get or create {where}, where the authority of the adapter's certificate is kept:"
             f" {error}; needed is a Role there, as the shipped manifests grant it"

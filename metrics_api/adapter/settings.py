@@ -26,7 +26,7 @@ class AdapterSettings:
 
     access: Access
     namespaces: tuple[str, ...]
-    place: ServiceReference
+    service: ServiceReference
     listen: tuple[str, int]
     owner: str
     log_format: LogFormat

@@ -36,8 +36,8 @@ class DescribedObject:
 
     def reference(self) -> Body:
         """Return it as an ObjectReference."""
-        place = {"namespace": self.namespace} if self.namespace else {}
-        return {"kind": self.kind, **place, "name": self.name, "apiVersion": self.version}
+        scope = {"namespace": self.namespace} if self.namespace else {}
+        return {"kind": self.kind, **scope, "name": self.name, "apiVersion": self.version}
 
 
 @dataclass(frozen=True)

@@ -101,10 +101,10 @@ class CustomMetrics:
         return Value(about, samples.total(found, adds=ADDS[query.metric]), when)
 
     def _described(self, query: ObjectQuery) -> DescribedObject:
-        own, place = self._own, (query.namespace, query.resource, query.name)
-        if place == (own.namespace, CLUSTERS, own.name):
+        own, reference = self._own, (query.namespace, query.resource, query.name)
+        if reference == (own.namespace, CLUSTERS, own.name):
             return DescribedObject(VERSION, KIND, own.name, own.namespace)
-        if own.service and place == (own.namespace, SERVICES, own.service):
+        if own.service and reference == (own.namespace, SERVICES, own.service):
             return DescribedObject("v1", "Service", own.service, own.namespace)
         raise NotFoundError(f"a lead broker knows only its own MiniCluster: right are {self._right()}")
 

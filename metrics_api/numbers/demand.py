@@ -31,15 +31,15 @@ class Demand:
 
 def demand(snapshot: Snapshot) -> Demand:
     """Return what all jobs demand: never less than the nodes in use, nor than the least size."""
-    place = NodeUsage(snapshot)
+    usage = NodeUsage(snapshot)
     waiting = _ready(snapshot)
-    nodes = max(place.busy, snapshot.minimum, min(place.nodes(waiting), snapshot.maximum))
+    nodes = max(usage.busy, snapshot.minimum, min(usage.nodes(waiting), snapshot.maximum))
     if not any(request.most for request, _ in waiting) and not any(job.most for job in snapshot.running):
         return Demand(nodes, nodes, nodes)  # nothing elastic
     least = [(r.sized(r.least) if r.least else r, n) for r, n in waiting]
     most = [(_greatest(r, snapshot) if r.most else r, n) for r, n in waiting]
-    floor = place.nodes(least) - sum(map(_spare, snapshot.running))
-    ceiling = place.nodes(most) + sum(map(_wish, snapshot.running))
+    floor = usage.nodes(least) - sum(map(_spare, snapshot.running))
+    ceiling = usage.nodes(most) + sum(map(_wish, snapshot.running))
     return Demand(
         nodes,
         min(nodes, max(floor, snapshot.minimum)),
@@ -49,8 +49,8 @@ def demand(snapshot: Snapshot) -> Demand:
 
 def demand_alone(snapshot: Snapshot) -> int:
     """Return what these jobs demand where there are no others and no least size; 0 without any."""
-    place = NodeUsage(snapshot)
-    return max(place.busy, min(place.nodes(_ready(snapshot)), snapshot.maximum))
+    usage = NodeUsage(snapshot)
+    return max(usage.busy, min(usage.nodes(_ready(snapshot)), snapshot.maximum))
 
 
 def _ready(snapshot: Snapshot) -> Waiting:

@@ -78,7 +78,7 @@ class BaseJob:
             self._grow()
 
     def _grow(self) -> None:
-        hosts = [self._around.host_of(place) for place in self._orders.reserved]
+        hosts = [self._around.host_of(slot) for slot in self._orders.reserved]
         self._send(lambda now: self.session.grow(hosts, now))
 
     def _send(self, send: Callable[[float], Step]) -> None:
@@ -94,17 +94,17 @@ class BaseJob:
     def claim(self, job: int, task: int) -> Slot | str:
         """Return the place of a companion that asks for it, or why it has none."""
         orders, of = self._orders, f58(self.job)
-        if task not in orders.places or task in orders.alive:
+        if task not in orders.slots or task in orders.alive:
             return f"{of} waits for no such companion"
         if self._companions.get(task, job) != job or task not in orders.starting or orders.over:
             return f"{of} waits for no such companion any more"
         self._companions[task] = job
         orders.alive.add(task)
-        return orders.places[task]
+        return orders.slots[task]
 
     def living(self) -> dict[int, Slot]:
         """Return the companions that have not ended, with their places."""
-        return {self._companions[task]: self._orders.places[task] for task in sorted(self._orders.alive)}
+        return {self._companions[task]: self._orders.slots[task] for task in sorted(self._orders.alive)}
 
     def companion_ended(self, task: int) -> None:
         """Note the end of a companion that had a place."""
@@ -168,7 +168,7 @@ class BaseJob:
 
     def _submitted(self, task: int, answer: int | str) -> None:
         """The companion has an id now; that it has a place may have come before."""
-        waited_for = task in self._orders.places and not self.closed and not self._orders.over
+        waited_for = task in self._orders.slots and not self.closed and not self._orders.over
         if isinstance(answer, int) and waited_for:
             self._companions[task] = answer
         elif isinstance(answer, int):
@@ -196,6 +196,6 @@ class BaseJob:
 
     def _note(self, what: str) -> dict[str, Any]:
         """Return what is told of the job: how many workers it has, and what became of an order."""
-        jobs = [self._companions[task] for task in sorted(self._orders.places) if task in self._companions]
+        jobs = [self._companions[task] for task in sorted(self._orders.slots) if task in self._companions]
         names = ",".join(map(f58, jobs))
         return {"workers": self.session.size, "companions": names, "order": f"{self._orders.number} {what}"}

@@ -59,8 +59,8 @@ class Companions:
         """
         record = self._scheduling.running[job]
         request = cast("RequestedResources", record.request)
-        places = slots_of(allocation, request)
-        workers = {task: self._around.host_of(place) for task, place in enumerate(places)}
+        slots = slots_of(allocation, request)
+        workers = {task: self._around.host_of(slot) for task, slot in enumerate(slots)}
         size = len(workers)
         most = record.elastic.max // (request.size // request.workers) if record.elastic else size
         credentials = Credentials(self._flux.address(), f58(job), fresh_token())
@@ -82,11 +82,11 @@ class Companions:
         base = self._names.get(whose.of)
         if base is None:
             return f"{whose.of} waits for no such companion"
-        place = base.claim(job, whose.task)
-        if isinstance(place, str):
-            return place
+        slot = base.claim(job, whose.task)
+        if isinstance(slot, str):
+            return slot
         self._of[job] = (base.job, whose.task)
-        return allocation_of([place]), replace(base.credentials, offset=whose.task)
+        return allocation_of([slot]), replace(base.credentials, offset=whose.task)
 
     def ended(self, job: int) -> bool:
         """Note a job's end; return whether it was a companion, whose place is its base job's."""
@@ -111,8 +111,8 @@ class Companions:
         del self._names[base.session.job]
         self._take(self._exchange.remove(base.session.job))
         living = base.living()
-        for job, place in living.items():
-            self._scheduling.allocations.part(base.job, job, allocation_of([place]))
+        for job, slot in living.items():
+            self._scheduling.allocations.part(base.job, job, allocation_of([slot]))
         if living:
             self._flux.call_later(CANCEL_DELAY, partial(self._cancel, living, "its base job has ended"))
 

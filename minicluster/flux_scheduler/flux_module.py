@@ -104,7 +104,7 @@ class PolicyScheduler(FluxScheduler):  # type: ignore[misc] # the base is untype
         """A job may start from now on; one that never can is told so."""
         whose = companion_of(jobspec)
         if whose is not None and userid == self._owner:
-            self._malleable.place(request, jobid, whose)
+            self._malleable.allocate(request, jobid, whose)
             return
         try:
             queued = self.scheduling.queued(jobid, priority, userid, t_submit, jobspec)

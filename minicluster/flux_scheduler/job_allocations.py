@@ -63,11 +63,11 @@ class JobAllocations:
             self.pool.reduce(job, {rank: allocation[rank] for rank in ranks if rank in allocation})
             self._stiffen(job, self.pool.allocation(job))
 
-    def part(self, job: int, companion: int, place: Allocation) -> None:
+    def part(self, job: int, companion: int, allocation: Allocation) -> None:
         """The job ends, and its companion still has this place: it holds that as a job of its own."""
-        self.pool.reduce(job, place)
-        self.pool.hold(companion, place)
-        self.running[companion] = RunningJob(companion, asked_for(place), self.running[job].started)
+        self.pool.reduce(job, allocation)
+        self.pool.hold(companion, allocation)
+        self.running[companion] = RunningJob(companion, asked_for(allocation), self.running[job].started)
 
     def _stiffen(self, job: int, allocation: Allocation) -> None:
         """What the job holds is not what was given to it: it keeps that until it ends."""

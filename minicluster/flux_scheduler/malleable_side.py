@@ -88,15 +88,15 @@ class MalleableSide:
             if whose is not None:
                 self._loaded().adopt({jobid: whose.of}, self._scheduling().running)
 
-    def place(self, request: Any, jobid: int, whose: Companion) -> None:
+    def allocate(self, request: Any, jobid: int, whose: Companion) -> None:
         """Give a companion what is held for it."""
         try:
-            self._place(request, jobid, whose)
+            self._allocate(request, jobid, whose)
         except Exception as error:  # noqa: BLE001 - the module must stay
             self.ended(jobid)
             request.deny(f"cannot be placed: {type(error).__name__}: {error}")
 
-    def _place(self, request: Any, jobid: int, whose: Companion) -> None:
+    def _allocate(self, request: Any, jobid: int, whose: Companion) -> None:
         claimed = self._loaded().claim(jobid, whose)
         if isinstance(claimed, str):
             request.deny(claimed)

@@ -166,11 +166,11 @@ class Scheduling:
             return StartedJob(job, begun.allocation, request.slots_in_all)
         self.allocations.malleable.add(job.id)
         least = cast("RequestedResources", job.request)
-        places = slots_of(begun.allocation, request)
-        more = tuple(places[least.workers :])
+        slots = slots_of(begun.allocation, request)
+        more = tuple(slots[least.workers :])
         if more:
             self.resizing.begin(job.id)
-        return StartedJob(job, allocation_of(places[: least.workers]), least.slots_in_all, more)
+        return StartedJob(job, allocation_of(slots[: least.workers]), least.slots_in_all, more)
 
     def _apply(self, actions: Sequence[Action], now: float, decision: DecisionResult) -> None:
         for action in actions:

@@ -36,9 +36,9 @@ class ProgramOrders:
     def __init__(
         self, session: ProgramSession, members: Sequence[Slot] = (), reserved: Sequence[Slot] = ()
     ) -> None:
-        self.places: dict[int, Slot] = dict(enumerate(members))
+        self.slots: dict[int, Slot] = dict(enumerate(members))
         """Of the members, and of the workers that were started for an order."""
-        self.alive: set[int] = set(self.places)
+        self.alive: set[int] = set(self.slots)
         self.reserved: list[Slot] = list(reserved)
         """For the workers of an order to grow."""
         self.starting: set[int] = set()
@@ -76,18 +76,18 @@ class ProgramOrders:
     def start(self, workers: Mapping[int, str], host_of: Callable[[Slot], str]) -> dict[int, Slot]:
         """Give each worker of an order that was accepted a slot on its host."""
         left = list(self.reserved)
-        places = {}
+        slots = {}
         for task, host in workers.items():
-            places[task] = next(slot for slot in left if host_of(slot) == host)
-            left.remove(places[task])
-        self.places |= places
-        self.starting = set(places)
-        return places
+            slots[task] = next(slot for slot in left if host_of(slot) == host)
+            left.remove(slots[task])
+        self.slots |= slots
+        self.starting = set(slots)
+        return slots
 
     def resized(self, lost: Iterable[int]) -> list[Slot]:
         """Note that an order is done; return the slots that the program gave up."""
         self.reserved, self.starting = [], set()
-        return [self.places.pop(task) for task in lost]
+        return [self.slots.pop(task) for task in lost]
 
     def expire(self, reason: str) -> None:
         """Note that an order came to nothing whose workers are being ended."""
@@ -105,7 +105,7 @@ class ProgramOrders:
         """End an order that came to nothing; return what was held for it. The program rests."""
         unused, self.reserved = self.reserved, []
         for task in self.starting:
-            del self.places[task]
+            del self.slots[task]
         self.starting = set()
         self._rest_ends = now + PAUSE
         return unused

@@ -52,12 +52,12 @@ class FailureModel:
     def hit(self, free: int, allocated: Iterable[tuple[int, int]]) -> int | None:
         """Who loses a unit: one of the jobs, given with what they hold, or nobody."""
         rows = list(allocated)
-        place = self._random.randrange(max(1, free + sum(units for _, units in rows)))
-        place -= max(0, free)
+        index = self._random.randrange(max(1, free + sum(units for _, units in rows)))
+        index -= max(0, free)
         for job, units in rows:
-            if place < 0:
+            if index < 0:
                 return None
-            place -= units
-            if place < 0:
+            index -= units
+            if index < 0:
                 return job
         return None

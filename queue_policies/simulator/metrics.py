@@ -93,10 +93,10 @@ def mean(many: Iterable[RunMetrics]) -> dict[str, float]:
 
 def percentile(ordered: Sequence[float], fraction: float) -> float:
     """The value below which the share of ascending values lies, between two of them by a straight line."""
-    place = fraction * (len(ordered) - 1)
-    low = int(place)
+    position = fraction * (len(ordered) - 1)
+    low = int(position)
     high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
+    return ordered[low] + (ordered[high] - ordered[low]) * (position - low)
 
 
 def _mean(values: Sequence[float]) -> float:

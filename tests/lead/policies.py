@@ -30,7 +30,7 @@ class Instance:
         self.pods.run("job", "wait-event", "-t", "25", job, "alloc")
         return dict(json.loads(self.pods.run("job", "info", job, "R"))["execution"])
 
-    def place(self, job: str) -> tuple[str, int]:
+    def hosts_and_slots(self, job: str) -> tuple[str, int]:
         """The hosts of a job that started, and its slots."""
         execution = self.resources_of(job)
         return ",".join(execution["nodelist"]), execution["nslots"]

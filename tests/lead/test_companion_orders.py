@@ -128,8 +128,8 @@ class Scene:
         mac = proof(self.credentials.token, self.nonce("program"), "register", self.credentials.job)
         return self.send(messages.Register(VERSION, self.credentials.job, mac))
 
-    def place(self, job: int, task: int) -> Credentials:
-        """The companion asks for its place."""
+    def claim(self, job: int, task: int) -> Credentials:
+        """The companion asks for its slot."""
         claimed = self.companions.claim(job, Companion(f58(BASE), task))
         assert not isinstance(claimed, str)
         return claimed[1]
@@ -151,7 +151,7 @@ class Scene:
         for spec, then in self.flux.submitted:
             task = spec["attributes"]["user"]["task"]
             then(100 + task)
-            self.place(100 + task, task)
+            self.claim(100 + task, task)
             self.join(task)
         self.send(messages.Done(1))
         return self
@@ -173,7 +173,7 @@ def test_a_job_starts_at_its_least_size_and_grows_when_its_program_registers() -
     assert order == messages.Grow(1, ("n0", "n0", "n0"), 4)
     scene.send(messages.Accept(1))
     assert [companion_of(spec) for spec, _ in scene.flux.submitted] == [(f58(BASE), n) for n in (1, 2, 3)]
-    assert scene.place(101, 1).offset == 1
+    assert scene.claim(101, 1).offset == 1
 
 
 def test_growth_is_noted() -> None:
@@ -224,7 +224,7 @@ def test_a_companion_that_ends_before_it_has_joined_ends_the_others() -> None:
     scene.send(messages.Accept(1))
     for task, (_, then) in enumerate(scene.flux.submitted[:2], 1):
         then(100 + task)
-        scene.place(100 + task, task)
+        scene.claim(100 + task, task)
     scene.end(101)
     assert (scene.flux.cancelled, scene.free) == ([101, 102], 12)
     scene.end(102)
@@ -238,7 +238,7 @@ def test_companions_that_do_not_join_in_time_are_ended() -> None:
     scene = Scene()
     scene.register()
     scene.send(messages.Accept(1))
-    scene.place(101, 1)  # it may ask before its submission was answered
+    scene.claim(101, 1)  # it may ask before its submission was answered
     scene.flux.move(LIMIT)
     assert scene.flux.cancelled == [101]
     assert scene.free == 12

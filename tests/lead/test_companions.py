@@ -117,7 +117,7 @@ def test_workers_of_a_job_that_asks_for_nodes_have_one_each(instance: Malleable)
     words = ("-N1", *elastic(1, 2), "--setattr=user.elastic.malleable=true")
     job = instance.begin(*QUEENS, words=words, most=2)
     (companion,) = instance.companions(job)
-    assert {instance.place(each)[0] for each in (job, companion)} == {"mc-0", "mc-1"}
+    assert {instance.hosts_and_slots(each)[0] for each in (job, companion)} == {"mc-0", "mc-1"}
     assert instance.pods.run("jobs", "-no", "{annotations.sched.companion_of}", companion) == job
 
 
@@ -127,7 +127,7 @@ def test_companions_end_with_a_job_that_is_cancelled(instance: Malleable) -> Non
     assert len(companions) == 3
     instance.pods.run("cancel", job)
     instance.gone(job, *companions)
-    assert instance.place(instance.submit("-n4", "true")) == ("mc-[0-1]", 4)
+    assert instance.hosts_and_slots(instance.submit("-n4", "true")) == ("mc-[0-1]", 4)
 
 
 def test_companions_survive_a_reload_and_end_with_their_job(instance: Malleable) -> None:
@@ -139,7 +139,7 @@ def test_companions_survive_a_reload_and_end_with_their_job(instance: Malleable)
     instance.hold_file.unlink()
     assert "checked: right" in instance.pods.run("job", "attach", job)
     instance.gone(*companions)
-    assert instance.place(instance.submit("-n4", "true")) == ("mc-[0-1]", 4)
+    assert instance.hosts_and_slots(instance.submit("-n4", "true")) == ("mc-[0-1]", 4)
 
 
 def test_nobody_else_becomes_a_companion(instance: Malleable) -> None:

@@ -66,12 +66,12 @@ class TestEasy:
     def test_slots_are_chosen_at_the_start(self, instance: Instance) -> None:
         """The tasks are as many as R has slots, low ranks first."""
         job = instance.submit("-n1", *elastic(2, 7), "sh", "-c", "echo $FLUX_JOB_SIZE")
-        assert instance.place(job) == ("mc-[0-1]", 7)
+        assert instance.hosts_and_slots(job) == ("mc-[0-1]", 7)
         assert instance.pods.run("job", "attach", job).split() == ["7"] * 7
 
     def test_nodes_are_chosen_at_the_start(self, instance: Instance) -> None:
         job = instance.submit("-N1", *elastic(1, 9), "sh", "-c", "echo $FLUX_JOB_NNODES-$FLUX_JOB_SIZE")
-        assert instance.place(job) == ("mc-[0-2]", 3)
+        assert instance.hosts_and_slots(job) == ("mc-[0-2]", 3)
         assert instance.pods.run("job", "attach", job).split() == ["3-3"] * 3
 
     @pytest.mark.parametrize(
@@ -113,11 +113,11 @@ class TestEasy:
         instance.pods.run("module", "remove", "minicluster-sched")
         instance.pods.run("module", "load", "minicluster-sched", "policy=fcfs")
         beside = instance.submit("--urgency=31", "-n2", "true")
-        assert instance.place(beside) == ("mc-2", 2)
+        assert instance.hosts_and_slots(beside) == ("mc-2", 2)
         assert [instance.state(job) for job in (running, waiting)] == ["RUN", "SCHED"]
         instance.pods.run("module", "reload", "minicluster-sched")
         instance.pods.run("cancel", running)
-        assert instance.place(waiting) == ("mc-0", 3)
+        assert instance.hosts_and_slots(waiting) == ("mc-0", 3)
 
     def test_an_unknown_policy_is_not_loaded(self, instance: Instance) -> None:
         """Its own words say what would be right; the one before can be loaded again."""
@@ -125,7 +125,7 @@ class TestEasy:
         assert instance.pods.ran("module", "load", "minicluster-sched", "policy=eesy").returncode
         instance.pods.run("module", "load", "minicluster-sched")
         assert "unknown queue policy 'eesy'; did you mean 'easy'?" in instance.pods.run("dmesg")
-        assert instance.place(instance.submit("true")) == ("mc-0", 1)
+        assert instance.hosts_and_slots(instance.submit("true")) == ("mc-0", 1)
 
 
 def test_a_policy_that_raises_takes_nothing_down(lay_out_flux: Callable[..., Pods], tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_a_policy_that_raises_takes_nothing_down(lay_out_flux: Callable[..., Pod
     assert instance.state(running) == "RUN"
     trouble.unlink()
     after = instance.submit("true")
-    assert [instance.place(job) for job in (waiting, after)] == [("mc-0", 1), ("mc-0", 1)]
+    assert [instance.hosts_and_slots(job) for job in (waiting, after)] == [("mc-0", 1), ("mc-0", 1)]
 
 
 def test_the_instance_ends_clean(lay_out_flux: Callable[..., Pods]) -> None:

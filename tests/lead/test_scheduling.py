@@ -63,7 +63,7 @@ class TestStarts:
         arrive(made, 1, jobspec(nodes=1, elastic={"min": 1, "max": 9, "malleable": True}))
         (begun,) = made.decide(100.0).starts
         assert (idset.encode(begun.allocation), begun.slots) == ("0", 1)
-        assert [place.rank for place in begun.more] == [1, 2, 3]
+        assert [slot.rank for slot in begun.more] == [1, 2, 3]
         record = made.running[1]
         assert (record.size, record.heeds, made.malleable) == (4, False, True)
         made.allocations.free(1)

@@ -14,7 +14,7 @@ from queue_policies.records import QueuedJob
 from queue_policies.running import RunningJobs
 from queue_policies.simulator.unit_room import UnitRoom
 
-PLACES = [Slot(rank, (1, 0)) for rank in range(3)]
+SLOTS = [Slot(rank, (1, 0)) for rank in range(3)]
 
 
 @dataclass
@@ -26,17 +26,17 @@ class Session:
 
 
 def _orders() -> ProgramOrders:
-    """A program of one worker, for which two places are held on the hosts 1 and 2."""
-    return ProgramOrders(Session(), PLACES[:1], PLACES[1:])
+    """A program of one worker, for which two slots are reserved on the hosts 1 and 2."""
+    return ProgramOrders(Session(), SLOTS[:1], SLOTS[1:])
 
 
 def test_workers_get_places_on_their_hosts() -> None:
     orders = _orders()
-    assert orders.start({5: "2", 6: "1"}, lambda slot: str(slot.rank)) == {5: PLACES[2], 6: PLACES[1]}
+    assert orders.start({5: "2", 6: "1"}, lambda slot: str(slot.rank)) == {5: SLOTS[2], 6: SLOTS[1]}
     assert (orders.accepts_resize, orders.starting) == (False, {5, 6})
     assert orders.resized(()) == []
-    assert (orders.accepts_resize, orders.places[5]) == (True, PLACES[2])
-    assert orders.resized([5]) == [PLACES[2]]
+    assert (orders.accepts_resize, orders.slots[5]) == (True, SLOTS[2])
+    assert orders.resized([5]) == [SLOTS[2]]
 
 
 def test_what_was_reserved_waits_for_the_last_worker_that_was_started() -> None:
@@ -48,7 +48,7 @@ def test_what_was_reserved_waits_for_the_last_worker_that_was_started() -> None:
     assert (orders.over, orders.wound_up()) == (True, "")
     orders.alive.discard(6)
     assert (orders.wound_up(), orders.wound_up()) == ("late", "")
-    assert (orders.drop(100.0), orders.places) == (PLACES[1:], {0: PLACES[0]})
+    assert (orders.drop(100.0), orders.slots) == (SLOTS[1:], {0: SLOTS[0]})
 
 
 def test_a_program_rests_after_an_order_that_came_to_nothing() -> None:

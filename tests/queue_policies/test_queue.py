@@ -56,16 +56,16 @@ def test_refuses_to_remove_what_is_not_there() -> None:
     jobs=st.lists(
         st.tuples(st.integers(0, 2000), st.integers(0, 2), st.integers(1, 99)), unique_by=lambda j: j[0]
     ),
-    place=st.tuples(st.integers(-3, 1), st.integers(0, 2000)),
+    order=st.tuples(st.integers(-3, 1), st.integers(0, 2000)),
     shorter=st.one_of(st.integers(0, 99).map(float), st.just(math.inf)),
 )
-def test_finds_the_next_short_job(kit: Any, jobs: Any, place: Any, shorter: float) -> None:
+def test_finds_the_next_short_job(kit: Any, jobs: Any, order: Any, shorter: float) -> None:
     line = Line()
     queued = [kit.waits(number, 1, priority=priority, limit=float(limit)) for number, priority, limit in jobs]
     for job in queued:
         line.add(job.order, job)
-    behind = [job for job in queued if job.order > place and (shorter == math.inf or job.limit < shorter)]
-    assert line.after(place, shorter) == min(behind, key=lambda job: job.order, default=None)
+    behind = [job for job in queued if job.order > order and (shorter == math.inf or job.limit < shorter)]
+    assert line.after(order, shorter) == min(behind, key=lambda job: job.order, default=None)
 
 
 def test_a_long_line_is_kept_in_blocks(kit: Any) -> None:

@@ -21,8 +21,8 @@ def test_keeps_ends_and_order(
 ) -> None:
     """A record that is set anew takes the place of the old one, whenever the order was first asked for."""
     running, known = RunningJobs(), {}
-    for place, (number, end, priority) in enumerate(jobs):
-        if place == asked:
+    for index, (number, end, priority) in enumerate(jobs):
+        if index == asked:
             running.by_order()
         known[number] = running[number] = kit.runs(number, 1, end=float(end), priority=priority)
     for number in removed:

@@ -170,7 +170,7 @@ class MalleableProgram:
     def _released(self, event: events.WorkersReleased) -> None:
         """Let released workers exit; those that stay too long are ended."""
         self._around.stage(self._job, "resize-release", event.order)
-        slots = {task: self._orders.places[task] for task in event.workers}
+        slots = {task: self._orders.slots[task] for task in event.workers}
         self._parts.executor.dismiss(self._job.id, slots)
         self._parts.loop.call_later(self._around.leave, lambda: self._end(event.workers))
 

@@ -31,7 +31,7 @@ class Axis:
     percent: bool = False
     log: bool = False
 
-    def place(self, value: float, start: float, stop: float) -> float:
+    def position(self, value: float, start: float, stop: float) -> float:
         """Where a value lies between two pixels."""
         if self.log:
             return start + (stop - start) * math.log(value / self.low) / math.log(self.high / self.low)
@@ -79,7 +79,7 @@ def _seconds(value: float, step: float) -> str:
 
 
 def colour(index: int) -> str:
-    """The colour of a policy by its place."""
+    """The colour of a policy by its index."""
     return COLOURS[index % len(COLOURS)]
 
 
@@ -144,8 +144,8 @@ def _svg(parts: Sequence[str], width: int, height: int) -> str:
 
 
 def _x(axis: Axis, value: float, width: int = WIDTH) -> float:
-    return axis.place(value, LEFT, width - RIGHT)
+    return axis.position(value, LEFT, width - RIGHT)
 
 
 def _y(axis: Axis, value: float, height: int) -> float:
-    return axis.place(value, height - BOTTOM, TOP)
+    return axis.position(value, height - BOTTOM, TOP)

@@ -38,10 +38,10 @@ def rectangles(outcome: RunOutcome, most: int) -> list[Rectangle]:
 
 def _changes(jobs: Sequence[JobOutcome]) -> Iterator[tuple[float, int, int, int]]:
     """Time, whether units are taken (returns come first), place of the job, its size from then on."""
-    for place, job in enumerate(jobs):
+    for index, job in enumerate(jobs):
         before = 0
         for time, size in job.sizes:
-            yield time, int(size > before), place, size
+            yield time, int(size > before), index, size
             before = size
 
 

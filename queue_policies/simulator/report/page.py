@@ -71,8 +71,8 @@ def page(runs: Sequence[SimulationRun]) -> str:
         "@FRONTS@": _fronts(runs),
         "@DATA@": json.dumps([_drawn(run) for run in shown], separators=(",", ":")).replace("<", "\\u003c"),
     }
-    for place, text in parts.items():
-        template = template.replace(place, text)
+    for placeholder, text in parts.items():
+        template = template.replace(placeholder, text)
     return template
 
 

@@ -75,8 +75,8 @@ def workload(seed: int, fraction: float, blocking: bool = False) -> Workload:
     pairs = sorted(zip(arrivals, classes, range(JOBS), strict=True))  # at one time by the class's name
     first = pairs[FIRST - 1][0]
     jobs = tuple(
-        _job(place, max(0.0, float(time - first)), drawn, index in malleable)
-        for place, (time, drawn, index) in enumerate(pairs, 1)
+        _job(number, max(0.0, float(time - first)), drawn, index in malleable)
+        for number, (time, drawn, index) in enumerate(pairs, 1)
     )
     return Workload(f"apgas-{seed}-{fraction:.0%}", jobs, NODES, "nodes", cost(blocking), TICK)
 

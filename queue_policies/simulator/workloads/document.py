@@ -33,7 +33,7 @@ COSTS: Mapping[str, type[Any]] = {"free": cost.Cost, "relaunch": cost.Relaunch, 
 
 
 def read(path: str, total: int = 0) -> Workload:
-    """Read a document; a `total` other than 0 stands for its own. Raises WorkloadError with the place."""
+    """Read a document; a `total` other than 0 stands for its own. Raises WorkloadError."""
     try:
         text = Path(path).read_text(encoding="utf-8")
     except OSError as error:
@@ -85,56 +85,56 @@ def _tagged(record: Any, kinds: Mapping[str, type[Any]]) -> dict[str, Any]:
     return {"model": name} | {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
 
 
-def _job(row: Any, place: str) -> WorkloadJob:
+def _job(row: Any, field_path: str) -> WorkloadJob:
     if not isinstance(row, dict):
-        raise WorkloadError(f"{place}: needed is an object, not {row!r}")
-    _refuse_unknown(row, WorkloadJob._fields, place)
+        raise WorkloadError(f"{field_path}: needed is an object, not {row!r}")
+    _refuse_unknown(row, WorkloadJob._fields, field_path)
     for name in ("id", "submitted", "min", "time"):
         if name not in row:
-            raise WorkloadError(f"{place}: {name} is missing")
+            raise WorkloadError(f"{field_path}: {name} is missing")
     values = dict(row)
-    values["time"] = _made(row["time"], TIMES, f"{place}.time")
+    values["time"] = _made(row["time"], TIMES, f"{field_path}.time")
     values.setdefault("max", row["min"])
     for name in ("id", "min", "max", "priority", "user"):
         if name in values and (not isinstance(values[name], int) or isinstance(values[name], bool)):
-            raise WorkloadError(f"{place}.{name}: {values[name]!r}; needed is a whole number")
+            raise WorkloadError(f"{field_path}.{name}: {values[name]!r}; needed is a whole number")
     for name in ("submitted", "limit", "redistribution"):
         if name in values:
-            values[name] = _number(values, name, place)
+            values[name] = _number(values, name, field_path)
     return WorkloadJob(**values)
 
 
-def _made(row: Any, kinds: Mapping[str, type[Any]], place: str) -> Any:
+def _made(row: Any, kinds: Mapping[str, type[Any]], field_path: str) -> Any:
     kind = kinds.get(str(row.get("model"))) if isinstance(row, dict) else None
     if kind is None:
-        raise WorkloadError(f'{place}: needed is an object with "model", one of {", ".join(kinds)}')
+        raise WorkloadError(f'{field_path}: needed is an object with "model", one of {", ".join(kinds)}')
     fields = {field.name: field for field in dataclasses.fields(kind)}
     settings = {name: value for name, value in row.items() if name != "model"}
-    _refuse_unknown(settings, fields, place)
+    _refuse_unknown(settings, fields, field_path)
     for name, field in fields.items():
         if name not in settings and field.default is dataclasses.MISSING:
-            raise WorkloadError(f"{place}: {name} is missing")
-    return kind(**{name: _value(value, f"{place}.{name}") for name, value in settings.items()})
+            raise WorkloadError(f"{field_path}: {name} is missing")
+    return kind(**{name: _value(value, f"{field_path}.{name}") for name, value in settings.items()})
 
 
-def _value(value: Any, place: str) -> Any:
+def _value(value: Any, field_path: str) -> Any:
     if isinstance(value, bool):
         return value
     if isinstance(value, list):
         if not value or not all(
             isinstance(row, list) and len(row) == 2 and all(_is_number(each) for each in row) for row in value
         ):
-            raise WorkloadError(f"{place}: needed are pairs [size, seconds]")
+            raise WorkloadError(f"{field_path}: needed are pairs [size, seconds]")
         return tuple((int(size), float(seconds)) for size, seconds in sorted(value))
-    return _number({"value": value}, "value", place)
+    return _number({"value": value}, "value", field_path)
 
 
-def _number(row: Mapping[str, Any], name: str, place: str, default: float | None = None) -> float:
+def _number(row: Mapping[str, Any], name: str, field_path: str, default: float | None = None) -> float:
     value = row.get(name, default)
     if value is None:
-        raise WorkloadError(f"{place}: {name} is missing")
+        raise WorkloadError(f"{field_path}: {name} is missing")
     if not _is_number(value):
-        raise WorkloadError(f"{place}: {name} is {value!r}; needed is a number")
+        raise WorkloadError(f"{field_path}: {name} is {value!r}; needed is a number")
     return float(value)
 
 
@@ -142,7 +142,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
 
 
-def _refuse_unknown(row: Mapping[str, Any], known: Collection[str], place: str) -> None:
+def _refuse_unknown(row: Mapping[str, Any], known: Collection[str], field_path: str) -> None:
     for name in row:
         if name not in known:
-            raise WorkloadError(f"{place}: unknown {name!r}; known are {', '.join(known)}")
+            raise WorkloadError(f"{field_path}: unknown {name!r}; known are {', '.join(known)}")

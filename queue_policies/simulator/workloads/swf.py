@@ -83,20 +83,20 @@ def _size(header: dict[str, str], source: str) -> int:
 
 def _job(line: str, source: str, line_number: int, elastic: dict[int, Elasticity]) -> WorkloadJob | None:
     words = line.split()
-    place = f"{source}, line {line_number}"
+    position = f"{source}, line {line_number}"
     if len(words) != FIELDS:
-        raise WorkloadError(f"{place}: {len(words)} fields; a line of this format has {FIELDS}")
+        raise WorkloadError(f"{position}: {len(words)} fields; a line of this format has {FIELDS}")
     try:
         fields = list(map(float, words))
     except ValueError as error:
-        raise WorkloadError(f"{place}: {error}; all {FIELDS} fields are numbers") from error
+        raise WorkloadError(f"{position}: {error}; all {FIELDS} fields are numbers") from error
     number, submitted, run, size, requested = (fields[0], fields[1], fields[3], fields[4], fields[8])
     if not math.isfinite(sum(fields)):
         index = next(index for index, value in enumerate(fields) if not math.isfinite(value))
-        raise WorkloadError(f"{place}: field {index + 1} is {words[index]}; needed is a number")
+        raise WorkloadError(f"{position}: field {index + 1} is {words[index]}; needed is a number")
     if submitted < 0 or (run < 0 and run != -1):
         raise WorkloadError(
-            f"{place}: submitted at {submitted:g} s, a run time of {run:g} s; times are not negative "
+            f"{position}: submitted at {submitted:g} s, a run time of {run:g} s; times are not negative "
             "(only the run time may be -1: unknown)"
         )
     if size <= 0:
@@ -155,12 +155,12 @@ def derived(workload: Workload, malleable: bool = True) -> Iterator[Elasticity]:
 
 def write_sidecar(path: str, lines: Iterable[Elasticity]) -> str:
     """Write a sidecar beside the trace at `path`; return its path."""
-    place = _sidecar_of(Path(path))
-    with place.open("w", newline="", encoding="utf-8") as file:
+    sidecar = _sidecar_of(Path(path))
+    with sidecar.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(SIDECAR)
         writer.writerows((each.job, each.min, each.max, each.parallel, int(each.malleable)) for each in lines)
-    return str(place)
+    return str(sidecar)
 
 
 def _sidecar_of(trace: Path) -> Path:
@@ -173,12 +173,12 @@ def _read_sidecar(path: Path) -> Iterator[Elasticity]:
         if tuple(next(rows, ())) != SIDECAR:
             raise WorkloadError(f"{path}: its first line must be {','.join(SIDECAR)}")
         for row in rows:
-            place = f"{path}, line {rows.line_num}"
+            position = f"{path}, line {rows.line_num}"
             try:
                 job, least, most, parallel, malleable = row
                 line = Elasticity(int(job), int(least), int(most), float(parallel), bool(int(malleable)))
             except ValueError as error:
-                raise WorkloadError(f"{place}: {error}; needed is {','.join(SIDECAR)}") from error
+                raise WorkloadError(f"{position}: {error}; needed is {','.join(SIDECAR)}") from error
             if not 0 <= line.parallel <= 1:
-                raise WorkloadError(f"{place}: parallel is {line.parallel:g}; it is a share from 0 to 1")
+                raise WorkloadError(f"{position}: parallel is {line.parallel:g}; it is a share from 0 to 1")
             yield line

@@ -29,13 +29,13 @@ ABSENT = object()
 def changed(path: tuple[Any, ...], value: Any) -> dict[str, Any]:
     """The valid jobspec with one thing different."""
     spec = copy.deepcopy(BASE)
-    place: Any = spec
+    node: Any = spec
     for key in path[:-1]:
-        place = place[key]
+        node = node[key]
     if value is ABSENT:
-        del place[path[-1]]
+        del node[path[-1]]
     else:
-        place[path[-1]] = value
+        node[path[-1]] = value
     return spec
 
 
@@ -187,14 +187,14 @@ JSONISH = st.recursive(
 def test_anything_is_read_or_refused(data: st.DataObject) -> None:
     """Whatever is put anywhere into a jobspec, the answer is a reading or an JobspecError."""
     spec = copy.deepcopy(BASE)
-    place: Any = spec
-    while isinstance(place, dict | list) and place:
-        keys = list(place) if isinstance(place, dict) else list(range(len(place)))
+    node: Any = spec
+    while isinstance(node, dict | list) and node:
+        keys = list(node) if isinstance(node, dict) else list(range(len(node)))
         key = data.draw(st.sampled_from(keys))
         if data.draw(st.booleans()):
-            place[key] = data.draw(JSONISH)
+            node[key] = data.draw(JSONISH)
             break
-        place = place[key]
+        node = node[key]
     with contextlib.suppress(JobspecError):
         assert jobspec.parse(spec).resources.size >= 1
 

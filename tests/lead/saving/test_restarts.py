@@ -91,8 +91,8 @@ def test_jobs_that_were_lost_with_their_broker_are_started_again(saved: Callable
     assert cluster.lead_api.ask("POST", "/v1/recover", {"lost": {"2": [time.time()] * 2}}) == (200, NOTHING)
     code, answer = cluster.lead_api.ask("POST", "/v1/recover", {"lost": lost})
     plain = [cluster.names[name].replace("ƒ", "f") for name in (hit, "after", "any")]
-    placed_there = cluster.result(cluster.names["any"]) == "FAILED"
-    again = plain if placed_there else plain[:2]
+    started_there = cluster.result(cluster.names["any"]) == "FAILED"
+    again = plain if started_there else plain[:2]
     assert (code, [old for old, _ in answer["restarted"]], answer["lost"]) == (200, again, [])
     assert cluster.lead_api.ask("POST", "/v1/recover", {"lost": lost}) == (200, answer)
     cluster.gate.touch()

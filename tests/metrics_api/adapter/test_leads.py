@@ -33,8 +33,8 @@ def lead(playing: played.Leads) -> Lead:
     return playing.add("uid-1").serve_samples(DEMAND)
 
 
-def place(lead: Lead) -> broker_pods.Lead:
-    """Return where a lead is, as the watches tell."""
+def lead_pod(lead: Lead) -> broker_pods.Lead:
+    """Return a lead as the watches report it."""
     return broker_pods.Lead(lead.uid, "pod", lead.address)
 
 
@@ -65,7 +65,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_one_connection_serves_many_requests(playing: played.Leads, lead: Lead, at_once: None) -> None:
     async def work(leads: Leads) -> None:
         for _ in range(5):
-            answer = await leads.ask(NAME, place(lead))
+            answer = await leads.ask(NAME, lead_pod(lead))
             assert answer.reading.samples[0].thousandths == 3000
             assert (NOW - answer.time).total_seconds() == 0.25
 
@@ -79,7 +79,7 @@ def test_a_leads_clock_may_be_wrong(playing: played.Leads, lead: Lead, year: byt
     lead.answer = lead.answer.replace(b"2026", year, 1)
 
     async def work(leads: Leads) -> None:
-        answer = await leads.ask(NAME, place(lead))
+        answer = await leads.ask(NAME, lead_pod(lead))
         assert (NOW - answer.time).total_seconds() == 0.25
 
     using(playing, work)
@@ -87,8 +87,8 @@ def test_a_leads_clock_may_be_wrong(playing: played.Leads, lead: Lead, year: byt
 
 def test_who_asks_at_the_same_time_or_just_after_gets_one_answer(playing: played.Leads, lead: Lead) -> None:
     async def work(leads: Leads) -> None:
-        await asyncio.gather(*[leads.ask(NAME, place(lead)) for _ in range(50)])
-        await leads.ask(NAME, place(lead))
+        await asyncio.gather(*[leads.ask(NAME, lead_pod(lead)) for _ in range(50)])
+        await leads.ask(NAME, lead_pod(lead))
 
     using(playing, work)
     assert lead.requests == 1
@@ -98,8 +98,8 @@ def test_who_gives_up_does_not_take_the_answer_from_others(playing: played.Leads
     lead.pause = 0.2
 
     async def work(leads: Leads) -> None:
-        first = asyncio.create_task(leads.ask(NAME, place(lead)))
-        second = asyncio.create_task(leads.ask(NAME, place(lead)))
+        first = asyncio.create_task(leads.ask(NAME, lead_pod(lead)))
+        second = asyncio.create_task(leads.ask(NAME, lead_pod(lead)))
         await asyncio.sleep(0)
         first.cancel()
         assert (await second).reading.samples
@@ -113,7 +113,7 @@ def test_a_connection_that_broke_off_is_made_again(playing: played.Leads, lead: 
 
     async def work(leads: Leads) -> None:
         for _ in range(3):
-            assert (await leads.ask(NAME, place(lead))).reading.samples
+            assert (await leads.ask(NAME, lead_pod(lead))).reading.samples
 
     using(playing, work)
     assert lead.connections == 3
@@ -123,12 +123,12 @@ def test_a_lead_that_is_away_is_unavailable_until_it_is_back(
     playing: played.Leads, lead: Lead, at_once: None
 ) -> None:
     async def work(leads: Leads) -> None:
-        await leads.ask(NAME, place(lead))
+        await leads.ask(NAME, lead_pod(lead))
         await asyncio.to_thread(playing.close, lead)
         with pytest.raises(UnavailableError, match=r"^MiniCluster team/mc: the lead's door at .* does not"):
-            await leads.ask(NAME, place(lead))
+            await leads.ask(NAME, lead_pod(lead))
         await asyncio.to_thread(playing.open, lead)
-        assert (await leads.ask(NAME, place(lead))).reading.samples
+        assert (await leads.ask(NAME, lead_pod(lead))).reading.samples
 
     using(playing, work)
 
@@ -148,7 +148,7 @@ def test_what_a_lead_refuses_is_passed_on_in_its_words(
 
     async def work(leads: Leads) -> None:
         with pytest.raises(UnavailableError, match=message):
-            await leads.ask(NAME, place(lead))
+            await leads.ask(NAME, lead_pod(lead))
 
     using(playing, work)
 
@@ -161,7 +161,7 @@ def test_nonsense_is_an_error(playing: played.Leads, lead: Lead, answer: bytes) 
 
     async def work(leads: Leads) -> None:
         with pytest.raises(UnavailableError, match=r"no JSON|more than 4096 KiB"):
-            await leads.ask(NAME, place(lead))
+            await leads.ask(NAME, lead_pod(lead))
 
     using(playing, work)
 
@@ -185,7 +185,7 @@ def test_a_token_that_is_refused_is_reported_so_that_the_keys_are_read_again(
 
     async def work(leads: Leads) -> None:
         with pytest.raises(UnavailableError, match="does not accept the adapter's token for metrics"):
-            await leads.ask(NAME, place(lead))
+            await leads.ask(NAME, lead_pod(lead))
 
     using(playing, work, lambda: refused.append(True))
     assert refused == [True]
@@ -196,7 +196,7 @@ def test_the_leads_own_token_is_never_sent(playing: played.Leads, lead: Lead) ->
 
     async def work(leads: Leads) -> None:
         with pytest.raises(UnavailableError):
-            await leads.ask(NAME, place(lead))
+            await leads.ask(NAME, lead_pod(lead))
 
     using(playing, work)
     assert lead.refused == 1
@@ -204,10 +204,10 @@ def test_the_leads_own_token_is_never_sent(playing: played.Leads, lead: Lead) ->
 
 def test_other_keys_count_from_the_next_request_on(playing: played.Leads, lead: Lead) -> None:
     async def work(leads: Leads) -> None:
-        await leads.ask(NAME, place(lead))
+        await leads.ask(NAME, lead_pod(lead))
         await leads.use(LeadAuthority.make().metrics())
         with pytest.raises(UnavailableError, match="has another operator's certificate"):
-            await leads.ask(NAME, place(lead))
+            await leads.ask(NAME, lead_pod(lead))
 
     using(playing, work)
 
@@ -215,7 +215,7 @@ def test_other_keys_count_from_the_next_request_on(playing: played.Leads, lead: 
 def test_without_keys_nothing_is_asked(playing: played.Leads, lead: Lead) -> None:
     async def work() -> None:
         with pytest.raises(UnavailableError, match="has no keys"):
-            await Leads(playing.port).ask(NAME, place(lead))
+            await Leads(playing.port).ask(NAME, lead_pod(lead))
 
     asyncio.run(work())
     assert lead.connections == 0
@@ -228,7 +228,7 @@ def test_connections_that_nobody_uses_are_closed(
     monkeypatch.setattr(asking, "IDLE", 0.0)
 
     async def work(leads: Leads) -> None:
-        await leads.ask(NAME, place(lead))
+        await leads.ask(NAME, lead_pod(lead))
         sweeping = asyncio.create_task(leads.sweep())
         async with asyncio.timeout(30):
             while lead.writers:

@@ -10,7 +10,7 @@ import pytest
 from metrics_api.adapter.registration import LEFT_ALONE, NAMES, Registration, ServiceReference, wanted
 from minicluster.kube_client.errors import ApiError
 
-SERVICE = ServiceReference("system", "adapter")
+SERVER = ServiceReference("system", "adapter")
 NAME = "v1beta2.custom.metrics.k8s.io"
 OWNER = {"metadata": {"name": "adapter", "uid": "uid-role"}}
 BUNDLE = "-----BEGIN CERTIFICATE-----\n"
@@ -39,7 +39,7 @@ class Api:
 
 def right(**spec: Any) -> dict[str, Any]:
     """Return an APIService as it must be, or with something else in its spec."""
-    item = copy.deepcopy(wanted(NAMES[NAME], SERVICE, BUNDLE, OWNER))
+    item = copy.deepcopy(wanted(NAMES[NAME], SERVER, BUNDLE, OWNER))
     item["metadata"]["uid"] = "uid-1"
     item["spec"] |= spec
     del item["spec"]["insecureSkipTLSVerify"]  # what is false is not stored
@@ -48,7 +48,7 @@ def right(**spec: Any) -> dict[str, Any]:
 
 
 def keep(item: dict[str, Any] | None, api: Api) -> Registration:
-    found = Registration(api, SERVICE, OWNER)
+    found = Registration(api, SERVER, OWNER)
     asyncio.run(found.keep(NAME, item, BUNDLE))
     return found
 
@@ -110,7 +110,7 @@ def test_one_of_somebody_else_is_left_alone_and_reported_once(
 ) -> None:
     api = Api()
     item = right(service=service)
-    found = Registration(api, SERVICE, OWNER)
+    found = Registration(api, SERVER, OWNER)
 
     async def twice() -> None:
         await found.keep(NAME, item, BUNDLE)
@@ -145,7 +145,7 @@ def test_where_no_event_can_be_written_the_log_has_it(caplog: pytest.LogCaptureF
 
 def test_once_it_is_gone_ours_replaces_it() -> None:
     api = Api()
-    found = Registration(api, SERVICE, OWNER)
+    found = Registration(api, SERVER, OWNER)
 
     async def work() -> None:
         await found.keep(NAME, right(service=None), BUNDLE)

@@ -166,12 +166,12 @@ def test_jobs_that_are_alike_are_counted_exactly(size: int, cores: int, data: st
     busy = sum(1 for taken in used if taken)
     last = 0
     for _ in range(count):
-        place = next((index for index, room in enumerate(free) if room >= slot), None)
-        if place is None:
+        node = next((index for index, room in enumerate(free) if room >= slot), None)
+        if node is None:
             last = size
             break
-        free[place] -= slot
-        last = max(last, place + 1)
+        free[node] -= slot
+        last = max(last, node + 1)
     snapshot = wait(snapshot, SlotRequest(0, 1, slot), count) if count else snapshot
     assert demand(snapshot).nodes == max(1, busy, last)
 

@@ -103,7 +103,7 @@ def test_the_page_s_data_are_the_rectangles_and_the_jobs(runs: list[SimulationRu
     assert [each["policy"] for each in data] == ["rigid-min", "moldable", "priority-elastic"]
     assert len(data[0]["jobs"]) == 16
     assert len(data[0]["rectangles"]) % 5 == 0
-    assert {data[0]["rectangles"][place] for place in range(4, len(data[0]["rectangles"]), 5)} == set(
+    assert {data[0]["rectangles"][index] for index in range(4, len(data[0]["rectangles"]), 5)} == set(
         range(16)
     )
 

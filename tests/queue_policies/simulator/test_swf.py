@@ -104,9 +104,9 @@ def test_a_sidecar_reports_which_jobs_are_elastic(tmp_path: Path) -> None:
     trace = tmp_path / "t.swf"
     trace.write_text(TEXT)
     rigid = swf.read(str(trace))
-    place = swf.write_sidecar(str(trace), list(swf.derived(rigid))[:1])
+    path = swf.write_sidecar(str(trace), list(swf.derived(rigid))[:1])
     first, second = swf.read(str(trace)).jobs
-    assert place == str(tmp_path / "t.elastic.csv")
+    assert path == str(tmp_path / "t.elastic.csv")
     assert (first.min, first.max, first.malleable, second.malleable) == (1, 13, True, False)
     assert isinstance(first.time, Amdahl)
     assert first.time.seconds(4) == pytest.approx(100)
