@@ -1,8 +1,8 @@
-"""What real Flux's lead needs of this package, as the plan puts it into a ConfigMap: zips and a few texts.
+"""The files that real Flux's lead needs of this project: zips and a few texts, for a ConfigMap.
 
-The texts are keys of `data`, the zips of `binaryData`; a ConfigMap's files lie flat in one directory, so the
-start script links the ones that Flux wants in directories of their own. The scheduler has a zip of its own:
-only a MiniCluster that names one of our policies carries it. Which rooms are in a zip is in `rooms`.
+The texts are keys of `data`, the zips of `binaryData`. A ConfigMap's files are in one directory, so the start
+script links those that Flux wants in directories of their own. The scheduler has a zip of its own: only a
+MiniCluster with one of our policies has it. `rooms` lists which rooms are in which zip.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 ZIP = LEAD.name
 SCHEDULER_ZIP = SCHEDULER.name
 EXTENSIONS = f"minicluster/lead_server/{extensions.LIST}"
-"""In the lead's zip: the names of what others serve at the lead."""
+"""In the lead's zip: the names of the extensions that add routes to the lead API."""
 _ROOT = Path(__file__).parents[2]
 _SIDE_FILES = Path(__file__).with_name("side_files")
 _DATE = (1980, 1, 1, 0, 0, 0)
@@ -79,7 +79,7 @@ def _side_file(name: str) -> str:
 
 
 class FluxFiles(NamedTuple):
-    """What real Flux's lead needs, each part made when it is asked for."""
+    """The files that real Flux's lead needs, each made when it is called for."""
 
     lead_texts: Callable[[], Mapping[str, str]]
     """The texts beside the lead's zip, by their names."""

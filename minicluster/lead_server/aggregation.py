@@ -1,7 +1,7 @@
-"""What the door is told of the API server, so that it serves one of its APIs: whom it believes, who may read.
+"""The lead server's settings as a server behind the API server's aggregation layer: its host, who may read.
 
-A lead broker has no right to ask the API server who may: who may read is named here. The API server itself
-asks as one of `system:masters`.
+A lead broker has no right to ask the API server for authorization. So the users and groups that may read are
+listed in files. The API server's own requests come from a member of `system:masters`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FILES = (
     USERS,
     GROUPS,
 )
-"""Beside the certificate for readers of metrics: the API server's own words, and ours."""
+"""Files beside the certificate for readers of metrics: what the API server has published, then our own."""
 DEFAULTS = {
     front_proxy.USERS: '["X-Remote-User"]',
     front_proxy.GROUPS: '["X-Remote-Group"]',
@@ -41,16 +41,19 @@ _HOST = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9]
 
 @dataclass(frozen=True)
 class Aggregation:
-    """The name by which the API server asks, what it is known by, and which users and groups may read."""
+    """What one API server's aggregation layer needs of the lead server."""
 
     host: str
+    """The server name (SNI) of the API server's requests."""
     proxy: FrontProxy
     users: tuple[str, ...]
+    """Those that may read."""
     groups: tuple[str, ...]
+    """Those whose members may read."""
 
     @classmethod
     def of(cls, files: Mapping[str, str]) -> Aggregation:
-        """Return what is in the files, by name. Raises FilesUnusable."""
+        """Read the files' contents, given by file name. Raises FilesUnusable."""
         values = {**DEFAULTS, **{name: text.strip() for name, text in files.items()}}
         host = values.get(HOST, "")
         if not _HOST.fullmatch(host):
@@ -59,11 +62,11 @@ class Aggregation:
         return cls(host, FrontProxy.of(values), users, groups)
 
     def may_read(self, who: Identity) -> bool:
-        """Tell whether somebody is among those who may read."""
+        """Return whether this user may read."""
         return who.user in self.users or not {MASTERS, *self.groups}.isdisjoint(who.groups)
 
 
 class ProxyContext(ssl.SSLContext):
-    """The TLS side of connections for the front proxy, and what was believed when they began."""
+    """The TLS context of connections from the front proxy, with the settings that held when they began."""
 
     aggregation: Aggregation

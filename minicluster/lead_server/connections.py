@@ -1,7 +1,7 @@
-"""How many may knock at a time, and for how long: slow or many clients must not keep others out.
+"""Limits on the number and duration of connections: slow or many clients must not keep others out.
 
-A connection is a stranger until it has shown the token. When there are too many, the stranger who has been
-here longest is sent away for the next one; where there is none, the oldest of the others.
+A connection is unproven until its client has shown a token. When there are MOST, a new one replaces the
+oldest unproven one. If all are proven, it replaces the oldest.
 """
 
 from __future__ import annotations
@@ -12,32 +12,31 @@ import threading
 import time
 
 MOST = 64
-"""Connections at a time: a thread each, of which a waiting one costs some 60 kB."""
+"""Connections at a time. Each has a thread; a waiting one costs some 60 kB."""
 UNPROVEN_TIME = 10.0
 """Seconds in which a client has to shake hands and send its first request."""
 LINGER = 0.5
-"""Seconds for what a client still sends that was turned away."""
+"""Seconds for which the rest of a rejected client's request is read."""
 
 
 class Connection:
-    """One client; `unproven_since` is None once it showed the token.
-
-    With `unread` not all that it sent was read.
-    """
+    """The connection of one client."""
 
     def __init__(self, sock: socket.socket) -> None:
         self.socket = sock
         self.unproven_since: float | None = time.monotonic()
+        """None once the client has shown a token."""
         self.unread = False
+        """Whether some of what the client sent was not read."""
 
     def hang_up(self) -> None:
-        """End it, also from outside its thread, which notices at once."""
+        """End it. May be called from another thread; the connection's own thread notices at once."""
         with contextlib.suppress(OSError):
             # SSLSocket's own shutdown would have the thread go on in plain text.
             socket.socket.shutdown(self.socket, socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Close it, in its own thread."""
+        """Close it. Only the connection's own thread may call this."""
         with contextlib.suppress(OSError):
             if self.unread:
                 self._linger()
@@ -45,7 +44,7 @@ class Connection:
         self.socket.close()
 
     def _linger(self) -> None:
-        """Read what is on its way: a close would reset the connection, and the answer be lost with it."""
+        """Read what is on its way: closing before would reset the connection and lose the answer."""
         socket.socket.shutdown(self.socket, socket.SHUT_WR)
         self.socket.settimeout(LINGER)
         for _ in range(64):
@@ -54,7 +53,7 @@ class Connection:
 
 
 class Connections:
-    """All of them."""
+    """All open connections of the server."""
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
@@ -63,7 +62,7 @@ class Connections:
         self._open: list[Connection] = []  # the oldest first
 
     def admit(self, sock: socket.socket) -> Connection:
-        """Return the new connection, for which there is always room."""
+        """Add a connection and return it. If there are too many, end an older one."""
         with self._lock:
             if len(self._open) >= self._most:
                 unproven = (each for each in self._open if each.unproven_since is not None)
@@ -75,7 +74,7 @@ class Connections:
             return connection
 
     def leave(self, connection: Connection) -> None:
-        """It ended."""
+        """Remove a connection that ended."""
         with self._lock:
             if connection in self._open:
                 self._open.remove(connection)
@@ -83,12 +82,12 @@ class Connections:
                 self._none.notify_all()
 
     def wait(self, timeout: float) -> None:
-        """Return when there is none left, or after `timeout` seconds."""
+        """Wait until no connection is open, at most `timeout` seconds."""
         with self._lock:
             self._none.wait_for(lambda: not self._open, timeout)
 
     def expire(self) -> None:
-        """Send away strangers who take too long."""
+        """End connections that have been unproven for more than UNPROVEN_TIME."""
         limit = time.monotonic() - UNPROVEN_TIME
         with self._lock:
             for each in self._open:

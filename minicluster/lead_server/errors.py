@@ -1,9 +1,9 @@
-"""What can go wrong at the door, as one tree.
+"""The lead server's errors, as one tree.
 
 DoorError
 ├── FilesUnusable    the certificate, its key or the token cannot be used; names the file
-├── BadRequest       what a client sent makes no sense: HTTP's status code, and words for the client
-└── Unproven         nobody vouches for who asks
+├── BadRequest       a request is invalid: HTTP's status code, and a message for the client
+└── Unproven         a request without proof of the user's identity
 """
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ class DoorError(InstanceError):
 
 
 class FilesUnusable(DoorError):  # noqa: N818 - named for the state it reports
-    """Without certificate, key and token there is no door."""
+    """The certificate, its key or the token cannot be used, so nothing is served."""
 
 
 class BadRequest(DoorError):  # noqa: N818 - HTTP's name for it
-    """What a client sent makes no sense; `code` is HTTP's."""
+    """A request is invalid."""
 
     def __init__(self, text: str, code: int = 400) -> None:
         self.code = code
+        """HTTP's status code."""
         super().__init__(text)
 
 
 class Unproven(DoorError):  # noqa: N818 - named for what is the case
-    """Nobody vouches for who asks."""
+    """The request does not come from the front proxy, or names no user."""

@@ -1,8 +1,8 @@
-"""What others serve at the door: named by entry points of the group `minicluster.door_routes`.
+"""Routes that other packages add to the lead API, by entry points of the group `minicluster.door_routes`.
 
-Such an entry point names a function that makes an `Extension`. Its module says in PACKED which files the zip
-for real Flux needs; the zip has a list of the names, as it has no entry points. One that cannot be loaded is
-named on the broker's stderr, and the door goes on without it.
+Such an entry point names a function that makes an `Extension`. PACKED of its module lists the files that the
+zip for real Flux needs. A zip has no entry points, so it contains a list of their values. An extension that
+cannot be loaded is reported on the broker's stderr, and the others are served.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def named() -> list[str]:
 
 
 def joined(own: Routes, found: Iterable[Extension]) -> tuple[Routes, Mapping[str, str]]:
-    """Return all routes, and who may ask for those of extensions, which replace none of the door's own."""
+    """Return all routes, and the audiences of those from extensions. Our own routes cannot be replaced."""
     table: dict[str, Any] = {}
     audiences: dict[str, str] = {}
     for each in found:
@@ -46,15 +46,15 @@ def joined(own: Routes, found: Iterable[Extension]) -> tuple[Routes, Mapping[str
 
 
 def proxied(found: Iterable[Extension]) -> Mapping[str, AggregatedHandler]:
-    """Return what extensions answer of what the API server passes on."""
+    """Return the extensions' handlers for requests from the API server, by the first word of a path."""
     return {word: passed for each in found for word, passed in getattr(each, "proxied", {}).items()}
 
 
 def load(context: ExtensionContext, log: Callable[[str], None]) -> Iterator[Extension]:
-    """Make each extension; one that fails is told of."""
+    """Yield each extension; log those that cannot be made."""
     for name in named():
         module, _, function = name.partition(":")
         try:
             yield getattr(import_module(module), function)(context)
-        except Exception as error:  # noqa: BLE001 - somebody else's code: the door is there without it
+        except Exception as error:  # noqa: BLE001 - another package's code; the lead API is served without it
             log(f"{name} is not served: {type(error).__name__}: {error}")

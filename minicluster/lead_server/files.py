@@ -1,4 +1,4 @@
-"""The door's files, of which only a Secret holds the originals: certificate chain, key and tokens."""
+"""The lead server's files, copies of a Secret: certificate chain, key and tokens."""
 
 from __future__ import annotations
 
@@ -19,23 +19,24 @@ if TYPE_CHECKING:
 _Context = TypeVar("_Context", bound=ssl.SSLContext)
 CERTIFICATE, KEY, TOKEN = "door.crt", "door.key", "door.token"
 DOMAIN = ".door.minicluster"
-"""The end of the name by which the operator asks for the door's own certificate."""
+"""The suffix of the server name (SNI) by which the operator asks for the lead server's own certificate."""
 READERS_CERTIFICATE, READERS_KEY, READERS_AUTHORITY = "tls.crt", "tls.key", "ca.crt"
 """In another directory: the document's certificate for readers of metrics, and the authority of theirs."""
 METRICS_TOKEN = "metrics.token"  # noqa: S105 - a file's name
 PAUSE = 1.0
-"""Seconds between two looks whether the files have changed."""
+"""Seconds between two checks whether the files have changed."""
 SHORTEST_TOKEN = 32
-"""Characters; a token that somebody could guess is no token."""
+"""Characters. A token that can be guessed protects nothing."""
 
 
 class ServerCredentials:
-    """The TLS side and the tokens, read again when the files change; `log` hears of files that are no good.
+    """The TLS contexts and tokens, read again when the files change. Unusable files are logged.
 
-    In the directory `readers` is the certificate that is shown to whoever asks for another name than the
-    door's own; without one everybody is shown the door's. By the name that is given there for the API server
-    it is shown as well, but of clients only the API server's front proxy is believed then. Raises
-    FilesUnusable where the door's files are no good from the beginning.
+    The certificate depends on the server name (SNI) that a client asks for. Names that end in DOMAIN get the
+    lead server's own. Others get that of the directory `readers`, if there is one. The name that this
+    directory gives for the API server gets it too; of clients only the front proxy is accepted there.
+
+    Raises FilesUnusable if the lead server's own files cannot be used at the beginning.
     """
 
     def __init__(
@@ -58,10 +59,10 @@ class ServerCredentials:
         if self._readers:
             self._load_readers()
             self._load_proxy()
-            made.verify_mode = ssl.CERT_OPTIONAL  # of the first context, whichever takes its place
+            made.verify_mode = ssl.CERT_OPTIONAL  # `_choose` may replace the context, but not this
             made.sni_callback = self._choose
         if self._for_proxy is not None:
-            # Nothing is resumed, which older TLS would be by itself: each connection proves who it is.
+            # Older TLS would resume sessions by itself; each connection has to prove its identity.
             made.minimum_version = ssl.TLSVersion.TLSv1_3
         self.context, self.token, self.metrics_token = made, read, metrics
 
@@ -81,7 +82,7 @@ class ServerCredentials:
 
     @property
     def aggregation(self) -> Aggregation | None:
-        """Return what is believed of the API server; None: none of its APIs is served."""
+        """Return the settings for the API server's front proxy; None: none of its APIs is served."""
         return self._for_proxy.aggregation if self._for_proxy is not None else None
 
     def _choose(self, connection: Any, name: str | None, _context: ssl.SSLContext) -> None:
@@ -92,7 +93,7 @@ class ServerCredentials:
             connection.context = self._for_readers
 
     def refresh(self) -> None:
-        """Read the files anew where they have changed; while they are no good, the old ones stay in use."""
+        """Read the files again if they have changed; while they cannot be used, the old ones stay in use."""
         with self._lock:
             if time.monotonic() - self._read_at < PAUSE:
                 return
@@ -107,7 +108,7 @@ class ServerCredentials:
                 self._log(f"the files have changed, and those from before stay in use: {error}")
 
     def _signature(self) -> tuple[object, ...]:
-        """Return what differs when a file was replaced, as Secrets' files are: by another one."""
+        """Return a value that changes when a file is replaced; kubelets replace the files of Secrets."""
         paths = [Path(self._directory) / name for name in (CERTIFICATE, KEY, TOKEN, METRICS_TOKEN)]
         if self._readers:
             names = (READERS_CERTIFICATE, READERS_KEY, READERS_AUTHORITY, *aggregation.FILES)
@@ -124,12 +125,12 @@ def _mark(path: Path) -> object:
 
 
 def context(directory: str) -> ssl.SSLContext:
-    """Return the TLS side. Raises FilesUnusable, which names the file."""
+    """Return the TLS context of the lead API. Raises FilesUnusable, which names the file."""
     return _context(Path(directory, CERTIFICATE), Path(directory, KEY), ssl.SSLContext)
 
 
 def readers_context(directory: str) -> ssl.SSLContext:
-    """Return the TLS side for readers of metrics; clients may bring a certificate, where ca.crt is there.
+    """Return the TLS context for readers of metrics. If ca.crt exists, clients may show a certificate.
 
     Raises FilesUnusable, which names the file.
     """
@@ -145,7 +146,7 @@ def readers_context(directory: str) -> ssl.SSLContext:
 
 
 def proxy_context(directory: str) -> ProxyContext | None:
-    """Return the TLS side for the API server's front proxy, where the directory says what it is known by.
+    """Return the TLS context for the API server's front proxy; None if the directory has no files for it.
 
     Raises FilesUnusable, which names the file.
     """
@@ -170,7 +171,7 @@ def _context(certificate: Path, key: Path, kind: type[_Context]) -> _Context:
         _read(path)
     made = kind(ssl.PROTOCOL_TLS_SERVER)
     made.minimum_version = ssl.TLSVersion.TLSv1_2
-    made.num_tickets = 0  # nobody resumes a session, and each ticket costs its client memory
+    made.num_tickets = 0  # no client resumes a session, and each ticket costs the client memory
     try:
         made.load_cert_chain(certificate, key)
     except (ssl.SSLError, OSError) as error:
@@ -179,7 +180,7 @@ def _context(certificate: Path, key: Path, kind: type[_Context]) -> _Context:
 
 
 def token(directory: str, name: str = TOKEN) -> str:
-    """Return a token. Raises FilesUnusable, which names the file and not what it holds."""
+    """Return a token. Raises FilesUnusable, which names the file but not its content."""
     path = Path(directory) / name
     text = _read(path).strip()
     if len(text) < SHORTEST_TOKEN or not text.isascii() or len(text.split()) != 1:

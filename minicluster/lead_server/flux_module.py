@@ -1,4 +1,4 @@
-"""The server of real Flux's lead: a child of the module `minicluster-door`, which starts it again.
+"""The lead server's process with real Flux: a child of the module `minicluster-door`, which restarts it.
 
 That module is in flux_zips/side_files/lead_server.py.
 """
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 
 def main(uri: str, settings: Mapping[str, Any]) -> int:
-    """Serve until stdin, a pipe, ends with the module; 0 is for good, also where there can be no door."""
+    """Serve until stdin, a pipe, ends with the module. Return 0, after which the module does not restart it.
+
+    If the files cannot be used, nothing is served, and it returns 0 as well.
+    """
     try:
         server = LeadServer(settings, lambda: FluxLink(uri), log_line, log_broken_link)
     except FilesUnusable as error:

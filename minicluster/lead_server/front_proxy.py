@@ -1,9 +1,8 @@
-"""Who asks, as the API server's front proxy says, and by what it is known to be the front proxy. Pure.
+"""The user of a request that the API server's front proxy passes on, and how the proxy is verified. Pure.
 
 The API server verifies its clients, and passes a request on with their names in headers. These count only on
-a connection with the front proxy's own client certificate. By which authority that is signed, and what the
-headers are called, stands in the ConfigMap `extension-apiserver-authentication` (kubernetes.io: "Configure
-the Aggregation Layer"), in texts whose names are here.
+a connection with the front proxy's own client certificate. Its authority and the names of the headers are in
+the ConfigMap `extension-apiserver-authentication` (kubernetes.io: "Configure the Aggregation Layer").
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ GROUPS = "requestheader-group-headers"
 UIDS = "requestheader-uid-headers"
 EXTRAS = "requestheader-extra-headers-prefix"
 MASTERS = "system:masters"
-"""Who is in this group may do everything; the API server itself asks as one of them."""
+"""The members of this group may do everything. The API server's own requests come from one of them."""
 
 
 @dataclass(frozen=True)
 class Identity:
-    """Who asks."""
+    """The user of a request."""
 
     user: str
     groups: tuple[str, ...] = ()
@@ -42,18 +41,22 @@ class Identity:
 
 @dataclass(frozen=True)
 class FrontProxy:
-    """By what the front proxy is known: PEM certificates, common names (none: any), names of headers."""
+    """How the front proxy is verified, and in which headers it names users."""
 
     authorities: str
+    """PEM certificates."""
     names: tuple[str, ...]
+    """Common names of its certificate; none: any."""
     users: tuple[str, ...]
+    """Names of headers, as the next three."""
     groups: tuple[str, ...]
     uids: tuple[str, ...]
     extras: tuple[str, ...]
+    """Prefixes of headers."""
 
     @classmethod
     def of(cls, data: Mapping[str, str]) -> FrontProxy:
-        """Return what the API server has published. Raises FilesUnusable."""
+        """Read the data of the ConfigMap that the API server publishes. Raises FilesUnusable."""
         if not data.get(AUTHORITIES):
             raise FilesUnusable(
                 f"there is no {AUTHORITIES}: the API server's aggregation layer is not configured"
@@ -65,14 +68,14 @@ class FrontProxy:
         return found
 
     def trust(self, context: ssl.SSLContext) -> None:
-        """Have a server's context verify what clients show. Raises FilesUnusable."""
+        """Have a server's TLS context verify clients by the proxy's authorities. Raises FilesUnusable."""
         try:
             context.load_verify_locations(cadata=self.authorities)
         except (ssl.SSLError, ValueError) as error:
             raise FilesUnusable(f"{AUTHORITIES} holds no certificates") from error
 
     def identity(self, certificate: Mapping[str, Any] | None, headers: Iterable[tuple[str, str]]) -> Identity:
-        """Return who asks; `certificate` is the verified one of the connection. Raises Unproven."""
+        """Return the request's user; `certificate` is the verified one of the connection. Raises Unproven."""
         common_names = {
             value
             for part in (certificate or {}).get("subject", ())

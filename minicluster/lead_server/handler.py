@@ -1,4 +1,4 @@
-"""One connection's HTTP: who may ask for what, the table of routes, and answers as JSON."""
+"""The HTTP of one connection: authorization, routing, and answers as JSON."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ class RouteTable(NamedTuple):
 
     routes: Routes
     audiences: Mapping[str, str]
-    """Paths that are for others than the operator, too: see Audience."""
+    """The audience of each path that is not for the operator alone."""
     proxied: Mapping[str, AggregatedHandler]
-    """By the first word of a path: what the API server's front proxy alone may ask for."""
+    """By the first word of a path: handlers for requests of the API server's front proxy, and no others."""
 
 
 class Handler(BaseHTTPRequestHandler):
     """Serves the requests of one connection, one after another."""
 
     protocol_version = "HTTP/1.1"
-    default_request_version = "HTTP/1.1"  # else what cannot be parsed is answered as HTTP/0.9: by nothing
+    default_request_version = "HTTP/1.1"  # what cannot be parsed would be HTTP/0.9, which gets no answer
     wbufsize = -1  # an answer leaves in one piece
 
     def __init__(
@@ -57,23 +57,23 @@ class Handler(BaseHTTPRequestHandler):
         super().__init__(connection.socket, client_address, server)
 
     def setup(self) -> None:
-        """Count what is read of heads."""
+        """Limit the bytes that are read before a body."""
         super().setup()
         self.rfile: Any = HeadReader(self.rfile)
 
     def version_string(self) -> str:
-        """Say nothing of Python's version."""
+        """Return the `Server` header's value, without Python's version."""
         return "minicluster-door"
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - http.server's name
-        """Say nothing of requests: the operator's are many, others' no news."""
+        """Do not log requests: the operator sends many, and those of other clients matter to no reader."""
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002
-        """Answer what http.server itself refuses; nobody has shown a token so far, so without its words."""
+        """Send a status code without http.server's message: the client has not shown a token yet."""
         self._reject(code)
 
     def handle_one_request(self) -> None:
-        """Serve one request, whatever its method."""
+        """Serve one request of any method."""
         self.rfile.left = LONGEST_HEAD
         self.close_connection = True
         self.command, self.requestline, self.request_version = "", "", "HTTP/1.1"
@@ -104,10 +104,10 @@ class Handler(BaseHTTPRequestHandler):
         self._serve()
 
     def _pass_on(self, passed: AggregatedHandler, believed: Aggregation) -> None:
-        """Have a request answered that the API server passes on, if it still is believed to be that."""
+        """Answer a request that the API server passes on, if the connection's settings still hold."""
         self._credentials.refresh()
         if believed != self._credentials.aggregation:
-            self._reject(401)  # others were believed when the connection began
+            self._reject(401)  # the settings have changed since the connection began
             return
         try:
             who = believed.proxy.identity(proofs.certificate(self._connection.socket), self.headers.items())
@@ -167,7 +167,7 @@ class Handler(BaseHTTPRequestHandler):
         self._send(code, {"error": str(error)}, headers)
 
     def _reject(self, code: int) -> None:
-        """Say nothing but a status code, to whoever has not shown the token."""
+        """Send a status code alone, as the client has not shown a token."""
         self.close_connection = True
         self._connection.unread = True
         self._send(code, None, {"WWW-Authenticate": "Bearer"} if code == 401 else {})
@@ -183,7 +183,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
 
     def _stream(self, pieces: Iterator[str], kind: str) -> None:
-        """Send each piece, in a chunk of its own."""
+        """Send each part of the body in a chunk of its own."""
         self.close_connection = True
         self._begin(200, {"Transfer-Encoding": "chunked"}, kind)
         try:
@@ -210,7 +210,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def _lines(objects: Iterator[JSON]) -> Iterator[str]:
-    """Return each object as a line."""
+    """Yield each object as a line."""
     try:
         for each in objects:
             yield json.dumps(each) + "\n"

@@ -1,4 +1,4 @@
-"""What is read of a request: its head and its body, neither without a limit."""
+"""Reads a request's head and body, each up to a limit."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 LONGEST_HEAD = 16 << 10
 """Bytes of a request line and its headers together."""
 LONGEST_BODY = 64 << 10
+"""Bytes."""
 
 
 class HeadReader:
-    """A stream of bytes whose lines are counted: http.server alone would read megabytes of headers."""
+    """A stream that limits the bytes read as lines: http.server alone would read megabytes of headers."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
@@ -35,7 +36,7 @@ class HeadReader:
         return line
 
     def read(self, size: int) -> bytes:
-        """Read of a body, whose length was looked at."""
+        """Read from a body, whose length the caller has checked."""
         return self._stream.read(size)
 
     def close(self) -> None:
@@ -44,7 +45,7 @@ class HeadReader:
 
 
 def read_body(headers: Message, stream: HeadReader, connection: Connection) -> JSON:
-    """Read the body, an object in JSON; no body is an empty one. Raises BadRequest."""
+    """Read the body, a JSON object; without a body it is empty. Raises BadRequest."""
     length = headers.get("Content-Length", "0")
     connection.unread = True
     if "Transfer-Encoding" in headers or not (length.isascii() and length.isdigit()):

@@ -1,4 +1,4 @@
-"""The door as a whole: its files, the follower, the server; opened once, ended once."""
+"""The lead server as a whole: its files, the status poller and the HTTPS server. Opened and closed once."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _DRAIN_SECONDS = 0.5
 
 
 def log_line(text: str) -> None:
-    """Write a line to the broker's stderr, where anybody reads that."""
+    """Write a line to the broker's stderr; do nothing if that is closed."""
     with contextlib.suppress(OSError):
         print(f"minicluster-door: {text}", file=sys.stderr, flush=True)
 
@@ -43,9 +43,9 @@ def log_broken_link(error: Exception) -> None:
 
 
 class LeadServer:
-    """Made from the settings in `[minicluster.modules.door]`; `broke` hears why a link broke.
+    """Serves the lead API, as the table `[minicluster.modules.door]` of broker.toml has it.
 
-    Raises FilesUnusable at once: then there is no door.
+    `broke` is called with the error of a broken link. Raises FilesUnusable if nothing can be served.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class LeadServer:
         self._follower.wake()
 
     def open(self) -> None:
-        """Begin to follow and to serve, in threads."""
+        """Start the poller, the extensions and the server, in threads."""
         self._follower.start()
         for each in self._extensions:
             each.open()
@@ -87,7 +87,7 @@ class LeadServer:
             server.serve_forever()
 
     def _listen(self) -> Server | None:
-        """Bind; a port that is taken may become free."""
+        """Bind the port, and try again while it is taken; None if the lead server closes before."""
         own = routes(self._snapshot, self._connect, self._state_files, self._archive)
         table, audiences = extensions.joined(own, self._extensions)
         passed = extensions.proxied(self._extensions)
@@ -102,7 +102,7 @@ class LeadServer:
         return None
 
     def close(self) -> None:
-        """End every watch, then the server and the follower."""
+        """End every watch, then the server and the poller."""
         self._ending.set()
         self._snapshot.close()
         for each in self._extensions:

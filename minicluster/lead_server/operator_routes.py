@@ -1,4 +1,4 @@
-"""The routes for the operator: the status, and orders."""
+"""The operator's routes: the status, and commands."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from minicluster.save_restore.state_files import StateFiles
 
 TIMEOUT = 4.0
-"""Seconds that the broker has for carrying an order out: the client waits for 5."""
+"""Seconds that the broker has to run a command: the client waits for 5."""
 
 
 def routes(
     snapshot: StatusSnapshot, connect: Callable[[], BrokerLink], state_files: StateFiles, archive: str
 ) -> Routes:
-    """Return them; `connect` gives a link of this thread's own.
+    """Return the routes. `connect` returns a link for the calling thread.
 
-    `state_files` lead to the start script, `archive` is where it saves to (empty: nowhere).
+    `state_files` are shared with the start script. `archive` is the path that it saves to; empty: nowhere.
     """
     saving = SavingOrders(snapshot, connect, state_files, archive)
     orders = Orders(snapshot, connect, saving.stay)
@@ -53,17 +53,17 @@ def _status(snapshot: StatusSnapshot, query: Mapping[str, str]) -> Answer:
 
 
 class Orders:
-    """What changes the instance."""
+    """The commands that drain and undrain ranks."""
 
     def __init__(
         self, snapshot: StatusSnapshot, connect: Callable[[], BrokerLink], stay: Callable[[str], None]
     ) -> None:
         self._snapshot = snapshot
         self._connect = connect
-        self._stay = stay  # hears which ranks get jobs again
+        self._stay = stay  # called with the ranks that get jobs again
 
     def drain(self, body: JSON) -> JSON:
-        """No new jobs for these ranks; one that is drained already keeps its reason."""
+        """Drain these ranks. A rank that is drained already keeps its reason. Raises BadRequest, Refused."""
         reason = body.get("reason", "")
         if not isinstance(reason, str) or len(reason) > 1000 or not reason.isprintable():
             raise BadRequest("reason: a line of text of at most 1000 characters is right")
@@ -71,7 +71,7 @@ class Orders:
         return {}
 
     def undrain(self, body: JSON) -> JSON:
-        """Jobs again for these ranks; one that is not drained stays as it is."""
+        """Undrain these ranks; one that is not drained stays as it is. Raises BadRequest, Refused."""
         self._stay(ranks_of(body))
         self._ask("resource.undrain", {"targets": ranks_of(body), "mode": "update"})
         return {}
@@ -86,4 +86,4 @@ class Orders:
             raise
         finally:
             link.close()
-            self._snapshot.request_sample()  # also after a failure: what took too long may be done yet
+            self._snapshot.request_sample()  # also after a failure: what timed out may still be done

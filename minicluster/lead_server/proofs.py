@@ -1,4 +1,4 @@
-"""What a client has proved who it is with: a token that it shows, or a certificate that TLS has checked."""
+"""The proofs that a client has shown: a token in a header, or a certificate that TLS has verified."""
 
 from __future__ import annotations
 
@@ -19,18 +19,20 @@ if TYPE_CHECKING:
 
 
 class Tokens(NamedTuple):
-    """Whether the door's own token was shown, and whether that for metrics was."""
+    """Which tokens a request has shown."""
 
     whole: bool
+    """That of the lead API, which is good for every path."""
     metrics: bool
+    """That for metrics."""
 
 
 def tokens(headers: Message, credentials: ServerCredentials) -> Tokens:
-    """Tell which of the tokens a request shows."""
+    """Return which of the tokens a request shows."""
     given = headers.get_all("Authorization") or []
     scheme, _, token = (given[0] if len(given) == 1 else "").partition(" ")
     shown = token.strip().encode("utf-8", "replace")
-    # Compared whatever the scheme: how long it takes tells nothing.
+    # Compared with any scheme, so that the time it takes reveals nothing.
     keys = (credentials.token, credentials.metrics_token)
     whole, metrics = (hmac.compare_digest(shown, each) for each in keys)
     bearer = scheme.lower() == "bearer"
@@ -38,19 +40,19 @@ def tokens(headers: Message, credentials: ServerCredentials) -> Tokens:
 
 
 def is_certified(sock: socket.socket) -> bool:
-    """Tell whether the client has shown a reader's certificate, which TLS has held against the authority.
+    """Return whether the client has shown a reader's certificate, which TLS has verified.
 
-    That of the front proxy, whom others are believed in, is none.
+    The front proxy's certificate is none: it proves the users that the proxy names.
     """
     return aggregation(sock) is None and bool(certificate(sock))
 
 
 def certificate(sock: socket.socket) -> Mapping[str, Any] | None:
-    """Return the certificate that the client has shown, if it has."""
+    """Return the certificate that the client has shown, or None."""
     return sock.getpeercert() if isinstance(sock, ssl.SSLSocket) else None
 
 
 def aggregation(sock: socket.socket) -> Aggregation | None:
-    """Return what the connection was begun with, if that was by the name for the API server."""
+    """Return the settings for the front proxy, if the client asked for the API server's name; else None."""
     context = sock.context if isinstance(sock, ssl.SSLSocket) else None
     return context.aggregation if isinstance(context, ProxyContext) else None

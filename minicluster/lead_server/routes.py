@@ -1,11 +1,11 @@
-"""What a service needs that serves routes at the lead: others import of the lead's server this module alone.
+"""What a package needs to add routes to the lead API. It imports no other module of the lead server.
 
 An entry point of the group `minicluster.door_routes` names a function that takes an ExtensionContext and
-returns an Extension. Its routes are a table of operations. An operation gets the query and the body, both
+returns an Extension. Its routes are a table of operations. An operation gets the query and the body, two
 objects, perhaps empty. It returns one object, an iterator of objects (each is sent as a line when it comes),
 Accepted, Text or Pieces. It raises BadRequest, or Refused or InstanceGone of `broker_link`.
 
-Identity and FrontProxy tell who asks where an API server passes requests on, to a lead or to another server.
+Identity is the user of a request that an API server passes on; FrontProxy verifies that it did.
 """
 
 from __future__ import annotations
@@ -38,26 +38,32 @@ __all__ = [
 
 
 class Text(NamedTuple):
-    """A whole answer, as it is sent; `kind` is its Content-Type."""
+    """An answer that is sent as it is."""
 
     body: str
     kind: str
+    """Its Content-Type."""
     code: int = 200
 
 
 class Pieces(NamedTuple):
-    """An answer that comes piece by piece, each sent at once; closed when the client is gone."""
+    """A streamed answer: each part of the body is sent at once."""
 
     pieces: Iterator[str]
+    """Closed when the client has disconnected."""
     kind: str
+    """Its Content-Type."""
 
 
 class Audience:
-    """Who may ask for a path: the operator, besides it those who may read metrics, or everybody."""
+    """The clients that a path is served to."""
 
     DOOR = "door"
+    """The operator."""
     METRICS = "metrics"
+    """The operator, and clients with the token or a certificate for metrics."""
     ALL = "all"
+    """Every client."""
 
 
 class AggregatedRequest(NamedTuple):
@@ -65,12 +71,13 @@ class AggregatedRequest(NamedTuple):
 
     method: str
     path: str
-    """Percent-encoded, as it came."""
+    """Percent-encoded, as it was received."""
     query: Mapping[str, str]
     accept: str
     who: Identity
+    """The user."""
     may_read: bool
-    """Whether the one who asks is among those who may read metrics."""
+    """Whether the user may read metrics."""
 
 
 if TYPE_CHECKING:
@@ -82,29 +89,29 @@ if TYPE_CHECKING:
 
 
 class ExtensionContext(NamedTuple):
-    """What an extension is made with."""
+    """The arguments of an extension's entry point."""
 
     settings: Mapping[str, Any]
     """The table `[minicluster.modules.door]` of broker.toml."""
     connect: Callable[[], LeadLink]
-    """Returns a link to the broker for the thread that calls."""
+    """Returns a link to the broker for the calling thread."""
     broke: Callable[[Exception], None]
-    """To be called with what broke such a link."""
+    """To be called with the error that broke such a link."""
 
 
 class Extension(Protocol):
-    """Routes of another package, and what keeps them going.
+    """The routes that another package adds, and the threads behind them.
 
-    It may have `proxied` as well, a mapping to `AggregatedHandler`: operations for what the API server passes
-    on, by the first word of a path.
+    It may also have `proxied`, a mapping from the first word of a path to an `AggregatedHandler` for requests
+    that the API server passes on.
     """
 
     routes: Routes
     audiences: Mapping[str, str]
-    """Who may ask, by path: see Audience."""
+    """The Audience of each path; without one it is for the operator."""
 
     def open(self) -> None:
-        """Begin, in threads."""
+        """Start, in threads."""
 
     def close(self) -> None:
-        """End soon; nobody waits for it."""
+        """End soon. The caller does not wait for the threads."""

@@ -1,4 +1,4 @@
-"""Orders that move jobs: save the instance, restart what runs on some ranks, or was lost with them."""
+"""The operator's commands that move jobs: save the instance, restart jobs of some ranks, or lost ones."""
 
 from __future__ import annotations
 
@@ -30,19 +30,20 @@ if TYPE_CHECKING:
     from minicluster.save_restore.state_files import StateFiles
 
 LONGEST = 86400.0
+"""Seconds that a save may take at most."""
 LATEST = 1e11
-"""Seconds since 1970 that may be meant: no year of five digits."""
+"""Seconds since 1970, in the year 5138: later times are refused."""
 DIGITS = 9
 LOCK_TIMEOUT = 1.5
-"""Seconds that an answer waits for the ends of restarted jobs: its client waits for 5."""
+"""Seconds to wait for other commands, then for the ends of restarted jobs. The client waits for 5."""
 REASON = "its broker leaves"
 GONE = "its broker was lost"
 STILL_PLACED = 0.5
-"""Seconds for which jobs may be placed yet on a broker that is lost: real Flux (0.88) does so for 0.1."""
+"""Seconds for which jobs may still be placed on a lost broker: real Flux (0.88) does so for 0.1."""
 
 
 class SavingOrders:
-    """What the start script does, and what is done here."""
+    """The commands save, restart and recover. The start script runs the first, this process the others."""
 
     def __init__(
         self,
@@ -57,7 +58,10 @@ class SavingOrders:
         self._archive = archive
 
     def save(self, body: JSON) -> Accepted:
-        """Have the start script save the instance and end; an order that is repeated begins nothing anew."""
+        """Have the start script save the instance and end. A repeated command has no further effect.
+
+        Raises BadRequest, Refused, InstanceGone.
+        """
         timeout = body.get("timeout", 0)
         if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not 0 <= timeout <= LONGEST:
             raise BadRequest(f"timeout: seconds from 0 to {LONGEST:g} are right")
@@ -80,7 +84,7 @@ class SavingOrders:
             raise InstanceGone("the start script, which would save, is gone") from None
 
     def restart(self, body: JSON) -> JSON:
-        """Restart every job that runs on these ranks; one that has a copy already gets no other."""
+        """Restart every job that runs on these ranks, unless it has a copy already."""
         ranks = set(idset.decode(ranks_of(body)))
         with self._moving() as jobs:
             answer = described(_restart(jobs, ranks, REASON))
@@ -88,7 +92,7 @@ class SavingOrders:
         return dict(answer)
 
     def recover(self, body: JSON) -> JSON:
-        """Restart every job that was lost with these ranks' brokers, or runs there yet."""
+        """Restart every job that was lost with these ranks' brokers, or still runs there."""
         lost = _lost(body)
         time.sleep(STILL_PLACED)
         with self._moving() as jobs:
@@ -99,7 +103,7 @@ class SavingOrders:
 
     @contextmanager
     def _moving(self) -> Iterator[LinkJobs]:
-        """Give the jobs to whoever moves some of them; nobody else does meanwhile."""
+        """Yield the jobs, with a lock under which no other command or program moves any."""
         link = self._connect()
         try:
             with self._state_files.alone(LOCK_TIMEOUT):
@@ -111,7 +115,7 @@ class SavingOrders:
             self._snapshot.request_sample()
 
     def _with_earlier(self, restarted: list[list[str]], ranks: str) -> list[list[str]]:
-        """Name what was restarted before as well: whoever ordered that may not have heard the answer."""
+        """Add jobs that were restarted earlier: the client may not have received that answer."""
         earlier = self._state_files.restarted()
         known = {each["old"] for each in earlier}
         new = [{"ranks": ranks, "old": old, "new": copy} for old, copy in restarted if old not in known]
@@ -123,7 +127,7 @@ class SavingOrders:
         ]
 
     def stay(self, ranks: str) -> None:
-        """Jobs again for these ranks: what was restarted because of them is history."""
+        """Forget the jobs that were restarted because of these ranks, as they get jobs again."""
         staying = set(idset.decode(ranks))
         known = self._state_files.restarted()
         left = [each for each in known if not staying & set(idset.decode(each["ranks"]))]
@@ -137,7 +141,7 @@ def _restart(jobs: LinkJobs, ranks: set[int], reason: str) -> RestartOutcome:
 
 
 def ranks_of(body: JSON) -> str:
-    """Return the ranks that an order names, as an idset. Raises BadRequest."""
+    """Return the ranks that a command names, as an idset. Raises BadRequest."""
     text = body.get("ranks")
     if not isinstance(text, str):
         raise BadRequest('ranks: an idset such as "2-3" is right')

@@ -1,4 +1,4 @@
-"""The HTTPS server: a thread a connection, in which also the TLS handshake happens, never in `accept`."""
+"""The HTTPS server. Each connection has a thread, which also does its TLS handshake: `accept` never waits."""
 
 from __future__ import annotations
 
@@ -24,10 +24,9 @@ SOCKET_TIMEOUT = 20.0
 
 
 class Server(socketserver.TCPServer):
-    """Listens on every address at `port`; `log` gets a line where something is wrong with the door itself.
+    """Listens on every address at `port`; `log` is called with the server's own problems.
 
-    `audiences` names the paths that are for others, too, `proxied` the first words of those that the API
-    server's front proxy alone may ask for.
+    `audiences` and `proxied` are those of `RouteTable`. Raises OSError if the port cannot be bound.
     """
 
     allow_reuse_address = True
@@ -60,11 +59,11 @@ class Server(socketserver.TCPServer):
 
     @property
     def port(self) -> int:
-        """Return where it listens, also where port 0 was asked for."""
+        """Return the port on which it listens, also if it was made with port 0."""
         return int(self.socket.getsockname()[1])
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Begin a connection, in a thread of its own."""
+        """Serve a connection in a thread of its own."""
         connection = self.connections.admit(request)
         thread = threading.Thread(
             target=self._serve, args=(connection, client_address), name="door-client", daemon=True
@@ -88,29 +87,29 @@ class Server(socketserver.TCPServer):
             connection.socket.do_handshake()
             self._handle(connection, client_address, self)
         except OSError:
-            pass  # the client's own doing: no TLS, too slow, gone (ssl.SSLError is one too)
-        except Exception as error:  # noqa: BLE001 - one client must not end the door
+            pass  # the client has no TLS, is too slow or gone (ssl.SSLError is one too)
+        except Exception as error:  # noqa: BLE001 - one client must not end the server
             self._log(f"a client's request failed: {type(error).__name__}: {error}")
         finally:
             connection.close()
             self.connections.leave(connection)
 
     def stop(self) -> None:
-        """Accept nobody any more; returns when `serve_forever` ended."""
+        """Accept no more connections; return when `serve_forever` has ended."""
         with contextlib.suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)  # wakes it up
         self.shutdown()
 
     def service_actions(self) -> None:
-        """Look after the time that strangers have; called twice a second."""
+        """End unproven connections that take too long; called twice a second."""
         self.connections.expire()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of a client that went away while it was accepted."""
+        """Do not log a client that disconnected while it was accepted."""
 
 
 def _any_address() -> tuple[socket.AddressFamily, str]:
-    """IPv6 and with it IPv4, or IPv4 alone where the machine has no IPv6."""
+    """Return IPv6's wildcard address, which includes IPv4, or IPv4's if the machine has no IPv6."""
     if socket.has_ipv6:
         try:
             with socket.socket(socket.AF_INET6) as probe:

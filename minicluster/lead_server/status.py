@@ -1,4 +1,4 @@
-"""From the broker's answers to the parts of the status object."""
+"""Computes the parts of the status object from the broker's answers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def drains(answer: JSON) -> dict[str, str]:
 
 
 def known(drained: dict[str, str], down: str) -> dict[str, str]:
-    """Return what is drained for the scheduler as well: `down` is what it gives no jobs to."""
+    """Return the drained ranks that the scheduler knows, with reasons: those in its `down` ranks."""
     found = ((_common(ranks, down), reason) for ranks, reason in drained.items())
     return {ranks: reason for ranks, reason in found if ranks}
 
@@ -34,12 +34,15 @@ def union(idsets: Iterable[str]) -> str:
 
 
 def meet(left: str, right: str) -> bool:
-    """Tell whether two idsets have a rank in common."""
+    """Return whether two idsets have a rank in common."""
     return bool(_common(left, right))
 
 
 def halted(queues: Mapping[str, JSON]) -> list[str]:
-    """Return which queues start no jobs, and why: by name their job-manager.queue-status, "" has no name."""
+    """Return which queues start no jobs, and why.
+
+    `queues` has the answers to job-manager.queue-status by queue; the key "" is the queue without a name.
+    """
     alike: dict[str, list[str]] = {}
     for name, answer in queues.items():
         if answer.get("start") is False:
@@ -59,13 +62,13 @@ def ranks_of(answer: JSON, part: str) -> str:
 
 
 def is_main(jobspec: Any) -> bool:
-    """Tell whether the start script marked this job as the MiniCluster's main one."""
+    """Return whether the start script marked this job as the MiniCluster's main one."""
     ours = user_of(jobspec).get("minicluster")
     return isinstance(ours, dict) and ours.get("main") is True
 
 
 def troubles(rejected_peers: Iterable[str], health: JSON, hosts: Sequence[str]) -> list[str]:
-    """Return why brokers are not there, as far as the lead knows (overlay.health too), the newest first."""
+    """Return why brokers have not joined or were lost: rejected peers, then overlay.health, newest first."""
     absent = sorted(
         (child for child in health.get("children", ()) if child.get("error")),
         key=lambda child: float(child["duration"]),

@@ -1,7 +1,7 @@
-"""The thread that follows the instance and keeps the board current.
+"""The thread that polls the broker and keeps the status snapshot current.
 
-Which brokers are there, and the instance's own state, are pushed by the broker. What is drained, what is busy
-and who was turned away are looked up: while somebody watches every POLL seconds, else when somebody asks.
+The broker pushes which brokers are online, and the instance's own state. Drained and busy ranks and rejected
+peers are polled: every POLL seconds while a client watches, else at a client's request.
 """
 
 from __future__ import annotations
@@ -28,16 +28,19 @@ if TYPE_CHECKING:
     from minicluster.save_restore.state_files import StateFiles
 
 POLL = 1.0
-"""Seconds between two looks while somebody watches."""
+"""Seconds between two samples while a client watches."""
 EAGER_POLL = 0.2
-"""The same while a drain takes effect or a drained rank is busy: somebody waits for that."""
+"""The same while a drain takes effect or a drained rank is busy: the operator waits for that."""
 TIMEOUT = 10.0
 """Seconds that the broker has for one answer."""
 _IDLE = 60.0
 
 
 class Follower(threading.Thread):
-    """Looks through a link of its own, made by `connect` in this thread; `broke` is told why it broke."""
+    """Polls through a link of its own, which `connect` makes in this thread.
+
+    `broke` is called with the error of a link that broke.
+    """
 
     def __init__(
         self,
@@ -66,7 +69,7 @@ class Follower(threading.Thread):
         self._hosts: list[str] = []
 
     def wake(self) -> None:
-        """Somebody wants a newer status."""
+        """Have a newer sample made."""
         self._loop.wake()
 
     def close(self) -> None:
@@ -74,7 +77,7 @@ class Follower(threading.Thread):
         self._loop.close()
 
     def run(self) -> None:
-        """Follow until `close`; a link that breaks is made anew, and there is no status meanwhile."""
+        """Poll until `close`. A link that breaks is made again; until then there is no status."""
         self._loop.run(self._follow, lambda _: self._snapshot.clear())
 
     def _follow(self, link: LeadLink) -> None:
@@ -91,19 +94,19 @@ class Follower(threading.Thread):
                 self._snapshot.publish({**static, **self._sample(link)})
             except Refused as error:
                 if error.errnum != errno.ETIMEDOUT:
-                    raise  # else the broker is busy: what it said last stays
+                    raise  # else the broker is busy: the last status stays
             pause = EAGER_POLL if self._eager else POLL
             self._wait(link, began, pause if self._snapshot.watched else _IDLE)
 
     def _forget(self) -> None:
-        """A new link: nothing is known of what is behind it."""
+        """Reset the state for a new link, behind which may be another broker."""
         self._online, self._running, self._over = "", False, False
         self._policy, self._policy_known = "", False
         self._rejected_peers = ()
         self._main, self._journal, self._history_over = 0, 0, False
 
     def _wait(self, link: BrokerLink, began: float, pause: float) -> None:
-        """Hand out what comes until the next look is due: it is wanted, or the time came."""
+        """Dispatch messages until the next sample is due: it was requested, or `pause` is over."""
         ended = time.monotonic()
         rested = ended + (ended - began)  # never busy for more than half of the time
         while not self._loop.closed:
@@ -144,16 +147,16 @@ class Follower(threading.Thread):
         return status.halted(queues.statuses(partial(_asked, link)))
 
     def _ask_further(self, link: LeadLink) -> None:
-        """Ask for what may stay as it was where the broker refuses to tell."""
+        """Read the queue policy and the rejected peers; where the broker refuses, the last values stay."""
         if not self._policy_known:
             with suppress(Refused):
                 self._policy = link.queue_policy()
-                self._policy_known = bool(self._policy)  # real Flux loads its scheduler after the door
+                self._policy_known = bool(self._policy)  # real Flux loads its scheduler after the lead server
         with suppress(Refused):
             self._rejected_peers = link.rejected_peers()
 
     def _seek_main(self, link: BrokerLink) -> None:
-        """Listen for jobs from the instance's first work on until the main job is found."""
+        """Follow the job journal from the state RUN on until the main job is found."""
         if self._main_job and self._running and not (self._journal or self._main):
             self._journal = link.stream("job-manager.events-journal", {"full": True}, self._take_jobs)
         elif self._journal and self._main and self._history_over:
@@ -164,7 +167,7 @@ class Follower(threading.Thread):
 
     def _take_online(self, answer: JSON | None, _refusal: Refused | None) -> None:
         if answer is not None:
-            # Brokers that leave with the instance are not lost.
+            # Brokers that leave when the instance ends are not lost.
             self._online = self._online if self._over else answer["members"]
             self._loop.wanted.set()
 
@@ -181,14 +184,14 @@ class Follower(threading.Thread):
         if answer["id"] == -1:
             self._history_over = True
         elif answer["id"] > self._main and status.is_main(answer.get("jobspec")):
-            self._main = answer["id"]  # of several, in a restored instance, the newest is meant
+            self._main = answer["id"]  # a restored instance may have several; the newest counts
         else:
-            return  # thousands of other jobs are no reason to look
+            return  # other jobs, perhaps thousands, do not change the status
         self._loop.wanted.set()
 
 
 def _static(link: BrokerLink) -> JSON:
-    """What does not change while the instance lives."""
+    """Return the fields that do not change while the instance runs."""
     version, size = (_attribute(link, name) for name in ("version", "size"))
     return {"engine": link.engine, "version": version, "size": int(size)}
 
@@ -198,9 +201,9 @@ def _attribute(link: BrokerLink, name: str) -> str:
 
 
 def _asked(link: BrokerLink, topic: str, payload: JSON | None = None) -> JSON:
-    """An answer; nothing where the service is not there (yet, or any more: rc1, rc3).
+    """Return a service's answer; empty if it is not loaded yet or any more (rc1, rc3).
 
-    Raises Refused with ETIMEDOUT where it is there and slow.
+    Raises Refused with ETIMEDOUT if it does not answer in time.
     """
     try:
         return link.rpc(topic, payload or {}, TIMEOUT)

@@ -1,4 +1,4 @@
-"""Where the newest status object hangs: one thread writes it, any number read it or wait for the next."""
+"""The newest status. One thread writes it; any number of threads read it or wait for a newer one."""
 
 from __future__ import annotations
 
@@ -22,31 +22,34 @@ READ_TIMEOUT = 2.0
 
 
 class StatusSnapshot:
-    """The status, with its version; `wanted` is called when somebody asks for a newer one."""
+    """Keeps the newest status and wakes the requests that wait for a newer one.
+
+    `wanted` is called when a request needs a newer sample.
+    """
 
     def __init__(self, wanted: Callable[[], None]) -> None:
         self._wanted = wanted
         self._condition = threading.Condition()
         self._status: JSON | None = None
         self._version = 0
-        self._begun = 0  # looks at the instance
+        self._begun = 0  # samples
         self._ended = 0
-        self._ordered = 0  # the last look that may have missed an order
+        self._ordered = 0  # the last sample that may have missed a command
         self._watchers = 0
         self._closed = False
 
     @property
     def watched(self) -> bool:
-        """Tell whether anybody waits for changes."""
+        """Return whether a client watches."""
         return self._watchers > 0
 
     def begin(self) -> None:
-        """A look at the instance begins; it ends with `publish`."""
+        """Note that a sample begins; it ends with `publish`."""
         with self._condition:
             self._begun += 1
 
     def publish(self, status: JSON) -> None:
-        """Hang up what the look gave."""
+        """Set the status to what the sample gave, and wake those that wait."""
         with self._condition:
             self._ended = self._begun
             if status != self._status:
@@ -55,14 +58,14 @@ class StatusSnapshot:
             self._condition.notify_all()
 
     def clear(self) -> None:
-        """Take the status down: the instance does not answer."""
+        """Remove the status: the instance does not answer."""
         with self._condition:
             self._status = None
             self._version += 1
             self._condition.notify_all()
 
     def request_sample(self) -> None:
-        """Have the instance looked at: something was changed, and what looks so far gave is over."""
+        """Request a sample after a command. Samples that began before it count no more."""
         with self._condition:
             self._ordered = self._begun
         self._wanted()
@@ -74,10 +77,10 @@ class StatusSnapshot:
             self._condition.notify_all()
 
     def read(self) -> JSON | None:
-        """Return what a look that began after this call gave, or (a slow instance) the newest there is.
+        """Return the status of a sample that began after this call.
 
-        There is none where no look began after the last order: a rank that was drained and idle before it
-        may be busy now.
+        After READ_TIMEOUT it returns the newest status there is. It returns None if no sample began after the
+        last command: a rank that was drained and idle before that may be busy now.
         """
         with self._condition:
             seen = self._begun
@@ -88,16 +91,16 @@ class StatusSnapshot:
 
     @property
     def _current(self) -> bool:
-        """Tell whether the status is newer than the last order."""
+        """Whether the status is newer than the last command."""
         return self._ended > self._ordered
 
     def _is_news(self, known: int) -> bool:
         return self._closed or self._status is None or (self._version != known and self._current)
 
     def watch(self) -> Iterator[JSON]:
-        """Return the status now, on each change, and every KEEPALIVE seconds, up to `close` or `clear`.
+        """Return an iterator over the status: now, on each change, and after KEEPALIVE seconds without one.
 
-        Raises InstanceGone where there is none.
+        It ends with `close` or `clear`. Raises InstanceGone if there is no status.
         """
         if self.read() is None:
             raise InstanceGone("the broker has not answered yet")
@@ -106,7 +109,7 @@ class StatusSnapshot:
     def _changes(self) -> Iterator[JSON]:
         with self._condition:
             self._watchers += 1
-        self._wanted()  # looks are more frequent now
+        self._wanted()  # samples are more frequent now
         try:
             version = 0
             while True:

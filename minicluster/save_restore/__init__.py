@@ -1,7 +1,6 @@
-"""Saving an instance so that no job is lost, from beside its lead: by the start script, and by the door.
+"""Saves an instance without losing jobs. The start script and the lead server run this beside the broker.
 
-`settling` stops the queues, waits for running jobs and has `restarts` copy those that do not finish; the
-broker's end writes the dump; `dumps` checks it and makes it durable. `state_files` are the files through
-which the start script, these and the door tell each other how it stands; `resuming` is for the start after
-it.
+`quiesce` stops the queues, waits for running jobs and has `restarts` copy those that do not finish. The
+broker writes the dump when it ends; `dumps` checks it and makes it durable. `hold` is for the start after a
+restore. The start script, these modules and the lead server share their state through `state_files`.
 """

@@ -1,13 +1,13 @@
-"""What the start script asks for, one command a step of a save and of the start after it.
+"""The start script's commands: one for each step of a save, and of the start after a restore.
 
-    settle SECONDS            bring the jobs to rest; an order's own seconds go before
-    keep DRAFT ARCHIVE        check the dump, make it durable, give it its name; print the lead's last message
-    fail WORDS                note that the save failed
-    check DUMP STATE          before a restore: can this engine take the dump up, is there room in STATE;
-                              print the last message of a lead that cannot
-    resume                    after a restore, before the queues start: keep jobs that do not fit
+    settle SECONDS            bring the jobs to rest; a timeout in the operator's command goes first
+    keep TEMPORARY ARCHIVE    check the dump, make it durable, rename it; print the termination message
+    fail TEXT                 note that the save failed
+    check DUMP STATE          before a restore: check that this engine can read the dump, and the room in
+                              STATE; if not, print the termination message
+    resume                    after a restore, before the queues start: hold jobs that do not fit
 
-Each ends with 0, or says on standard error what is wrong and ends with 1.
+The exit code is 0, or 1 after an error, which is printed on standard error.
 """
 
 from __future__ import annotations
@@ -41,15 +41,17 @@ def report(text: str) -> None:
 
 
 class EngineAdapter(NamedTuple):
-    """One of the two: its name, what opens a link to its broker, what raises DumpUnusable for a dump."""
+    """What differs between the two engines."""
 
     name: str
     connect: Callable[[], LeadLink]
+    """Opens a link to the broker."""
     examine: Callable[[Path], object] = lambda _dump: None
+    """Raises DumpUnusable for a dump that the engine cannot read."""
 
 
 def main(arguments: Sequence[str], engine: EngineAdapter) -> int:
-    """Carry one command out."""
+    """Run one command; return its exit code."""
     state_files = StateFiles(os.environ["MINICLUSTER_RUN"])
     command, rest = arguments[0], arguments[1:]
     try:
@@ -65,7 +67,7 @@ def main(arguments: Sequence[str], engine: EngineAdapter) -> int:
 def _settle(state_files: StateFiles, rest: Sequence[str], engine: EngineAdapter) -> None:
     timeout = state_files.ordered_timeout()
     if timeout is not None:
-        dumps.writable(Path(rest[1]))  # an order can be refused before anything is stopped
+        dumps.writable(Path(rest[1]))  # a command can be refused before anything is stopped
     link = engine.connect()
     try:
         settle(link, state_files, float(rest[0]) if timeout is None else timeout, report)
@@ -80,7 +82,7 @@ def _keep(state_files: StateFiles, rest: Sequence[str], _engine: EngineAdapter) 
 
 
 def message(archive: str, size: int, settled: JSON, *, launcher: bool) -> str:
-    """Return the termination message of a lead that has saved; lists are cut where it would be too long."""
+    """Return the termination message after a save; lists are cut if it would be longer than LONGEST."""
     restarted, lost = list(settled.get("restarted", ())), list(settled.get("lost", ()))
     if launcher:
         lost.insert(0, ["", _NO_JOB])

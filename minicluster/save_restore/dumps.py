@@ -1,7 +1,7 @@
-"""Dumps as files: whether one is whole and for whom, making one durable, giving it its name.
+"""Dumps as files: checks that one is complete and for this engine, makes it durable, renames it.
 
-Flux ends with the command's own code even where it could not write the dump; so it is looked at. Flux writes
-archives (compressed as the name's suffix says), the embedded instance SQLite files.
+Flux's exit code is the command's even if the dump was not written, so the dump itself is checked. Flux writes
+archives, compressed as the name's suffix indicates; the embedded instance writes SQLite files.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ SQLITE = b"SQLite format 3\0"
 EMBEDDED, FLUX = "embedded", "flux"
 _ENGINES = {EMBEDDED: "the embedded instance", FLUX: "Flux"}
 _ENDING = bytes(1024)  # of a tar archive: two blocks of zeros
-# What Python may not read, by its first bytes, and the program that can tell whether it is whole.
+# Formats that Python may not read, by their first bytes, and the program that can check them.
 _TESTERS = {b"\x28\xb5\x2f\xfd": "zstd", b"\x04\x22\x4d\x18": "lz4"}
 _OPENERS = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ": "lzma"}
 _PLAIN = ""
 _LITTLE = 64 << 20
-_ZIP, _CPIO = b"PK", b"0707"  # of the latter nobody here can tell whether it is whole
-_BLOCK = 512  # reads no further than tar's end
+_ZIP, _CPIO = b"PK", b"0707"  # no program here can check the latter
+_BLOCK = 512  # so that no more is read than up to tar's end
 
 
 def writable(archive: Path) -> None:
-    """Try whether a dump could be written beside `archive`. Raises DumpUnusable."""
+    """Raise DumpUnusable if no dump can be written beside `archive`."""
     probe = archive.with_name(f".trying.{archive.name}")
     try:
         archive.parent.mkdir(parents=True, exist_ok=True)
@@ -50,9 +50,9 @@ def writable(archive: Path) -> None:
 
 
 def keep(temporary: Path, archive: Path) -> int:
-    """Give a whole dump its name, durably and readable by its owner alone; return its bytes.
+    """Rename a complete dump to `archive`, durable and readable by its owner alone; return its bytes.
 
-    Raises DumpUnusable: the older one is kept.
+    Raises DumpUnusable; the older archive is kept then.
     """
     try:
         _check_begun(temporary)
@@ -72,7 +72,7 @@ def keep(temporary: Path, archive: Path) -> int:
 
 
 def _check_begun(temporary: Path) -> None:
-    """Raise DumpUnusable where the file that was made for Flux is as empty as it was."""
+    """Raise DumpUnusable if the file that was created for Flux is still empty."""
     if temporary.is_file() and not temporary.stat().st_size:
         raise DumpUnusable(f"{temporary}: the dump was not written")
 
@@ -90,7 +90,7 @@ def _not_written(archive: Path, error: OSError) -> DumpUnusable:
 
 
 def check(dump: Path) -> str:
-    """Return the engine that wrote this whole dump. Raises DumpUnusable."""
+    """Return the engine that wrote the dump. Raises DumpUnusable if it is not complete."""
     try:
         with dump.open("rb") as file:
             head = file.read(512)
@@ -114,7 +114,7 @@ def check(dump: Path) -> str:
 
 
 def check_for(dump: Path, engine: str) -> None:
-    """Raise DumpUnusable unless the dump is whole and one that `engine` restores."""
+    """Raise DumpUnusable unless the dump is complete and `engine` can restore it."""
     wrote = check(dump)
     if wrote != engine:
         raise DumpUnusable(
@@ -124,12 +124,12 @@ def check_for(dump: Path, engine: str) -> None:
 
 
 def check_room(dump: Path, directory: Path) -> None:
-    """Raise DumpUnusable where what the dump holds has certainly no room in `directory`."""
+    """Raise DumpUnusable if the dump's content is certainly larger than the room in `directory`."""
     try:
         needed = _content_size(dump)
         free = shutil.disk_usage(directory).free
     except (OSError, tarfile.TarError):
-        return  # the broker will tell
+        return  # the broker will report it
     if needed > free:
         raise DumpUnusable(
             f"{dump} holds {needed} bytes, and {directory} has {free} left: a larger volume would be right "
@@ -164,7 +164,7 @@ def _check_database(dump: Path) -> None:
 
 
 def _check_archive(dump: Path, opener: str) -> None:
-    """Read it to its end: one that was cut short lacks its compressor's check sum, or tar's end."""
+    """Read it to its end: a truncated one lacks its compressor's check sum, or tar's end."""
     try:
         with _opened(dump, opener) as stream:
             with tarfile.open(fileobj=stream, mode="r|", bufsize=_BLOCK) as archive:
@@ -212,7 +212,7 @@ def _ends_with_zeros(dump: Path) -> bool:
 
 def _check_by_program(dump: Path, tester: str) -> None:
     if shutil.which(tester) is None:
-        return  # nobody here can tell; Flux itself would have to read it
+        return  # without that program it cannot be checked; Flux itself would have to read it
     done = subprocess.run(
         [tester, "-t", "-q", str(dump)], stdin=subprocess.DEVNULL, capture_output=True, check=False
     )

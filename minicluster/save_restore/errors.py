@@ -1,7 +1,7 @@
-"""What can go wrong with saving, as one tree.
+"""The errors of saving, as one tree.
 
 SavingError
-├── JobRefused      the instance does not take a copy of a job: its words
+├── JobRefused      the instance does not accept a copy of a job; has its message
 ├── DumpUnusable    a dump cannot be written, is not whole, or is not for this engine; names the file
 └── NotAnswering    the broker does not answer (any more)
 """
@@ -14,7 +14,7 @@ class SavingError(Exception):
 
 
 class JobRefused(SavingError):  # noqa: N818 - named for what happened
-    """The instance does not take a copy of a job."""
+    """The instance does not accept a copy of a job."""
 
 
 class DumpUnusable(SavingError):  # noqa: N818 - named for the state it reports

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Carry one command out."""
+    """Run one command; return its exit code."""
     return command.main(arguments, command.EngineAdapter(dumps.FLUX, _connect))
 
 

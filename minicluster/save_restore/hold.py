@@ -1,8 +1,8 @@
-"""After a restore: jobs that do not fit into this cluster are kept, and named, instead of failing.
+"""After a restore: jobs that do not fit into this cluster are held and reported, instead of failing.
 
-Flux ends a queued job that can never run as soon as its queue starts. Therefore such jobs are held before
-that, with a note of the urgency that they had; an instance into which they fit gives it back. (The embedded
-instance keeps them by itself.)
+Flux ends a queued job that can never run as soon as its queue starts. So such jobs are held before that, and
+their urgency is kept in a memo. An instance into which they fit restores it. (The embedded instance holds
+them by itself.)
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 MEMO = "minicluster_kept"
 """Memo of a job that is held because it does not fit: the urgency that it had."""
 MOST = 8
-_UNKNOWN = (errno.ENOSYS, errno.ETIMEDOUT, errno.EPROTO)  # nobody there to ask
+_UNKNOWN = (errno.ENOSYS, errno.ETIMEDOUT, errno.EPROTO)  # the service is not there, or does not answer
 _HELD = 0
 
 
 def resume(link: BrokerLink, state_files: StateFiles, report: Callable[[str], None]) -> None:
-    """End restarts that were cut off, hold what does not fit, release what fits again."""
+    """Complete interrupted restarts, hold jobs that do not fit, and release those that fit again."""
     jobs = LinkJobs(link, 0.0)
     restarts.reconcile(jobs)
     kept: list[str] = []
@@ -59,7 +59,7 @@ def resume(link: BrokerLink, state_files: StateFiles, report: Callable[[str], No
 
 
 def _misfit(link: BrokerLink, jobspec: JSON) -> str | None:
-    """Return why a job can never run here, in the scheduler's words; None where it can, or nobody knows."""
+    """Return the scheduler's reason why a job can never run here; None if it can, or that is not known."""
     try:
         link.rpc("feasibility.check", {"jobspec": jobspec}, TIMEOUT)
     except Refused as error:
@@ -76,7 +76,7 @@ def _memo(link: BrokerLink, jobid: int, urgency: int | None) -> None:
 
 
 def _kept_urgency(jobs: LinkJobs, jobid: int) -> int | None:
-    """Return the urgency that the job had before it was kept; None where somebody else holds it."""
+    """Return the urgency that the job had before we held it; None if a user holds it."""
     found = None
     for event in eventlog.events(jobs.lookup(jobid, "eventlog")):
         if event["name"] == "memo" and MEMO in event["context"]:

@@ -1,4 +1,4 @@
-"""An instance's jobs over a link to a broker, whichever engine's it is: the topics are the same."""
+"""An instance's jobs over a link to a broker. Both engines have the same topics."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 TIMEOUT = 20.0
 """Seconds that the broker has for one answer."""
 _POLL = 0.05
-_OVER = (errno.ENOENT, errno.EINVAL)  # what Flux says of a job that is inactive
+_OVER = (errno.ENOENT, errno.EINVAL)  # Flux's answers about an inactive job
 
 
 class LinkJobs:
-    """See `restarts.RestartableJobs` and `losses.History`.
+    """Implements `restarts.RestartableJobs` and `losses.History`.
 
-    Jobs that were cancelled are waited for no longer than `timeout` seconds.
+    `timeout` is the seconds to wait for jobs that were canceled.
     """
 
     def __init__(self, link: BrokerLink, timeout: float) -> None:
@@ -58,19 +58,19 @@ class LinkJobs:
             return None
 
     def lookup(self, jobid: int, key: str) -> str:
-        """Return something that is stored of a job."""
+        """Return what the job's KVS directory has under a key, such as `jobspec`."""
         answer = self._link.rpc("job-info.lookup", {"id": jobid, "keys": [key], "flags": 0}, TIMEOUT)
         return str(answer[key])
 
     # -- for restarts ----------------------------------------------------------------------------------
 
     def urgency(self, jobid: int) -> int | None:
-        """Return the urgency of a job whose tasks run; None where they do not (any more)."""
+        """Return the urgency of a job whose tasks run; None if they do not (any more)."""
         job = self._listed(jobid)
         return int(job["urgency"]) if job.get("state") == JobState.RUN else None
 
     def pends(self, jobid: int) -> bool:
-        """Tell whether the job has not begun."""
+        """Return whether the job has not started."""
         return bool(int(self._listed(jobid)["state"]) & JobState.PENDING)
 
     def waiting(self) -> list[Waiting]:
@@ -83,7 +83,7 @@ class LinkJobs:
         return spec
 
     def submit(self, jobspec: JSON, urgency: int) -> int:
-        """Submit a jobspec as it is."""
+        """Submit a jobspec as it is, and return the id. Raises JobRefused."""
         try:
             return self._link.submit(jobspec, urgency, timeout=TIMEOUT)
         except Refused as error:
@@ -99,14 +99,14 @@ class LinkJobs:
                 raise
 
     def await_ends(self, jobids: Iterable[int]) -> None:
-        """Wait until these jobs are inactive."""
+        """Wait until these jobs are inactive, or the timeout is over."""
         end = time.monotonic() + self._timeout
         for jobid in jobids:
             while self._listed(jobid).get("result") is None and time.monotonic() < end:
                 time.sleep(_POLL)
 
     def finished(self, jobid: int) -> bool:
-        """Tell whether the job's tasks ended by themselves, before anybody cancelled it."""
+        """Return whether the job's tasks ended by themselves, before it was canceled."""
         for event in eventlog.events(self.lookup(jobid, "eventlog")):
             if event["name"] == "finish":
                 return True
@@ -132,10 +132,8 @@ class LinkJobs:
         ]
 
     def submitted(self, since: float) -> list[int]:
-        """Return the jobs that were submitted after a time, whatever became of them."""
-        listed = self.listed(
-            JobState.ACTIVE | JobState.INACTIVE, since
-        )  # what has not ended is always listed
+        """Return the jobs that were submitted after a time, in any state."""
+        listed = self.listed(JobState.ACTIVE | JobState.INACTIVE, since)  # active jobs are always listed
         return [int(job["id"]) for job in listed if job["t_submit"] > since]
 
     def _listed(self, jobid: int) -> JSON:

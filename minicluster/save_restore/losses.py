@@ -1,7 +1,7 @@
-"""Jobs that ended because their brokers were lost with their nodes, started again under a new id.
+"""Restarts, under a new id, jobs that ended because their brokers were lost with their nodes.
 
-Flux says of such a job that its node failed, and what waits for its success fails with it. All that is over
-when this begins, unlike what `restarts` moves: copies need not wait for their originals.
+Flux gives such a job an exception about a node failure, and jobs that wait for its success fail with it. All
+of them have ended when this begins, unlike those of `restarts`: copies need not wait for their originals.
 """
 
 from __future__ import annotations
@@ -28,34 +28,39 @@ if TYPE_CHECKING:
     JSON = dict[str, Any]
 
 MARGIN = 60.0
-"""Seconds before a job's end in which its copy may have been submitted: by `restarts`, while it was dying."""
+"""Seconds before a job's end in which `restarts` may have submitted its copy."""
 _NODE_FAILURE = re.compile(r"node failure on \S+ \(rank ([0-9]+)\)")
-# Types of exceptions: of a job whose shells fail, and of one that can never start.
+# Types of exceptions: of a job whose shells failed, and of one that can never start.
 _SHELL, _UNMET = "exec", "dependency"
 
 
 class Loss(NamedTuple):
-    """How a broker was lost: when its pod had started, and when that was taken away (seconds since 1970)."""
+    """When a broker was lost. Times are seconds since 1970."""
 
     started: float
+    """When its pod had started."""
     taken: float
+    """When its pod was taken away."""
 
 
 class FailedJob(NamedTuple):
-    """A job that ended at `time` (seconds since 1970) by an exception, of a type and with a note."""
+    """A job that ended by an exception."""
 
     id: int
     urgency: int
     time: float
+    """Its end, in seconds since 1970."""
     exception: str
+    """The exception's type."""
     note: str
+    """The exception's note."""
     ranks: frozenset[int] = frozenset()
 
     def lost_with(self, rank: int, loss: Loss) -> bool:
-        """Tell whether it ended because a broker was lost.
+        """Return whether it ended because this broker was lost.
 
-        Flux says that a node failed where its broker was gone at once. Where that was told to go, the job's
-        shell may have said what it then lacked.
+        If the broker was gone at once, Flux reports a node failure. If the broker was terminated in order,
+        the exception may be one of the job's shell.
         """
         found = _NODE_FAILURE.search(self.note)
         if found is not None and int(found[1]) == rank:
@@ -64,13 +69,13 @@ class FailedJob(NamedTuple):
 
 
 class History(Protocol):
-    """What starting lost jobs again needs of an instance."""
+    """What restarting lost jobs needs of an instance."""
 
     def failed(self, since: float) -> list[FailedJob]:
         """Return the jobs that were ended by an exception after a time."""
 
     def submitted(self, since: float) -> list[int]:
-        """Return the jobs that were submitted after a time, whatever became of them."""
+        """Return the jobs that were submitted after a time, in any state."""
 
     def jobspec(self, jobid: int) -> Mapping[str, Any]:
         """Return the jobspec as it was submitted."""
@@ -80,9 +85,9 @@ class History(Protocol):
 
 
 def restart_lost(jobs: History, losses: Mapping[int, Loss]) -> RestartOutcome:
-    """Start again what ended with these ranks' brokers, and what could not start thereby.
+    """Restart jobs that ended with these ranks' brokers, and those that failed as their dependents.
 
-    Jobs that have a copy already get no other, and are named with it.
+    A job that has a copy already gets no other; the outcome has that copy.
     """
     failed = sorted(jobs.failed(min(loss.started for loss in losses.values())))
     lost = {job.id for job in failed if any(job.lost_with(*each) for each in losses.items())}

@@ -1,4 +1,4 @@
-"""Bringing jobs to rest before a save: nothing new starts, what runs has its time, the rest is restarted."""
+"""Brings jobs to rest before a save: none starts, running ones have some time, the rest is restarted."""
 
 from __future__ import annotations
 
@@ -19,20 +19,21 @@ if TYPE_CHECKING:
     from minicluster.save_restore.state_files import StateFiles
 
 POLL = 0.1
-"""Seconds between two looks at what still runs."""
+"""Seconds between two polls of the jobs that still run."""
 ANSWER_TIMEOUT = 30.0
-"""Seconds that cancelled jobs have; Flux kills what ignores SIGTERM after five."""
+"""Seconds that canceled jobs have to end; Flux kills those that ignore SIGTERM after five."""
 LOCKED = 60.0
+"""Seconds to wait for another restart of jobs."""
 IDLE = 1.0
-"""Seconds in which the job manager answers that nothing runs."""
+"""Seconds to wait for the job manager's answer that no job runs."""
 ROUNDS = 3
 REASON = "the MiniCluster is saved"
 
 
 def settle(link: LeadLink, state_files: StateFiles, timeout: float, report: Callable[[str], None]) -> None:
-    """Stop the queues, wait, restart what runs after `timeout` seconds, and note what became of it.
+    """Stop the queues, wait, restart the jobs that still run after `timeout` seconds, and note the outcome.
 
-    Raises Refused or InstanceGone where the instance does not do it.
+    Raises Refused or InstanceGone if the instance does not do it.
     """
     state_files.progress(WAITING)
     link.rpc("job-manager.queue-start", {"start": False, "all": True, "reason": REASON}, TIMEOUT)
@@ -42,7 +43,7 @@ def settle(link: LeadLink, state_files: StateFiles, timeout: float, report: Call
     with state_files.alone(LOCKED):
         restarted: list[tuple[int, int]] = []
         lost: dict[int, str] = {}
-        # What got its resources just before the queues stopped may be listed late.
+        # Jobs that got their resources just before the queues stopped may be listed late.
         for _ in range(ROUNDS):
             if pending is not None:
                 break
@@ -68,7 +69,7 @@ def _report(outcome: RestartOutcome, report: Callable[[str], None]) -> None:
 
 
 def described(outcome: RestartOutcome) -> dict[str, list[list[str]]]:
-    """Return what became of the jobs as the door and the termination message tell it."""
+    """Return an outcome in the form of the lead API and the termination message."""
     return {
         "restarted": [[f58plain(old), f58plain(new)] for old, new in outcome.restarted],
         "lost": [[f58plain(old), why] for old, why in outcome.lost],
@@ -76,7 +77,7 @@ def described(outcome: RestartOutcome) -> dict[str, list[list[str]]]:
 
 
 def _wait(link: BrokerLink, state_files: StateFiles, timeout: float) -> int | None:
-    """Return how many jobs wait once none runs; None where some still run after `timeout` seconds."""
+    """Return how many jobs are pending once none runs; None if some still run after `timeout` seconds."""
     end = time.monotonic() + timeout
     jobs = LinkJobs(link, ANSWER_TIMEOUT)
     while True:

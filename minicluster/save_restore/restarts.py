@@ -1,10 +1,13 @@
-"""Jobs that cannot finish where they run, started again under a new id that names the old one.
+"""Restarts, under a new id, jobs that cannot finish where they run. The copy names its original.
 
-Flux has no requeue, and a cancelled job takes its dependents with it. Therefore a copy is submitted first,
-which depends on the old job's *failure*; jobs that depend on the old one are copied to depend on the new one;
-then the old ones are cancelled, and so the copies may start. Whoever dies in between leaves nothing that runs
-twice: a copy whose original completes after all is ended by Flux itself, which may never start it; and what
-was waiting is put right by `reconcile`.
+Flux has no requeue, and a canceled job takes its dependents with it. So three steps are taken:
+
+1. A copy is submitted that depends on the old job's *failure*.
+2. Jobs that depend on the old one are copied, to depend on the new one.
+3. The old ones are canceled, by which the copies may start.
+
+If this process ends in between, no job runs twice. A copy whose original completes after all can never start,
+and Flux ends it. `reconcile` completes the rest.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
     JSON = dict[str, Any]
 
 RESTART_OF = "restart_of"
-"""Attribute (`attributes.user.minicluster.restart_of`) of a restarted job: the id that it had before."""
+"""Attribute (`attributes.user.minicluster.restart_of`) of a restarted job: its former id."""
 RESTART = "restart"
 """Attribute (`attributes.user.minicluster.restart`) of a job that may run once only: false."""
 UNWANTED = "it is not to be started again"
@@ -31,7 +34,7 @@ _IF_FAILED, _ONCE_GONE = "afternotok", "afterany"
 
 
 class Waiting(NamedTuple):
-    """A job that waits for others: its id, and what it was submitted with."""
+    """A job that waits for others."""
 
     id: int
     urgency: int
@@ -41,10 +44,10 @@ class RestartableJobs(Protocol):
     """What a restart needs of an instance."""
 
     def urgency(self, jobid: int) -> int | None:
-        """Return the urgency of a job whose tasks run; None where they do not (any more)."""
+        """Return the urgency of a job whose tasks run; None if they do not (any more)."""
 
     def pends(self, jobid: int) -> bool:
-        """Tell whether the job has not begun."""
+        """Return whether the job has not started."""
 
     def waiting(self) -> list[Waiting]:
         """Return the jobs with dependencies that are not satisfied."""
@@ -59,26 +62,28 @@ class RestartableJobs(Protocol):
         """Cancel a job; one that is inactive stays as it is."""
 
     def await_ends(self, jobids: Iterable[int]) -> None:
-        """Wait until these jobs are inactive, as long as that makes sense."""
+        """Wait until these jobs are inactive, or the implementation's timeout is over."""
 
     def finished(self, jobid: int) -> bool:
-        """Tell whether the job's tasks ended by themselves, before anybody cancelled it."""
+        """Return whether the job's tasks ended by themselves, before it was canceled."""
 
 
 class RestartOutcome(NamedTuple):
-    """What became of the jobs: (old id, new id), and (id, why) of those that could not be restarted."""
+    """What became of the jobs."""
 
     restarted: list[tuple[int, int]]
+    """The old and the new id."""
     lost: list[tuple[int, str]]
+    """The id, and why the job could not be restarted."""
 
 
 def restart(jobs: RestartableJobs, jobids: Iterable[int], reason: str) -> RestartOutcome:
-    """Restart running jobs, and move what depends on them; jobs that have a copy already get no other."""
+    """Restart running jobs, and move their dependents; a job that has a copy already gets no other."""
     return _Restart(jobs, reason).run(jobids)
 
 
 def reconcile(jobs: RestartableJobs) -> None:
-    """Put right what a restart left that did not come to its end: of a job and its copy one may run."""
+    """Complete a restart that was interrupted, so that only one of a job and its copy can run."""
     _Restart(jobs, "").reconcile()
 
 
@@ -103,13 +108,13 @@ class _Restart:
         return RestartOutcome(list(moved.items()), self._lost)
 
     def reconcile(self) -> None:
-        """End what was moved and still waits."""
+        """Cancel the originals that still wait, and their dependents."""
         moved = {old: new for old, new in self._known_copies().items() if self._jobs.pends(old)}
         dependents = [*moved, *self._moved_dependents(moved)]
         self._cancel(dependents, "what it waits for is started again", moved)
 
     def _cancel(self, olds: list[int], reason: str, moved: Mapping[int, int]) -> None:
-        for old in sorted(olds, reverse=True):  # what waits goes before what it waits for
+        for old in sorted(olds, reverse=True):  # dependents before the jobs that they wait for
             self._jobs.cancel(old, f"{reason}: it is started again as {f58(moved[old])}")
 
     def _copied(self, jobids: Iterable[int]) -> dict[int, int]:
@@ -124,7 +129,7 @@ class _Restart:
                 continue
             new = known.get(old)
             if new is None:
-                # What it waited for is over.
+                # The job runs, so its dependencies are satisfied.
                 new = self._submitted(old, without_dependencies(self._spec(old)), urgency, _IF_FAILED)
             if new is not None:
                 moved[old] = new
@@ -136,7 +141,7 @@ class _Restart:
         return {old: new for old, new in found if old is not None}
 
     def _moved_dependents(self, moved: dict[int, int]) -> list[int]:
-        """Copy what depends on moved jobs, and so on; a job is younger than what it waits for."""
+        """Copy the dependents of moved jobs, and theirs; a job is younger than those that it waits for."""
         known = self._known_copies()
         dependents: list[int] = []
         for job in sorted(self._jobs.waiting()):
@@ -160,7 +165,7 @@ class _Restart:
             return None
 
     def _undo(self, finished: list[int], dependents: list[int], moved: dict[int, int]) -> None:
-        """Jobs finished while we looked: their results stand, and what depends on them gets these."""
+        """Withdraw the copies of jobs that finished meanwhile. Their results count, also for dependents."""
         if not finished:
             return
         copies = {old: moved.pop(old) for old in finished}
@@ -185,37 +190,40 @@ class _Restart:
 
 
 def original(spec: Mapping[str, Any]) -> int | None:
-    """Return the id that a restarted job had before; None of any other job."""
+    """Return the id that a restarted job had before; None for any other job."""
     old = _ours(spec).get(RESTART_OF)
     return old if isinstance(old, int) else None
 
 
 def may_restart(spec: Mapping[str, Any]) -> bool:
-    """Tell whether a job may be started again."""
+    """Return whether a job may be restarted."""
     return _ours(spec).get(RESTART) is not False
 
 
 def _ours(spec: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what a job says to us."""
+    """Return our own attributes in a jobspec."""
     user = spec.get("attributes", {}).get("user") or {}
     ours = user.get("minicluster")
     return ours if isinstance(ours, dict) else {}
 
 
 def is_companion(spec: Mapping[str, Any]) -> bool:
-    """Tell whether the job is one more worker of a malleable job, see `flux_scheduler.companions`."""
+    """Return whether the job is one more worker of a malleable job, see `flux_scheduler.companions`."""
     return "companion_of" in (spec.get("attributes", {}).get("user") or {})
 
 
 def without_dependencies(spec: Mapping[str, Any]) -> JSON:
-    """Return the jobspec of a job that waits for nothing."""
+    """Return the jobspec without dependencies."""
     free = copy.deepcopy(dict(spec))
     free["attributes"]["system"].pop("dependencies", None)
     return free
 
 
 def as_copy(spec: Mapping[str, Any], old: int, hold: str | None = None) -> JSON:
-    """Return the jobspec of a copy: it names its original; `hold` says how it waits for that one's end."""
+    """Return the jobspec of a copy, which names its original.
+
+    `hold` is the scheme of its dependency on the original (None: it does not wait for it).
+    """
     marked = copy.deepcopy(dict(spec))
     attributes = marked["attributes"]
     end = [{"scheme": hold, "value": str(old)}] if hold else []
@@ -226,14 +234,14 @@ def as_copy(spec: Mapping[str, Any], old: int, hold: str | None = None) -> JSON:
 
 
 def _dependencies(spec: Mapping[str, Any]) -> list[JSON]:
-    """Return what a job waits for, its own original apart."""
+    """Return a job's dependencies, except the one on its own original."""
     old = original(spec)
     found = spec["attributes"]["system"].get("dependencies") or []
     return [each for each in found if old is None or _jobid(each["value"]) != old]
 
 
 def redirect(spec: Mapping[str, Any], moved: Mapping[int, int]) -> JSON | None:
-    """Return the jobspec with dependencies on moved jobs turned to their copies; None where it has none."""
+    """Return the jobspec with dependencies on moved jobs replaced by their copies; None if it has none."""
     redirected = copy.deepcopy(dict(spec))
     dependencies = _dependencies(redirected)
     hits = [each for each in dependencies if each["scheme"] in SCHEMES and _jobid(each["value"]) in moved]
@@ -244,7 +252,7 @@ def redirect(spec: Mapping[str, Any], moved: Mapping[int, int]) -> JSON | None:
 
 
 def _jobid(value: object) -> int:
-    """Return the id that a dependency names, in any form (RFC 19); -1 for what is none."""
+    """Return the id that a dependency names, in any form (RFC 19); -1 if the value is no id."""
     try:
         return parse(str(value))
     except ValueError:

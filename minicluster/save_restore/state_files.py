@@ -1,8 +1,12 @@
-"""Files in the lead's run directory by which start script, door and commands tell each other how it stands.
+"""Files in the lead's run directory through which start script, lead server and commands share their state.
 
-`save` is the door's order, which the start script removes when it is over; `saving` is the progress, as the
-status shows it; `settled` is what became of the running jobs; `kept` names jobs that do not fit any more.
-Each appears whole at once.
+* `save`: the command to save; the start script removes it when that is over
+* `saving`: the progress, as in the status
+* `settled`: what became of the running jobs
+* `restarted`: jobs that were restarted because their brokers leave
+* `kept`: jobs that do not fit any more
+
+Each is written atomically.
 """
 
 from __future__ import annotations
@@ -29,13 +33,13 @@ _PAUSE = 0.05
 
 
 class _Files:
-    """Documents in JSON in a directory, each of which appears whole at once."""
+    """JSON documents in a directory, each written atomically."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
     def read(self, name: str) -> JSON | None:
-        """Return what a file says; None where there is none, or nothing sensible in it."""
+        """Return a file's object; None if there is no such file, or it contains no JSON object."""
         try:
             value = json.loads((self._directory / name).read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -43,7 +47,7 @@ class _Files:
         return value if isinstance(value, dict) else None
 
     def create(self, name: str, value: JSON) -> bool:
-        """Write a new file; False where there is one already."""
+        """Write a new file; return False if there is one already."""
         temporary = self._temporary(name, value)
         try:
             os.link(temporary, self._directory / name)
@@ -54,8 +58,8 @@ class _Files:
         return True
 
     def put(self, name: str, value: JSON) -> None:
-        """Write a file, in the place of the one that is there."""
-        # Without room for a note the instance goes on: it is only told of.
+        """Write a file, and replace one that exists."""
+        # On a full disk the instance goes on without the note.
         with contextlib.suppress(OSError):
             self._temporary(name, value).replace(self._directory / name)
 
@@ -72,33 +76,33 @@ class StateFiles:
         self._directory = Path(directory)
         self._files = _Files(self._directory)
 
-    # -- the order -------------------------------------------------------------------------------------
+    # -- the command -----------------------------------------------------------------------------------
 
     def order(self, timeout: float) -> bool:
-        """Leave the order to save; False where there is one already."""
+        """Write the command to save; return False if there is one already."""
         return self._files.create("save", {"timeout": timeout})
 
     def withdraw(self) -> None:
-        """Take the order back."""
+        """Remove the command to save."""
         with contextlib.suppress(FileNotFoundError):
             (self._directory / "save").unlink()
 
     def ordered_timeout(self) -> float | None:
-        """Return the seconds that running jobs have; None where nothing is ordered."""
+        """Return the seconds that running jobs have; None without a command to save."""
         order = self._files.read("save")
         return None if order is None else float(order["timeout"])
 
     def start_script(self) -> int:
-        """Return the process id of the start script. Raises ProcessLookupError where it is not known."""
+        """Return the process id of the start script. Raises ProcessLookupError if it is not known."""
         try:
             return int((self._directory / "pid").read_text())
         except (OSError, ValueError):
             raise ProcessLookupError from None
 
-    # -- how it stands ---------------------------------------------------------------------------------
+    # -- the progress ----------------------------------------------------------------------------------
 
     def progress(self, phase: str, waiting_for: int = 0, error: str = "") -> None:
-        """Note how saving stands; it began when its first note was left."""
+        """Note the progress of a save. Its `since` is the time of the first note."""
         old = self._files.read("saving") or {}
         goes_on = old.get("phase") in (WAITING, WRITING)
         since = old["since"] if goes_on else _now()
@@ -107,7 +111,7 @@ class StateFiles:
             self._files.put("saving", now)
 
     def saving(self) -> JSON | None:
-        """Return how saving stands; None where nobody saves."""
+        """Return the progress of the save; None if there was none."""
         return self._files.read("saving")
 
     def settle(self, outcome: JSON) -> None:
@@ -115,7 +119,7 @@ class StateFiles:
         self._files.put("settled", outcome)
 
     def settled(self) -> JSON:
-        """Return what became of the running jobs, as far as that is known."""
+        """Return what became of the running jobs; empty before that is known."""
         return self._files.read("settled") or {}
 
     def remember(self, restarted: list[JSON]) -> None:
@@ -127,16 +131,16 @@ class StateFiles:
         return list((self._files.read("restarted") or {}).get("jobs", ()))
 
     def keep(self, kept: list[str]) -> None:
-        """Note which jobs are kept although they do not fit, each with its reason."""
+        """Note the jobs that are held because they do not fit, each with its reason."""
         self._files.put("kept", {"jobs": kept})
 
     def kept(self) -> list[str]:
-        """Return which jobs are kept although they do not fit."""
+        """Return the jobs that are held because they do not fit, each with its reason."""
         return [str(each) for each in (self._files.read("kept") or {}).get("jobs", ())]
 
     @contextlib.contextmanager
     def alone(self, timeout: float) -> Iterator[None]:
-        """Let nobody else move jobs meanwhile. Raises NotAnswering after `timeout` seconds."""
+        """Hold the lock for moving jobs. Raises NotAnswering if it is taken for `timeout` seconds."""
         end = time.monotonic() + timeout
         with (self._directory / "restarts.lock").open("w") as file:
             while True:
@@ -151,6 +155,6 @@ class StateFiles:
 
 
 def _now() -> str:
-    """Return the time in fine steps: it tells one failure from the next."""
+    """Return the time in microseconds, by which one failure differs from the next."""
     now = time.time()
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now % 1 * 1e6):06}Z"

@@ -1,6 +1,6 @@
-"""The Flux module `minicluster-door` of a lead broker: it runs the door as a child, again when it dies.
+"""The Flux module `minicluster-door` of a lead broker: it runs the lead server as a child, and restarts it.
 
-The code of the door is in the zip beside this file. Whatever goes wrong with it, this module stays: one that
+The lead server's code is in the zip beside this file. This module survives every failure of it: a module that
 fails would end the instance.
 """
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 ZIP = str(Path(__file__).absolute().with_name("flux_modules.zip"))
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 30.0
 LIVED = 60.0
-"""Seconds after which a door that dies counts as one that worked."""
+"""Seconds: a lead server that ran longer is restarted after FIRST_PAUSE again."""
 GRACE = 3.0
-"""Seconds that a door has to close."""
+"""Seconds that the lead server has to close."""
 _CODE = """\
 import json, sys
 sys.path[:] = {paths!r}
@@ -37,7 +37,7 @@ def _log_line(text: str) -> None:
 
 
 class LeadServerSupervisor(threading.Thread):
-    """Runs the door beside the reactor, which answers the broker; a door that ends with 0 is over."""
+    """Runs the lead server until it exits with 0. The reactor beside this thread answers the broker."""
 
     def __init__(self, uri: str, settings: Mapping[str, Any]) -> None:
         super().__init__(name="door-supervisor", daemon=True)
@@ -48,7 +48,7 @@ class LeadServerSupervisor(threading.Thread):
         self._child: subprocess.Popen[bytes] | None = None
 
     def run(self) -> None:
-        """Start the door, and start it again."""
+        """Start the lead server, and restart it when it fails."""
         pause = FIRST_PAUSE
         while not self._ending.is_set():
             began = time.monotonic()
@@ -61,7 +61,7 @@ class LeadServerSupervisor(threading.Thread):
             pause = min(2 * pause, LONGEST_PAUSE)
 
     def _live(self) -> str:
-        """Run one door; how it died."""
+        """Run one lead server; return how it failed, empty if it did not."""
         try:
             with self._lock:
                 if self._ending.is_set():
@@ -69,14 +69,14 @@ class LeadServerSupervisor(threading.Thread):
                 # It ends with its stdin, which ends with this process, however that ends.
                 self._child = subprocess.Popen(self._command, stdin=subprocess.PIPE, start_new_session=True)
             code = self._child.wait()
-        except Exception as error:  # noqa: BLE001 - no memory, no processes: there may be some later
+        except Exception as error:  # noqa: BLE001 - memory or processes may be free again later
             return f"was not started: {type(error).__name__}: {error}"
         if code < 0:
             return f"was killed by signal {-code}"
         return f"ended with {code}" if code else ""
 
     def end(self) -> None:
-        """Have the door close; one that does not is killed."""
+        """Have the lead server close; kill it after GRACE seconds."""
         with self._lock:
             self._ending.set()
             child = self._child
@@ -87,7 +87,7 @@ class LeadServerSupervisor(threading.Thread):
 
 
 def mod_main(handle: Any, *_arguments: str) -> None:
-    """Run until the broker unloads the module; nothing is raised, as that would end the instance."""
+    """Run until the broker unloads the module. Raises nothing, as that would end the instance."""
     supervisor = None
     try:
         supervisor = LeadServerSupervisor(

@@ -14,7 +14,7 @@ OLDEST = (3, 10)
 
 
 def mod_main(handle: Any, *arguments: str) -> None:
-    """Run until the broker unloads the module. What is wrong with it ends the instance, which says so."""
+    """Run until the broker unloads the module. An error ends the instance, which reports it."""
     if sys.version_info < OLDEST:
         raise RuntimeError(
             f"minicluster-sched needs Python {OLDEST[0]}.{OLDEST[1]} or newer: Flux has {sys.version}"
