@@ -1,4 +1,4 @@
-"""One timer of those that Flux cannot be asked to take back."""
+"""A timer that can be set again. Flux's own timers, by `call_later`, cannot be canceled."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Alarm:
-    """Calls `ring` when the time has come that was set last."""
+    """Calls `ring` at the time that was set last."""
 
     def __init__(self, flux: Flux, ring: Callable[[], None]) -> None:
         self._flux = flux

@@ -1,4 +1,4 @@
-"""A malleable job of real Flux that runs: what its program answers, and what follows for companions."""
+"""A running malleable job of real Flux: handles its program's answers, and starts and ends companions."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CompanionContext:
-    """What all malleable jobs have in common."""
+    """What all malleable jobs share."""
 
     flux: Flux
     scheduling: Scheduling
     host_of: Callable[[Slot], str]
     take: Callable[[Step], None]
-    """Sends what is to be sent, and lets happen what happened."""
+    """Sends a session's messages and handles its events."""
     cancel: Callable[[Iterable[int], str], None]
-    """Ends those of these jobs that are companions still."""
+    """Cancels those of these jobs that are still companions, with a reason."""
 
 
 class BaseJob:
-    """Carries out what a program's session has to say. Workers beyond the first ones are companions."""
+    """Runs the orders to one program, and handles its session's events. Further workers are companions."""
 
     def __init__(
         self,
@@ -65,11 +65,11 @@ class BaseJob:
 
     @property
     def never_ordered(self) -> bool:
-        """Return whether the program was never told of what is held for it."""
+        """Whether no order was sent to the program."""
         return not self._orders.number and self.session.order is None
 
     def order(self, order: GrowOrder | ShrinkOrder) -> None:
-        """Order the job to grow into resources that are held for it, or to give up some workers."""
+        """Order the job to grow into resources that are reserved for it, or to give up some workers."""
         if isinstance(order, ShrinkOrder):
             self._send(lambda now: self.session.shrink(order.workers, now))
         else:
@@ -92,7 +92,7 @@ class BaseJob:
         self._alarm.set(self._orders.due)
 
     def claim(self, job: int, task: int) -> Slot | str:
-        """Return the place of a companion that asks for it, or why it has none."""
+        """Return the slot of a companion that requests resources, or why it has none."""
         orders, of = self._orders, f58(self.job)
         if task not in orders.slots or task in orders.alive:
             return f"{of} waits for no such companion"
@@ -103,17 +103,17 @@ class BaseJob:
         return orders.slots[task]
 
     def living(self) -> dict[int, Slot]:
-        """Return the companions that have not ended, with their places."""
+        """Return the companions that have not ended, with their slots."""
         return {self._companions[task]: self._orders.slots[task] for task in sorted(self._orders.alive)}
 
     def companion_ended(self, task: int) -> None:
-        """Note the end of a companion that had a place."""
+        """Note the end of a companion that had a slot."""
         self._orders.alive.discard(task)
         self._around.take(self.session.ended(task, self._flux.clock()))
         self._wind_up()
 
     def happened(self, event: Event) -> None:
-        """Carry out what the program said, or what became of an order."""
+        """Handle an event: an answer of the program, or the end of an order."""
         if isinstance(event, events.GrowAccepted):
             self._orders.start(event.workers, self._around.host_of)
             self._flux.fetch_jobspec(self.job, partial(self._submit, event.order))
@@ -155,7 +155,7 @@ class BaseJob:
         self._alarm.set(self._orders.due)
 
     def _submit(self, order: int, spec: dict[str, Any] | None) -> None:
-        """Submit the companions of a growth, each for a place on its host."""
+        """Submit the companions of an order to grow, one for each slot."""
         under_way = self.session.order
         if under_way is None or under_way.id != order or self.closed:
             return
@@ -167,7 +167,7 @@ class BaseJob:
             self._flux.submit(made, partial(self._submitted, task))
 
     def _submitted(self, task: int, answer: int | str) -> None:
-        """The companion has an id now; that it has a place may have come before."""
+        """Note the id of a companion, or why there is none. It may have claimed its slot before."""
         waited_for = task in self._orders.slots and not self.closed and not self._orders.over
         if isinstance(answer, int) and waited_for:
             self._companions[task] = answer
@@ -178,7 +178,7 @@ class BaseJob:
             self._around.take(self.session.failed(reason, self._flux.clock()))
 
     def _wind_up(self) -> None:
-        """Return what was held for a growth once nothing that was started for it lives."""
+        """Return the slots of an order to grow that came to nothing, once its companions have ended."""
         reason = self._orders.wound_up()
         if reason:
             self.came_to_nothing(f"expired: {reason}")
@@ -195,7 +195,7 @@ class BaseJob:
         self._flux.schedule_decision()
 
     def _note(self, what: str) -> dict[str, Any]:
-        """Return what is told of the job: how many workers it has, and what became of an order."""
+        """Return the job's annotation: how many workers it has, and what became of an order."""
         jobs = [self._companions[task] for task in sorted(self._orders.slots) if task in self._companions]
         names = ",".join(map(f58, jobs))
         return {"workers": self.session.size, "companions": names, "order": f"{self._orders.number} {what}"}

@@ -17,7 +17,7 @@ _POLICY, _SETTING = "policy=", "setting."
 
 
 class Choice(NamedTuple):
-    """A policy's name and settings as they were given; nobody has looked yet whether there are such."""
+    """A policy's name and settings as they were given, not checked yet."""
 
     name: str
     settings: Mapping[str, Any]
@@ -45,7 +45,10 @@ def chosen(table: Any, arguments: Iterable[str]) -> Choice:
 
 
 def order_timeout(table: Any) -> float:
-    """The seconds that a malleable program has to answer, and companions to join. Raises WrongArgument."""
+    """Return the seconds that a malleable program has to answer, and companions to join.
+
+    Raises WrongArgument.
+    """
     name = "broker.toml, [minicluster] order-timeout"
     given = table.get("order-timeout", "60s") if isinstance(table, dict) else "60s"
     try:

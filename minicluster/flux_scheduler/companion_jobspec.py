@@ -14,28 +14,30 @@ if TYPE_CHECKING:
     from broker_config.formats.resource_set import R
     from minicluster.malleable.credentials import Credentials
 
-_WITHOUT = ("dependencies", "constraints")  # they are for finding a place: a companion has one
+_WITHOUT = ("dependencies", "constraints")  # for finding resources: a companion has its slot already
 _OPTIONS_WITHOUT = ("input", "output")  # two jobs would write one file
 
 
 class Companion(NamedTuple):
-    """Whose companion a job is: of the base job with this F58 id, as its task of this number."""
+    """What identifies a companion."""
 
     of: str
+    """The F58 id of its base job."""
     task: int
+    """The number that its task has in the base job."""
 
 
 def companion_of(jobspec: Any) -> Companion | None:
-    """Whose companion a job says it is, if it says so."""
+    """Return the base job and task in a companion's jobspec; None for other jobs."""
     user = user_of(jobspec)
     of, task = user.get("companion_of"), user.get("task")
     return Companion(of, task) if isinstance(of, str) and type(task) is int else None
 
 
 def companion(base: Mapping[str, Any], whose: Companion, order: int) -> dict[str, Any]:
-    """The jobspec of one more worker of a job: its command, on one of its slots or nodes.
+    """Return the jobspec of one more worker of a job: its command, on one of its slots or nodes.
 
-    It has no time limit: it is ended with its base job. What it writes is in its own output.
+    It has no time limit, as it ends with its base job. Its output is separate.
     """
     made: dict[str, Any] = copy.deepcopy(dict(base))
     made["resources"][0]["count"] = 1
@@ -53,5 +55,5 @@ def companion(base: Mapping[str, Any], whose: Companion, order: int) -> dict[str
 
 
 def with_credentials(resources: R, credentials: Credentials) -> R:
-    """R by which the job's shells give its tasks the file with these, see malleable.lua."""
+    """Return R with credentials. The job's shells give the tasks a file with them, see malleable.lua."""
     return {**resources, "attributes": {"user": {"malleable": credentials.text()}}}

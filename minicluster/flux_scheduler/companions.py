@@ -1,10 +1,9 @@
-"""Malleable jobs of real Flux while they run: a base job, and a companion job for each worker besides.
+"""Malleable jobs of real Flux while they run: a base job, and a companion job for each further worker.
 
-Flux cannot resize a job that runs. So a malleable job starts at its least size, and an order to grow that its
-program has accepted submits a job a worker: the same command, placed by the scheduler where it holds
-resources for exactly this one. What is said to programs and by them is `minicluster.malleable`'s business.
-Released companions end by themselves, or are ended; so are all when their base job ends. Nothing here waits:
-`Flux` is asked, and tells later.
+Flux cannot resize a job that runs. So a malleable job starts at its least size. When its program accepts an
+order to grow, a job is submitted for each new worker: the same command, for which the scheduler reserved a
+slot. `minicluster.malleable` has the messages to and from programs. Released companions end by themselves, or
+are canceled; so are all when their base job ends. Nothing here waits: `Flux` calls back.
 """
 
 from __future__ import annotations
@@ -37,7 +36,10 @@ CANCEL_DELAY = 0.5
 
 
 class Companions:
-    """All of them. `hosts` names those of ranks."""
+    """The malleable jobs and their companions. `hosts` returns a rank's host name.
+
+    `limit` is the seconds that a program has to answer, and companions to join.
+    """
 
     def __init__(self, flux: Flux, scheduling: Scheduling, hosts: Callable[[int], str], limit: float) -> None:
         self._flux = flux
@@ -53,9 +55,9 @@ class Companions:
         )
 
     def begin(self, job: int, allocation: Allocation, more: Sequence[Slot]) -> Credentials:
-        """Let a malleable job in that starts with these resources; return what its tasks are given.
+        """Add a malleable job that starts with these resources; return its tasks' credentials.
 
-        When its program registers, it is ordered to grow into the places held besides. Raises OSError.
+        When its program registers, it is ordered to grow into the slots of `more`. Raises OSError.
         """
         record = self._scheduling.running[job]
         request = cast("RequestedResources", record.request)
@@ -73,12 +75,12 @@ class Companions:
         return credentials
 
     def _give_up_unordered(self, base: BaseJob) -> None:
-        """Nothing is held any longer for a program that does not register."""
+        """Return the slots that were reserved for a program that has not registered."""
         if base.never_ordered:
             base.came_to_nothing(f"expired: the program did not register in {self._limits.join:g} s")
 
     def claim(self, job: int, whose: Companion) -> tuple[Allocation, Credentials] | str:
-        """Return the place of a companion that asks for it and what its task gets, or why it has none."""
+        """Return a companion's resources and its task's credentials, or why it has none."""
         base = self._names.get(whose.of)
         if base is None:
             return f"{whose.of} waits for no such companion"
@@ -89,7 +91,7 @@ class Companions:
         return allocation_of([slot]), replace(base.credentials, offset=whose.task)
 
     def ended(self, job: int) -> bool:
-        """Note a job's end; return whether it was a companion, whose place is its base job's."""
+        """Note a job's end; return whether it was a companion, whose slot belongs to its base job."""
         if job in self._bases:
             self._end(self._bases.pop(job))
         self._strays.pop(job, None)
@@ -106,7 +108,7 @@ class Companions:
         return True
 
     def _end(self, base: BaseJob) -> None:
-        """The base job is over: its companions go, too."""
+        """End a base job's session, and cancel its companions after CANCEL_DELAY."""
         base.closed = True
         del self._names[base.session.job]
         self._take(self._exchange.remove(base.session.job))
@@ -134,19 +136,19 @@ class Companions:
                 self._flux.cancel(job, reason)
 
     def order(self, order: GrowOrder | ShrinkOrder) -> None:
-        """Pass on an order to grow into resources that are held for the job, or to shrink."""
+        """Pass on an order to grow into resources that are reserved for the job, or to shrink."""
         self._bases[order.job].order(order)
 
     def opened(self, connection: Connection) -> None:
-        """Somebody connected."""
+        """Handle a new connection."""
         self._take(self._exchange.opened(connection))
 
     def received(self, connection: Connection, data: bytes) -> None:
-        """Somebody said something."""
+        """Handle received data."""
         self._take(self._exchange.received(connection, data, self._flux.clock()))
 
     def closed(self, connection: Connection) -> None:
-        """Somebody hung up, or is gone."""
+        """Handle the end of a connection."""
         self._take(self._exchange.closed(connection, self._flux.clock()))
 
     def _take(self, step: Step) -> None:

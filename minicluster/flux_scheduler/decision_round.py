@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class DecisionRound:
-    """Asks the policy again at the time that it names."""
+    """Makes decisions, also at the time for which the policy asks."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class DecisionRound:
         self._waker = handle.timer_watcher_create(0.0, self._on_wake)
 
     def run(self) -> None:
-        """Decide; whatever goes wrong, the module stays."""
+        """Make one decision; an error is logged, as it must not end the module."""
         try:
             self._decide()
         except Exception as error:  # noqa: BLE001 - one that fails would end the instance
@@ -58,7 +58,7 @@ class DecisionRound:
         self._requests.schedule_annotation()
 
     def _answer(self, started: StartedJob, now: float) -> None:
-        """Give a job what it got."""
+        """Answer the request of a job that starts."""
         job, pool = started.job, self._resources()
         request = self._requests.take(job.id)
         try:

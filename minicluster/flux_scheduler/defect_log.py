@@ -1,4 +1,4 @@
-"""What is wrong with the policy, logged once."""
+"""Logs each defect of the policy once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class DefectLog:
         self._last_kind = ""
 
     def report(self, defect: str) -> None:
-        """Note the outcome of a decision; an empty text is a good one."""
+        """Note a decision's defect; an empty text is none."""
         kind = defect.partition("; at ")[0]
         if defect:
             self.count += 1

@@ -1,7 +1,7 @@
-"""What can go wrong with our scheduler in real Flux.
+"""The errors of our scheduler in real Flux.
 
 FluxSchedulerError
-├── WrongArgument    an argument of the module, or a value in broker.toml, that is none
+├── WrongArgument    an invalid argument of the module or of a request, or an invalid value in broker.toml
 └── NoRoom           a policy starts a job for which there is no room; names policy and job
 """
 
@@ -13,8 +13,8 @@ class FluxSchedulerError(Exception):
 
 
 class WrongArgument(FluxSchedulerError):  # noqa: N818 - it reads as what it is
-    """The module was given what it does not know; the message says what it knows."""
+    """An argument or value is not valid; the message names those that are."""
 
 
 class NoRoom(FluxSchedulerError):  # noqa: N818 - it reads as what it is
-    """What the policy counted as room is none on these nodes."""
+    """A job does not fit on these nodes, though the policy counted enough resources."""

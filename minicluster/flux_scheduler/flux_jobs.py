@@ -1,4 +1,4 @@
-"""What the controller of companions asks of Flux, within the reactor of the scheduler's module."""
+"""The requests about companions to Flux, within the reactor of the scheduler's module."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from minicluster.flux_scheduler.listener import ReactorListener
 
 AHEAD = 31
-"""The urgency of companions: their places are held for them."""
+"""The urgency of companions: their resources are reserved for them."""
 
 
 class FluxJobs:
-    """Implements `flux_port.Flux`. `guarded` calls a function and survives it."""
+    """Implements `flux_port.Flux`. `guarded` calls a function and catches what it raises."""
 
     listener: ReactorListener
 
@@ -38,11 +38,11 @@ class FluxJobs:
         self.schedule_decision = schedule_decision
 
     def clock(self) -> float:
-        """The time."""
+        """Return the time, in seconds since 1970."""
         return time.time()
 
     def call_later(self, seconds: float, call: Callable[[], None]) -> None:
-        """Call back."""
+        """Call back after these seconds."""
 
         def due(_handle: object, timer: Any, *_: object) -> None:
             timer.stop()
@@ -54,7 +54,7 @@ class FluxJobs:
         timer.start()
 
     def fetch_jobspec(self, job: int, then: Callable[[dict[str, Any] | None], None]) -> None:
-        """Ask for a job's whole jobspec, its environment included."""
+        """Read a job's jobspec with its environment; pass on None if that fails."""
 
         def answered(future: Any) -> None:
             try:
@@ -70,7 +70,7 @@ class FluxJobs:
         self._handle.rpc("job-info.lookup", question).then(answered)
 
     def submit(self, jobspec: dict[str, Any], then: Callable[[int | str], None]) -> None:
-        """Submit a job that needs no check: it was made of one that was checked."""
+        """Submit a job without validation: it was made from a jobspec that was validated."""
 
         def answered(future: Any) -> None:
             try:
@@ -82,11 +82,11 @@ class FluxJobs:
         submit_async(self._handle, json.dumps(jobspec), urgency=AHEAD, novalidate=True).then(answered)
 
     def cancel(self, job: int, reason: str) -> None:
-        """End a job, if it has not ended."""
+        """Cancel a job, if it has not ended."""
         cancel_async(self._handle, job, reason).then(self._done)
 
     def annotate(self, job: int, note: dict[str, Any]) -> None:
-        """Write it to a job's annotations (`user`) and eventlog (`memo`)."""
+        """Write a note to a job's annotations (`user`) and eventlog (`memo`)."""
         self._handle.rpc("job-manager.memo", {"id": job, "volatile": False, "memo": note}).then(self._done)
 
     def _done(self, future: Any) -> None:
@@ -96,7 +96,7 @@ class FluxJobs:
             self._log(f"malleable: {error}")  # most often: it has ended meanwhile
 
     def address(self) -> str:
-        """Where programs reach the controller. Raises OSError."""
+        """Return the address for programs, host:port. Raises OSError."""
         return self.listener.address
 
     def send(self, connection: object, data: bytes) -> None:

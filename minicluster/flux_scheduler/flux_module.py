@@ -1,7 +1,7 @@
-"""The module `minicluster-sched` of real Flux: between the messages of RFC 27 and `Scheduling`.
+"""The module `minicluster-sched` of real Flux: translates between the messages of RFC 27 and `Scheduling`.
 
-Whatever goes wrong in a decision, the module stays: one that fails would end the instance. Jobs then wait,
-and the reason shows in the log, in their annotations, and in the answer to `minicluster-sched.pending`.
+An error in a decision must not end the module, as that would end the instance. Jobs then wait, and the reason
+is in the log, in their annotations, and in the answer to `minicluster-sched.pending`.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ if TYPE_CHECKING:
 
 
 class PolicyScheduler(FluxScheduler):  # type: ignore[misc] # the base is untyped
-    """Runs one of our queue policies. Raises PolicyError or WrongArgument where there is no such policy."""
+    """Runs one of our queue policies. Raises PolicyError or WrongArgument if it cannot be loaded."""
 
     pool_class = RanksPool
-    # How long a decision may be put off to see more of what happens. The base class's second is for such as
-    # walk through the whole queue; nodes would be idle meanwhile.
+    # Seconds for which a decision may be delayed to include more events. The base class waits 1 s, for
+    # schedulers that go through the whole queue; nodes would be idle meanwhile.
     SCHED_DELAY_MAX = 0.01
 
     def __init__(self, handle: Any, *arguments: str) -> None:
         super().__init__(handle, *arguments)
-        self._pending_args: list[str]  # what the base class does not know
+        self._pending_args: list[str]  # those that the base class does not know
         try:
             config = handle.conf_get("minicluster")
             choice = chosen(config, self._pending_args)
@@ -61,7 +61,7 @@ class PolicyScheduler(FluxScheduler):  # type: ignore[misc] # the base is untype
             handle, self.log, lambda: self.scheduling, limit, self._request_schedule
         )
         self._defects = DefectLog(self.log.error)
-        # The base class only asks how long it is.
+        # The base class calls nothing of it but its length.
         self._queue = OpenRequests(handle, lambda: self.scheduling, self._defects.report)
         self._round = DecisionRound(
             handle,
@@ -76,32 +76,32 @@ class PolicyScheduler(FluxScheduler):  # type: ignore[misc] # the base is untype
 
     @property
     def scheduling(self) -> Scheduling:
-        """What waits, runs and is free; there from the first word of the resource module on."""
+        """The pending and running jobs and the free resources, after the resource module's first message."""
         if self._scheduling is None:
             self._scheduling = Scheduling(self._policy, self.resources.ranks, self._owner)
             self.resources.allocated = self._scheduling.allocations.allocated
         return self._scheduling
 
     def _request_schedule(self) -> None:
-        """The base class decides while jobs wait; here what runs may be resized besides."""
+        """Schedule a decision also when no job waits, as running jobs may be resized."""
         if self._queue or self._scheduling is None or not self._scheduling.malleable:
             super()._request_schedule()
         else:
             self.start_schedule()
 
     def resource_update(self) -> None:
-        """Ranks went up, down or away."""
+        """Follow ranks that went up or down, or left."""
         self.scheduling.allocations.follow_ranks()
 
     def hello(self, jobid: int, priority: int, userid: int, t_submit: float, R: Any) -> None:  # noqa: N803 - its name there
-        """A job that runs already. Raises NoRoom where its ranks are gone: it is ended then."""
+        """Take over a job that runs already. Raises NoRoom if its ranks are gone; Flux ends it then."""
         self.scheduling.allocations.resume(*running(jobid, priority, userid, t_submit, R.to_dict()))
         self._malleable.hello(jobid)
 
     def alloc(
         self, request: Any, jobid: int, priority: int, userid: int, t_submit: float, jobspec: Any
     ) -> None:
-        """A job may start from now on; one that never can is told so."""
+        """Queue a job that may start from now on; deny one that never can."""
         whose = companion_of(jobspec)
         if whose is not None and userid == self._owner:
             self._malleable.allocate(request, jobid, whose)
@@ -111,7 +111,7 @@ class PolicyScheduler(FluxScheduler):  # type: ignore[misc] # the base is untype
             wrong = self.scheduling.infeasible(jobspec)
         except JobspecError as error:
             wrong = str(error)
-        except Exception as error:  # noqa: BLE001 - a jobspec is anybody's text, and this module must stay
+        except Exception as error:  # noqa: BLE001 - a user wrote the jobspec, and the module must stay
             wrong = f"jobspec cannot be read: {type(error).__name__}: {error}"
         if wrong is not None:
             request.deny(wrong)
@@ -120,14 +120,14 @@ class PolicyScheduler(FluxScheduler):  # type: ignore[misc] # the base is untype
         self.scheduling.arrive(queued)
 
     def free(self, jobid: int, R: Any, final: bool = False) -> None:  # noqa: N803 - its name there
-        """Resources of a job are free."""
+        """Release resources of a job; with `final` it has ended."""
         if final and self._malleable.ended(jobid):
             return
         ranks = None if final else list(ranks_of(R.to_dict()))
         self.scheduling.allocations.free(jobid, ranks)
 
     def cancel(self, jobid: int) -> None:
-        """A job must not start any more."""
+        """Remove a pending job, which must not start any more."""
         if jobid in self._queue:
             request = self._queue.take(jobid)
             self.scheduling.leave(jobid)
@@ -135,17 +135,17 @@ class PolicyScheduler(FluxScheduler):  # type: ignore[misc] # the base is untype
             request.cancel()
 
     def prioritize(self, jobs: Iterable[tuple[int, int]]) -> None:
-        """Jobs change their places."""
+        """Change jobs' priorities, which order the queue."""
         for jobid, priority in jobs:
             self.scheduling.prioritize(jobid, priority)
 
     def expiration(self, msg: Any, jobid: int, expiration: float) -> None:
-        """A running job will be ended at another time."""
+        """Change the time at which a running job will be ended."""
         self.scheduling.allocations.limit(jobid, expiration or math.inf)
         self.handle.respond(msg, None)
 
     def feasibility_check(self, msg: Any, jobspec: Any) -> None:
-        """Whether such a job could run here at all, asked when it is submitted."""
+        """Answer whether such a job can ever run here, before it is submitted."""
         try:
             wrong = self.scheduling.infeasible(jobspec)
         except JobspecError as error:
@@ -163,13 +163,13 @@ class PolicyScheduler(FluxScheduler):  # type: ignore[misc] # the base is untype
         self._round.run()
 
     def stats_get(self) -> dict[str, Any]:
-        """Return the base class's numbers and which policy decides."""
+        """Return the base class's statistics, and which policy decides."""
         own = {"policy": self._policy.name, "settings": self._settings, "defects": self._defects.count}
         return {**super().stats_get(), **own}
 
     @request_handler("pending")  # type: ignore[untyped-decorator]
     def _handle_pending(self, msg: Any) -> None:
-        """Answer what waits and why: `{}`, `{"limit": 10}` or `{"id": "ƒ…"}`."""
+        """Answer which jobs wait and why: `{}`, `{"limit": 10}` or `{"id": "ƒ…"}`."""
         try:
             answer = replies.pending(self.scheduling, json.loads(msg.payload_str or "{}"))
         except WrongArgument as error:

@@ -11,25 +11,25 @@ if TYPE_CHECKING:
 
 
 class Flux(Protocol):
-    """The instance. Answers come later, never from within these calls."""
+    """The instance. It calls back later, never from within these calls."""
 
     def clock(self) -> float:
-        """The time."""
+        """Return the time, in seconds since 1970."""
 
     def call_later(self, seconds: float, call: Callable[[], None]) -> None:
-        """Call back."""
+        """Call back after these seconds."""
 
     def fetch_jobspec(self, job: int, then: Callable[[dict[str, Any] | None], None]) -> None:
-        """Ask for a job's whole jobspec; None where there is none."""
+        """Read a job's jobspec with its environment; pass on None if that fails."""
 
     def submit(self, jobspec: dict[str, Any], then: Callable[[int | str], None]) -> None:
-        """Submit a job, ahead of others; its id, or why that failed."""
+        """Submit a job ahead of others; pass on its id, or why that failed."""
 
     def cancel(self, job: int, reason: str) -> None:
-        """End a job, if it has not ended."""
+        """Cancel a job, if it has not ended."""
 
     def annotate(self, job: int, note: dict[str, Any]) -> None:
-        """Write it to a job's annotations and eventlog."""
+        """Write a note to a job's annotations and eventlog."""
 
     def send(self, connection: Connection, data: bytes) -> None:
         """Send to a program."""
@@ -38,7 +38,7 @@ class Flux(Protocol):
         """Close a connection once all is sent."""
 
     def address(self) -> str:
-        """Where programs reach the controller, host:port. Raises OSError."""
+        """Return the address for programs, host:port. Raises OSError."""
 
     def schedule_decision(self) -> None:
-        """Something changed that the policy should see."""
+        """Have the policy decide, as something has changed."""

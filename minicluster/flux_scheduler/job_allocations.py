@@ -1,4 +1,4 @@
-"""What the jobs of real Flux hold: of which ranks, and how that changes while they run."""
+"""The allocations of real Flux's jobs, and their changes while the jobs run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class JobAllocations:
-    """The pool and the running jobs. `changed` hears what the policy is to be told."""
+    """The pool and the running jobs. `changed` is called with each change for the policy."""
 
     def __init__(self, ranks: Ranks, queue: IndexedQueue, changed: Callable[[Change], None]) -> None:
         self.ranks = ranks
@@ -32,15 +32,15 @@ class JobAllocations:
         self.running = RunningJobs()
         self.resizing = Resizing(self.pool, queue, self.running, changed)
         self.malleable: set[int] = set()
-        """Of the jobs that run, those that can be resized."""
+        """The running jobs that can be resized."""
         self._on_change = changed
 
     def allocated(self) -> Allocation:
-        """What is given out, to all jobs together."""
+        """Return what all jobs hold together."""
         return self.pool.allocated()
 
     def resume(self, job: RunningJob, allocation: Allocation) -> None:
-        """The job ran before this scheduler was loaded. Raises NoRoom where its ranks are no longer there."""
+        """Add a job that ran before this scheduler was loaded. Raises NoRoom if its ranks have left."""
         gone = [rank for rank in allocation if rank not in self.ranks.nodes]
         if gone:
             raise NoRoom(f"job {f58(job.id)} runs on ranks that are not here: {', '.join(map(str, gone))}")
@@ -48,7 +48,7 @@ class JobAllocations:
         self.running[job.id] = job
 
     def free(self, job: int, ranks: Iterable[int] | None = None) -> None:
-        """What the job held on these ranks is free; on all of them (None) it has ended."""
+        """Release what the job holds on these ranks; None: on all, as it has ended."""
         if job not in self.running:
             return
         if ranks is None:
@@ -58,32 +58,32 @@ class JobAllocations:
             self.malleable.discard(job)
             self.resizing.ended(job, cast("RequestedResources", ended.request), allocation)
             self._changed(Happened.ENDED, job)
-        elif job not in self.malleable:  # else its companions may be there: all is free at its end
+        elif job not in self.malleable:  # else companions may run there: all is released at its end
             allocation = self.pool.allocation(job)
             self.pool.reduce(job, {rank: allocation[rank] for rank in ranks if rank in allocation})
             self._stiffen(job, self.pool.allocation(job))
 
     def part(self, job: int, companion: int, allocation: Allocation) -> None:
-        """The job ends, and its companion still has this place: it holds that as a job of its own."""
+        """Move resources from a job that ends to its companion, which holds them as a job of its own."""
         self.pool.reduce(job, allocation)
         self.pool.hold(companion, allocation)
         self.running[companion] = RunningJob(companion, asked_for(allocation), self.running[job].started)
 
     def _stiffen(self, job: int, allocation: Allocation) -> None:
-        """What the job holds is not what was given to it: it keeps that until it ends."""
+        """Make the job rigid: it has lost some of its resources, and keeps the rest until it ends."""
         request = asked_for(allocation)
         self.running[job] = self.running[job]._replace(request=request, elastic=None, heeds=False)
         self.malleable.discard(job)
         self._changed(Happened.CLUSTER, job)
 
     def limit(self, job: int, end: float) -> None:
-        """The running job will be ended at another time."""
+        """Change the time at which a running job will be ended."""
         if job in self.running:
             self.running[job] = self.running[job]._replace(end=end)
             self._changed(Happened.CLUSTER, job)
 
     def follow_ranks(self) -> None:
-        """`ranks` changed: which are up, or which there are."""
+        """Update the pool after `ranks` has changed: which are up, or which there are."""
         if len(self.ranks.nodes) != sum(1 for node in self.pool.nodes if node.cores):
             self._rebuild()
         for rank in self.pool.up ^ self.ranks.up:
@@ -91,7 +91,7 @@ class JobAllocations:
         self._changed(Happened.CLUSTER)
 
     def _rebuild(self) -> None:
-        """Ranks left: make a pool without them, in which every job has what it still holds."""
+        """Make a pool without ranks that left, in which every job has what it still holds."""
         allocations = {job: self.pool.allocation(job) for job in self.running}
         self.pool = Pool(self.ranks.filled(), matches)
         self.resizing.follow(self.pool)
@@ -106,7 +106,7 @@ class JobAllocations:
 
 
 def asked_for(allocation: Allocation) -> RequestedResources:
-    """A request for as much, for a job of which nobody knows any more what it asked for."""
+    """Return a request for as many cores, for a job whose own request is not known any more."""
     cores = sum(cores.bit_count() for cores, _ in allocation.values())
     return RequestedResources(0, cores, 1, 0)
 
@@ -114,7 +114,7 @@ def asked_for(allocation: Allocation) -> RequestedResources:
 def running(
     job: int, priority: int, user: int, submitted: float, resources: R
 ) -> tuple[RunningJob, Allocation]:
-    """A job that ran before, by its R."""
+    """Read a running job from its R, which Flux sends when the scheduler is loaded."""
     allocation = resource_set.allocation_of(resources)
     execution = resources["execution"]
     record = RunningJob(

@@ -1,4 +1,4 @@
-"""Where programs of malleable jobs connect: TCP sockets watched by the reactor of the scheduler's module."""
+"""The TCP server for programs of malleable jobs, in the reactor of the scheduler's module."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 LOOPBACK = "127.0.0.1"
 UNSENT = 1 << 20
-"""Bytes that may wait for a caller that does not read; then it is hung up on."""
+"""Bytes that may wait for a caller that does not read; with more its connection is closed."""
 _READ = 1 << 16
 
 
@@ -31,8 +31,11 @@ class _Caller:
 
 
 class ReactorListener:
-    """`host` is the lead's name for its followers, None where all are local. `guarded` calls a function and
-    survives it: what is raised in a watcher's callback would end the module."""
+    """Listens for programs, and passes on what they send to `callers`.
+
+    `host` is the lead's host name for its followers; None: all programs are local. `guarded` calls a function
+    and catches what it raises: an exception in a watcher's callback would end the module.
+    """
 
     def __init__(
         self, handle: Any, host: str | None, callers: Callers, guarded: Callable[[Callable[[], None]], None]
@@ -48,7 +51,7 @@ class ReactorListener:
 
     @property
     def address(self) -> str:
-        """The address, host:port; it is listened at from the first question on. Raises OSError."""
+        """The address, host:port. The first access starts listening. Raises OSError."""
         if self._server is None:
             self._server = _bound(self._host is None)
             self._server.setblocking(False)
@@ -131,7 +134,7 @@ class ReactorListener:
             return
         caller.writing.stop()
         if caller.closing:
-            with contextlib.suppress(OSError):  # then reading finds its end, which is told
+            with contextlib.suppress(OSError):  # then `_read` receives the end, and reports it
                 caller.socket.shutdown(socket.SHUT_RDWR)
 
     def _drop(self, number: int, caller: _Caller) -> None:
@@ -143,7 +146,7 @@ class ReactorListener:
 
 
 def _bound(local: bool) -> socket.socket:
-    """A listening socket, of both address families where others are to reach it."""
+    """Return a listening socket: on the loopback address if `local`, else of both address families."""
     if not local and socket.has_dualstack_ipv6():
         return socket.create_server(("", 0), family=socket.AF_INET6, backlog=128, dualstack_ipv6=True)
     return socket.create_server((LOOPBACK if local else "", 0), backlog=128)

@@ -1,4 +1,4 @@
-"""The malleable jobs of the scheduler's module, loaded with the first. Whatever they do, the module stays."""
+"""The malleable jobs of the scheduler's module. Their errors are logged, and never end the module."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SHELL_PLUGIN = "minicluster-malleable.lua"
 def owner_of(handle: Any) -> int | None:
     """Return the user whose jobs can be malleable; None: no job can.
 
-    Programs hear where the scheduler listens only with the job shell's plug-in, see malleable.lua.
+    Programs get the scheduler's address from the job shell's plug-in alone, see malleable.lua.
     """
     shells = handle.attr_get("conf.shell_initrc") or ""
     has_plugin = (Path(shells).parent / "lua.d" / SHELL_PLUGIN).exists()
@@ -36,7 +36,10 @@ def owner_of(handle: Any) -> int | None:
 
 
 class MalleableSide:
-    """Between the module and `Companions`. `limit` is the seconds that a program has to answer."""
+    """Connects the module with `Companions`, which is loaded with the first malleable job.
+
+    `limit` is the seconds that a program has to answer.
+    """
 
     def __init__(
         self,
@@ -52,10 +55,10 @@ class MalleableSide:
         self._limit = limit
         self._jobs = FluxJobs(handle, self._guarded, schedule_decision, log.debug)
         self._companions: Companions | None = None
-        self._before: set[int] = set()  # jobs that ran before, of which it is asked what they are
+        self._before: set[int] = set()  # jobs that ran before, until their jobspecs are read
 
     def _loaded(self) -> Companions:
-        """Return the malleable jobs; programs reach them by the listener."""
+        """Return the malleable jobs; the first call also makes the listener for their programs."""
         if self._companions is None:
             ranks = self._ranks
             self._companions = Companions(
@@ -70,14 +73,14 @@ class MalleableSide:
         return self._scheduling().allocations.ranks
 
     def _guarded(self, call: Callable[[], None]) -> None:
-        """Call what a malleable job is about; the module survives it."""
+        """Call a function, and log what it raises."""
         try:
             call()
         except Exception as error:  # noqa: BLE001 - the module must stay
             self._log.warning(f"malleable jobs: {type(error).__name__}: {error}")
 
     def hello(self, jobid: int) -> None:
-        """Ask of a job that ran before whether it is a companion."""
+        """Find out whether a job that ran before is a companion."""
         self._before.add(jobid)
         self._jobs.fetch_jobspec(jobid, partial(self._on_jobspec, jobid))
 
@@ -89,7 +92,7 @@ class MalleableSide:
                 self._loaded().adopt({jobid: whose.of}, self._scheduling().running)
 
     def allocate(self, request: Any, jobid: int, whose: Companion) -> None:
-        """Give a companion what is held for it."""
+        """Answer a companion's request with the resources that are reserved for it."""
         try:
             self._allocate(request, jobid, whose)
         except Exception as error:  # noqa: BLE001 - the module must stay
@@ -112,12 +115,12 @@ class MalleableSide:
             self._guarded(partial(self._loaded().order, order))
 
     def begin(self, started: StartedJob, resources: Any) -> Any:
-        """Return R with what the tasks of a malleable job are given."""
+        """Return the R of a malleable job with its tasks' credentials."""
         credentials = self._loaded().begin(started.job.id, started.allocation, started.more)
         return with_credentials(resources, credentials)
 
     def ended(self, jobid: int) -> bool:
-        """Tell of a job's end; return whether what it held is its base job's."""
+        """Note a job's end; return whether its resources belong to its base job."""
         self._before.discard(jobid)
         try:
             return self._companions is not None and self._companions.ended(jobid)

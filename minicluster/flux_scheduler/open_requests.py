@@ -1,4 +1,4 @@
-"""The requests for resources that have no answer yet, and what is told about each meanwhile."""
+"""The requests for resources that have no answer yet, and their annotations."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ PAUSE = 1.0
 
 @dataclass(slots=True)
 class OpenRequest:
-    """A request that is open, and what was told about it."""
+    """A request without an answer."""
 
     request: Any
     annotation: dict[str, Any] | None = None
+    """The last one that was sent."""
 
 
 class OpenRequests:
-    """By job. `scheduling` returns what is known of waiting jobs; `failed` hears what goes wrong."""
+    """The open requests, by job. `failed` is called with an error of annotating."""
 
     def __init__(
         self, handle: Any, scheduling: Callable[[], Scheduling], failed: Callable[[str], None]
@@ -41,18 +42,18 @@ class OpenRequests:
         return len(self._pending)
 
     def add(self, job: int, request: Any) -> None:
-        """Keep a request."""
+        """Add a request."""
         self._pending[job] = OpenRequest(request)
 
     def __contains__(self, job: object) -> bool:
         return job in self._pending
 
     def take(self, job: int) -> Any:
-        """Take out the request of this job, which is to be answered."""
+        """Remove and return the request of this job, which the caller answers."""
         return self._pending.pop(job).request
 
     def schedule_annotation(self) -> None:
-        """Tell why jobs wait, if any does."""
+        """Annotate the waiting jobs after PAUSE seconds, if there are any."""
         if self._pending and not self._annotating:
             self._annotating = True
             self._annotator.reset(after=PAUSE)

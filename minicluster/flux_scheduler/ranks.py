@@ -1,4 +1,4 @@
-"""R as the resource module gives it to a scheduler, where ranks may be missing, and may leave later."""
+"""R as the resource module gives it to a scheduler. Ranks may be missing, and may leave later."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ class Ranks:
         self.up: set[int] = set()
 
     def named(self, ranks: str) -> set[int]:
-        """Those of an idset, or `all`, that are here."""
+        """Return the ranks of an idset, or `all`, that are here."""
         return set(self.nodes) if ranks == "all" else set(idset.decode(ranks)) & self.nodes.keys()
 
     def remove(self, ranks: Iterable[int]) -> None:
-        """These ranks leave for good."""
+        """Remove these ranks for good."""
         for rank in ranks:
             self.nodes.pop(rank, None)
             self.up.discard(rank)
 
     def encode(self, allocation: Allocation | None = None, **execution: Any) -> R:
-        """An R of everything, or of these shares as far as their ranks are here."""
+        """Return the R of everything, or of an allocation without ranks that have left."""
         given = (
             self.whole() if allocation is None else {r: s for r, s in allocation.items() if r in self.nodes}
         )
         return encode(self.nodes, given, **execution)
 
     def whole(self, ranks: Iterable[int] | None = None) -> Allocation:
-        """All that these ranks have; None: all ranks."""
+        """Return all resources of these ranks; None: of all ranks."""
         return {
             r: (self.nodes[r].cores, self.nodes[r].gpus) for r in (self.nodes if ranks is None else ranks)
         }

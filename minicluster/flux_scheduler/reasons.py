@@ -1,4 +1,4 @@
-"""Why a job waits, in words for the person who waits."""
+"""Why a job waits, as text for its user."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KEPT = "its resources are free, but queue policy {name} does not start it yet"
 
 
 class Reasons:
-    """Good for one moment. Jobs that ask for the same have the same reason, so it is found once."""
+    """The reasons at one moment. Jobs with equal requests have the same reason, so it is computed once."""
 
     def __init__(self, scheduling: Scheduling) -> None:
         self._scheduling = scheduling
@@ -29,7 +29,7 @@ class Reasons:
         self._first = next(iter(scheduling.queue), None)
 
     def of(self, job: QueuedJob) -> str:
-        """Why this queued job does not run."""
+        """Return why this queued job does not run."""
         scheduling = self._scheduling
         if scheduling.defect:
             return FAILED.format(name=scheduling.policy.name)
@@ -57,12 +57,12 @@ class Reasons:
 
 
 def free_cores(count: int) -> str:
-    """How many are free, in words."""
+    """Return how many cores are free, in words."""
     return f"{_counted(count, 'core')} {'is' if count == 1 else 'are'}"
 
 
 def wanted(request: RequestedResources) -> str:
-    """What a job asks for, in words."""
+    """Return what a job requests, in words."""
     gpus = f" and {request.slots * request.gpus} GPUs" if request.gpus else ""
     if request.exclusive:
         return _counted(request.nodes or request.slots, "whole node")

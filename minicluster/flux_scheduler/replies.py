@@ -1,4 +1,4 @@
-"""What is told of jobs that wait: as annotations, and in answer to whoever asks."""
+"""Annotations of pending jobs, and answers to the RPC `minicluster-sched.pending`."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from queue_policies.records import QueuedJob
 
 ANNOTATED = 8
-"""So many of the first jobs of the queue are told why they wait."""
+"""How many of the queue's first jobs get an annotation why they wait."""
 LISTED = 100
-"""So many jobs are in an answer that was not asked for more."""
+"""How many jobs are in an answer without a limit."""
 NOTHING: dict[str, Any] = {"t_estimate": None, "reason_pending": None}
-"""Takes back what was told."""
+"""An annotation that removes the former one."""
 
 
 def annotations_of(scheduling: Scheduling) -> dict[int, dict[str, Any]]:
-    """Why the first jobs wait, and when those are expected to start of which that is known."""
+    """Return the annotations: why the first jobs wait, and the expected starts that are known."""
     reasons, starts = Reasons(scheduling), _starts(scheduling)
     first = {job.id: job for job in islice(scheduling.queue, ANNOTATED)}
     return {
@@ -38,14 +38,14 @@ def annotations_of(scheduling: Scheduling) -> dict[int, dict[str, Any]]:
 
 
 def _starts(scheduling: Scheduling) -> dict[int, float]:
-    """When jobs are expected to start: as the policy said it; the first, as others' time limits have it."""
+    """Return the expected starts: the policy's reservations, and the first job's by others' time limits."""
     head = next(iter(scheduling.queue), None)
     at = None if head is None else soonest(scheduling, head)
     return scheduling.expected | ({head.id: at} if head is not None and at is not None else {})
 
 
 def soonest(scheduling: Scheduling, job: QueuedJob) -> float | None:
-    """When there is room for the job if what runs has all of its time; None where that is not known."""
+    """Return when there is room for the job if running jobs use their whole limits; None: not known."""
     trial = scheduling.pool.sketch()
     for other in scheduling.running.by_end():
         if other.end == math.inf:
@@ -57,7 +57,10 @@ def soonest(scheduling: Scheduling, job: QueuedJob) -> float | None:
 
 
 def pending(scheduling: Scheduling, asked: Any) -> dict[str, Any]:
-    """What waits and why: asked by `{}`, `{"limit": 10}` or `{"id": "ƒ…"}`. Raises WrongArgument."""
+    """Return which jobs wait and why. `asked` is `{}`, `{"limit": 10}` or `{"id": "ƒ…"}`.
+
+    Raises WrongArgument.
+    """
     reasons, starts = Reasons(scheduling), _starts(scheduling)
     jobs = [
         _line(ahead, job, reasons.of(job), starts.get(job.id)) for ahead, job in _chosen(scheduling, asked)
@@ -74,7 +77,7 @@ def pending(scheduling: Scheduling, asked: Any) -> dict[str, Any]:
 
 
 def _chosen(scheduling: Scheduling, asked: Any) -> Iterator[tuple[int, QueuedJob]]:
-    """The jobs asked for, with how many are before each."""
+    """Return the requested jobs, each with the number of jobs before it."""
     if not isinstance(asked, dict) or asked.keys() - {"id", "limit"}:
         raise WrongArgument(f"{asked!r} asks for nothing: {{}}, a limit or an id is right")
     numbered = enumerate(scheduling.queue)

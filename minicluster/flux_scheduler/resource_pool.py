@@ -1,4 +1,4 @@
-"""What the base class of schedulers takes for its pool: it follows ranks, and says what there is."""
+"""The resource pool for the base class of schedulers: it follows ranks and reports resources."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class _Kind:
-    """What the base class asks of the pool's own kind."""
+    """What the base class needs of the pool's implementation."""
 
     name = "minicluster"
     known_options: frozenset[str] = frozenset()
 
 
 class RanksPool(ResourcePool):  # type: ignore[misc] # the base is untyped
-    """Ranks, and a function that tells what of them is given out; placing jobs is not its work."""
+    """The ranks, and a function `allocated` that returns what jobs hold. It places no jobs."""
 
     def __init__(self, resources: R, log: object = None, **_options: object) -> None:
         self.impl = _Kind()
@@ -34,7 +34,7 @@ class RanksPool(ResourcePool):  # type: ignore[misc] # the base is untyped
 
     @property
     def expiration(self) -> float:
-        """When these resources are no longer ours; 0: never."""
+        """The end of these resources, in seconds since 1970; 0: none."""
         return self._expiration
 
     @expiration.setter
@@ -42,42 +42,42 @@ class RanksPool(ResourcePool):  # type: ignore[misc] # the base is untyped
         self._expiration = value
 
     def mark_up(self, ids: str) -> None:
-        """Ranks of which jobs can have something."""
+        """Note ranks that are up."""
         self.ranks.up |= self.ranks.named(ids)
 
     def mark_down(self, ids: str) -> None:
-        """Ranks that are down, or drained."""
+        """Note ranks that are down or drained."""
         self.ranks.up -= self.ranks.named(ids)
 
     def remove_ranks(self, ranks: Iterable[int]) -> None:
-        """Ranks that leave for good."""
+        """Remove ranks for good."""
         self.ranks.remove(ranks)
 
     def to_dict(self) -> R:
-        """All of it as R."""
+        """Return all resources as R."""
         return self.ranks.encode(expiration=self._expiration)
 
     def copy_allocated(self) -> Shown:
-        """What is given out."""
+        """Return what jobs hold."""
         return Shown(self.ranks.encode(self.allocated(), expiration=self._expiration))
 
     def copy_down(self) -> Shown:
-        """What is down or drained."""
+        """Return what is down or drained."""
         down = self.ranks.whole(self.ranks.nodes.keys() - self.ranks.up)
         return Shown(self.ranks.encode(down, expiration=self._expiration))
 
     def dumps(self) -> str:
-        """For the log."""
+        """Return a summary for the log."""
         nodes = self.ranks.nodes.values()
         return f"{len(nodes)} nodes with {sum(node.cores.bit_count() for node in nodes)} cores"
 
 
 class Shown:
-    """Resources of which the base class wants nothing but the R."""
+    """Resources from which the base class only takes R."""
 
     def __init__(self, resources: R) -> None:
         self._resources = resources
 
     def to_dict(self) -> Any:
-        """As R."""
+        """Return R."""
         return self._resources

@@ -1,4 +1,4 @@
-"""What waits, what runs and what is free; and one decision of the policy, carried out on that."""
+"""The pending and running jobs and the free resources, and the policy's decisions on them."""
 
 from __future__ import annotations
 
@@ -40,39 +40,42 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StartedJob:
-    """A job that starts: what it gets, and the slots that this is.
-
-    A malleable job starts at its least size; `more` is held for companions, by which it grows at once.
-    """
+    """A job that starts. A malleable one starts at its least size."""
 
     job: QueuedJob
     allocation: Allocation
     slots: int
+    """How many slots the allocation has."""
     more: tuple[Slot, ...] = ()
+    """Reserved for companions, by which a malleable job grows at once."""
 
 
 @dataclass(slots=True)
 class DecisionResult:
-    """What one decision comes to."""
+    """The result of one decision. Times are seconds since 1970."""
 
     starts: list[StartedJob] = field(default_factory=list)
     orders: list[GrowOrder | ShrinkOrder] = field(default_factory=list)
     reserved: dict[int, float] = field(default_factory=dict)
+    """The start of each job that has a reservation."""
     wake: float | None = None
+    """When the policy is to be asked again."""
 
 
 class Scheduling:
-    """Jobs come by `arrive` and leave by `leave`, or by being started and then freed.
+    """The state on which the policy decides. Jobs are added by `arrive`.
 
-    `owner` is the user whose jobs can be malleable, as companions run as this one's; None: no job can.
+    `owner` is the user whose jobs can be malleable, as companions run as this user's; None: no job can.
     """
 
     def __init__(self, policy: Policy, ranks: Ranks, owner: int | None = None) -> None:
         self.policy = policy
         self._owner = owner
         self.queue = IndexedQueue()
-        self.expected: dict[int, float] = {}  # when a job is expected to start, as far as the policy reserved
-        self.defect = ""  # what is wrong with the policy, since its last decision
+        self.expected: dict[int, float] = {}
+        """When jobs are expected to start, by the policy's reservations."""
+        self.defect = ""
+        """What was wrong with the policy's last decision, empty: nothing."""
         self._changes: list[Change] = []
         self.allocations = JobAllocations(ranks, self.queue, self._changes.append)
         self.running = self.allocations.running
@@ -81,22 +84,22 @@ class Scheduling:
 
     @property
     def pool(self) -> Pool:
-        """Return what is free; another one after ranks have left."""
+        """The pool of nodes; another one after ranks have left."""
         return self.allocations.pool
 
     @property
     def malleable(self) -> bool:
-        """Return whether there is a job that can be resized."""
+        """Whether there is a job that can be resized."""
         return bool(self.allocations.malleable)
 
     def infeasible(self, jobspec: Any) -> str | None:
-        """Why such a job can never run here, or None. Raises JobspecError where the jobspec is wrong."""
+        """Return why such a job can never run here, or None. Raises JobspecError if the jobspec is wrong."""
         return infeasible(self.pool, parse(jobspec).resources)
 
     def queued(self, job: int, priority: int, user: int, submitted: float, jobspec: Any) -> QueuedJob:
-        """Return the job as the queue has it. Raises JobspecError where the jobspec is wrong.
+        """Return the job as a record for the queue. Raises JobspecError if the jobspec is wrong.
 
-        Elastic jobs have their size chosen when they start. Malleable are those of the owner.
+        The policy chooses the size of an elastic job when it starts. Only the owner's jobs are malleable.
         """
         parsed = parse(jobspec)
         limit = parsed.duration or math.inf
@@ -112,12 +115,12 @@ class Scheduling:
         return QueuedJob(job, priority, request, submitted, limit, user, sizes)
 
     def arrive(self, job: QueuedJob) -> None:
-        """The job may start from now on."""
+        """Add a job that may start from now on."""
         self.queue.add(job)
         self._changed(Happened.ARRIVED, job.id)
 
     def leave(self, job: int) -> None:
-        """The job must not start any more."""
+        """Remove a job that must not start any more."""
         if job in self.queue:
             self.queue.remove(job)
             change: Happened | None = Happened.LEFT
@@ -128,21 +131,21 @@ class Scheduling:
             self._changed(change, job)
 
     def prioritize(self, job: int, priority: int) -> None:
-        """The job takes another place in the queue."""
+        """Change a job's priority, and with it its position in the queue."""
         if job in self.queue and self.queue[job].priority != priority:
             changed = self.queue[job]._replace(priority=priority)
             self.leave(job)
             self.arrive(changed)
 
     def woken(self) -> None:
-        """The time came for which the policy asked."""
+        """Note that the time has come for which the policy asked."""
         self._changed(Happened.WOKEN)
 
     def _changed(self, what: Happened, job: int | None = None) -> None:
         self._changes.append(Change(what, job))
 
     def decide(self, now: float) -> DecisionResult:
-        """Ask the policy. What is wrong with it comes to `defect`: jobs wait until the next change."""
+        """Ask the policy, and apply its decision. On an error set `defect`; jobs wait for the next change."""
         changes = tuple(self._changes)
         self._changes.clear()
         decision = DecisionResult([self._started(begun) for begun in self.resizing.ready(now)])
@@ -156,7 +159,7 @@ class Scheduling:
             self.defect = ""
         except (PolicyDefect, NoRoom) as error:
             self.defect = str(error)
-            # It has not looked at what changed: at the next change it has to look at everything.
+            # The policy has not handled these changes, so at the next one it has to check everything.
             self._changes.append(Change(Happened.CLUSTER))
         return decision
 
