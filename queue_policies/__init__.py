@@ -1,7 +1,7 @@
 """Scheduling policies: a queue and a cluster go in, actions come out. Pure: no I/O, no clock.
 
-`records` has what a policy sees and answers, `policy` the protocol, `queue` and `running` what whoever runs a
-policy keeps, `decision` how they ask it, `plugins` the one door by which policies are found. Each policy is
-one file; `settings`, `walk`, `draft`, `resizing`, `gain`, `learning` and `counting` are what they have in
-common. `simulator` runs them in virtual time.
+`records` has what a policy reads and returns, `policy` the protocol. An engine keeps its jobs in `queue` and
+`running`, and asks a policy through `decision`. `plugins` finds policies, ours and those of plug-ins. Each
+policy is one file. They share `settings`, `walk`, `draft`, `resizing`, `gain`, `learning` and `counting`.
+`simulator` runs them in virtual time.
 """

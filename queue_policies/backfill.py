@@ -34,7 +34,7 @@ class Backfill:
 
 
 def start_what_fits(state: State, rule: Rule) -> list[Action]:
-    """Start, in order, each job that `rule` can place. Alike jobs are alike to the rule."""
+    """Start, in order, each job that `rule` can place. It must treat jobs of one class alike."""
     sketch = state.cluster.sketch()
     arrived = arrivals_only(state, timeless=True)
     actions: list[Action] = []

@@ -1,10 +1,13 @@
-"""Common pool: waiting jobs draw on what is free and on what running jobs can spare; no resize is in vain.
+"""Common pool: waiting jobs draw on free units and on what running jobs can spare; no resize is in vain.
 
-Source: our own, from the comparison with `malleable`. What differs: true EASY (with the extra units), in
-which malleable jobs start at the largest size that fits; not only the head but the jobs behind it, in
-order, take from several donors as long as each of them can start; the smallest jobs grow first, as far as
-they run efficiently; and a job is left alone whose remaining time is short beside the cost of a resize.
-Bound on starvation: that of `easy`, since no job grows into what the head of the queue waits for.
+Source: our own, from the comparison with `malleable`. It differs in these ways:
+
+* It is true EASY, with the extra units, and malleable jobs start at the largest size that fits.
+* Not only the head but the jobs behind it, in order, take from several donors as long as each can start.
+* The smallest jobs grow first, as far as they run efficiently.
+* A job is not resized if its remaining time is short beside the cost of that.
+
+Bound on starvation: that of `easy`, since no job grows into the units for which the head of the queue waits.
 """
 
 from __future__ import annotations
@@ -52,7 +55,7 @@ class CommonPool:
         if head is not None:
             self._draw(state, draft, movable, worth, head)
         if head is not None and not draft.starts(head.id) and schedule.shadow < math.inf:
-            # What the head waits for goes to none that would keep it beyond the head's start.
+            # Units for which the head waits go to no job that would keep them beyond the head's start.
             late = [job for job in worth if job.end >= schedule.shadow]
             movable.spread(_by_size(late), self._largest, schedule.extra)
             worth = [job for job in worth if job.end < schedule.shadow]
@@ -63,7 +66,7 @@ class CommonPool:
     def _draw(
         self, state: State, draft: Draft, movable: Movable, worth: Sequence[RunningJob], head: QueuedJob
     ) -> None:
-        """Start those that wait, in order from the head, until one cannot have enough."""
+        """Start waiting jobs, in order from the head, until one cannot get enough units."""
         for job in state.queue:
             if job.order < head.order or draft.starts(job.id):
                 continue
@@ -72,14 +75,14 @@ class CommonPool:
                 return
 
     def _pays(self, job: RunningJob, now: float) -> bool:
-        """Whether the job still runs long enough for a resize."""
+        """Return whether the job still runs long enough for a resize."""
         if job.estimate is None:
             return True
         seconds = left(job, job.estimate, now) * job.estimate.seconds(job.size)
         return seconds >= self.payoff * self.overhead
 
     def _largest(self, job: RunningJob) -> int:
-        """The largest size at which the job runs efficiently enough; its own where it gains too little."""
+        """Return the largest size at which the job is efficient enough; its own if it gains too little."""
         elastic, estimate = job.elastic, job.estimate
         if elastic is None or estimate is None:
             return job.size if elastic is None else elastic.max

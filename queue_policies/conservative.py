@@ -50,13 +50,13 @@ class Conservative:
 
 
 def _changes_nothing(state: State, last: QueuedJob, free: int) -> bool:
-    """Whether only jobs arrived, behind the ones with reservations, that do not fit now."""
+    """Return whether all changes are arrivals of jobs behind those with reservations that do not fit now."""
     arrived = arrivals_only(state)
     return arrived is not None and all(job.order > last.order and job.request.size > free for job in arrived)
 
 
 class _Plan:
-    """Free units over time: from each of `times` on so many of `free`, until the next."""
+    """The free units over time: `_free[i]` from `_times[i]` until the next time."""
 
     def __init__(self, now: float, sketch: Sketch, running: Iterable[RunningJob]) -> None:
         self._now = now
@@ -73,7 +73,7 @@ class _Plan:
             self._free[-1] += job.size
 
     def book(self, job: QueuedJob) -> Action | None:
-        """Start the job or reserve for it, at the earliest time at which it has its units for its limit."""
+        """Start the job, or reserve the earliest time at which its units are free for its whole limit."""
         size = job.request.size
         at = self._earliest(size, job.limit, 0)
         if at == self._now:
@@ -88,7 +88,7 @@ class _Plan:
         return Reserve(job.id, at)
 
     def backfill(self, state: State, last: tuple[int, int]) -> Iterable[Start]:
-        """Start of the jobs behind `last` those that leave the plan as it is."""
+        """Start those jobs behind `last` that do not change the plan."""
         walk = Walk(state.queue.classes(self._sketch.free))
         while walk and self._sketch.free:
             job = walk.job
@@ -111,7 +111,7 @@ class _Plan:
             walk.on()
 
     def _earliest(self, size: int, limit: float, first: int) -> float:
-        """The earliest of the times, from the `first` on, at which so many units are free for so long."""
+        """Return the earliest time, from index `first` on, at which `size` units are free for `limit` s."""
         start = first
         while start < len(self._times):
             begin = self._times[start]
@@ -123,16 +123,16 @@ class _Plan:
         return math.inf
 
     def _least(self, until: float) -> int:
-        """The fewest units that are free from now until then."""
+        """Return the least number of free units between now and `until`."""
         return min(self._free[: bisect_left(self._times, until)], default=0)
 
     def _shortage(self, size: int) -> float:
-        """From when on fewer are free."""
+        """Return the first time at which fewer than `size` units are free."""
         short = (time for time, free in zip(self._times, self._free, strict=True) if free < size)
         return min(next(short), sys.float_info.max)
 
     def _occupy(self, begin: float, limit: float, size: int) -> None:
-        """Take units for so long."""
+        """Take `size` units for `limit` seconds from `begin` on."""
         first, last = self._split(begin), len(self._times)
         if begin + limit < math.inf:
             last = self._split(begin + limit)
@@ -140,7 +140,7 @@ class _Plan:
             self._free[index] -= size
 
     def _split(self, time: float) -> int:
-        """The index of this time, put in where it is not there."""
+        """Return the index of this time; insert it if it is missing."""
         index = bisect_right(self._times, time) - 1
         if self._times[index] == time:
             return index

@@ -1,4 +1,4 @@
-"""A cluster that only counts units: places are not told apart."""
+"""A cluster that only counts units, and knows no nodes."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """A request for some units."""
+    """A request for a number of units."""
 
     size: int
 
     def sized(self, size: int) -> Units:
-        """The same for so many units."""
+        """Return a request for `size` units."""
         return Units(size)
 
 
 class CountingCluster:
-    """So many units, and what each job holds of them."""
+    """A number of units, and how many of them each job holds."""
 
     def __init__(self, total: int) -> None:
         self.total = total
@@ -29,20 +29,20 @@ class CountingCluster:
         self.held: dict[int, int] = {}
 
     def sketch(self) -> Sketch:
-        """The present state, to try things on."""
+        """Return a scratch copy of the present state."""
         return CountingSketch(self.free, self.held)
 
     def hold(self, job: int, size: int) -> None:
-        """The job has so many units from now on, whatever it had before."""
+        """Set the job's units to `size`."""
         self.free -= size - self.held.get(job, 0)
         self.held[job] = size
 
     def release(self, job: int) -> None:
-        """Take back what the job has."""
+        """Release all units of the job."""
         self.free += self.held.pop(job, 0)
 
     def resize(self, total: int) -> None:
-        """The cluster has so many units from now on."""
+        """Set the number of the cluster's units."""
         self.free += total - self.total
         self.total = total
 
@@ -58,11 +58,11 @@ class CountingSketch:
         self._placed = {} if placed is None else placed
 
     def fits(self, request: Request) -> bool:
-        """Whether so many units are free."""
+        """Return whether enough units are free."""
         return request.size <= self.free
 
     def take(self, job: int, request: Request) -> bool:
-        """Count the request as the job's."""
+        """Give the job the requested units and return True, or change nothing and return False."""
         size = request.size
         if size > self.free:
             return False
@@ -71,18 +71,18 @@ class CountingSketch:
         return True
 
     def holds(self, job: int) -> bool:
-        """Whether the job was placed here."""
+        """Return whether the job was placed here."""
         return job in self._placed
 
     def give(self, job: int) -> None:
-        """Count the job's units as free."""
+        """Release the job's units."""
         self.free += self._placed.pop(job) if job in self._placed else self._held[job]
 
     def mirror(self, other: Sketch, job: int) -> None:
-        """Count as much for the job as in `other`."""
+        """Give the job as many units as it has in `other`."""
         self._placed[job] = size = cast("CountingSketch", other)._placed[job]
         self.free -= size
 
     def copy(self) -> CountingSketch:
-        """An independent copy."""
+        """Return an independent copy."""
         return CountingSketch(self.free, self._held, dict(self._placed))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def decide(policy: Policy, state: State, now: float) -> Sequence[Action]:
-    """Ask the policy. Raises PolicyDefect where it raises or answers with an impossible action."""
+    """Return the policy's actions. Raises PolicyDefect if it raises or returns an impossible action."""
     try:
         actions = policy.decide(state, now)
     except Exception as error:
@@ -37,13 +37,13 @@ def decide(policy: Policy, state: State, now: float) -> Sequence[Action]:
 
 
 def stuck(policy: Policy, state: State, now: float) -> PolicyDefect:
-    """The defect of a policy that leaves jobs queued although nothing will happen any more."""
+    """Return the defect of a policy that leaves jobs queued although nothing will happen any more."""
     what = "starts none of the queued jobs, though nothing runs, and asks not to be woken"
     return PolicyDefect(f"queue policy {policy.name} {what}; {described(state, now)}")
 
 
 def described(state: State, now: float) -> str:
-    """The state in words, for a message."""
+    """Return the state in words, for a message."""
     first = ", ".join(f"{job.id} for {job.request.size}" for job in islice(state.queue, 3))
     queued = f"{len(state.queue)} queued ({'first ' if len(state.queue) > 3 else ''}{first})" if first else ""
     free, total = state.cluster.free, state.cluster.total
@@ -52,14 +52,14 @@ def described(state: State, now: float) -> str:
 
 
 class _Checker:
-    """Goes through an answer as whoever carries it out will."""
+    """Checks a policy's actions in the order in which an engine applies them."""
 
     def __init__(self, state: State, now: float) -> None:
         self._state = state
         self._now = now
         self._free = state.cluster.free
         self._started: set[int] = set()
-        self._resized: dict[int, int] = {}  # jobs by how much smaller they get
+        self._resized: dict[int, int] = {}  # by how many units each job gets smaller
         self._preempted: set[int] = set()
 
     def first_wrong(self, actions: Sequence[Action]) -> str | None:

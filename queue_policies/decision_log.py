@@ -1,8 +1,7 @@
-"""Decisions as records: what a policy saw, when, and what it answered; written by an instance, decided again.
+"""Decisions as records: the state that a policy saw, the time, and its actions. They can be decided again.
 
-Each is one JSON object. What a job asks for is recorded by its units alone, and of the cluster how many are
-free and who holds how many: where places do not matter (jobs that ask for slots of one core, or for whole
-alike nodes), a policy must answer the same again.
+Each is one JSON object. Of a request and of the cluster only numbers of units are recorded. So a policy must
+return the same actions again only if nodes do not matter: for slots of one core, or whole equal nodes.
 """
 
 from __future__ import annotations
@@ -53,26 +52,28 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A decision, counted from 1, to which the policy answers otherwise now."""
+    """A decision for which the policy returns other actions now."""
 
     number: int
+    """Counted from 1."""
     recorded: Sequence[Action]
     answered: Sequence[Action]
+    """What the policy returns now."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimeTable:
-    """The run times that an estimate told, by size."""
+    """The run times of an estimate, by size."""
 
     by_size: dict[int, float]
 
     def seconds(self, size: int) -> float:
-        """From start to end at this size, which the job can have."""
+        """Return the seconds from start to end at this size, which must be one of the job's."""
         return self.by_size[size]
 
 
 def encode(policy: str, state: State, now: float, actions: Sequence[Action]) -> str:
-    """One line."""
+    """Return a decision as a line of JSON."""
     sketch = state.cluster.sketch()
     record = {
         "policy": policy,
@@ -89,7 +90,7 @@ def encode(policy: str, state: State, now: float, actions: Sequence[Action]) -> 
 
 
 def decode(line: str) -> Decision:
-    """The decision in a line. Raises ValueError, KeyError or TypeError where it is none."""
+    """Read a decision from a line. Raises ValueError, KeyError or TypeError if it is none."""
     record = json.loads(line)
     cluster = CountingCluster(record["total"])
     for job in record["running"]:
@@ -107,7 +108,7 @@ def decode(line: str) -> Decision:
 
 
 def differences(policy: Policy, lines: Iterable[str]) -> Iterator[Difference]:
-    """Have a policy decide again all that is recorded; yield where it answers otherwise."""
+    """Have a policy decide all records again; yield those for which its actions differ."""
     for number, line in enumerate(lines, 1):
         decision = decode(line)
         answered = policy.decide(decision.state, decision.now)
@@ -116,7 +117,7 @@ def differences(policy: Policy, lines: Iterable[str]) -> Iterator[Difference]:
 
 
 def _finite(value: Any) -> Any:
-    """JSON knows no infinity: it is written as text."""
+    """Return the value with infinities as text, as JSON has none."""
     if isinstance(value, float) and math.isinf(value):
         return "inf" if value > 0 else "-inf"
     if isinstance(value, dict):
@@ -125,7 +126,7 @@ def _finite(value: Any) -> Any:
 
 
 def _allocated(job: int, sketch: Sketch) -> int:
-    """What the job would give back: more than its size while it grows, less where ranks are down."""
+    """Return the units that the job holds: more than its size while it grows, fewer if ranks are down."""
     free = sketch.free
     sketch.give(job)
     return sketch.free - free

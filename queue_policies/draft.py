@@ -1,7 +1,7 @@
-"""An answer of an elastic policy in the making: what has been ordered so far, and what it leaves.
+"""Builds the actions of an elastic policy, and keeps how many units they leave.
 
-Sizes count. Whether free units suit a job is asked of the cluster's sketch where the job starts on units that
-are free now; what shrinking jobs will give back is counted, as their programs choose it.
+A job that starts on free units is tried on the cluster's scratch copy. Units that shrinking jobs will return
+are only counted, as their programs choose which ones.
 """
 
 from __future__ import annotations
@@ -25,46 +25,46 @@ class _PlannedStart:
 
 
 class Draft:
-    """Orders of one decision. A job's orders add up to one action."""
+    """The orders of one decision. Several orders to a job become one action."""
 
     def __init__(self, state: State) -> None:
         self._sketch = state.cluster.sketch()
-        self._promised = 0  # free units that growing jobs and waiting starts will take
-        self._returned: dict[int, int] = {}  # by shrinking jobs, and promised to none
+        self._promised = 0  # free units for growing jobs and for starts after shrinks
+        self._returned: dict[int, int] = {}  # units that shrinking jobs return, promised to no job
         self._started: dict[int, _PlannedStart] = {}
         self._resized: dict[int, tuple[RunningJob, int]] = {}
         self._wake = math.inf
 
     @property
     def idle(self) -> int:
-        """Units that are free now and promised to none."""
+        """Units that are free now and promised to no job."""
         return self._sketch.free - self._promised
 
     @property
     def free(self) -> int:
-        """The same with those that shrinking jobs will give back."""
+        """The same, with the units that shrinking jobs will return."""
         return self.idle + sum(self._returned.values())
 
     @property
     def started(self) -> int:
-        """How many jobs start."""
+        """The number of jobs that start."""
         return len(self._started)
 
     def starts(self, job: int) -> bool:
-        """Whether the queued job starts."""
+        """Return whether the queued job starts."""
         return job in self._started
 
     def size(self, job: RunningJob) -> int:
-        """A running job's size as ordered."""
+        """Return a running job's size after the orders so far."""
         order = self._resized.get(job.id)
         return job.request.size if order is None else order[1]
 
     def resized(self, job: int) -> bool:
-        """Whether a running job is ordered to another size."""
+        """Return whether a running job is ordered to another size."""
         return job in self._resized
 
     def start(self, job: QueuedJob, size: int) -> bool:
-        """Start the job: at `size`, or where the free units do not suit it, at a smaller one."""
+        """Start the job at `size`, or at a smaller one if free units do not suit it; False if none fits."""
         if size > self.idle:
             return self._start_later(job, size)
         request = place(self._sketch, job, size)
@@ -92,16 +92,16 @@ class Draft:
         return True
 
     def would_fit(self, job: QueuedJob, gone: Iterable[int]) -> bool:
-        """Whether there would be a place for the job at its least size, if these running jobs were not."""
+        """Return whether the job would fit at its least size without these running jobs."""
         sketch = self._sketch.copy()
         for other in gone:
             sketch.give(other)
         return sketch.fits(job.request)
 
     def enlarge(self, job: QueuedJob, size: int) -> bool:
-        """Start a started job at a larger size, with units that are free now."""
+        """Have a job that starts do so at a larger size, with units that are free now; False if it cannot."""
         started = self._started[job.id]
-        if size - started.size > self.idle:  # one that waits for others has taken all
+        if size - started.size > self.idle:  # a job that waits for others has taken all free units
             return False
         self._sketch.give(job.id)
         request = place(self._sketch, job, size)
@@ -126,7 +126,7 @@ class Draft:
         self._wake = min(self._wake, time)
 
     def answer(self, now: float) -> list[Action]:
-        """The actions: first the jobs that shrink, then those that start, then those that grow."""
+        """Return the actions: first the jobs that shrink, then those that start, then those that grow."""
         resized = self._resized.values()
         actions: list[Action] = [*_shrinks(resized), *_starts(self._started.values()), *_grows(resized)]
         if now < self._wake < math.inf:

@@ -1,13 +1,14 @@
 """EASY backfill: the first blocked job has a reservation, and later ones may start if they do not delay it.
 
 Source: Mu'alem and Feitelson, "Utilization, Predictability, Workloads, and User Runtime Estimates in
-Scheduling the IBM SP2 with Backfilling", IEEE TPDS 12(6), 2001, section 2: a job may backfill if it ends
-before the shadow time, or if it uses only resources that the head does not need then (the extra ones). The
-second rule is tested exactly here: the job's own resources are taken away from the cluster as it will be at
-the shadow time, and the head must still fit. An elastic job starts at the largest size that keeps to these
-rules, and keeps it; the head's reservation is for its least size.
+Scheduling the IBM SP2 with Backfilling", IEEE TPDS 12(6), 2001, section 2. A job may backfill if it ends
+before the shadow time, or if it uses only resources that the head does not need then (the extra ones).
 
-A running job without time limit never ends as far as is known: its resources count as returned last, at an
+The second rule is tested exactly: the job's resources are taken from the cluster as it will be at the shadow
+time, and the head must still fit. An elastic job starts at the largest size that these rules allow, and keeps
+it. The head's reservation is for its least size.
+
+A running job without time limit counts as one that never ends: its resources are returned last, at an
 infinite shadow time. A head that waits for ranks that are down or drained has no reservation; then only
 jobs with a time limit may overtake it. Bound on starvation: once its ranks are up, the head starts no later
 than the largest end among the jobs that were running when it became head.
@@ -50,16 +51,16 @@ class Easy:
 
 
 class Schedule(NamedTuple):
-    """What an EASY pass found: jobs to start with what they get, and the first blocked one.
-
-    `shadow` is when that one can start: infinite where this is not known, -infinite where it was not looked
-    at, since nothing can start. Then it leaves `extra` units to others.
-    """
+    """The result of an EASY pass."""
 
     starts: list[tuple[QueuedJob, Request]]
+    """The jobs to start, with the requests that were placed."""
     head: QueuedJob | None
+    """The first blocked job."""
     shadow: float = -math.inf
+    """When the head can start. Infinite: not known; -infinite: not computed, as no job can start."""
     extra: int = 0
+    """The units that the head then leaves to others."""
 
 
 def easy_pass(state: State, now: float, *, extra: bool, least: bool = False) -> Schedule:
@@ -91,17 +92,22 @@ def easy_pass(state: State, now: float, *, extra: bool, least: bool = False) -> 
 
 
 class _Reservation(NamedTuple):
-    """The head starts at `shadow`, on the cluster as it will be `then` (None: nothing beside it is known)."""
+    """The head's reservation."""
 
     head: QueuedJob
     shadow: float
+    """When it starts."""
     then: Sketch | None
+    """The cluster at that time; None: not known, or not needed."""
 
 
 def _reserve(
     head: QueuedJob, sketch: Sketch, running: Iterable[RunningJob], now: float, extra: bool
 ) -> _Reservation:
-    """Return running jobs' resources by their ends until the head fits, and of that moment all."""
+    """Release running jobs' resources in the order of their ends, until the head fits.
+
+    All jobs that end at that time are released.
+    """
     then = sketch.copy()
     size, shadow = head.request.size, -math.inf
     for job in running:
@@ -116,7 +122,7 @@ def _reserve(
 
 
 def _arrived_behind(head: QueuedJob, state: State) -> list[QueuedJob] | None:
-    """What arrived behind a head that was blocked before, where only this happened."""
+    """Return the arrivals, if nothing else changed and the head was blocked before; else None."""
     arrived = arrivals_only(state)
     if arrived is None or any(job.id == head.id for job in arrived):
         return None
@@ -124,7 +130,7 @@ def _arrived_behind(head: QueuedJob, state: State) -> list[QueuedJob] | None:
 
 
 class _Beside:
-    """Places jobs so that the head has its start."""
+    """Places jobs that do not delay the head."""
 
     def __init__(self, reservation: _Reservation, sketch: Sketch, now: float, least: bool) -> None:
         self._head, self._shadow, self._then = reservation
@@ -133,16 +139,16 @@ class _Beside:
         self._least = least
 
     def some(self, jobs: Iterable[QueuedJob]) -> Iterator[tuple[QueuedJob, Request]]:
-        """Of these jobs, those that can start."""
+        """Yield those of these jobs that can start."""
         for job in jobs:
             got = self._place(job) if job.request.size <= self._sketch.free else None
             if got is not None:
                 yield job, got
 
     def all_of(self, queue: Queue) -> Iterator[tuple[QueuedJob, Request]]:
-        """Of all queued jobs, those that can start, in order.
+        """Yield those of all queued jobs that can start, in order.
 
-        Once one did not fit beside the head, of those that ask for the same only such as are short may.
+        Once one of a class did not fit beside the head, only those that end before the shadow time are tried.
         """
         sketch = self._sketch
         walk = Walk(queue.classes(sketch.free))
@@ -156,20 +162,20 @@ class _Beside:
                 yield job, got
                 walk.on()
             elif self._short(job):
-                walk.drop()  # there is no place for what this class asks for
+                walk.drop()  # no job of this class fits
             else:
-                walk.only(min(self._shadow - self._now, sys.float_info.max))  # at least: with a limit
+                walk.only(min(self._shadow - self._now, sys.float_info.max))  # finite: jobs with a limit
 
     @property
     def extra(self) -> int:
-        """The units that the head will leave."""
+        """The units that the head will leave to others."""
         return 0 if self._then is None else self._then.free - self._head.request.size
 
     def _short(self, job: QueuedJob) -> bool:
         return self._now + job.limit < self._shadow
 
     def _place(self, job: QueuedJob) -> Request | None:
-        """Place the job, if the head still has its start."""
+        """Place the job if that does not delay the head; return what it got."""
         most = largest(job, self._least)
         if self._short(job):
             return place(self._sketch, job, most)

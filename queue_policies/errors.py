@@ -1,17 +1,17 @@
-"""What can go wrong with a policy.
+"""The errors of policies.
 
 PolicyError
 ├── UnknownPolicy      no policy of that name; names the nearest
-├── PolicySettings     a setting that the policy does not have, or of the wrong kind
+├── PolicySettings     a setting that the policy does not have, or of the wrong type
 ├── PolicyPlugin       a plug-in that does not load; names it
-└── PolicyDefect       a policy that raised or answered with what cannot be; names it, the job and the state
+└── PolicyDefect       a policy raised, or returned an impossible action; names it, the job and the state
 """
 
 from __future__ import annotations
 
 
 class PolicyError(Exception):
-    """Anything wrong with a scheduling policy."""
+    """Root of the tree."""
 
 
 class UnknownPolicy(PolicyError):  # noqa: N818 - it reads as what it is
@@ -19,7 +19,7 @@ class UnknownPolicy(PolicyError):  # noqa: N818 - it reads as what it is
 
 
 class PolicySettings(PolicyError):  # noqa: N818 - it reads as what it is
-    """A setting is unknown or of the wrong kind."""
+    """A setting is unknown or of the wrong type."""
 
 
 class PolicyPlugin(PolicyError):  # noqa: N818 - it reads as what it is
@@ -27,8 +27,8 @@ class PolicyPlugin(PolicyError):  # noqa: N818 - it reads as what it is
 
 
 class PluginWarning(UserWarning):
-    """A plug-in is passed over."""
+    """A plug-in is ignored."""
 
 
 class PolicyDefect(PolicyError):  # noqa: N818 - it reads as what it is
-    """A policy raised, or answered with an action that cannot be carried out."""
+    """A policy raised, or returned an action that is impossible."""

@@ -1,8 +1,8 @@
-"""Run times learned from progress: how long a program takes at each size, from what its runs have shown.
+"""Estimates run times from the progress of earlier runs of a program.
 
-A run that made a share of its work in some time, at one size, tells how long all of it takes at this size.
-Through the sizes seen, T(n) = c + w / n is fitted by least squares with c and w not negative. Where one size
-was seen, the guess of `gain.Guess` goes through it; where none was, it stands by the time limit.
+A run's progress in some time, at one size, gives the time of all its work at this size. Through the sizes
+observed, T(n) = c + w / n is fitted by least squares with c and w not negative. With one size observed,
+Amdahl's law as in `gain.Guess` goes through it; with none, that guess is by the time limit.
 """
 
 from __future__ import annotations
@@ -22,22 +22,25 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class _Observation:
-    """Of one program at one size: the shares of work made, and the seconds that they took."""
+    """The runs of one program at one size, added up."""
 
     share: float = 0.0
+    """The share of the work that they have done."""
     seconds: float = 0.0
+    """The time that this took."""
 
 
 @dataclass(slots=True)
 class Learner:
-    """What was seen of each program; `serial` is the share that a guess takes not to run in parallel."""
+    """What was observed of each program."""
 
     serial: float = 0.05
+    """The share of the work that a guess assumes not to run in parallel."""
     _seen: dict[Hashable, dict[int, _Observation]] = field(default_factory=lambda: defaultdict(dict))
     _fitted: dict[Hashable, tuple[float, float]] = field(default_factory=dict)
 
     def observe(self, program: Hashable, size: int, share: float, seconds: float) -> None:
-        """A run of the program made this share of its work in these seconds, at this size."""
+        """Add an observation: a run did this share of its work in these seconds, at this size."""
         if share <= 0 or seconds <= 0:
             return
         seen = self._seen[program].setdefault(size, _Observation())
@@ -46,11 +49,11 @@ class Learner:
         self._fitted.pop(program, None)
 
     def estimate(self, program: Hashable, least: int, limit: float = math.inf) -> RunTime:
-        """What is known of the program, always as of now; `least` and `limit` are of the job that asks."""
+        """Return an estimate that follows later observations. `least` and `limit` are those of the job."""
         return _Learned(self, program, Guess(limit if limit < math.inf else UNLIMITED, least, self.serial))
 
     def fit(self, program: Hashable) -> tuple[float, float] | None:
-        """The program's c and w, or None where nothing was seen of it."""
+        """Return the program's c and w, or None without observations."""
         if program not in self._fitted and self._seen.get(program):
             self._fitted[program] = self._fit(self._seen[program])
         return self._fitted.get(program)
@@ -64,7 +67,7 @@ class Learner:
 
 
 def _line(points: list[tuple[float, float, float]]) -> tuple[float, float]:
-    """Intercept and slope, none negative, of the least-squares line through weighted points."""
+    """Return intercept and slope, none negative, of the least-squares line through weighted points."""
     weight = sum(w for _, _, w in points)
     mean_x = sum(w * x for x, _, w in points) / weight
     mean_y = sum(w * y for _, y, w in points) / weight
@@ -79,14 +82,14 @@ def _line(points: list[tuple[float, float, float]]) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class _Learned:
-    """The present knowledge of one program, for one job."""
+    """The estimate of one program, for one job."""
 
     learner: Learner
     program: Hashable
     guess: Guess
 
     def seconds(self, size: int) -> float:
-        """From start to end at this size."""
+        """Return the seconds from start to end at this size."""
         fitted = self.learner.fit(self.program)
         if fitted is None:
             return self.guess.seconds(size)

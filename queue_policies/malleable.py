@@ -1,10 +1,10 @@
 """EASY backfill that shrinks running jobs for the head of the queue, and lets them grow into what is free.
 
 Source: Finnerty, Posner, Bürger, Takaoka, Kanzaki, "On the Performance of Malleable APGAS Programs and
-Batch Job Schedulers", SN Computer Science 5, 2024, section on the malleable scheduler, by its text:
-malleable jobs start with their least sizes; the head, where it is blocked, takes from the running jobs with
-the most units; what is still free goes to those with the fewest. A job that acknowledged an order is left
-alone for the gap. No bound on starvation: what the head waits for can go into growth, again and again.
+Batch Job Schedulers", SN Computer Science 5, 2024, section on the malleable scheduler, by its text.
+Malleable jobs start with their least sizes. A blocked head takes units from the running jobs with the most.
+What is still free goes to those with the fewest. A job that acknowledged an order gets no other during the
+gap. No bound on starvation: units for which the head waits can go to growing jobs, again and again.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Min-agreement: jobs start at their least sizes, and waiting ones agree with running ones on units to come.
+"""Min-agreement: jobs start at their least sizes, and running jobs shrink for waiting ones.
 
 Source: Posner, Hupfeld, Finnerty, "Enhancing Supercomputer Performance with Malleable Job Scheduling
 Strategies", Euro-Par 2023 workshops (PECS), section on strategies. Jobs that fit start in order, without
-reservation. Each one that waits, in order, may have units that the running jobs with the most above their
-least sizes give up for it. What is still free goes to those with the fewest above. In contrast to the
-published code, a waiting job also uses what is free, and not only what is given up. No bound on starvation.
+reservation. For each waiting job, in order, the running jobs with the most units above their least sizes give
+up some. What is still free goes to those with the fewest above. In contrast to the published code, a waiting
+job also uses free units, and not only those that are given up. No bound on starvation.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The one door by which policies are found, for ours and for other people's.
+"""Finds policies: ours, and those of plug-ins.
 
 A plug-in is a module, named by an entry point of the group `minicluster.policies`, that implements the hook:
 
@@ -8,8 +8,8 @@ A plug-in is a module, named by an entry point of the group `minicluster.policie
     def minicluster_policies():
         return [MyPolicy]          # classes as `queue_policies.policy.Policy` describes them
 
-A plug-in that does not load, and a class that is no policy, are passed over: they are problems of the
-registry, and an error only for those who ask for that policy.
+A plug-in that does not load, and a class that is no policy, are ignored. The registry lists them as problems.
+They are an error only when that policy is loaded.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ class Hooks:
 
 @dataclass(frozen=True, slots=True)
 class PluginProblem:
-    """Why a plug-in, or one of its policies, is passed over."""
+    """Why a plug-in, or one of its policies, is ignored."""
 
     name: str
-    """The policy's name; the entry point's, where the plug-in did not come so far as to name policies."""
+    """The policy's name, or the entry point's if the plug-in failed before it returned policies."""
     text: str
     """The plug-in and what is wrong with it."""
 
@@ -64,23 +64,23 @@ class PolicyRegistry:
 
     @property
     def unknown(self) -> tuple[PluginProblem, ...]:
-        """The problems for which a policy may be missing: all but those of names that are taken."""
+        """The problems by which a policy may be missing: all but those of names that are taken."""
         return tuple(each for each in self.problems if each.name not in self.policies)
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """A line for each plug-in or policy that is passed over."""
+        """A line for each plug-in or policy that is ignored."""
         return tuple(f"{each.text}; it is passed over" for each in self.problems)
 
     def failure(self, name: str) -> str:
-        """Return why the policy of this name is passed over; nothing where it is not, or is unknown."""
+        """Return why the policy of this name is ignored; empty if it is not, or is unknown."""
         return next((each.text for each in self.unknown if each.name == name), "")
 
     def kind(self, name: str) -> type[Policy]:
         """Return a policy's class.
 
-        Raises PolicyPlugin where that policy is passed over, and UnknownPolicy with the nearest name and
-        with the plug-ins that did not name their policies.
+        Raises PolicyPlugin if that policy is ignored. Raises UnknownPolicy with the nearest name, and with
+        the plug-ins that failed before they returned policies.
         """
         if name in self.policies:
             return self.policies[name]
@@ -91,7 +91,7 @@ class PolicyRegistry:
 
 
 def registry() -> PolicyRegistry:
-    """Find every policy. What is wrong with a plug-in stands in `problems`; nothing is raised for it."""
+    """Find every policy. A plug-in's errors are in `problems`; they raise nothing."""
     plugins = pluggy.PluginManager(_PROJECT)
     plugins.add_hookspecs(Hooks)
     for module in _BUILT_IN:
@@ -100,7 +100,7 @@ def registry() -> PolicyRegistry:
     for entry in metadata.entry_points(group=GROUP):
         problems += _register(plugins, entry)
     found: dict[str, type[Policy]] = {}
-    # A plug-in may ask to be called first; a built-in policy's name stays its own all the same.
+    # A plug-in may request to be called first; it still cannot take a built-in policy's name.
     implementations = plugins.hook.minicluster_policies.get_hookimpls()
     for implementation in sorted(implementations, key=lambda each: each.plugin_name not in _BUILT_IN):
         problems += _add(implementation, found)
@@ -108,7 +108,7 @@ def registry() -> PolicyRegistry:
 
 
 def policies() -> dict[str, type[Policy]]:
-    """Every policy that can be used, by its name."""
+    """Return every policy that can be used, by its name."""
     return registry().policies
 
 
@@ -117,7 +117,7 @@ def load(
     settings: Mapping[str, Any] | None = None,
     warn: Callable[[str], None] | None = None,
 ) -> Policy:
-    """Make the policy called `name`; `warn` is called for each plug-in that is passed over.
+    """Make the policy called `name`; `warn` is called for each plug-in that is ignored.
 
     Raises UnknownPolicy (with the nearest names), PolicySettings or PolicyPlugin.
     """
@@ -142,7 +142,7 @@ def _register(plugins: pluggy.PluginManager, entry: metadata.EntryPoint) -> Iter
 
 
 def _add(implementation: pluggy.HookImpl, found: dict[str, type[Policy]]) -> Iterator[PluginProblem]:
-    """Put a plug-in's policies with the others; the first of a name stays."""
+    """Add a plug-in's policies to the others; the first of a name stays."""
     plugin = implementation.plugin_name
     try:
         offered = list(cast("Iterable[Any]", implementation.function()))
@@ -162,7 +162,7 @@ def _add(implementation: pluggy.HookImpl, found: dict[str, type[Policy]]) -> Ite
 
 
 def _wrong(policy: Any, name: str) -> str:
-    """Return what is wrong with what a plug-in offers as a policy, or nothing."""
+    """Return what is wrong with an offered policy, empty: nothing."""
     decide = getattr(policy, "decide", None)
     if not (isinstance(policy, type) and dataclasses.is_dataclass(policy) and callable(decide)):
         return f"{policy!r}, which is no dataclass with decide(state, now)"
@@ -186,7 +186,7 @@ def _configured(kind: type[Policy], settings: Mapping[str, Any]) -> Policy:
 
 
 def _checked(policy: str, field: dataclasses.Field[Any], value: Any) -> Any:
-    """A setting has the type of its default; a whole number may stand for a float."""
+    """Return a setting's value, which has the type of its default; an integer is valid for a float."""
     wanted = type(field.default)
     if wanted is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)

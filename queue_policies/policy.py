@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 class Policy(Protocol):
     """A frozen dataclass: its fields are the policy's settings, with their defaults (see `settings`).
 
-    `decide` is pure. It is called after each batch of changes; the actions are carried out in their order,
-    so that a `Sketch` on which they were tried in that order shows what they will do. A policy that resizes
+    `decide` is pure. It is called after each batch of changes, and its actions are applied in their order. So
+    a policy can try them in that order on a `Sketch`, which then shows their effect. A policy that resizes
     jobs and has a setting `gap` never resizes one sooner after the last action on it.
     """
 
     name: ClassVar[str]
 
     def decide(self, state: State, now: float) -> Sequence[Action]:
-        """What to do at time `now`."""
+        """Return the actions at time `now`."""

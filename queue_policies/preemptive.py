@@ -1,10 +1,10 @@
-"""Preemptive priority: whoever ranks higher takes the units of jobs that rank lower, which go on later.
+"""Preemptive priority: jobs of higher priority take the units of running jobs of lower priority.
 
 Source: the preemptive-resume discipline, with the checkpoint and its cost as in Niu, Zhai, Ma, Tang, Chen,
 "Employing Checkpoint to Improve Job Scheduling in Large-Scale Systems" (JSSPP 2012). The queue is in strict
-order (`fcfs`); where its head does not fit, running jobs give way whose priority is lower by at least
-`margin`: the lowest first, of equal ones the one submitted last, and none that need not. They are queued
-again in their former place and begin from their checkpoint. Where jobs cannot be preempted
+order (`fcfs`). For a head that does not fit, running jobs are preempted whose priority is lower by at least
+`margin`: the lowest first, of equal ones the one submitted last, and no more than needed. They are queued
+again at their former position and continue from their checkpoint. Where jobs cannot be preempted
 (`State.preemption`) this is `fcfs`. Bound on starvation: only a higher priority overtakes or interrupts.
 """
 
@@ -32,7 +32,7 @@ class Preemptive:
     margin: int = setting(1, "by how much a job's priority is lower, at least, where it gives way", least=1)
 
     def decide(self, state: State, now: float) -> Sequence[Action]:  # noqa: ARG002 - time plays no part
-        """Start jobs from the head until one does not fit; for that one have others give way."""
+        """Start jobs from the head until one does not fit; preempt others for that one."""
         sketch = state.cluster.sketch()
         placed, head = place_in_order(state.queue, sketch)
         actions = start_actions(placed)
@@ -41,7 +41,7 @@ class Preemptive:
         return actions
 
     def _preempted(self, state: State, head: QueuedJob, missing: int) -> list[Preempt]:
-        """Who gives way, the lowest first; nobody where that does not help, or enough do already."""
+        """Return the jobs to preempt, lowest first; none if they do not suffice, or enough stop already."""
         ranked = state.running.by_order()
         missing -= sum(job.size for job in ranked if job.stopping)
         chosen: list[RunningJob] = []
@@ -53,7 +53,7 @@ class Preemptive:
                 missing -= job.size
         if missing > 0:
             return []
-        for job in reversed(chosen):  # a larger one that came later may have made it needless
+        for job in reversed(chosen):  # a larger one, chosen later, may make it needless
             if missing + job.size <= 0:
                 chosen.remove(job)
                 missing += job.size

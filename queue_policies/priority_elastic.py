@@ -2,18 +2,23 @@
 
 Source: Bhosale, Chandrasekar, Kale, Kokkila-Schumacher, "An elastic job scheduler for HPC applications on
 the cloud", 2025 (arXiv:2510.15147), section on the scheduling policy. Order of jobs, for every comparison:
-priority descending, then submission. A job that arrives takes free units up to its largest size; where they
-do not reach for its least, running jobs behind it in the order shrink, the last one first. When a job ends,
+priority descending, then submission. A job that arrives takes free units up to its largest size. If they are
+fewer than its least size, running jobs behind it in the order shrink, the last one first. When a job ends,
 its units go down the order, to running jobs up to their largest size and to queued ones that fit. No job is
 acted on (started, grown, shrunk) again before the gap after the last action on it is over.
 
-The printed pseudocode errs in several places, which are put right here: the first running job can be a
-donor, the job is created after shrinking, all free units are handed out and not just those of the job that
-ended, both passes compare by the whole order, and jobs that the gap keeps from giving or receiving are
-looked at again when it ends. Sizes count all that a job holds, its launcher too. The paper counts slots;
-where free units do not suit a job for all their number (cores of one node, for two nodes), those behind it
-shrink further, and none of them grows until it has started. No bound on starvation: a stream of higher
-priorities can hold back a job for ever.
+The printed pseudocode has errors, which are corrected here:
+
+* The first running job can be a donor.
+* The job is created after shrinking.
+* All free units are given out, not just those of the job that ended.
+* Both passes compare by the whole order.
+* Jobs that the gap keeps from giving or receiving are tried again when it ends.
+
+Sizes count all that a job holds, its launcher too. The paper counts slots. Here free units may not suit a job
+though they are enough, such as cores of one node for two nodes. Then those behind it shrink further, and none
+of them grows until it has started. No bound on starvation: a stream of higher priorities can delay a job for
+ever.
 """
 
 from __future__ import annotations
@@ -42,7 +47,7 @@ class PriorityElastic:
     launcher: int = setting(0, "units to leave free for each running job beside those that it holds", least=0)
 
     def decide(self, state: State, now: float) -> Sequence[Action]:
-        """Hand out what is free where something ended, then admit what arrived or may retry."""
+        """Give out free units if a job ended, then admit jobs that arrived or may retry."""
         turn = _Turn(self, state, now)
         arrived = arrivals_only(state)
         if arrived is None:
@@ -77,7 +82,7 @@ class _Turn:
         self._saving = False  # for a job that free units do not suit
 
     def admit(self, job: QueuedJob) -> bool:
-        """Start the job, on free units or on those that jobs behind it give up."""
+        """Start the job, on free units or on those that jobs behind it give up; return whether it starts."""
         least, most = sizes(job)
         free = self._beside_launchers(self.draft.free, least)
         if free >= least:
@@ -100,7 +105,7 @@ class _Turn:
         return self.draft.start(job, min(free, most))
 
     def retry(self) -> None:
-        """Try to admit each queued job, in order. Where one fails, those that ask for the same do."""
+        """Try to admit each queued job, in order. If one fails, the others of its class are not tried."""
         walk = Walk(self._state.queue.classes(self._state.cluster.total))
         while walk:
             if self.draft.starts(walk.job.id) or self.admit(walk.job):
@@ -109,7 +114,7 @@ class _Turn:
                 walk.drop()
 
     def redistribute(self) -> None:
-        """Hand out what is free, to running and queued jobs merged in order."""
+        """Give out free units to running and queued jobs, merged in order."""
         walk = Walk(self._state.queue.classes(self._free()))
         for job in self._running:
             while walk and walk.job.order < job.order and self._free() > 0:
@@ -132,7 +137,7 @@ class _Turn:
             walk.drop()
 
     def _would_fit(self, job: QueuedJob) -> bool:
-        """Whether there would be a place for it if those behind it that may shrink gave all."""
+        """Return whether the job would fit without the malleable jobs behind it."""
         behind = (each for each in self._running if each.order > job.order)
         return self.draft.would_fit(
             job, [each.id for each in behind if each.elastic is not None and each.elastic.malleable]
@@ -147,7 +152,7 @@ class _Turn:
         self.draft.grow(job, min(job.elastic.max, job.size + self._free()))
 
     def _donors(self, job: QueuedJob, need: int) -> list[tuple[RunningJob, int]] | None:
-        """Who can give, and how much; None where all together give less than `need`."""
+        """Return the jobs that can give units, and how many; None if they are fewer than `need`."""
         donors: list[tuple[RunningJob, int]] = []
         wake = math.inf
         for donor in reversed(self._running):
@@ -173,7 +178,7 @@ class _Turn:
         return self.draft.idle - self._launcher * (len(self._state.running) + self.draft.started)
 
     def _beside_launchers(self, free: int, least: int) -> int:
-        """What a job can have beside all launchers. One that needs the whole cluster can have that."""
+        """Return the units for a job beside all launchers. A job that needs the whole cluster gets it."""
         jobs = len(self._state.running) + self.draft.started
         left = free - self._launcher * (jobs + 1)
         return free if left < least and not jobs else left

@@ -1,4 +1,4 @@
-"""The indexed queue: whoever runs a policy keeps the waiting jobs in one of these."""
+"""The indexed queue, in which an engine keeps the waiting jobs."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
     Order = tuple[int, int]
 
-_BLOCK = 256  # jobs in a block: a block is looked through, and all blocks are, so about √(100,000)
+_BLOCK = 256  # jobs in a block. A search goes through one block, and through all blocks: about √(100,000)
 
 
 class IndexedQueue:
-    """Jobs by priority descending, then id ascending; by id; and in classes of jobs that ask for the same.
+    """Jobs by priority descending, then id ascending; by id; and in classes of equal requests.
 
-    A job gets into its class when classes are next asked for: many start before.
+    A job is added to its class at the next call of `classes`: many jobs start before.
     """
 
     def __init__(self, jobs: Iterable[QueuedJob] = ()) -> None:
@@ -27,7 +27,7 @@ class IndexedQueue:
         self._line = Line()
         self._unclassed: dict[int, QueuedJob] = {}
         self._sizes: list[int] = []  # of the classes, ascending
-        self._classes: dict[int, dict[Hashable, Line]] = {}  # by size, then by what they ask for
+        self._classes: dict[int, dict[Hashable, Line]] = {}  # by size, then by request and elastic range
         for job in jobs:
             self.add(job)
 
@@ -44,7 +44,7 @@ class IndexedQueue:
         return job in self._jobs
 
     def classes(self, most: float = math.inf) -> Iterator[Line]:
-        """The groups of jobs with equal request and elastic range that need at most so many units."""
+        """Yield the classes of jobs with equal request and elastic range that need at most `most` units."""
         for job in self._unclassed.values():
             self._class(job)
         self._unclassed.clear()
@@ -54,7 +54,7 @@ class IndexedQueue:
             yield from self._classes[size].values()
 
     def add(self, job: QueuedJob) -> None:
-        """Put a job in its place. Raises ValueError where its id is queued already."""
+        """Add a job. Raises ValueError if its id is queued already."""
         if job.id in self._jobs:
             raise ValueError(f"job {job.id} is queued already")
         self._jobs[job.id] = self._unclassed[job.id] = job
@@ -73,7 +73,7 @@ class IndexedQueue:
         line.add(job.order, job)
 
     def remove(self, job_id: int) -> QueuedJob:
-        """Take a job out and return it. Raises KeyError where it is not queued."""
+        """Remove a job and return it. Raises KeyError if it is not queued."""
         job = self._jobs.pop(job_id)
         order = job.order
         self._line.remove(order)
@@ -93,7 +93,7 @@ class IndexedQueue:
 
 
 class Line:
-    """Jobs in the queue's order, in blocks that know their shortest time limit."""
+    """Jobs in the queue's order, in blocks that keep their shortest time limit."""
 
     __slots__ = ("_blocks", "_lasts")
 
@@ -114,7 +114,7 @@ class Line:
         return self._blocks[0].jobs[0]
 
     def after(self, order: Order, shorter: float = math.inf) -> QueuedJob | None:
-        """The first job behind this place whose limit is below `shorter` (infinite: any)."""
+        """Return the first job behind `order` whose limit is below `shorter` (infinite: any), or None."""
         index = bisect_right(self._lasts, order)
         if index == len(self._blocks):
             return None
@@ -133,7 +133,7 @@ class Line:
             block = self._blocks[index]
 
     def add(self, order: Order, job: QueuedJob) -> None:
-        """Put a job in its place, which its order is."""
+        """Insert a job by its order."""
         if not self._blocks:
             self._blocks.append(_Block([order], [job]))
             self._lasts.append(order)
@@ -148,7 +148,7 @@ class Line:
         self._lasts[index] = block.orders[-1]
 
     def remove(self, order: Order) -> None:
-        """Take out the job that is in this place."""
+        """Remove the job with this order."""
         index = bisect_left(self._lasts, order)
         block = self._blocks[index]
         block.discard(order)
@@ -159,17 +159,17 @@ class Line:
 
 
 class _Block:
-    """Neighbours in a line."""
+    """Consecutive jobs of a line."""
 
     __slots__ = ("_shortest", "jobs", "orders")
 
     def __init__(self, orders: list[Order], jobs: list[QueuedJob]) -> None:
         self.orders = orders
         self.jobs = jobs
-        self._shortest: float | None = None  # None: to be looked for anew
+        self._shortest: float | None = None  # None: to be computed again
 
     def shortest(self) -> float:
-        """The least time limit."""
+        """Return the least time limit."""
         if self._shortest is None:
             self._shortest = min(job.limit for job in self.jobs)
         return self._shortest

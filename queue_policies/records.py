@@ -1,10 +1,10 @@
-"""What a policy sees and what it answers: immutable records, and protocols for the views it reads.
+"""What a policy reads and returns: immutable records, and protocols for its views of queue and cluster.
 
-Times are seconds of the caller's clock. What a job asks for is opaque to policies: they hand it to a
-`Sketch` of the cluster, which knows nodes, cores and properties (or just counts, in a simulator).
+Times are seconds of the caller's clock. A job's request is opaque to policies: they pass it to a `Sketch`, a
+scratch copy of the cluster. That knows nodes, cores and properties, or just counts, in a simulator.
 
-What is made for every job or decision is a NamedTuple, which is made several times as fast as a frozen
-dataclass. Actions are dataclasses: a Grow never equals a Shrink.
+Records that are made for every job or decision are NamedTuples, which are made several times as fast as a
+frozen dataclass. Actions are dataclasses: a Grow never equals a Shrink.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol
 
 
 class Request(Hashable, Protocol):
-    """What a job asks for. Equal requests fit or do not fit alike; `size` is its least number of units."""
+    """The resources that a job requests. Of equal requests, both fit or neither does."""
 
     @property
     def size(self) -> int:
@@ -25,25 +25,25 @@ class Request(Hashable, Protocol):
 
 
 class SizedRequest(Request, Protocol):
-    """What an elastic job asks for: the request of a job with `elastic` has this, for its least size."""
+    """The request of an elastic job, for its least size."""
 
     def sized(self, size: int) -> Request:
-        """The same for `size` units."""
+        """Return the same request for `size` units."""
 
 
 class RunTime(Protocol):
-    """How long a job takes at each size, as far as is known: told, noisy or learned."""
+    """An estimate of how long a job takes at each size: exact, noisy or learned."""
 
     def seconds(self, size: int) -> float:
-        """From its start to its end, if it ran at this size all the time."""
+        """Return the seconds from its start to its end, if it ran at this size all the time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Elastic:
     """The sizes at which a job can run, in the cluster's units.
 
-    All that it holds counts, a launcher too. A moldable job takes one of them when it starts, a malleable
-    one may be resized while it runs.
+    All units that it holds count, those of a launcher too. The size of a moldable job is chosen when it
+    starts; a malleable one may also be resized while it runs.
     """
 
     min: int
@@ -52,52 +52,55 @@ class Elastic:
 
 
 class QueuedJob(NamedTuple):
-    """A job that waits. The order of the queue is priority descending, then id ascending.
-
-    Ids rise with submission. Where the job is elastic, `request` is for its least size.
-    """
+    """A job that waits. The order of the queue is priority descending, then id ascending."""
 
     id: int
+    """Ids rise with submission."""
     priority: int
     request: Request
+    """For an elastic job, that of its least size."""
     submitted: float
-    limit: float = math.inf  # run time limit in seconds
+    limit: float = math.inf
+    """The run time limit, in seconds."""
     user: int = 0
-    elastic: Elastic | None = None  # None: rigid
-    estimate: RunTime | None = None  # None: unknown
+    elastic: Elastic | None = None
+    """None: the job is rigid."""
+    estimate: RunTime | None = None
+    """None: unknown."""
 
     @property
     def order(self) -> tuple[int, int]:
-        """Sorts first what stands first in the queue."""
+        """The sort key of the queue's order."""
         return (-self.priority, self.id)
 
 
 class RunningJob(NamedTuple):
-    """A job that holds resources; `request` is for the size that it has now.
-
-    `end` is when its time limit ends it, infinite without one. `acted` is when the last action on it (its
-    start or a resize, with what that cost) ended or will end. It heeds orders when its program registered
-    and is neither deregistered nor amid an order. Of its work the share `remaining` was left at the time
-    `measured` (from when on it computes, where that is in the future). One that is `stopping` will return
-    its units without any further action: it was preempted, or its work is done. One that `waits` has not
-    begun: others are to shrink for it (`Start.after`).
-    """
+    """A job that holds resources."""
 
     id: int
     request: Request
+    """For the size that it has now."""
     started: float
     end: float = math.inf
+    """When its time limit ends it, infinite without one."""
     elastic: Elastic | None = None
     priority: int = 0
     submitted: float = 0.0
     user: int = 0
     acted: float = -math.inf
+    """When the last action on it ended or will end: its start or a resize, with the time that this costs."""
     heeds: bool = True
-    remaining: float | None = None  # None: unknown
+    """Whether it accepts orders: its program is registered, and has no order under way."""
+    remaining: float | None = None
+    """The share of its work that was left at the time `measured`. None: unknown."""
     measured: float = 0.0
-    estimate: RunTime | None = None  # None: unknown
+    """A time in the future is when it begins to compute."""
+    estimate: RunTime | None = None
+    """None: unknown."""
     stopping: bool = False
+    """Whether it will return its units without a further action: it was preempted, or its work is done."""
     waits: bool = False
+    """Whether it has not begun, as others have to shrink for it (`Start.after`)."""
 
     @property
     def size(self) -> int:
@@ -112,11 +115,11 @@ class RunningJob(NamedTuple):
 
     @property
     def order(self) -> tuple[int, int]:
-        """Compares with the order of queued jobs."""
+        """The sort key of the queue's order, comparable with that of queued jobs."""
         return (-self.priority, self.id)
 
     def left(self, now: float) -> float | None:
-        """The share of its work that is left at `now`, by its estimate; None where that is unknown."""
+        """Return the share of its work that is left at `now`, by its estimate; None: unknown."""
         if self.remaining is None or self.estimate is None:
             return self.remaining
         done = max(0.0, now - self.measured) / self.estimate.seconds(self.request.size)
@@ -124,33 +127,33 @@ class RunningJob(NamedTuple):
 
 
 class Sketch(Protocol):
-    """A scratch copy of the cluster on which a policy tries things. Placing is deterministic."""
+    """A scratch copy of the cluster, on which a policy tries allocations. Placing is deterministic."""
 
     @property
     def free(self) -> int:
-        """Free units; none means that nothing at all fits."""
+        """Free units; if there are none, no request fits."""
 
     def fits(self, request: Request) -> bool:
-        """Whether `request` could be placed now."""
+        """Return whether `request` could be placed now."""
 
     def take(self, job: int, request: Request) -> bool:
         """Place `request` for the job and return True, or change nothing and return False."""
 
     def holds(self, job: int) -> bool:
-        """Whether the job was placed here."""
+        """Return whether the job was placed here."""
 
     def give(self, job: int) -> None:
-        """Return what a job holds, whether it runs in reality or was placed here."""
+        """Release a job's resources, whether it really runs or was placed here."""
 
     def mirror(self, other: Sketch, job: int) -> None:
-        """Take exactly what the job was given in `other`, which must be free here."""
+        """Give the job the resources that it has in `other`, which must be free here."""
 
     def copy(self) -> Sketch:
-        """An independent copy of this state."""
+        """Return an independent copy."""
 
 
 class Cluster(Protocol):
-    """The resources of an instance: those that are up and not drained can be given to jobs."""
+    """The resources of an instance. Those that are up and not drained can be given to jobs."""
 
     @property
     def total(self) -> int:
@@ -161,7 +164,7 @@ class Cluster(Protocol):
         """Free units that can be given to jobs."""
 
     def sketch(self) -> Sketch:
-        """The present state, to try things on. Cheap."""
+        """Return a scratch copy of the present state, at little cost."""
 
 
 class Queue(Protocol):
@@ -176,22 +179,22 @@ class Queue(Protocol):
     def __contains__(self, job: object) -> bool: ...
 
     def classes(self, most: float) -> Iterable[JobClass]:
-        """The groups of jobs with equal request and elastic range that need at most so many units."""
+        """Return the classes of jobs with equal request and elastic range that need at most `most` units."""
 
 
 class JobClass(Protocol):
-    """Queued jobs that ask for the same, in the queue's order."""
+    """Queued jobs with equal requests, in the queue's order."""
 
     @property
     def head(self) -> QueuedJob:
         """The first of them."""
 
     def after(self, order: tuple[int, int], shorter: float = math.inf) -> QueuedJob | None:
-        """The first behind this place whose limit is below `shorter` (infinite: any)."""
+        """Return the first job behind `order` whose limit is below `shorter` (infinite: any), or None."""
 
 
 class Running(Protocol):
-    """The jobs that hold resources, by id; in `RunningJobs` whoever runs a policy keeps them."""
+    """The jobs that hold resources, by id. `RunningJobs` implements it."""
 
     def __len__(self) -> int: ...
 
@@ -200,10 +203,10 @@ class Running(Protocol):
     def __contains__(self, job: object) -> bool: ...
 
     def by_end(self) -> Sequence[RunningJob]:
-        """By the ends of their time limits, then by id."""
+        """Return the jobs by the ends of their time limits, then by id."""
 
     def by_order(self) -> Sequence[RunningJob]:
-        """By priority descending, then id ascending, as the queue is ordered."""
+        """Return the jobs in the queue's order: priority descending, then id ascending."""
 
 
 class Happened(enum.Enum):
@@ -213,46 +216,47 @@ class Happened(enum.Enum):
     LEFT = enum.auto()  # a job left the queue without being started by the policy
     ENDED = enum.auto()  # a running job returned its resources
     RESIZED = enum.auto()  # a running job acknowledged an order: it has its new size
-    REFUSED = enum.auto()  # it refused an order or did not answer: a start that waited for it is off
-    REGISTERED = enum.auto()  # a running job began or ceased to heed orders
+    REFUSED = enum.auto()  # it refused an order or did not answer: a start that waited for it is canceled
+    REGISTERED = enum.auto()  # a running job accepts orders now, or does so no more
     WOKEN = enum.auto()  # the time came for which the policy asked
     CLUSTER = enum.auto()  # ranks went up, down, drained or undrained; or a time limit changed
 
 
 class Change(NamedTuple):
-    """One thing that happened since the last decision; `job` where it is about one."""
+    """One event since the last decision."""
 
     what: Happened
     job: int | None = None
+    """None: it is about no job."""
 
 
 class State(NamedTuple):
-    """Everything that a policy may know. The views are read-only and live for one decision.
-
-    `preemption`: whether running jobs can be preempted here, as in the simulator.
-    """
+    """Everything that a policy may know. The views are read-only, and valid for one decision."""
 
     queue: Queue
     running: Running
     cluster: Cluster
     changes: Sequence[Change]
+    """Since the last decision."""
     preemption: bool = False
+    """Whether running jobs can be preempted here, as in the simulator."""
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Start a queued job: at `size` where it is elastic (None: its least).
+    """Start a queued job.
 
-    `after` names running jobs of which a Shrink stands earlier in the same answer. Then the job starts when
-    all of them acknowledged. Until then it shows among the running jobs at that size, and heeds nothing;
-    what it will get is not free: neither what the shrinking jobs give up for it nor what it takes from the
-    free units. Where one refuses or does not answer in time, the job is queued again, and the policy asked
-    anew.
+    With `after`, it starts when all these jobs have acknowledged their order to shrink. Until then it is
+    among the running jobs at that size, and accepts no orders. Its units are not free: neither those that the
+    shrinking jobs give up for it, nor those that it takes from the free ones. If one refuses or does not
+    answer in time, the job is queued again, and the policy is asked again.
     """
 
     job: int
     size: int | None = None
+    """The size of an elastic job; None: its least."""
     after: tuple[int, ...] = ()
+    """Running jobs, each with a Shrink earlier in the same answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +269,7 @@ class Grow:
 
 @dataclass(frozen=True, slots=True)
 class Shrink:
-    """Order a running job to shrink to `size`; its program chooses what it gives back."""
+    """Order a running job to shrink to `size`. Its program chooses which units it returns."""
 
     job: int
     size: int
@@ -273,10 +277,10 @@ class Shrink:
 
 @dataclass(frozen=True, slots=True)
 class Preempt:
-    """Have a running job write a checkpoint and stop; where `State.preemption` says that this can be.
+    """Have a running job write a checkpoint and stop. Only valid with `State.preemption`.
 
-    Its units are free when the checkpoint is written. It is then queued again, with the id that it has, and
-    begins from there. Both are told, as an end and an arrival.
+    Its units are free when the checkpoint is written. The job is then queued again with its id, and later
+    continues from the checkpoint. The changes contain both, as an end and an arrival.
     """
 
     job: int
@@ -284,7 +288,7 @@ class Preempt:
 
 @dataclass(frozen=True, slots=True)
 class Reserve:
-    """Tell the user when a queued job is expected to start."""
+    """Report to the user when a queued job is expected to start."""
 
     job: int
     at: float

@@ -1,4 +1,4 @@
-"""What policies that shrink and grow running jobs have in common."""
+"""What policies share that shrink and grow running jobs."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ if TYPE_CHECKING:
 
 
 class Movable:
-    """The running jobs that can be resized now, and those that are `blocked` by their gap, which ends.
-
-    `saving`: free units are kept for a job that they do not suit for all their number (see `unsuited`).
-    """
+    """The running jobs that accept orders, and the orders to them."""
 
     def __init__(self, state: State, draft: Draft, now: float, gap: float) -> None:
         self._draft = draft
         self._gap = gap
         accepting = [job for job in state.running.by_order() if malleable(job)]
         self.open = [job for job in accepting if now >= job.acted + gap]
+        """The jobs that can be resized now."""
         self.blocked = [job for job in accepting if now < job.acted + gap]
+        """The jobs that can be resized after their gap."""
         self.saving = False
+        """Whether free units are kept for a job that they do not suit, though they are enough."""
 
     def surplus(self, job: RunningJob) -> int:
-        """How much the job can give up."""
+        """Return how many units the job can give up."""
         return self._draft.size(job) - job.elastic.min if job.elastic else 0
 
     def room(self, job: RunningJob) -> int:
-        """How much more the job can hold."""
+        """Return how many more units the job can hold."""
         return job.elastic.max - self._draft.size(job) if job.elastic else 0
 
     def gather(self, donors: Iterable[RunningJob], need: int) -> bool:
-        """Shrink the donors, in this order, until they give up what is needed; none if that is too much."""
+        """Shrink the donors, in this order, until they give up `need` units; False: they cannot."""
         givers = [(job, self.surplus(job)) for job in donors]
         if sum(surplus for _, surplus in givers) < need:
             return False
@@ -49,7 +49,10 @@ class Movable:
         return True
 
     def admit(self, job: QueuedJob, donors: Iterable[RunningJob]) -> bool:
-        """Start the job at its least size, on free units or when the donors, in this order, have shrunk."""
+        """Start the job at its least size, on free units or after the donors, in this order, have shrunk.
+
+        Return whether it starts.
+        """
         size = job.request.size
         missing = size - self._draft.free
         if missing > 0:
@@ -60,10 +63,10 @@ class Movable:
         return False
 
     def unsuited(self, job: QueuedJob) -> int:
-        """How many more units are to be given up for a job that the free ones, though enough, do not suit.
+        """Return how many more units others have to give up for a job that free units do not suit.
 
-        Cores of one node do not suit a job that asks for two nodes, for example. None where no shrinking
-        would help. Until it has started nothing grows: that would take back what was given up for it.
+        For example, cores of one node, though enough, do not suit a job that requests two nodes. Return 0 if
+        no shrinking would help. Until the job has started no other grows: that would take its units again.
         """
         if not self._draft.would_fit(job, [each.id for each in (*self.open, *self.blocked)]):
             return 0
@@ -76,9 +79,9 @@ class Movable:
         largest: Callable[[RunningJob], int] | None = None,
         most: float = math.inf,
     ) -> None:
-        """Grow the receivers, in this order, with what is free.
+        """Grow the receivers, in this order, with free units.
 
-        Each grows to its largest size or to a smaller one, and all together take at most so many units.
+        Each grows to its largest size, or as far as possible. All together take at most `most` units.
         """
         if self.saving:
             return
@@ -90,7 +93,7 @@ class Movable:
                 most -= given
 
     def wake(self, waiting: bool) -> None:
-        """Decide again when the gap of one ends that could then give to those waiting, or take free units."""
+        """Decide again after the gap of a job that can then give units to waiting jobs, or take free ones."""
         idle = self._draft.idle > 0
         self.wake_for(
             job
@@ -99,6 +102,6 @@ class Movable:
         )
 
     def wake_for(self, jobs: Iterable[RunningJob]) -> None:
-        """Decide again when the gap of one of these is over."""
+        """Decide again when the gap of one of these jobs is over."""
         for job in jobs:
             self._draft.wake(job.acted + self._gap)

@@ -1,8 +1,8 @@
 """Every job at its largest size, by priority.
 
-Source: the variant "max" (rigid jobs with their maximum of replicas) in the comparison of "An elastic job
-scheduler for HPC applications on the cloud" (Charm++ on Kubernetes), section on evaluation. A job whose
-largest size is more than the cluster has runs on all of it. No bound on starvation.
+Source: "An elastic job scheduler for HPC applications on the cloud" (Charm++ on Kubernetes), section on
+evaluation, the variant "max" (rigid jobs with their maximum of replicas). A job whose largest size is more
+than the cluster has runs on all of it. No bound on starvation.
 """
 
 from __future__ import annotations

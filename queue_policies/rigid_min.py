@@ -1,8 +1,7 @@
 """Every job at its least size, by priority.
 
-Source: the variant "min" (rigid jobs with their minimum of replicas) in the comparison of "An elastic job
-scheduler for HPC applications on the cloud" (Charm++ on Kubernetes), section on evaluation. No bound on
-starvation.
+Source: "An elastic job scheduler for HPC applications on the cloud" (Charm++ on Kubernetes), section on
+evaluation, the variant "min" (rigid jobs with their minimum of replicas). No bound on starvation.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The jobs that hold resources: whoever runs a policy keeps them in one of these."""
+"""The jobs that hold resources, as an engine keeps them for a policy."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 class RunningJobs:
-    """By id, by the ends of their time limits, and in the queue's order. Set a record anew to change it.
+    """The jobs by id, by the ends of their time limits, and in the queue's order. Set a record to change it.
 
-    The queue's order is kept from when it is first asked for: many policies never do.
+    The queue's order is kept from the first call of `by_order` on, which many policies never make.
     """
 
     def __init__(self, jobs: Iterable[RunningJob] = ()) -> None:
@@ -46,7 +46,7 @@ class RunningJobs:
         self._jobs[job] = record
 
     def pop(self, job: int) -> RunningJob | None:
-        """Take a job out, if it is there."""
+        """Remove and return a job, or None if it is not there."""
         record = self._jobs.pop(job, None)
         if record is not None:
             del self._ends[bisect_left(self._ends, (record.end, job))]
@@ -55,12 +55,12 @@ class RunningJobs:
         return record
 
     def by_end(self) -> list[RunningJob]:
-        """By the ends of their time limits, then by id."""
+        """Return the jobs by the ends of their time limits, then by id."""
         jobs = self._jobs
         return [jobs[job] for _, job in self._ends]
 
     def by_order(self) -> list[RunningJob]:
-        """By priority descending, then id ascending, as the queue is ordered."""
+        """Return the jobs in the queue's order: priority descending, then id ascending."""
         jobs = self._jobs
         if self._orders is None:
             self._orders = sorted(record.order for record in jobs.values())

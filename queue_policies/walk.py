@@ -1,4 +1,4 @@
-"""Going through the queue in order, without looking at jobs that ask for what was found not to be there."""
+"""Iterates over the queue in order, and skips jobs whose request is known not to fit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Walk:
-    """The queued jobs of some classes, in the queue's order. True while there is one to look at."""
+    """Iterates over the queued jobs of some classes, in the queue's order. True while there is a job."""
 
     def __init__(self, classes: Iterable[JobClass]) -> None:
         self._heap = [((head := each.head).order, head, each, math.inf) for each in classes]
@@ -26,15 +26,15 @@ class Walk:
 
     @property
     def job(self) -> QueuedJob:
-        """The job to look at."""
+        """The present job."""
         return self._heap[0][1]
 
     def on(self) -> None:
-        """Go on."""
+        """Go on to the next job."""
         self.only(self._heap[0][3])
 
     def only(self, shorter: float) -> None:
-        """Go on, and from here on look only at such jobs of this class as have a limit below `shorter`."""
+        """Go on, and from here on skip jobs of this class whose limit is not below `shorter`."""
         order, _, alike, _ = self._heap[0]
         following = alike.after(order, shorter)
         if following is None:
@@ -48,9 +48,9 @@ class Walk:
 
 
 def arrivals_only(state: State, timeless: bool = False) -> list[QueuedJob] | None:
-    """The jobs that arrived, in this order, where nothing else happened: for the others nothing got better.
+    """Return the jobs that arrived, in this order, if nothing else changed; else None.
 
-    None where something else happened, or may have. `timeless`: time alone makes nothing better either.
+    Only these can start then. `timeless`: a wake-up is no change, as time plays no part for the policy.
     """
     arrived: list[QueuedJob] = []
     for what, job in state.changes:
@@ -64,13 +64,13 @@ def arrivals_only(state: State, timeless: bool = False) -> list[QueuedJob] | Non
 
 
 def sized(job: QueuedJob, size: int) -> Request:
-    """The request of an elastic job for `size` units."""
-    request: SizedRequest = job.request  # type: ignore[assignment] # an elastic job asks in this way
+    """Return the request of an elastic job for `size` units."""
+    request: SizedRequest = job.request  # type: ignore[assignment] # that of every elastic job
     return request.sized(size)
 
 
 def place(sketch: Sketch, job: QueuedJob, most: float = math.inf) -> Request | None:
-    """Place the job at its largest feasible size up to `most`, and return what it got."""
+    """Place the job at its largest feasible size up to `most`; return the request of that size, or None."""
     elastic = job.elastic
     if elastic is None:
         return job.request if job.request.size <= most and sketch.take(job.id, job.request) else None
@@ -86,9 +86,9 @@ def place(sketch: Sketch, job: QueuedJob, most: float = math.inf) -> Request | N
 def place_in_order(
     queue: Iterable[QueuedJob], sketch: Sketch, least: bool = False
 ) -> tuple[list[tuple[QueuedJob, Request]], QueuedJob | None]:
-    """Place what fits, in order, and return it with the first job that does not.
+    """Place jobs in order until one does not fit; return those placed, and that one (None: all fit).
 
-    `least`: malleable jobs at their least sizes, instead of the largest that fit.
+    `least`: malleable jobs are placed at their least sizes, instead of the largest that fit.
     """
     placed: list[tuple[QueuedJob, Request]] = []
     for job in queue:
@@ -100,17 +100,17 @@ def place_in_order(
 
 
 def largest(job: QueuedJob, least: bool) -> float:
-    """The size up to which a job is placed: with `least` a malleable one at its least."""
+    """Return the size up to which a job is placed: with `least` that of a malleable one is its least."""
     return job.request.size if least and job.elastic and job.elastic.malleable else math.inf
 
 
 def start_actions(placed: Iterable[tuple[QueuedJob, Request]]) -> list[Action]:
-    """The actions that start jobs with what they were given."""
+    """Return the actions that start placed jobs."""
     return [Start(job.id, got.size if job.elastic else None) for job, got in placed]
 
 
 def _place_smaller(sketch: Sketch, job: QueuedJob, size: int) -> Request | None:
-    """Where units are free that do not suit the job, try smaller sizes."""
+    """Place the job at the largest of the smaller sizes that fits, by bisection; None: it does not fit."""
     low, high = job.request.size, size  # `high` does not fit
     if not sketch.fits(job.request):
         return None
@@ -122,11 +122,11 @@ def _place_smaller(sketch: Sketch, job: QueuedJob, size: int) -> Request | None:
 
 
 def sizes(job: QueuedJob) -> tuple[int, int]:
-    """The least and the largest size of a job."""
+    """Return the least and the largest size of a job."""
     elastic = job.elastic
     return (elastic.min, elastic.max) if elastic else (job.request.size, job.request.size)
 
 
 def malleable(job: RunningJob) -> bool:
-    """Whether the job can be ordered to resize now."""
+    """Return whether the job can be ordered to resize now."""
     return job.elastic is not None and job.elastic.malleable and job.heeds

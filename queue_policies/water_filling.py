@@ -2,11 +2,11 @@
 
 Source: our own, from the comparison with the paper on priority-based elastic scheduling
 (`priority_elastic`), which lets a job wait while others hold more than they need. Here every queued job
-starts as soon as its least size can be had: surplus above the least sizes is taken from any running job,
-first where a unit is missed least. Then free units are given out by the weighted marginal gain, as in
-water-filling (Boyd and Vandenberghe, "Convex Optimization", 2004, example 5.2): weight · share left · (T(p)
-- T(p + s)) / s, with T a job's estimate. A started job gets its size so too; a running one is resized only
-where the time that it saves is worth it.
+starts as soon as its least size is available. Surplus above the least sizes is taken from any running job,
+first where the loss for each unit is least. Then free units are given out by the weighted marginal gain, as
+in water-filling (Boyd and Vandenberghe, "Convex Optimization", 2004, example 5.2): weight · share left ·
+(T(p) - T(p + s)) / s, with T a job's estimate. So are those of a job that starts. A running job is resized
+only if the time that it saves is worth it.
 
 With `overtake` there is no bound on starvation: jobs of small least sizes can pass one of a large least
 size. Without, nothing overtakes but higher priorities.
@@ -59,15 +59,16 @@ class WaterFilling:
 
 
 class _Vessel(NamedTuple):
-    """A job that can hold more or less: of its work the `fraction` is left."""
+    """A job that can hold more or fewer units."""
 
     job: RunningJob | QueuedJob
     time: RunTime
     fraction: float
+    """The share of its work that is left."""
     weight: float
 
     def gain(self, size: int, more: int, cost: float = 0.0) -> float:
-        """The weighted seconds that each of so many more units saves; `cost` is how long a resize takes."""
+        """Return the weighted seconds that each of `more` units saves; `cost` is how long a resize takes."""
         saved = self.fraction * (self.time.seconds(size) - self.time.seconds(size + more)) - cost
         return self.weight * saved / more
 
@@ -91,7 +92,7 @@ class _Turn:
         return _Vessel(job, time, fraction, self._weight(job, fraction * time.seconds(job.request.size)))
 
     def _weight(self, job: RunningJob | QueuedJob, seconds: float) -> float:
-        """What a second of a job is worth that has so many to run."""
+        """Return the weight of a second of a job that has `seconds` left to run."""
         match self._policy.objective:
             case "weighted":
                 return float(max(job.priority, 1))
@@ -124,7 +125,7 @@ class _Turn:
             movable.wake_for(job for job in movable.blocked if movable.surplus(job) > 0)
 
     def _take(self, starter: QueuedJob, missing: int) -> bool:
-        """Have running jobs give up so many units, first where one is missed least."""
+        """Have running jobs give up so many units, first where the loss is least; False: they cannot."""
         if not missing:
             return True
         donors = list(self._open.values())
@@ -146,7 +147,7 @@ class _Turn:
         return True
 
     def _loss(self, job: RunningJob, missing: int) -> tuple[float, int, int] | None:
-        """The least loss a unit by which the job can give up to so many, and how many these are."""
+        """Return the least loss for each unit with which the job can give up to `missing`, and how many."""
         vessel, size = self._vessels[job.id], self.draft.size(job)
         cost = 0.0 if self.draft.resized(job.id) else self._policy.overhead
         losses = (
@@ -156,7 +157,7 @@ class _Turn:
         return min(losses, default=None)
 
     def fill(self) -> None:
-        """Give out what is free by the marginal gain."""
+        """Give out free units by the marginal gain."""
         free, movable = self.draft.idle, self._movable
         if free <= 0 or movable.saving:
             return
@@ -176,7 +177,7 @@ class _Turn:
         self._apply(levels)
 
     def _receivers(self) -> list[_Vessel]:
-        """Who can take more: running jobs that did not just give, and started ones."""
+        """Return the jobs that can take more: running ones that do not shrink, and those that start."""
         started = [job for job in self._started if job.elastic]
         self._vessels.update((job.id, self._vessel(job, job.limit)) for job in started)
         numbers = [number for number in self._open if not self.draft.resized(number)]
@@ -184,7 +185,7 @@ class _Turn:
         return [self._vessels[number] for number in numbers]
 
     def _gain(self, vessel: _Vessel, levels: dict[int, int], free: int) -> tuple[float, int, int] | None:
-        """The largest gain a unit (negative) that the job has of up to so many, and how many these are."""
+        """Return the job's largest gain for each of up to `free` units, negated, and how many these are."""
         job = vessel.job
         size = levels.get(job.id, job.request.size)
         most = job.elastic.max - size if job.elastic else 0

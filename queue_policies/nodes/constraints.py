@@ -1,4 +1,4 @@
-"""Which ranks satisfy a constraint, remembered."""
+"""A cache of the ranks that satisfy a constraint."""
 
 from __future__ import annotations
 

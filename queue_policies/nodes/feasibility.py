@@ -1,4 +1,4 @@
-"""Whether a request can ever be satisfied, and by how many cores an elastic one is counted."""
+"""Whether a request can ever be satisfied, and how many cores count for a slot of an elastic one."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def place(
     request: NodeRequest, ranks: Iterable[int], free: Free, nodes: Sequence[ClusterNode]
 ) -> Allocation | None:
-    """Return where the request goes, on these ranks in this order; None where it does not fit.
+    """Return an allocation for the request, from these ranks in this order; None if it does not fit.
 
     `free` returns what is free on a rank.
     """

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def _checked(request: Request) -> NodeRequest:
-    """Return the request. Raises TypeError where it is of another kind."""
+    """Return the request. Raises TypeError if it is no request for nodes and cores."""
     if not hasattr(request, "slots"):
         raise TypeError(f"{request!r} is no request for nodes and cores")
     return cast("NodeRequest", request)
@@ -54,7 +54,7 @@ class Pool:
         return AllocationTrial(self)
 
     def mark(self, rank: int, *, up: bool | None = None, drained: bool | None = None) -> None:
-        """A rank came up, went down, was drained or undrained; None: that is as it was."""
+        """Set whether a rank is up, and whether it is drained; None: no change."""
         for members, present in ((self.up, up), (self.drained, drained)):
             if present is not None:
                 (members.add if present else members.discard)(rank)
@@ -66,9 +66,9 @@ class Pool:
         return self.place(request) is not None
 
     def place(self, request: Request, beside: Container[int] = ()) -> Allocation | None:
-        """Return where `request` would go, not to the ranks `beside`, or None.
+        """Return an allocation for `request` without the ranks `beside`, or None. Nothing is changed.
 
-        Raises TypeError where it is no request for nodes and cores.
+        Raises TypeError if it is no request for nodes and cores.
         """
         asked = _checked(request)
         if asked.size > self.free:
@@ -78,16 +78,16 @@ class Pool:
         return low_ranks.place(asked, ranks, self.rank_resources.__getitem__, self.nodes)
 
     def alloc(self, job: int, request: Request) -> Allocation | None:
-        """Give the job its resources, or return None where they are not free now."""
+        """Give the job its resources, or return None if they are not free now."""
         allocation = self.place(request)
         if allocation is not None:
             self.hold(job, allocation)
         return allocation
 
     def extend(self, job: int, request: NodeRequest) -> Allocation | None:
-        """Give the job this much besides what it has, or return None.
+        """Give the job further resources, or return None.
 
-        A request for nodes gets nodes of which the job has nothing yet.
+        For a request for nodes, they are on nodes where the job has none yet.
         """
         allocation = self.allocation(job) if request.nodes or request.exclusive else ()
         more = self.place(request, allocation)
@@ -96,12 +96,12 @@ class Pool:
         return more
 
     def hold(self, job: int, allocation: Allocation) -> None:
-        """The job has exactly these resources, which are free."""
+        """Give the job exactly these resources, which are free."""
         self._change(allocation, taken=True)
         self._allocations[job] = allocation
 
     def add(self, job: int, more: Allocation) -> None:
-        """The job has these, which are free, besides what it has."""
+        """Add these resources, which are free, to the job's."""
         self._change(more, taken=True)
         allocation = dict(self.allocation(job))
         for rank, (cores, gpus) in more.items():
@@ -110,7 +110,7 @@ class Pool:
         self._allocations[job] = allocation
 
     def reduce(self, job: int, part: Allocation) -> None:
-        """Take back a part of what the job has."""
+        """Release a part of the job's resources."""
         self._change(part, taken=False)
         allocation = dict(self.allocation(job))
         for rank, (cores, gpus) in part.items():
@@ -120,15 +120,15 @@ class Pool:
         self._allocations[job] = allocation
 
     def release(self, job: int) -> None:
-        """Take back all that the job has."""
+        """Release all resources of the job."""
         self._change(self._allocations.pop(job, {}), taken=False)
 
     def allocation(self, job: int) -> Allocation:
-        """Return what the job has."""
+        """Return the job's resources."""
         return self._allocations.get(job, {})
 
     def allocated(self) -> Allocation:
-        """Return what all jobs together have."""
+        """Return the resources of all jobs together."""
         return {
             node.rank: (node.cores & ~cores, node.gpus & ~gpus)
             for node, (cores, gpus) in zip(self.nodes, self.rank_resources, strict=True)
@@ -163,7 +163,7 @@ class AllocationTrial:
         return self.place(request) is not None
 
     def place(self, request: Request) -> Allocation | None:
-        """Return where `request` would go, or None. Raises TypeError as `Pool.place` does."""
+        """Return an allocation for `request`, or None. Raises TypeError as `Pool.place` does."""
         asked = _checked(request)
         if asked.size > self.free:
             return None
@@ -177,7 +177,7 @@ class AllocationTrial:
         return self._pool.rank_resources[rank] if changed is None else changed
 
     def take(self, job: int, request: Request) -> bool:
-        """Place the request for the job and return True, or change nothing and return False."""
+        """Allocate the request to the job and return True, or change nothing and return False."""
         allocation = self.place(request)
         if allocation is None:
             return False
@@ -197,7 +197,7 @@ class AllocationTrial:
         return job in self._placed
 
     def give(self, job: int) -> None:
-        """Return what a job holds, whether it runs in reality or was placed here."""
+        """Release a job's resources, whether it really runs or was placed here."""
         placed = self._placed.pop(job, None)
         for rank, (cores, gpus) in (self._pool.allocation(job) if placed is None else placed).items():
             free = self._resources_on(rank)
@@ -206,7 +206,7 @@ class AllocationTrial:
                 self.free += cores.bit_count()
 
     def mirror(self, other: Sketch, job: int) -> None:
-        """Take exactly what the job was given in `other`, which is free here."""
+        """Give the job the resources that it has in `other`, which must be free here."""
         self._hold(job, cast("AllocationTrial", other)._placed[job])
 
     def copy(self) -> AllocationTrial:

@@ -1,4 +1,4 @@
-"""What this room knows of nodes and of requests, and what it gives out.
+"""Protocols of nodes and requests, and records of allocations.
 
 Ids of cores and GPUs are bits of a number: bit N is set for the id N. So a node's free cores are one number.
 """
@@ -12,14 +12,14 @@ from typing import Any, Protocol
 from queue_policies.records import Request
 
 RankResources = tuple[int, int]
-"""What is taken of one rank: bits of cores, bits of GPUs."""
+"""Resources on one rank: bits of cores, bits of GPUs."""
 Allocation = dict[int, RankResources]
 """What a job holds, by rank."""
 NOTHING: RankResources = (0, 0)
 
 
 class ClusterNode(Protocol):
-    """A node with all that it has."""
+    """A node with all its resources."""
 
     @property
     def rank(self) -> int:
@@ -43,11 +43,11 @@ class NodeRequest(Request, Protocol):
 
     @property
     def nodes(self) -> int:
-        """How many nodes are asked for; 0: any number."""
+        """The number of nodes; 0: any number."""
 
     @property
     def slots(self) -> int:
-        """How many slots, on each node where nodes are asked for."""
+        """The number of slots: on each node if `nodes` is not 0, else in all."""
 
     @property
     def cores(self) -> int:
@@ -59,21 +59,21 @@ class NodeRequest(Request, Protocol):
 
     @property
     def exclusive(self) -> bool:
-        """Whether only whole nodes will do."""
+        """Whether the request is for whole nodes."""
 
     @property
     def constraint(self) -> Hashable:
-        """Which nodes will do; None: all."""
+        """The constraint on nodes; None: all are eligible."""
 
     @property
     def workers(self) -> int:
-        """The workers of an elastic job, each of which has a node or a slot."""
+        """The number of workers of an elastic job. Each has a node or a slot."""
 
     def with_workers(self, count: int) -> Any:
-        """Return the same request for so many workers."""
+        """Return the same request for `count` workers."""
 
     def sized(self, size: int) -> Any:
-        """Return the same request for so many cores, rounded down to whole workers."""
+        """Return the same request for `size` cores, rounded down to whole workers."""
 
 
 Matches = Callable[[Any, Any], bool]

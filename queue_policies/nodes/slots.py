@@ -1,4 +1,4 @@
-"""Allocations divided into the slots of workers, and put together again."""
+"""Divides allocations into the slots of workers, and joins them again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def slots_of(allocation: Allocation, request: NodeRequest) -> list[Slot]:
-    """Return what each worker gets, ranks ascending: all of its node, or a slot's cores and GPUs."""
+    """Return the slot of each worker, ranks ascending: all of its node, or a slot's cores and GPUs."""
     found = []
     for rank, resources in sorted(allocation.items()):
         if request.nodes or request.exclusive:

@@ -1,4 +1,4 @@
-"""One action of a policy, carried out on an instance's queue, pool and orders."""
+"""Applies a policy's actions to an instance's queue, pool and orders."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Actions:
-    """Turns starts, grows and shrinks into what is to be told to jobs."""
+    """Turns starts, grows and shrinks into jobs that begin and orders to running ones."""
 
     def __init__(self, queue: IndexedQueue, running: RunningJobs, resizing: Resizing) -> None:
         self._queue = queue
@@ -24,7 +24,7 @@ class Actions:
         self._resizing = resizing
 
     def apply(self, action: Action, now: float) -> Begun | GrowOrder | ShrinkOrder | Misfit | None:
-        """Carry out an action; return what follows for a job now, if anything does."""
+        """Apply an action; return what follows for a job now, if anything does."""
         if isinstance(action, Start):
             return self._start(action, now)
         if isinstance(action, Grow):

@@ -1,7 +1,7 @@
 """The orders under way, and the jobs that start once others have shrunk.
 
-Until then such a job holds what is its own already, and runs nothing. Places are nobody's business here: a
-`Room` knows what jobs hold, be it cores of nodes or a number of units.
+Until it starts, such a job holds the resources that it was given so far. Which those are is up to a `Room`:
+cores of nodes, or a number of units.
 """
 
 from __future__ import annotations
@@ -24,42 +24,43 @@ Given_co = TypeVar("Given_co", covariant=True)
 
 @dataclass(slots=True)
 class UnderWay:
-    """An order that a job is amid."""
+    """An order to a running job that is not done yet."""
 
     spare: int = 0
-    """Units that the job gives up and nobody was promised."""
+    """Units that the job gives up and that are promised to no starter."""
     promised: dict[int, int] = field(default_factory=dict)
-    """Units that it gives up for starters, by their ids."""
+    """Units that it gives up for starters, by their job ids."""
 
 
 @dataclass(slots=True)
 class Starter:
-    """A job that starts when all of `donors` have shrunk."""
+    """A job that starts after others have shrunk."""
 
     queued: QueuedJob
     request: Request
     """For the size at which it starts."""
     donors: set[int]
+    """The jobs that have not shrunk yet."""
 
 
 class Room(Protocol[Freed_contra, Given_co]):
     """Keeps what jobs hold."""
 
     def hold(self, starter: Starter, units: int) -> None:
-        """Hold so many units for a starter, as far as they suit it."""
+        """Reserve free units for a starter, at most `units`, as far as they suit it."""
 
     def give(self, promised: Mapping[int, int], freed: Freed_contra) -> None:
-        """Give starters the units that they were promised, out of what was freed."""
+        """Give starters their promised units from those that were freed."""
 
     def begin_after_shrinks(self, starter: Starter) -> Given_co | None:
-        """Return what a starter gets that has all that was promised; None: that does not suit it."""
+        """Return a starter's resources, after it got all that was promised; None: they do not suit it."""
 
     def release(self, job: int) -> None:
-        """Take back all that the job holds."""
+        """Release all that the job holds."""
 
 
 class OrderBook(Generic[Freed, Given]):
-    """Keeps `queue` and `running` right for the jobs that wait for others."""
+    """The orders under way and their starters; it keeps `queue` and `running` up to date for these."""
 
     def __init__(self, queue: IndexedQueue, running: RunningJobs, room: Room[Freed, Given]) -> None:
         self.room = room
@@ -70,21 +71,21 @@ class OrderBook(Generic[Freed, Given]):
 
     @property
     def waiting(self) -> bool:
-        """Return whether a job waits for others to shrink."""
+        """Whether a job waits for others to shrink."""
         return bool(self._starters)
 
     def __contains__(self, job: object) -> bool:
         return job in self._under_way
 
     def open(self, job: int, spare: int = 0) -> None:
-        """Note an order to a running job, by which it gives up so many units."""
+        """Note an order to a running job, by which it gives up `spare` units."""
         self._running[job] = self._running[job]._replace(heeds=False)
         self._under_way[job] = UnderWay(spare)
 
     def wait_for(self, record: RunningJob, after: Iterable[int]) -> bool:
-        """Have a queued job start when these have shrunk; return whether any of them is amid an order.
+        """Have a queued job start when these have shrunk; return whether any of them has an order under way.
 
-        `record` is what policies will see of it.
+        `record` is its record among the running jobs.
         """
         donors = [donor for donor in after if donor in self._under_way]
         if donors:
@@ -95,7 +96,7 @@ class OrderBook(Generic[Freed, Given]):
         return bool(donors)
 
     def _promise(self, record: RunningJob, donors: Iterable[int]) -> int:
-        """Promise the job what the donors give up, and return how many units it needs besides."""
+        """Promise the job units that the donors give up; return how many more it needs."""
         missing = record.request.size
         for donor in donors:
             order = self._under_way[donor]
@@ -106,7 +107,7 @@ class OrderBook(Generic[Freed, Given]):
         return missing
 
     def cancel(self, job: int) -> bool:
-        """Call off a start; return whether the job waited for others to shrink."""
+        """Cancel a start; return whether the job waited for others to shrink."""
         if job not in self._starters:
             return False
         self._cancel(job)
@@ -125,7 +126,7 @@ class OrderBook(Generic[Freed, Given]):
     def done(self, donor: int, freed: Freed) -> list[tuple[QueuedJob, Given | None]]:
         """Close the order of a job that has shrunk, grown or ended; return the starters that wait no more.
 
-        Each begins with what it is given, or without (None) is queued again.
+        Each begins with the resources beside it; with None it is queued again.
         """
         order = self._under_way.pop(donor, None)
         if order is None:

@@ -1,4 +1,4 @@
-"""What starters hold of an instance's nodes."""
+"""The resources that starters hold on an instance's nodes."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 
 
 class NodeRoom:
-    """Implements `book.Room` on a pool of nodes: what is freed are slots."""
+    """Implements `book.Room` on a pool of nodes. What is freed are slots."""
 
     def __init__(self, pool: Pool) -> None:
         self.pool = pool
 
     def hold(self, starter: Starter, units: int) -> None:
-        """Hold whole workers, as many as can be had of what is free."""
+        """Reserve as many whole workers as are free, up to `units`."""
         request = cast("NodeRequest", starter.request)
         for workers in range(units // (request.size // request.workers), 0, -1):
             if self.pool.extend(starter.queued.id, request.with_workers(workers)) is not None:
                 return
 
     def give(self, promised: Mapping[int, int], freed: Sequence[Slot]) -> None:
-        """Give the slots one by one, to each starter until it has its units."""
+        """Give the slots one by one, to each starter until it has its promised units."""
         left = list(freed)
         for job, units in promised.items():
             got = 0
@@ -39,7 +39,7 @@ class NodeRoom:
                 self.pool.add(job, allocation_of([slot]))
 
     def begin_after_shrinks(self, starter: Starter) -> Begun | None:
-        """Place the job at its size, or where the slots do not suit that, at a smaller one."""
+        """Place the job at its size, or at a smaller one if the slots do not suit that; None: at none."""
         queued, request = starter.queued, cast("NodeRequest", starter.request)
         self.pool.release(queued.id)
         for workers in range(request.workers, cast("NodeRequest", queued.request).workers - 1, -1):
@@ -50,10 +50,10 @@ class NodeRoom:
         return None
 
     def reduce(self, job: int, part: Allocation) -> None:
-        """Take back a part of what the job holds, as far as its ranks are here."""
+        """Release a part of what the job holds, as far as its ranks are here."""
         allocation = self.pool.allocation(job)
         self.pool.reduce(job, {rank: resources for rank, resources in part.items() if rank in allocation})
 
     def release(self, job: int) -> None:
-        """Take back all that the job holds."""
+        """Release all that the job holds."""
         self.pool.release(job)

@@ -1,6 +1,7 @@
-"""One malleable program: which worker holds what, what is held for an order, and when it takes the next.
+"""The orders to one malleable program: its workers' slots, those reserved for an order, and its pauses.
 
-What is said to programs, and by them, is the business of their session. Here is what follows for resources.
+`minicluster.malleable` has the messages between a session and its program. This has what they mean for
+resources.
 """
 
 from __future__ import annotations
@@ -13,68 +14,69 @@ if TYPE_CHECKING:
     from queue_policies.nodes.records import Slot
 
 PAUSE = 10.0
-"""Seconds for which a program that refused an order, or did not do it, is given no other."""
+"""Seconds without orders for a program that refused one, or did not do it in time."""
 LEAVE = 5.0
 """Seconds that released workers have to end by themselves before they are ended."""
 
 
 class ProgramSession(Protocol):
-    """What is known of the program itself."""
+    """What this needs of the program's session."""
 
     @property
     def accepts_resize(self) -> bool:
-        """Return whether it can be told of an order."""
+        """Whether an order can be sent to the program."""
 
     @property
     def deadline(self) -> float | None:
-        """Return when the order under way has taken too long."""
+        """When the order under way expires."""
 
 
 class ProgramOrders:
-    """The orders to one program. Workers are known by their tasks' numbers."""
+    """The orders to one program. Workers are identified by their tasks' numbers."""
 
     def __init__(
         self, session: ProgramSession, members: Sequence[Slot] = (), reserved: Sequence[Slot] = ()
     ) -> None:
         self.slots: dict[int, Slot] = dict(enumerate(members))
-        """Of the members, and of the workers that were started for an order."""
+        """The slots of the members, and of the workers that were started for an order."""
         self.alive: set[int] = set(self.slots)
+        """The workers that have not ended."""
         self.reserved: list[Slot] = list(reserved)
-        """For the workers of an order to grow."""
+        """The slots for the workers of an order to grow."""
         self.starting: set[int] = set()
         """The workers that were started for it."""
         self.number = 0
-        """Of the latest order."""
+        """The number of the latest order."""
         self._session = session
         self._expired = ""
         self._rest_ends: float | None = None
 
     @property
     def accepts_resize(self) -> bool:
-        """Return whether the program takes an order now."""
+        """Whether the program can get an order now."""
         rests = self._rest_ends is not None
         return self._session.accepts_resize and not (self.reserved or self._expired or rests)
 
     @property
     def over(self) -> bool:
-        """Return whether the latest order has come to nothing, though its workers may still end."""
+        """Whether the latest order has expired, though its workers may still end."""
         return bool(self._expired)
 
     @property
     def due(self) -> float | None:
-        """Return when to look at the session, and whether the program has rested."""
+        """The next time to check the session's deadline and the program's pause."""
         times = [each for each in (self._session.deadline, self._rest_ends) if each is not None]
         return min(times, default=None)
 
     def rested(self, now: float) -> bool:
-        """Return whether the rest after an order that came to nothing ends by now."""
+        """Return whether the pause after a failed order is over, once."""
         if self._rest_ends is None or now < self._rest_ends:
             return False
         self._rest_ends = None
         return True
 
     def start(self, workers: Mapping[int, str], host_of: Callable[[Slot], str]) -> dict[int, Slot]:
-        """Give each worker of an order that was accepted a slot on its host."""
+        """Give each worker of an accepted order a slot on its host; return these slots."""
         left = list(self.reserved)
         slots = {}
         for task, host in workers.items():
@@ -90,11 +92,11 @@ class ProgramOrders:
         return [self.slots.pop(task) for task in lost]
 
     def expire(self, reason: str) -> None:
-        """Note that an order came to nothing whose workers are being ended."""
+        """Note that an order has expired, and that its workers are being ended."""
         self._expired = reason
 
     def wound_up(self) -> str:
-        """Return, once, why an order came to nothing, when no worker lives that was started for it."""
+        """Return why an order has expired, once, when none of its workers is alive any more; else empty."""
         reason = self._expired
         if not reason or self.alive & self.starting:
             return ""
@@ -102,7 +104,7 @@ class ProgramOrders:
         return reason
 
     def drop(self, now: float) -> list[Slot]:
-        """End an order that came to nothing; return what was held for it. The program rests."""
+        """End a failed order; return the slots that were reserved for it. The program gets a pause."""
         unused, self.reserved = self.reserved, []
         for task in self.starting:
             del self.slots[task]

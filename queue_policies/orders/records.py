@@ -1,4 +1,4 @@
-"""What follows from a policy's actions in an instance: jobs begin, and running ones are ordered to resize."""
+"""The results of a policy's actions in an instance: jobs that begin, and orders to running jobs."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ class Begun(NamedTuple):
 
     queued: QueuedJob
     request: NodeRequest
-    """For the size that it has."""
+    """For the size at which it begins."""
     allocation: Allocation
 
 
 class GrowOrder(NamedTuple):
-    """A running job is to grow into these resources, which are held for it."""
+    """An order to grow into these resources, which are reserved for the job."""
 
     job: int
     more: Allocation
 
 
 class ShrinkOrder(NamedTuple):
-    """A running job is to give up so many workers."""
+    """An order to give up a number of workers."""
 
     job: int
     workers: int
 
 
 class Misfit(NamedTuple):
-    """A job was to start for which there is no room: the policy counted wrongly."""
+    """A job that the policy starts, but that does not fit."""
 
     job: int
     size: int
@@ -50,10 +50,10 @@ def record(
     *,
     heeds: bool = False,
 ) -> RunningJob:
-    """Return what policies see of a job that runs from now on.
+    """Return the record for policies of a job that runs from now on.
 
-    It computes after a pause, for the share of its work that is `left`, and heeds orders when its program
-    has registered.
+    It computes after `pause` seconds; the share `left` of its work is left. `heeds` is whether it accepts
+    orders.
     """
     return RunningJob(
         queued.id,

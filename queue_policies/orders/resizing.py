@@ -1,7 +1,7 @@
-"""Malleable jobs as an instance's scheduler has them: what is held for an order, and what one comes to.
+"""The orders to malleable jobs in an instance's scheduler, and the resources that are reserved for them.
 
-A job holds what its workers have, and what is kept for workers on their way: in the embedded instance, and in
-our scheduler of real Flux, where the workers beyond the least size are companions, jobs of their own.
+A job holds its workers' resources, and those that are reserved for new workers. This holds for the embedded
+instance and for real Flux, where the workers beyond the least size are companions, jobs of their own.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Resizing:
-    """Orders, and jobs that start once others have shrunk; `changed` hears what policies are told."""
+    """The orders, and jobs that start once others have shrunk. `changed` gets the changes for policies."""
 
     def __init__(
         self, pool: Pool, queue: IndexedQueue, running: RunningJobs, changed: Callable[[Change], None]
@@ -38,15 +38,15 @@ class Resizing:
 
     @property
     def waiting(self) -> bool:
-        """Return whether a job waits for others to shrink, or is about to begin after they did."""
+        """Whether a job waits for others to shrink, or is about to begin after they did."""
         return self._book.waiting or bool(self._ready)
 
     def follow(self, pool: Pool) -> None:
-        """Go on with a pool that was made anew."""
+        """Use a new pool from now on."""
         self.room.pool = pool
 
     def grow(self, action: Grow) -> GrowOrder | None:
-        """Hold what can be had of it: free units may be where the job cannot use them; None: nothing."""
+        """Reserve as much as the job can use of the free units; None: it can use none of them."""
         request = _request(self._running[action.job])
         for workers in range(request.sized(action.size).workers - request.workers, 0, -1):
             more = self.room.pool.extend(action.job, request.with_workers(workers))
@@ -56,22 +56,22 @@ class Resizing:
         return None
 
     def shrink(self, action: Shrink) -> ShrinkOrder:
-        """Expect what the job will give up."""
+        """Note the units that the job will give up, and return the order."""
         request = _request(self._running[action.job])
         smaller = request.sized(action.size)
         self._book.open(action.job, request.size - smaller.size)
         return ShrinkOrder(action.job, request.workers - smaller.workers)
 
     def begin(self, job: int) -> None:
-        """Note that the job starts smaller than it was to: it will grow by what is held for it."""
+        """Note that the job starts at its least size, and will grow into what is reserved for it."""
         self._book.open(job)
 
     def wait_for(self, queued: QueuedJob, request: NodeRequest, after: Iterable[int], now: float) -> bool:
-        """Start the job when these have shrunk; return False where none of them is amid an order."""
+        """Have the job start when these have shrunk; return False if none of them has an order under way."""
         return self._book.wait_for(record(queued, request, now), after)
 
     def cancel(self, job: int) -> Happened | None:
-        """Call off a start; return what that is to policies, or None where the job waited for nobody."""
+        """Cancel a start; return the change for policies, or None if the job did not wait for others."""
         if self._book.cancel(job):
             return Happened.LEFT
         if not any(begun.queued.id == job for begun in self._ready):
@@ -89,18 +89,18 @@ class Resizing:
         return ready
 
     def set_accepting(self, job: int, heeds: bool) -> None:
-        """Note that the job began or ceased to heed orders."""
+        """Set whether the job accepts orders."""
         if job in self._running and self._running[job].heeds != heeds:
             self._running[job] = self._running[job]._replace(heeds=heeds)
             self._changed(Change(Happened.REGISTERED, job))
 
     def progressed(self, job: int, fraction: float, now: float) -> None:
-        """Note which share of its work the job has done."""
+        """Note the share of its work that the job has done."""
         if job in self._running:
             self._running[job] = self._running[job]._replace(remaining=1 - fraction, measured=now)
 
     def resized(self, job: int, workers: int, lost: Sequence[Slot], now: float, *, heeds: bool) -> None:
-        """Close an order that is done: the job has so many workers, and gave up these slots."""
+        """Close an order that is done: the job has `workers` workers now, and gave up these slots."""
         self.room.reduce(job, allocation_of(lost))
         measured = _measured(self._running[job], now)
         self._running[job] = _sized(measured, workers)._replace(acted=now, heeds=heeds)
@@ -108,14 +108,14 @@ class Resizing:
         self._changed(Change(Happened.RESIZED, job))
 
     def refused(self, job: int, workers: int, unused: Allocation, now: float) -> None:
-        """Close an order that came to nothing: the job keeps its size, and not what was held for it."""
+        """Close a failed order: the job keeps its size, and what was reserved for it is released."""
         self.room.reduce(job, unused)
         self._running[job] = _sized(self._running[job], workers)._replace(acted=now, heeds=False)
         self._book.refused(job)
         self._changed(Change(Happened.REFUSED, job))
 
     def ended(self, job: int, request: NodeRequest, freed: Allocation) -> None:
-        """Give what a job frees that ended amid an order to those that waited for it."""
+        """Give the resources of a job that ended during an order to those that waited for it."""
         if job in self._book:
             self._done(job, slots_of(freed, request))
 
@@ -135,7 +135,7 @@ def _request(running: RunningJob) -> NodeRequest:
 
 
 def _measured(running: RunningJob, now: float) -> RunningJob:
-    """Bring what is left of its work to now: from now on it takes another time."""
+    """Return the record with what is left of its work as of now, before its speed changes."""
     if running.estimate is None:
         return running
     return running._replace(remaining=running.left(now), measured=now)
