@@ -1,6 +1,6 @@
 """A discrete-event simulator that runs the same policies as the embedded instance and real Flux.
 
-`job` and `speedup` say what is to be done, `cost` what resizing takes, `cluster` counts units, `loop` moves
-the virtual clock, `outcome` and `metrics` say how it went. Workloads come from `workloads`. Nothing here
-knows the time of day, and all randomness comes from a seed.
+`job` and `speedup` describe jobs, and `cost` what resizing takes. `machine` counts units, and `loop` moves
+the virtual clock. `outcome` and `metrics` have the results. `workloads` has generators and readers of
+workloads. Nothing here reads the time of day, and all randomness comes from a seed.
 """

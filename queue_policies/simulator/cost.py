@@ -1,9 +1,4 @@
-"""What starting and resizing cost, apart from the computation itself.
-
-A resize has two parts. During the `delay` the order is under way: the computation goes on at its old size,
-and a job that shrinks keeps its units. During the `pause` after it, the job holds its new size without
-progress.
-"""
+"""The costs of starting and resizing, apart from the computation itself."""
 
 from __future__ import annotations
 
@@ -15,36 +10,37 @@ if TYPE_CHECKING:
 
 
 class ResizeCost(NamedTuple):
-    """The seconds that one resize takes."""
+    """The seconds that one resize takes, in two parts."""
 
     delay: float = 0.0
+    """The order is under way: the computation goes on at its old size; a shrinking job keeps its units."""
     pause: float = 0.0
+    """After it: the job holds its new size without progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """No cost; and what all models of cost have in common.
-
-    `release`: units of an ended or shrunk job are free so many seconds later. `registration`: a malleable job
-    heeds orders so many seconds after its start. `blocking`: nothing is decided while a shrink is under way.
-    """
+    """No cost, and the base of all models of cost."""
 
     release: float = 0.0
+    """Seconds after which the units of an ended or shrunk job are free."""
     registration: float = 0.0
+    """Seconds after its start from which on a malleable job accepts orders."""
     blocking: bool = False
+    """Whether no decision is made while a shrink is under way."""
 
     def start(self, job: WorkloadJob, size: int) -> float:  # noqa: ARG002 - others need them
-        """Seconds without progress at the beginning."""
+        """Return the seconds without progress at the beginning."""
         return 0.0
 
     def resize(self, job: WorkloadJob, old: int, new: int) -> ResizeCost:  # noqa: ARG002
-        """What changing the size from `old` to `new` takes."""
+        """Return the seconds that a resize from `old` to `new` takes."""
         return ResizeCost()
 
 
 @dataclass(frozen=True, slots=True)
 class Relaunch(Cost):
-    """A resize restarts the processes: `base + unit * size` seconds, after the job's data were balanced anew.
+    """A resize restarts the processes: `base + unit * size` seconds, after the job's data were balanced.
 
     Source: "An elastic job scheduler for HPC applications on the cloud", the model of rescaling of Charm++
     jobs.
@@ -54,21 +50,21 @@ class Relaunch(Cost):
     unit: float = 0.0
 
     def start(self, job: WorkloadJob, size: int) -> float:  # noqa: ARG002
-        """Seconds until the processes are up."""
+        """Return the seconds until the processes are up."""
         return self.base + self.unit * size
 
     def resize(self, job: WorkloadJob, old: int, new: int) -> ResizeCost:  # noqa: ARG002
-        """Balance the data, start again at the new size; freed units are free at once."""
+        """Return the seconds to balance the data and restart at the new size; units are free at once."""
         return ResizeCost(pause=job.redistribution + self.base + self.unit * new)
 
 
 @dataclass(frozen=True, slots=True)
 class PerUnit(Cost):
-    """The computation goes on while units come or go, each taking its time."""
+    """The computation goes on while units are added or removed. Each takes some seconds."""
 
     grow: float = 0.0
     shrink: float = 0.0
 
     def resize(self, job: WorkloadJob, old: int, new: int) -> ResizeCost:  # noqa: ARG002
-        """So many seconds for each unit that comes or goes."""
+        """Return the seconds for all units that are added or removed."""
         return ResizeCost(delay=self.grow * (new - old) if new > old else self.shrink * (old - new))

@@ -1,9 +1,8 @@
-"""What can go wrong in a simulation.
+"""The errors of a simulation.
 
 PolicyError
 └── SimulationError     anything below
-    ├── WorkloadError   a workload that cannot be simulated: names file or workload, job, and what would be
-    right
+    ├── WorkloadError   a workload that cannot be simulated: names file or workload, job, and what is valid
         └── OutputError     a result that cannot be written
 """
 
@@ -13,7 +12,7 @@ from queue_policies.errors import PolicyError
 
 
 class SimulationError(PolicyError):
-    """Anything wrong with a simulation."""
+    """Root of the simulator's errors."""
 
 
 class WorkloadError(SimulationError):

@@ -1,4 +1,4 @@
-"""What policies know of run times: the truth, the truth with an error, what was seen, or nothing."""
+"""What policies know of run times: exact times, times with an error, learned times, or nothing."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Estimates:
-    """Told to policies unless `known` is false; off by up to the share `error` each way, one factor a job.
-
-    `learned`: not told, but learned from the progress that jobs of the same kind report, `report` seconds
-    after they began to compute at a size and when they are done with it.
-    """
+    """The estimates that policies get."""
 
     known: bool = True
+    """Whether there are any."""
     error: float = 0.0
+    """The largest relative error, in both directions. Each job has one factor."""
     seed: int = 0
     learned: bool = False
+    """Whether they are learned instead, from the progress that jobs of the same kind report."""
     report: float = 10.0
+    """A job reports its progress so many seconds after it began to compute at a size, and when that ends."""
 
     def of(self, job: WorkloadJob) -> RunTime | None:
-        """The estimate of a job; the same for the same seed and job, whatever else happens."""
+        """Return the estimate of a job. It depends only on the seed and the job."""
         if not self.known:
             return None
         if not self.error:

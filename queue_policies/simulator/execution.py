@@ -1,4 +1,4 @@
-"""What policies answer, carried out in a simulation, and what they are told of what follows."""
+"""Applies policies' actions in a simulation, and returns the changes that follow."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 class SimulatedExecution:
-    """Starts, resizes and preempts jobs, and lets events happen.
+    """Starts, resizes and preempts jobs, and applies events.
 
-    `queue` are the jobs that wait, `machine` has those that run, `orders` are what they are amid, `outcomes`
-    what became of those that ended.
+    `queue` has the jobs that wait, `machine` those that run, `orders` the orders under way, and `outcomes`
+    the results of jobs that ended.
     """
 
     def __init__(self, workload: Workload, calendar: Calendar, options: SimulationOptions) -> None:
@@ -51,11 +51,11 @@ class SimulatedExecution:
 
     @property
     def active(self) -> bool:
-        """Whether any job runs, or will run once others have shrunk."""
+        """Whether a job runs, or will run once others have shrunk."""
         return bool(self._runs) or self.orders.waiting
 
     def arrive(self, job: WorkloadJob, limit: float | None = None) -> Change:
-        """The job may start from now on, for so long (None: its time limit)."""
+        """Queue a job that may start from now on; `limit` is its seconds (None: its own time limit)."""
         most = min(job.max, len(self._units) - 1)
         elastic = Elastic(job.min, most, job.malleable) if job.min < most else None
         self.queue.add(
@@ -88,7 +88,7 @@ class SimulatedExecution:
         self.machine.checkpoint(self._runs[job_id], self._preemption.checkpoint, now)
 
     def happen(self, event: CalendarEvent) -> Sequence[Change]:
-        """Let an event happen; return what a policy is to know of it."""
+        """Apply an event; return the changes for the policy."""
         if event.job < 0:
             return self._unit_event(event)
         run = self._runs.get(event.job)
@@ -115,26 +115,26 @@ class SimulatedExecution:
         return self._return(run, now) if self.machine.end(run, now) else None
 
     def _return(self, run: JobRun, now: float) -> Change:
-        """The job's units are free."""
+        """Release the units of a job that ended."""
         self.orders.release(run, now)
         self.outcomes[run.job.id] = run.outcome(now if run.ended is None else run.ended)
         return Change(Happened.ENDED, run.job.id)
 
     def _preempted(self, run: JobRun, now: float) -> Sequence[Change]:
-        """Its checkpoint is written: it is queued again for what is left."""
+        """Queue a job again, for what is left, as its checkpoint is written."""
         run.preemptions += 1
         run.resume = self._preemption.restart
         limit = run.deadline - now + run.resume + self._cost.start(run.job, run.size)
         return self._queue_again(run, now, limit)
 
     def _queue_again(self, run: JobRun, now: float, limit: float | None = None) -> Sequence[Change]:
-        """Stop a job: it holds nothing any more, and will begin again."""
+        """Stop a job, release its units, and queue it again."""
         self.orders.release(run, now)
         self.machine.keep(run)
         return Change(Happened.ENDED, run.job.id), self.arrive(run.job, limit)
 
     def _unit_event(self, event: CalendarEvent) -> Sequence[Change]:
-        """A unit fails, and its job is queued again; or one is back."""
+        """Let a unit fail, and queue its job again; or bring a unit back."""
         failing = self._failing
         if failing is None:
             raise AssertionError("nothing fails here")

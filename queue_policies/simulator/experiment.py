@@ -27,29 +27,31 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """What to simulate: policies and the workload by their words, on `total` units (0: its own).
-
-    A `workload` that is at hand already stands for the word. `known`, `error` and `learned`: see Estimates.
-    """
+    """What to simulate. `known`, `error` and `learned` are those of Estimates."""
 
     word: str
+    """The workload, as on the command line."""
     policies: tuple[str, ...]
+    """As on the command line."""
     seeds: tuple[int, ...] = (0,)
     total: int = 0
+    """The cluster's units; 0: the workload's own."""
     known: bool = True
     error: float = 0.0
     learned: bool = False
     refusals: float = 0.0
+    """The share of orders that programs refuse."""
     failures: Failures | None = None
     preemption: Preemption = field(default_factory=Preemption)
     workload: Workload | None = field(default=None, repr=False)
+    """Used instead of `word`, if it is given."""
 
     def made(self, seed: int) -> Workload:
-        """The workload of a seed."""
+        """Return the workload of a seed."""
         return self.workload or catalogue.load(self.word, seed, self.total)
 
     def options(self, seed: int) -> SimulationOptions:
-        """What policies know, and what goes wrong, with this seed."""
+        """Return the options of a simulation with this seed."""
         estimates = Estimates(self.known, self.error, seed, self.learned)
         return SimulationOptions(estimates, self.refusals, self.failures, seed, self.preemption)
 
@@ -67,9 +69,9 @@ class SimulationRun:
 def run(
     plan: Experiment, processes: int = 0, done: Callable[[int, int], None] | None = None
 ) -> list[SimulationRun]:
-    """Simulate all of a plan: by policy, then by seed. `processes`: 0 is one a core.
+    """Simulate all of an experiment: by policy, then by seed. `processes`: 0 is one for each core.
 
-    Raises what the workload, a policy or its settings are wrong with, before anything runs where that shows.
+    Raises PolicyError for a wrong workload, policy or setting, if possible before anything runs.
     """
     for word in plan.policies:
         policy_named(word)
@@ -96,7 +98,7 @@ def run(
 
 
 def means(runs: Sequence[SimulationRun]) -> dict[str, dict[str, float]]:
-    """The mean metrics of each policy, in the order of the policies."""
+    """Return the mean metrics of each policy, in the order of the policies."""
     policies = dict.fromkeys(run.policy for run in runs)
     return {policy: mean(run.metrics for run in runs if run.policy == policy) for policy in policies}
 

@@ -1,4 +1,4 @@
-"""Units of a simulated cluster that fail and are repaired, and the work that is lost by it."""
+"""Lets units of a simulated cluster fail and be repaired, and jobs lose their work by it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from queue_policies.simulator.machine import Machine
 
 MOST_RESTARTS = 1000
-"""A job that failed so often will never end."""
+"""A job that failed so often is assumed never to end."""
 
 
 class FailingUnits:
-    """Takes units from the machine, one at a time, and brings them back."""
+    """Removes units from the machine, one at a time, and adds them again."""
 
     def __init__(self, failures: Failures, seed: int, machine: Machine, calendar: Calendar) -> None:
         self._failures = failures
@@ -27,7 +27,7 @@ class FailingUnits:
         calendar.add(self._failure_model.next_after(0.0, machine.cluster.total), Kind.FAILS)
 
     def fail(self, now: float) -> tuple[bool, JobRun | None]:
-        """Return whether a unit was there to fail, and the job that was on it, which has lost its work."""
+        """Let a unit fail. Return whether there was one, and the job on it, which has lost its work."""
         cluster, runs = self._machine.cluster, self._machine.runs
         self._calendar.add(self._failure_model.next_after(now, cluster.total), Kind.FAILS)
         alive = [(job, cluster.held[job]) for job, run in runs.items() if run.ended is None]
@@ -47,7 +47,7 @@ class FailingUnits:
         cluster.resize(cluster.total + 1)
 
     def _lose(self, run: JobRun, now: float) -> None:
-        """Set a job back to its last checkpoint. Raises SimulationError where it never ends."""
+        """Set a job back to its last checkpoint. Raises SimulationError after MOST_RESTARTS."""
         failures = self._failures
         computed = max(0.0, now - run.since)
         lost = computed % failures.checkpoint if failures.checkpoint else computed

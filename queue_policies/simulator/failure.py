@@ -1,4 +1,4 @@
-"""Units that fail and are repaired, and what jobs lose by it."""
+"""The model of failing units."""
 
 from __future__ import annotations
 
@@ -14,17 +14,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Failures:
-    """Each unit fails after `mtbf` seconds on average (exponential) and is back `repair` seconds later.
-
-    A job that loses a unit is queued again. It begins from its last checkpoint, made every `checkpoint`
-    seconds of computing and at each resize (0: it begins from nothing), after `restart` seconds without
-    progress.
-    """
+    """How units fail. A job that loses a unit is queued again, and continues from its last checkpoint."""
 
     mtbf: float
+    """Mean seconds after which a unit fails, exponentially distributed."""
     repair: float = 3600.0
+    """Seconds after which a failed unit is back."""
     checkpoint: float = 0.0
+    """Seconds of computing between checkpoints; each resize makes one too. 0: there are none."""
     restart: float = 0.0
+    """Seconds without progress when the job starts again."""
 
     def __post_init__(self) -> None:
         if not self.mtbf > 0:
@@ -46,11 +45,11 @@ class FailureModel:
         self._random = random.Random(f"failures/{seed}")  # noqa: S311 - a simulation's
 
     def next_after(self, now: float, units: int) -> float:
-        """When the next of so many units fails."""
+        """Return when the next of so many units fails."""
         return now + self._random.expovariate(max(units, 1) / self._failures.mtbf)
 
     def hit(self, free: int, allocated: Iterable[tuple[int, int]]) -> int | None:
-        """Who loses a unit: one of the jobs, given with what they hold, or nobody."""
+        """Draw which job loses a unit; None: none does. `allocated` has each job with its units."""
         rows = list(allocated)
         index = self._random.randrange(max(1, free + sum(units for _, units in rows)))
         index -= max(0, free)

@@ -1,4 +1,4 @@
-"""A job of a workload, as the simulator knows it and as nobody else does: with its true run time."""
+"""A job of a workload, with its true run time, which policies do not know."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ PRIORITY = 16  # Flux's default urgency
 
 
 class WorkloadJob(NamedTuple):
-    """What somebody submits. Sizes are in the cluster's units; `time` gives the whole job's true seconds.
-
-    A job is rigid where min = max, else moldable, and malleable where it also says so. `redistribution`:
-    seconds of moving its data at a resize. `kind` is a word for reports.
-    """
+    """A job of a workload. Sizes are in the cluster's units. With min = max it is rigid, else moldable."""
 
     id: int
     submitted: float
     min: int
     max: int
     time: SpeedUp
+    """The true seconds of the whole job at each size."""
     limit: float = math.inf
     priority: int = PRIORITY
     user: int = 0
     malleable: bool = False
+    """Whether a job that is not rigid is malleable."""
     redistribution: float = 0.0
+    """Seconds of moving its data at a resize."""
     kind: str = ""
+    """Its program, for reports."""
 
 
 def checked(jobs: Iterable[WorkloadJob], total: int, source: str) -> tuple[WorkloadJob, ...]:
-    """Return the jobs by submission, then id. Raises WorkloadError, naming the source, for what cannot be."""
+    """Return the jobs by submission, then id. Raises WorkloadError, with the source, for an invalid job."""
     if total < 1:
         raise WorkloadError(f"{source}: a cluster of {total} units; at least one is needed")
     ordered = tuple(jobs)

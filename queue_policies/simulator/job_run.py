@@ -1,4 +1,4 @@
-"""One job's run in a simulation, and the order that it is amid."""
+"""One job's run in a simulation, and its order under way."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class PendingResize:
-    """A resize under way, as it will come to pass."""
+    """A resize under way, with its outcome."""
 
     size: int
     pause: float
@@ -22,19 +22,21 @@ class PendingResize:
 
 @dataclass(slots=True)
 class JobRun:
-    """One job's run. From `since` on it computes at `size`, where the whole job takes `per` seconds.
-
-    `deadline` is when its time limit ends it. Where it begins again, that takes `resume` seconds.
-    """
+    """One job's run."""
 
     job: WorkloadJob
     started: float
     deadline: float = 0.0
+    """When its time limit ends it."""
     resume: float = 0.0
+    """Seconds without progress when it begins again."""
     size: int = 0
+    """The size at which it computes, from `since` on."""
     left: float = 1.0
+    """The share of the work that was left at `since`."""
     since: float = 0.0
     per: float = 0.0
+    """Seconds that the whole job takes at this size."""
     version: int = 0
     order: PendingResize | None = None
     ended: float | None = None
@@ -48,15 +50,15 @@ class JobRun:
     idle: float = 0.0
 
     def ahead(self, now: float) -> float:
-        """Seconds of a pause that are still to come."""
+        """Return the seconds of a pause that are still to come."""
         return max(0.0, self.since - now)
 
     def left_at(self, now: float) -> float:
-        """The share of the work that is left."""
+        """Return the share of the work that is left."""
         return max(0.0, self.left - max(0.0, now - self.since) / self.per) if self.per else 0.0
 
     def outcome(self, ended: float) -> JobOutcome:
-        """What became of it."""
+        """Return the job's outcome."""
         job = self.job
         return JobOutcome(
             job.id,

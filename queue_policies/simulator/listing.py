@@ -1,4 +1,4 @@
-"""Results as rows: one a run with its metrics, one a job; as CSV and Parquet files."""
+"""Results as rows, one for each run or one for each job, and as CSV and Parquet files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ JOB_COLUMNS = (
 
 
 def run_rows(runs: Sequence[SimulationRun]) -> Iterator[dict[str, Any]]:
-    """A row a run: workload, policy, seed, and every metric."""
+    """Yield a row for each run: workload, policy, seed, and every metric."""
     for run in runs:
         yield {
             "workload": run.outcome.workload,
@@ -34,7 +34,7 @@ def run_rows(runs: Sequence[SimulationRun]) -> Iterator[dict[str, Any]]:
 
 
 def job_rows(runs: Sequence[SimulationRun]) -> Iterator[tuple[Any, ...]]:
-    """A row a job of each run: JOB_COLUMNS."""
+    """Yield a row for each job of each run: JOB_COLUMNS."""
     for run in runs:
         workload, policy, seed = run.outcome.workload, run.policy, run.seed
         for job in run.outcome.jobs:
@@ -47,7 +47,7 @@ def job_rows(runs: Sequence[SimulationRun]) -> Iterator[tuple[Any, ...]]:
 
 
 def write_csv(path: str, runs: Sequence[SimulationRun]) -> None:
-    """Write a row a job. Raises OutputError."""
+    """Write a row for each job. Raises OutputError."""
     try:
         with Path(path).open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
@@ -58,7 +58,7 @@ def write_csv(path: str, runs: Sequence[SimulationRun]) -> None:
 
 
 def write_parquet(path: str, runs: Sequence[SimulationRun]) -> None:
-    """Write a row a job. Raises OutputError, also where pyarrow is not installed."""
+    """Write a row for each job. Raises OutputError, also if pyarrow is not installed."""
     try:
         arrow: Any = importlib.import_module("pyarrow")
         parquet: Any = importlib.import_module("pyarrow.parquet")

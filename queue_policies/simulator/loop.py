@@ -1,4 +1,4 @@
-"""The event loop: moves a virtual clock, and asks the policy after each moment's changes."""
+"""The event loop: moves a virtual clock, and asks the policy after the changes of each time."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def simulate(
 ) -> RunOutcome:
     """Run all jobs of a workload under a policy.
 
-    `watcher` is called with each state, time and answer before it is carried out. Raises PolicyDefect, which
-    names policy, job and state, where the policy raises, answers what cannot be, or never starts a job.
+    `watcher` is called with each state, time and answer before the actions are applied. Raises PolicyDefect,
+    with policy, job and state, if the policy raises, returns an impossible action, or never starts a job.
     """
     collects = gc.isenabled()
     gc.disable()  # nothing here makes cycles, and looking for them takes a tenth of the time
@@ -93,10 +93,10 @@ class _Simulation:
         )
 
     def _can_decide(self) -> bool:
-        """Whether there is anything that an answer could be about, and nothing that keeps from asking."""
+        """Return whether a decision can have an effect, and no shrink blocks it."""
         execution = self._execution
         if not execution.machine.malleable and not len(execution.queue):
-            return False  # what changed is told with the next arrival
+            return False  # the changes are kept until the next arrival
         return not (execution.orders.shrinking and self._workload.cost.blocking)
 
     def _next_moment(self, now: float) -> float:
@@ -118,7 +118,7 @@ class _Simulation:
         return self._jobs[self._arrived].submitted if self._arrived < len(self._jobs) else math.inf
 
     def _gather(self, now: float) -> None:
-        """Let everything happen that happens now."""
+        """Apply all events of this time."""
         calendar, execution, changes = self._calendar, self._execution, self._changes
         while calendar.next_time() == now:
             changes += execution.happen(calendar.pop())

@@ -1,4 +1,4 @@
-"""The units of a simulated cluster, and the jobs that compute on them: how far they are, when they end."""
+"""The units of a simulated cluster, and the progress and ends of the jobs that compute on them."""
 
 from __future__ import annotations
 
@@ -17,17 +17,16 @@ if TYPE_CHECKING:
 
 
 class Machine:
-    """Starts jobs, changes their sizes, stops them; what follows by itself goes into the calendar.
-
-    `runs` are the jobs that run, by their ids; `running` and `cluster` are what policies see of them.
-    `malleable` is the number of malleable ones among them.
-    """
+    """Starts jobs, changes their sizes and stops them. The events that follow go into the calendar."""
 
     def __init__(self, workload: Workload, calendar: Calendar, times: RunTimes) -> None:
         self.running = RunningJobs()
+        """The running jobs, as policies see them."""
         self.cluster = CountingCluster(workload.total)
         self.runs: dict[int, JobRun] = {}
+        """The running jobs, by id."""
         self.malleable = 0
+        """How many of them are malleable."""
         self.units = [Units(size) for size in range(workload.total + 1)]
         self._jobs = {job.id: job for job in workload.jobs}
         self._cost = workload.cost
@@ -69,7 +68,7 @@ class Machine:
             self._calendar.add(run.since + self._times.report, Kind.REPORTS, job.id, run.version)
 
     def hold(self, run: JobRun, size: int, now: float) -> None:
-        """Have a job hold so many units, whatever it computes on."""
+        """Set the units that a job holds, which may differ from the size at which it computes."""
         self.cluster.hold(run.job.id, size)
         run.sizes.append((now, size))
 

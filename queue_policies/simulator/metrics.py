@@ -1,4 +1,4 @@
-"""What is read off an outcome: makespan, utilization, waits, turnarounds, slow-downs, and resizes."""
+"""The metrics of an outcome: makespan, utilization, waits, turnarounds, slow-downs, and resizes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SLOWDOWN_BOUND = 10.0
 
 @dataclass(frozen=True, slots=True)
 class RunMetrics:
-    """Of one run. Times are seconds, utilization a share; resizes and their cost are sums over the jobs."""
+    """The metrics of a run. Times are seconds, utilization a share; resizes and their cost are sums."""
 
     makespan: float  # from the first submission to the last end
     utilization: float  # units held, of all units, in that time
@@ -48,7 +48,7 @@ NAMES = tuple(field.name for field in dataclasses.fields(RunMetrics))
 
 
 def measure(outcome: RunOutcome) -> RunMetrics:
-    """Read the metrics off an outcome."""
+    """Return the metrics of an outcome."""
     jobs = outcome.jobs
     waits = sorted(job.wait for job in jobs)
     turnarounds = sorted(job.turnaround for job in jobs)
@@ -86,13 +86,13 @@ def measure(outcome: RunOutcome) -> RunMetrics:
 
 
 def mean(many: Iterable[RunMetrics]) -> dict[str, float]:
-    """The mean of each metric over several runs."""
+    """Return the mean of each metric over several runs."""
     rows = [dataclasses.astuple(each) for each in many]
     return {name: _mean(column) for name, column in zip(NAMES, zip(*rows, strict=True), strict=True)}
 
 
 def percentile(ordered: Sequence[float], fraction: float) -> float:
-    """The value below which the share of ascending values lies, between two of them by a straight line."""
+    """Return the value below which this fraction of ascending values lies, by linear interpolation."""
     position = fraction * (len(ordered) - 1)
     low = int(position)
     high = min(low + 1, len(ordered) - 1)

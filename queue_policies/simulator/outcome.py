@@ -1,4 +1,4 @@
-"""What became of the jobs of one simulation."""
+"""The outcome of one simulation."""
 
 from __future__ import annotations
 
@@ -12,11 +12,7 @@ End = Literal["completed", "timeout"]
 
 
 class JobOutcome(NamedTuple):
-    """One job. `sizes` are the units that it held from each time on, the last one 0 at their return.
-
-    `idle` are the seconds for which it held units without progress: its start, its resizes, its
-    checkpoints where it was preempted, and work that was lost with a node.
-    """
+    """The outcome of one job."""
 
     id: int
     kind: str
@@ -27,11 +23,16 @@ class JobOutcome(NamedTuple):
     ended: float
     end: End
     sizes: tuple[tuple[float, int], ...]
+    """The units that it held from each time on; the last are 0, at their return."""
     grows: int = 0
     shrinks: int = 0
     refusals: int = 0
     restarts: int = 0
     idle: float = 0.0
+    """Seconds for which it held units without progress.
+
+    These are its start, its resizes, its checkpoints when it was preempted, and work lost with a unit.
+    """
     preemptions: int = 0
 
     @property
@@ -45,13 +46,13 @@ class JobOutcome(NamedTuple):
         return self.ended - self.submitted
 
     def spans(self) -> Iterator[tuple[float, float, int]]:
-        """From, to, and the units held between them."""
+        """Yield spans of time: begin, end, and the units held between them."""
         for (begin, size), (end, _) in zip(self.sizes, self.sizes[1:], strict=False):
             if size and end > begin:
                 yield begin, end, size
 
     def unit_seconds(self) -> float:
-        """Units times seconds."""
+        """Return the sum of units times seconds."""
         if len(self.sizes) == 2:  # most jobs, and there may be many
             (begin, size), (end, _) = self.sizes
             return (end - begin) * size
@@ -60,7 +61,7 @@ class JobOutcome(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
-    """One run: the jobs in the order of their submission, and how often the policy was asked."""
+    """The outcome of a run: the jobs in the order of their submission, and the number of decisions."""
 
     workload: str
     policy: str

@@ -1,4 +1,4 @@
-"""Orders to resize that are under way in a simulation, and the jobs that start once others have shrunk."""
+"""The orders under way in a simulation, and the jobs that start once others have shrunk."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class ResizeOrders:
-    """`shrinking` is the number of orders to shrink that are under way."""
+    """The orders under way; `shrinking` counts those to shrink."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class ResizeOrders:
         return self._book.waiting
 
     def wait_for(self, starter: RunningJob, after: Iterable[int]) -> bool:
-        """Have a queued job start when these have shrunk; return whether any of them is amid an order."""
+        """Have a queued job start when these have shrunk; return whether any has an order under way."""
         return self._book.wait_for(starter, after)
 
     def give(self, job_id: int, size: int, now: float) -> None:
@@ -67,7 +67,7 @@ class ResizeOrders:
         self._calendar.add(now + delay, Kind.RESIZED, job_id, run.version)
 
     def over(self, run: JobRun, now: float) -> Change:
-        """End an order: it is done, or refused."""
+        """End an order that is done or refused; return the change."""
         machine, job, order = self._machine, run.job.id, run.order
         if order is None:
             raise AssertionError(f"job {job} is amid no order")
@@ -85,7 +85,7 @@ class ResizeOrders:
         return Change(Happened.REFUSED, job)
 
     def release(self, run: JobRun, now: float) -> None:
-        """Take back all that a job holds; its order has no object any more."""
+        """Release all that a job holds, and drop its order."""
         self._machine.release(run, now)
         order, run.order = run.order, None
         if order is not None:
@@ -93,7 +93,7 @@ class ResizeOrders:
             self._begin_those_after(run.job.id, now)
 
     def _begin_those_after(self, donor: int, now: float) -> None:
-        """Start whoever waited for this job's units and now has all."""
+        """Start the jobs that waited for this one's units and now have all."""
         for queued, size in self._book.done(donor, 0):
             if size is not None:
                 self._machine.begin(queued, size, now)

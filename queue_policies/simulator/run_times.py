@@ -1,4 +1,4 @@
-"""Run times as policies know them in a simulation: told, or learned from the progress of jobs."""
+"""The estimates for policies in a simulation: given, or learned from the progress of jobs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class RunTimes:
-    """`learned`: whether jobs report progress, `report` seconds after they began to compute at a size."""
+    """The estimates of one simulation; `learned` and `report` are those of `Estimates`."""
 
     def __init__(self, estimates: Estimates) -> None:
         self.learned = estimates.learned
@@ -23,13 +23,13 @@ class RunTimes:
         self._learner = Learner()
 
     def estimate(self, job: WorkloadJob) -> RunTime | None:
-        """Return what policies know of a job's run time; None: nothing."""
+        """Return the estimate of a job's run time; None: unknown."""
         if not self.learned:
             return self._estimates.of(job)
         return self._learner.estimate(job.kind or job.id, job.min, job.limit)
 
     def observe(self, run: JobRun, now: float) -> None:
-        """Learn from what the job did at its present size."""
+        """Learn from the job's progress at its present size."""
         if self.learned and now > run.since and run.per:
             seconds = now - run.since
             self._learner.observe(run.job.kind or run.job.id, run.size, seconds / run.per, seconds)

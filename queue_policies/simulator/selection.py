@@ -1,4 +1,4 @@
-"""Policies by a word, with their settings: `priority-elastic:gap=60`; and what there is to choose from."""
+"""Reads policies with their settings, such as `priority-elastic:gap=60`, and lists those that there are."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class PolicyDescription(NamedTuple):
 
 
 def policy_named(word: str) -> Policy:
-    """Make the policy of this word. Raises UnknownPolicy and PolicySettings, with what is nearest."""
+    """Make the policy of this word. Raises UnknownPolicy or PolicySettings, with the nearest name."""
     return plugins.load(*read(word))
 
 
 def read(word: str) -> tuple[str, dict[str, Any]]:
-    """The name and the settings in a word, checked no further. Raises PolicySettings."""
+    """Return the name and the settings in a word, without checking them. Raises PolicySettings."""
     name, _, given = word.partition(":")
     defaults = {each.name: each.default for each in _settings(plugins.policies().get(name))}
     values: dict[str, Any] = {}
@@ -49,13 +49,13 @@ def read(word: str) -> tuple[str, dict[str, Any]]:
 
 
 def choices(policies: Mapping[str, type[Policy]]) -> Iterator[PolicyDescription]:
-    """These policies, by name."""
+    """Yield descriptions of these policies, by name."""
     for name, kind in sorted(policies.items()):
         yield PolicyDescription(name, (kind.__doc__ or "").strip().split("\n")[0], tuple(_settings(kind)))
 
 
 def row(policy: PolicyDescription) -> dict[str, Any]:
-    """A policy as JSON shows it."""
+    """Return a policy's description for JSON."""
     return policy._asdict() | {"settings": [setting._asdict() for setting in policy.settings]}
 
 
@@ -68,7 +68,7 @@ def _settings(kind: type[Policy] | None) -> Iterator[Setting]:
 
 
 def _read(text: str, like: object) -> Any:
-    """The value that a text stands for, of the default's type; the text where it is no such value."""
+    """Return the value of a text in the default's type, or the text if it is not valid for that."""
     if isinstance(like, bool):
         return {"true": True, "false": False}.get(text.lower(), text)
     if isinstance(like, int | float):

@@ -1,4 +1,4 @@
-"""What policies know of the jobs, and what goes wrong, in one simulation."""
+"""The options of one simulation: estimates, refusals, failures and preemption."""
 
 from __future__ import annotations
 
@@ -15,14 +15,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Preemption:
-    """What it costs to preempt a job.
-
-    Seconds to write its `checkpoint`, for which it holds its units without progress, and as many without
-    progress when it begins again (`restart`).
-    """
+    """The cost of preempting a job."""
 
     checkpoint: float = 0.0
+    """Seconds to write its checkpoint, in which it holds its units without progress."""
     restart: float = 0.0
+    """Seconds without progress when it begins again."""
 
     def __post_init__(self) -> None:
         for name in ("checkpoint", "restart"):
@@ -34,12 +32,14 @@ class Preemption:
 
 @dataclass(frozen=True, slots=True)
 class SimulationOptions:
-    """`refusals` is the share of orders that programs refuse; `seed` draws all that is left to chance."""
+    """The options of one simulation."""
 
     estimates: Estimates = field(default_factory=Estimates)
     refusals: float = 0.0
+    """The share of orders that programs refuse."""
     failures: Failures | None = None
     seed: int = 0
+    """For all that is random."""
     preemption: Preemption = field(default_factory=Preemption)
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""How long a job takes at a size: models of speed-up, each with `seconds(size)` for the whole job."""
+"""Models of speed-up. Each has `seconds(size)`: the time of the whole job at a size."""
 
 from __future__ import annotations
 
@@ -19,10 +19,12 @@ class Fixed:
 
 @dataclass(frozen=True, slots=True)
 class Amdahl:
-    """Amdahl's law: `serial` seconds on one unit, of which the share `parallel` is divided."""
+    """Amdahl's law."""
 
     serial: float
+    """Seconds on one unit."""
     parallel: float
+    """The share of these that is divided among units."""
 
     def seconds(self, size: int) -> float:
         """Seconds of the whole job on `size` units."""
@@ -43,9 +45,9 @@ class Hyperbolic:
 
 @dataclass(frozen=True, slots=True)
 class PiecewiseLinear:
-    """Straight lines between measured points (size, seconds), sizes ascending; the outer lines go on.
+    """Linear interpolation between measured points (size, seconds), sizes ascending; outer lines go on.
 
-    Where a line that goes on would fall below the smallest share that its end has, that share stands.
+    An outer line that goes on never gives fewer seconds than a perfect speed-up from its last point would.
     """
 
     points: tuple[tuple[int, float], ...]
@@ -78,7 +80,7 @@ SpeedUp = Fixed | Amdahl | Hyperbolic | PiecewiseLinear | Table
 
 @dataclass(frozen=True, slots=True)
 class Scaled:
-    """Another model's times, all off by one factor: an estimate with an error."""
+    """Another model's times, multiplied by one factor: an estimate with an error."""
 
     model: SpeedUp
     factor: float

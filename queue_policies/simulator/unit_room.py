@@ -1,4 +1,4 @@
-"""What starters hold in a simulation: a number of units."""
+"""The units that starters hold in a simulation."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 
 class UnitRoom:
-    """Implements `orders.book.Room` on a cluster that only counts: what is freed are no particular units."""
+    """Implements `orders.book.Room` on a cluster that only counts units."""
 
     def __init__(self, cluster: CountingCluster) -> None:
         self._cluster = cluster
 
     def hold(self, starter: Starter, units: int) -> None:
-        """Hold the units."""
+        """Reserve the units."""
         self._cluster.hold(starter.queued.id, units)
 
     def give(self, promised: Mapping[int, int], freed: int) -> None:  # noqa: ARG002 - as on nodes
@@ -27,9 +27,9 @@ class UnitRoom:
             self._cluster.hold(job, self._cluster.held[job] + units)
 
     def begin_after_shrinks(self, starter: Starter) -> int:
-        """Return the size at which the job starts: it has all of it."""
+        """Return the size at which the job starts, which is always the whole one."""
         return starter.request.size
 
     def release(self, job: int) -> None:
-        """Take back all that the job holds."""
+        """Release all that the job holds."""
         self._cluster.release(job)

@@ -1,4 +1,4 @@
-"""A workload: jobs, the cluster that they were meant for, and what resizing costs there."""
+"""A workload: jobs, the cluster for which they were made, and the cost of resizing there."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Jobs by submission on `total` units. With a `tick`, policies are asked also every so many seconds.
+    """Jobs by submission, for `total` units. With a `tick`, policies are also asked every `tick` seconds.
 
-    Raises WorkloadError for jobs that cannot be simulated, naming the workload.
+    Raises WorkloadError, with the workload's name, for jobs that cannot be simulated.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""A page about some runs: one HTML file with everything in it, for any browser, also without a network."""
+"""A report about some runs: one HTML file that needs no network."""
 
 from queue_policies.simulator.report.page import write_report
 

@@ -32,13 +32,13 @@ class Axis:
     log: bool = False
 
     def position(self, value: float, start: float, stop: float) -> float:
-        """Where a value lies between two pixels."""
+        """Return the position of a value between two pixels."""
         if self.log:
             return start + (stop - start) * math.log(value / self.low) / math.log(self.high / self.low)
         return start + (stop - start) * (value - self.low) / ((self.high - self.low) or 1.0)
 
     def ticks(self) -> Iterator[tuple[float, str]]:
-        """Values with their words."""
+        """Yield the values of ticks, with their labels."""
         if self.log:
             yield from self._log_ticks()
             return
@@ -71,7 +71,7 @@ class Axis:
 
 
 def _seconds(value: float, step: float) -> str:
-    """A time in the largest unit that a step of it has."""
+    """Return a time with the largest unit that is not larger than the step between ticks."""
     for unit, letter in ((86400, "d"), (3600, "h"), (60, "min")):
         if step >= unit:
             return f"{value / unit:.3g} {letter}"
@@ -79,12 +79,12 @@ def _seconds(value: float, step: float) -> str:
 
 
 def colour(index: int) -> str:
-    """The colour of a policy by its index."""
+    """Return the colour of a policy by its index."""
     return COLOURS[index % len(COLOURS)]
 
 
 def curves(x: Axis, y: Axis, lines: Sequence[tuple[str, Sequence[Point]]]) -> str:
-    """Some curves by name."""
+    """Return a chart of named curves."""
     parts = list(_frame(x, y, HEIGHT, WIDTH))
     for index, (name, points) in enumerate(lines):
         path = " ".join(f"{_x(x, px):.1f},{_y(y, py, HEIGHT):.1f}" for px, py in points)
@@ -96,7 +96,7 @@ def curves(x: Axis, y: Axis, lines: Sequence[tuple[str, Sequence[Point]]]) -> st
 
 
 def scatter(x: Axis, y: Axis, points: Sequence[tuple[str, Point]], front: Sequence[int]) -> str:
-    """Points with their names; those of the front are joined."""
+    """Return a chart of named points; those of the front are joined."""
     width, height = WIDTH // 2 - 8, 360
     parts = list(_frame(x, y, height, width))
     joined = " ".join(
@@ -113,7 +113,7 @@ def scatter(x: Axis, y: Axis, points: Sequence[tuple[str, Point]], front: Sequen
 
 
 def _label(name: str, cx: float, cy: float, width: float, used: list[tuple[float, float]]) -> str:
-    """The name beside its point, moved up until it lies on no other."""
+    """Return the label beside its point, moved up until it covers no other."""
     left = cx > width * 0.65
     while any(abs(cy - other) < 13 and abs(cx - at) < 160 for at, other in used):
         cy -= 13

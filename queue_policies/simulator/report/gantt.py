@@ -1,4 +1,4 @@
-"""Who held which units when: places for jobs of a simulation that only counted."""
+"""A Gantt chart: which job held which units when. The simulation only counts units; this assigns them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from queue_policies.simulator.outcome import JobOutcome, RunOutcome
 
 Rectangle = tuple[float, float, int, int, int]
-"""From, to, first unit, number of units, and the job's place in the outcome."""
+"""Begin, end, first unit, number of units, and the job's index in the outcome."""
 
 
 def rectangles(outcome: RunOutcome, most: int) -> list[Rectangle]:
-    """The first `most` jobs as rectangles. Low units are filled first, as our schedulers do."""
+    """Return the first `most` jobs as rectangles. Low units are filled first, as by our schedulers."""
     jobs = outcome.jobs[:most]
     free = list(range(outcome.total))
     units: list[list[int]] = [[] for _ in jobs]
@@ -37,7 +37,7 @@ def rectangles(outcome: RunOutcome, most: int) -> list[Rectangle]:
 
 
 def _changes(jobs: Sequence[JobOutcome]) -> Iterator[tuple[float, int, int, int]]:
-    """Time, whether units are taken (returns come first), place of the job, its size from then on."""
+    """Yield the time, whether units are taken (returns come first), the job's index, and its new size."""
     for index, job in enumerate(jobs):
         before = 0
         for time, size in job.sizes:
@@ -46,7 +46,7 @@ def _changes(jobs: Sequence[JobOutcome]) -> Iterator[tuple[float, int, int, int]
 
 
 def _runs(units: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Neighbouring units as their first and their number."""
+    """Yield each range of consecutive units: its first unit and its length."""
     for _, members in groupby(enumerate(units), key=lambda pair: pair[1] - pair[0]):
         run = [unit for _, unit in members]
         yield run[0], len(run)

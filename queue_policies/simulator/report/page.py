@@ -1,4 +1,4 @@
-"""The page: a table of metrics, curves, Pareto fronts, and for each policy who held which units when."""
+"""The page: a table of metrics, curves, Pareto fronts, and a Gantt chart for each policy."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def write_report(path: str, runs: Sequence[SimulationRun]) -> None:
 
 
 def page(runs: Sequence[SimulationRun]) -> str:
-    """The page's text. Curves and units are those of the first seed, numbers the means over all seeds."""
+    """Return the page. Curves and units are those of the first seed, numbers the means over all seeds."""
     first = {run.policy: run for run in reversed(runs)}
     shown = [first[policy] for policy in means(runs)]
     template = resources.files("queue_policies.simulator.report").joinpath("page.html").read_text("utf-8")
@@ -147,7 +147,7 @@ def _axis(values: Sequence[float], name: str) -> Axis:
 
 
 def _drawn(run: SimulationRun) -> dict[str, object]:
-    """What the page's script draws: rectangles as one flat list, and the jobs' names."""
+    """Return the data of the page's script: rectangles as one flat list, and the jobs' names."""
     outcome = run.outcome
     begin, end = outcome.begin, outcome.last_end
     scale = GRAINS / ((end - begin) or 1.0)

@@ -1,4 +1,4 @@
-"""Curves over time, read off outcomes: units in use, and jobs that wait."""
+"""Curves over time of an outcome: units in use, and jobs that wait."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ Point = tuple[float, float]
 
 
 def utilization(outcome: RunOutcome, begin: float, end: float, bins: int) -> list[Point]:
-    """The share of the units in use: the mean of each of so many equal parts of the time."""
+    """Return the share of the units in use: the mean in each of `bins` equal parts of the time."""
     return _means(_allocation_steps(outcome.jobs), begin, end, bins, 1 / outcome.total)
 
 
 def waiting(outcome: RunOutcome, begin: float, end: float, bins: int) -> list[Point]:
-    """The number of jobs between submission and start, likewise."""
+    """Return the number of jobs between submission and start, likewise."""
     return _means(_queued(outcome.jobs), begin, end, bins, 1.0)
 
 
@@ -37,7 +37,7 @@ def _queued(jobs: Iterable[JobOutcome]) -> Iterator[Point]:
 
 
 def _means(changes: Iterable[Point], begin: float, end: float, bins: int, scale: float) -> list[Point]:
-    """The mean of a step function, given by its changes, in each bin."""
+    """Return the mean of a step function, given by its changes, in each bin."""
     width = (end - begin) / bins or 1.0
     sums = [0.0] * bins
     level, last = 0.0, begin
@@ -57,7 +57,7 @@ def _add(sums: list[float], level: float, left: float, right: float) -> None:
 
 
 def pareto(points: Sequence[Point]) -> list[int]:
-    """The places of those that no other beats in both coordinates, where less is better."""
+    """Return the indices of points that no other one beats in both coordinates; less is better."""
     front: list[int] = []
     best = float("inf")
     for index in sorted(range(len(points)), key=points.__getitem__):

@@ -25,7 +25,7 @@ TICK = 5.0
 
 
 class Class(NamedTuple):
-    """A program at one problem size: T(n) = constant + work / n; rigid nodes and malleable range."""
+    """A program at one problem size: T(n) = constant + work / n, its rigid size and malleable range."""
 
     name: str
     constant: float
@@ -61,12 +61,12 @@ CLASSES = _classes()
 
 
 def cost(blocking: bool = False) -> PerUnit:
-    """What was measured: seconds for each node that comes or goes, until registered, until nodes are free."""
+    """Return the measured cost: seconds for each node added or removed, for registration and for release."""
     return PerUnit(release=2.0, registration=6.04, blocking=blocking, grow=3.75, shrink=2.91)
 
 
 def workload(seed: int, fraction: float, blocking: bool = False) -> Workload:
-    """One of the sets; `fraction` of the jobs are malleable."""
+    """Return one of the sets; `fraction` of the jobs are malleable."""
     stream = random.Random(seed)  # noqa: S311 - the paper's own draw
     classes = stream.choices(CLASSES, [each.weight for each in CLASSES], k=JOBS)
     arrivals = [stream.randint(0, WINDOW) for _ in range(JOBS)]

@@ -47,20 +47,20 @@ ENDINGS = {".swf": swf.read, ".swf.gz": swf.read, ".json": document.read}
 
 
 def settings(name: str) -> dict[str, Any]:
-    """The settings of a generator with their defaults."""
+    """Return the settings of a generator with their defaults."""
     parameters = inspect.signature(GENERATORS[name]).parameters.values()
     return {each.name: each.default for each in parameters if each.name != "seed"}
 
 
 def is_file(word: str) -> bool:
-    """Whether the word is a file's name rather than a generator's."""
+    """Return whether the word is a file's name, not a generator's."""
     return word.endswith(tuple(ENDINGS))
 
 
 def load(word: str, seed: int = 0, total: int = 0) -> Workload:
-    """Make the workload of this word. Files know no seed; generators know no `total` (0: their own).
+    """Make the workload of this word. `seed` is for generators, `total` for files (0: their own).
 
-    Raises WorkloadError: for what there is not, with the nearest, and for what cannot be simulated.
+    Raises WorkloadError for an unknown word, with the nearest one, and for what cannot be simulated.
     """
     for ending, read in ENDINGS.items():
         if word.endswith(ending):

@@ -23,8 +23,11 @@ JOBS = 16
 
 
 class Size(NamedTuple):
-    """One of the four sizes: its grid's edge, least slots, timesteps, seconds of balancing its load, and
-    seconds an iteration takes at some numbers of slots."""
+    """One of the four sizes.
+
+    It has its grid's edge, least slots, timesteps, the seconds to balance its load, and the seconds of an
+    iteration at some numbers of slots.
+    """
 
     grid: int
     min: int
@@ -34,7 +37,7 @@ class Size(NamedTuple):
 
     @property
     def max(self) -> int:
-        """The most slots on which it is run."""
+        """The greatest number of slots."""
         return min(4 * self.min, SLOTS)
 
 
@@ -48,7 +51,7 @@ RESTART = ((2, 0.634), (4, 0.851), (8, 1.195), (16, 2.55), (32, 4.17), (60, 9.02
 
 
 def restart_line() -> tuple[float, float]:
-    """Base and seconds a slot of the least-squares line through the measured restart times."""
+    """Return base and seconds for each slot of the least-squares line through measured restart times."""
     number = len(RESTART)
     mean_x = sum(x for x, _ in RESTART) / number
     mean_y = sum(y for _, y in RESTART) / number
@@ -57,28 +60,28 @@ def restart_line() -> tuple[float, float]:
 
 
 def cost() -> Relaunch:
-    """What starting and resizing cost there."""
+    """Return the cost of starting and resizing there."""
     base, unit = restart_line()
     return Relaunch(base=base, unit=unit)
 
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """What is drawn for one job."""
+    """The random values of one job."""
 
     size: Size
     priority: int
 
 
 def draws(sets: int, seed: int = 42, jobs: int = JOBS) -> Iterator[tuple[Draw, ...]]:
-    """So many sets of jobs, drawn one after the other from one stream of random numbers."""
+    """Yield `sets` sets of jobs, drawn one after the other from one stream of random numbers."""
     stream = random.Random(seed)  # noqa: S311 - the paper's own draw
     for _ in range(sets):
         yield tuple(Draw(stream.choice(SIZES), stream.randint(1, 5)) for _ in range(jobs))
 
 
 def workload(drawn: tuple[Draw, ...], gap: float, name: str = "charm") -> Workload:
-    """A set of jobs, one submitted every `gap` seconds."""
+    """Return the workload of a set of jobs, one submitted every `gap` seconds."""
     jobs = tuple(_job(index, each, index * gap) for index, each in enumerate(drawn))
     return Workload(name, jobs, SLOTS, "slots", cost())
 

@@ -33,7 +33,7 @@ COSTS: Mapping[str, type[Any]] = {"free": cost.Cost, "relaunch": cost.Relaunch, 
 
 
 def read(path: str, total: int = 0) -> Workload:
-    """Read a document; a `total` other than 0 stands for its own. Raises WorkloadError."""
+    """Read a document; a `total` other than 0 replaces its own. Raises WorkloadError for a wrong field."""
     try:
         text = Path(path).read_text(encoding="utf-8")
     except OSError as error:
@@ -42,7 +42,7 @@ def read(path: str, total: int = 0) -> Workload:
 
 
 def parse(text: str, source: str, total: int = 0) -> Workload:
-    """Make a workload of a document's text."""
+    """Return the workload of a document's text."""
     try:
         document = json.loads(text)
     except ValueError as error:
@@ -60,7 +60,7 @@ def parse(text: str, source: str, total: int = 0) -> Workload:
 
 
 def write(workload: Workload) -> str:
-    """The text of a document with this workload."""
+    """Return the text of a document with this workload."""
     document = {
         "name": workload.name,
         "total": workload.total,

@@ -39,7 +39,7 @@ class _Drawn(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The sizes at which a job runs well enough, and the share of it that runs in parallel."""
+    """The sizes at which a job is efficient enough, and the share of it that runs in parallel."""
 
     parallel: float
     min: int
@@ -47,7 +47,7 @@ class Range:
 
 
 def workload(seed: str = "S0", fraction: float = 0.0, days: int = DAYS) -> Workload:
-    """One of the sets; `fraction` of the jobs, drawn job by job, are malleable."""
+    """Return one of the sets; `fraction` of the jobs, drawn job by job, are malleable."""
     drawn = list(_draw(seed, fraction, days))
     first = min(each.submitted for each in drawn)
     drawn.sort(key=lambda each: each.submitted)
@@ -56,7 +56,7 @@ def workload(seed: str = "S0", fraction: float = 0.0, days: int = DAYS) -> Workl
 
 
 def _draw(seed: str, fraction: float, days: int) -> Iterator[_Drawn]:
-    """Jobs until what they take at their preferred sizes fills the time, and one more."""
+    """Yield jobs until their work at the preferred sizes fills the time, and one more."""
     seconds = days * 86_400
     room = seconds * NODES * SPEED
     taken, number = 0.0, 0
@@ -84,7 +84,7 @@ def _one(seed: str, fraction: float, seconds: int) -> _Drawn:
 
 @functools.cache
 def sizes(nodes: int) -> Range:
-    """The parallel share whose efficiency at `nodes` is the least above 0.8, and its sizes."""
+    """Return the parallel share whose efficiency at `nodes` is the least above 0.8, and its sizes."""
     above = [fraction for fraction in PARALLEL if _efficiency(nodes, fraction) > EFFICIENCY_PREFERRED]
     parallel = min(above, key=lambda fraction: _efficiency(nodes, fraction), default=max(PARALLEL))
     least = most = 1

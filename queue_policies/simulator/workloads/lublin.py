@@ -32,7 +32,7 @@ OVERESTIMATES = (1.0, 1.5, 2.0, 3.0, 5.0)
 def workload(
     seed: int, jobs: int = 1000, total: int = 128, load: float = 0.8, elastic: float = 0.0
 ) -> Workload:
-    """So many jobs for `total` nodes at a load (work over capacity); the share `elastic` is malleable."""
+    """Return jobs for `total` nodes at a load (work over capacity); the share `elastic` is malleable."""
     stream = random.Random(seed)  # noqa: S311 - a model's
     drawn = [_job(stream, number, total) for number in range(1, jobs + 1)]
     work = sum(job.max * job.time.seconds(job.max) for job in drawn)
@@ -67,7 +67,7 @@ def _size(stream: random.Random, total: int) -> int:
 
 
 def _arrivals(stream: random.Random, jobs: int) -> list[float]:
-    """From 0 on; gaps are longer at night."""
+    """Return the times of submission, from 0 on; gaps are longer at night."""
     times = [0.0]
     for _ in range(jobs - 1):
         phase = 2 * math.pi * (times[-1] / DAY - BUSIEST / 24)

@@ -1,8 +1,8 @@
-"""Traces in the Standard Workload Format, with a sidecar that says which jobs are elastic.
+"""Traces in the Standard Workload Format, with a sidecar that lists the elastic jobs.
 
 Source: Chapin et al., "Benchmarks and Standards for the Evaluation of Parallel Job Schedulers", JSSPP 1999;
-the format's fields as in the Parallel Workloads Archive. The format knows no elastic jobs. A sidecar beside
-`trace.swf`, called `trace.elastic.csv`, has a line `job,min,max,parallel,malleable` for each that is:
+the format's fields as in the Parallel Workloads Archive. The format has no elastic jobs. A sidecar beside
+`trace.swf`, called `trace.elastic.csv`, has a line `job,min,max,parallel,malleable` for each elastic job:
 `parallel` is the share of it that Amdahl's law divides, `malleable` 0 or 1.
 """
 
@@ -38,9 +38,9 @@ class Elasticity(NamedTuple):
 
 
 def read(path: str, total: int = 0) -> Workload:
-    """Read a trace (also gzipped). `total`: processors of the cluster; 0: what the header says.
+    """Read a trace (also gzipped). `total`: processors of the cluster; 0: those of the header.
 
-    Jobs without run time or processors, which never ran, are left out. Raises WorkloadError, naming the line.
+    Jobs without run time or processors, which never ran, are left out. Raises WorkloadError with the line.
     """
     source = Path(path)
     try:
@@ -55,7 +55,7 @@ def read(path: str, total: int = 0) -> Workload:
 
 
 def parse(text: str, source: str, total: int = 0, elastic: dict[int, Elasticity] | None = None) -> Workload:
-    """Make a workload of a trace's text."""
+    """Return the workload of a trace's text."""
     known = elastic or {}
     header: dict[str, str] = {}
     jobs: list[WorkloadJob] = []
@@ -130,14 +130,14 @@ def _shaped(
 
 
 def parallel_fraction(size: int) -> float:
-    """The share of a job that Amdahl's law divides, if its efficiency on `size` processors is 0.8."""
+    """Return the share of a job that Amdahl's law divides, if its efficiency on `size` processors is 0.8."""
     return max(0.0, (size - 1 / EFFICIENCY) / (size - 1)) if size > 1 else 0.0
 
 
 def derived(workload: Workload, malleable: bool = True) -> Iterator[Elasticity]:
-    """A sidecar by rule: each job has the parallel share with which it ran at an efficiency of 0.8.
+    """Yield a sidecar's lines by a rule: each job has the parallel share for an efficiency of 0.8.
 
-    Its sizes are then those between efficiencies of 0.95 and 0.5; jobs on one processor stay rigid.
+    Its sizes are then those between efficiencies of 0.95 and 0.5. Jobs on one processor stay rigid.
     """
     for job in workload.jobs:
         if job.max > 1:
