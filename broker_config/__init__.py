@@ -1,1 +1,1 @@
-"""From frozen broker settings to the files a Flux broker reads. Pure: no I/O, no clock."""
+"""Renders the files that a Flux broker reads from frozen broker settings. Pure: no I/O, no clock."""

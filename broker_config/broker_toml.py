@@ -23,7 +23,7 @@ from broker_config.formats.hostlist import MAX_HOSTS
 from broker_config.settings import FLUXION_POLICIES, BrokerSettings, NetworkSettings, RunMode
 
 CHECKPOINTS = "1s"
-"""How much of what real Flux has accepted a lead that is killed may lose, where its state is kept."""
+"""The interval of real Flux's checkpoints where state is kept: a lead that is killed loses no more."""
 
 Value: TypeAlias = "str | bool | int | float | Mapping[str, Value] | list[Value]"
 
@@ -33,10 +33,10 @@ Names = TypeVar("Names", int, list[str])
 
 
 def render(settings: BrokerSettings) -> str:
-    """The text of broker.toml, the same for every broker; `settings.broker_toml` replaces it as a whole.
+    """Return the text of broker.toml, the same for every broker; `settings.broker_toml` replaces it.
 
-    Raises SettingsError where two hosts have one name (a broker finds its rank by it), BrokerTomlError where
-    the user's own text is none.
+    Raises SettingsError if two hosts have one name (a broker finds its rank by it), and BrokerTomlError if
+    the user's own text is invalid.
     """
     if settings.broker_toml:
         check(settings.broker_toml)
@@ -45,17 +45,17 @@ def render(settings: BrokerSettings) -> str:
 
 
 def tables(settings: BrokerSettings) -> Table:
-    """The tables of broker.toml, in the order in which they are written."""
+    """Return the tables of broker.toml, in the order in which they are written."""
     result: Table = {
-        # One user and no setuid helper: the instance's owner is whoever runs the pod.
+        # One user and no setuid helper: the instance's owner is the user that runs the pod.
         "access": {"allow-guest-user": True, "allow-root-owner": True},
         "bootstrap": _bootstrap(settings),
-        # Containers see other core counts and host names than the ones given here.
+        # In containers, core counts and host names differ from the ones given here.
         "resource": {"path": settings.resources_path, "noverify": True},
     }
     if settings.keeps_state or settings.archive.path:
-        # Else real Flux notes where its data begins only when it ends in order: a lead that is killed would
-        # come back with nothing (also in place, where it is killed while it saves).
+        # Else real Flux notes where its data begins only at its normal end: a lead that is killed would
+        # start with no data, also if it is killed while it saves.
         result["kvs"] = {"checkpoint-period": CHECKPOINTS}
     scheduler = settings.scheduler
     if scheduler.policy in FLUXION_POLICIES:
@@ -64,7 +64,7 @@ def tables(settings: BrokerSettings) -> Table:
         result["modules"] = {"alternatives": {"sched": "sched-simple", "feasibility": "sched-simple"}}
     ours: Table = {"queue-policy": scheduler.bare_policy}
     if scheduler.in_flux:
-        # Modprobe loads ours where this key is; what can never start is refused at submission.
+        # With this key modprobe loads our scheduler; jobs that can never start are refused at submission.
         result["ingest"] = {"validator": {"plugins": ["jobspec", "feasibility"]}}
         ours["flux-scheduler"] = scheduler.in_flux
     if scheduler.settings:
@@ -73,7 +73,7 @@ def tables(settings: BrokerSettings) -> Table:
 
 
 def _modules(settings: BrokerSettings) -> Table:
-    """The table `modules` of [minicluster]: a table a module that the lead loads, with its settings."""
+    """Return the table `modules` of [minicluster]: a table for each module of the lead, with its settings."""
     if settings.lead_api is None:
         return {}
     marks = settings.run_mode in (RunMode.PLAIN, RunMode.BATCH)
@@ -82,7 +82,7 @@ def _modules(settings: BrokerSettings) -> Table:
     table["min-size"] = lead_api.min_size
     if lead_api.metrics_tls:
         table["metrics-tls"] = lead_api.metrics_tls
-        # Whose metrics the API server may ask for there.
+        # The MiniCluster and Service whose metrics the API server may request there.
         network = settings.network
         table |= {"namespace": network.namespace, "name": settings.name, "service": network.service}
     if settings.archive.path:
@@ -91,7 +91,7 @@ def _modules(settings: BrokerSettings) -> Table:
 
 
 def _with_lead_api(settings: BrokerSettings) -> str:
-    """A user's own broker.toml, the door's table behind it where TOML allows one there."""
+    """Return a user's own broker.toml, with the lead API's table appended if TOML allows that."""
     text = settings.broker_toml
     extended = (
         f"{text.rstrip()}\n\n{tomli_w.dumps({'minicluster': _modules(settings)})}"
@@ -106,16 +106,16 @@ def _with_lead_api(settings: BrokerSettings) -> str:
 
 
 def check(text: str) -> None:
-    """Raises BrokerTomlError, which says where, if no broker could start from a user's own broker.toml.
+    """Raise BrokerTomlError, with the position, if no broker could start from a user's own broker.toml.
 
-    Also where the text is larger or deeper than `toml_limits` allows, or lists more than MAX_HOSTS hosts:
-    that is found out before it is parsed, and before a name is made.
+    Also if the text is larger or deeper than `toml_limits` allows, or lists more than MAX_HOSTS hosts. These
+    are checked before the text is parsed, and before a name is made.
     """
     hosts(text)
 
 
 def hosts(text: str) -> tuple[str, ...]:
-    """The hosts of a user's own broker.toml, in rank order, the text checked (see `check`)."""
+    """Return the hosts of a user's own broker.toml, in rank order, after a `check` of the text."""
     bootstrap = _parsed(text).get("bootstrap")
     if not isinstance(bootstrap, dict):
         raise BrokerTomlError(
@@ -125,7 +125,7 @@ def hosts(text: str) -> tuple[str, ...]:
     if sum(_names(number, entry, hostlist.count) for number, entry in enumerate(entries, 1)) > MAX_HOSTS:
         raise BrokerTomlError(f"broker.toml: [bootstrap] hosts lists more than {MAX_HOSTS} hosts")
     expanded = (_names(number, entry, hostlist.decode) for number, entry in enumerate(entries, 1))
-    # A host may be listed again, to give it a parent: its first place is its rank.
+    # A host may be listed again, to give it a parent: its first position is its rank.
     found = tuple(dict.fromkeys(chain.from_iterable(expanded)))
     if not found:
         raise BrokerTomlError(
@@ -165,7 +165,7 @@ def _bootstrap(settings: BrokerSettings) -> dict[str, Value]:
 
 
 def _explicit(settings: BrokerSettings, network: NetworkSettings) -> dict[str, tuple[str, str]]:
-    """Hosts whose endpoints are not the default ones: (bind, connect) by name."""
+    """Return the hosts whose endpoints are not the default ones: (bind, connect) by name."""
     lead = settings.bursting.lead
     if network.endpoints is not None:
         return {each.host: (each.bind, each.connect) for each in network.endpoints}
@@ -177,7 +177,7 @@ def _explicit(settings: BrokerSettings, network: NetworkSettings) -> dict[str, t
 
 
 def _entries(hosts: Iterable[str], explicit: Mapping[str, tuple[str, str]]) -> Iterator[Value]:
-    """Host entries in rank order: runs of hosts without endpoints of their own share one."""
+    """Return host entries in rank order. Consecutive hosts without endpoints of their own share one."""
     run: list[str] = []
     for host in hosts:
         if host not in explicit:

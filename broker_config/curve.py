@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MAX_LINE = 254
-"""The longest line that Flux's parser reads whole, in bytes, its end not counted."""
+"""The longest line that Flux's parser reads as a whole, in bytes without its end."""
 
 _Z85 = re.compile(r"[0-9a-zA-Z.\-:+=^!/*?&<>()\[\]{}@%$#]{40}")
 _KEY = re.compile(r"[A-Za-z0-9.-]+")
@@ -29,20 +29,20 @@ _SECTIONS = ("metadata", "curve")
 
 @dataclass(frozen=True, slots=True)
 class KeyPair:
-    """A CURVE key pair as Z85 text, 40 characters each. The secret never shows in a message or a log."""
+    """A CURVE key pair as Z85 text, 40 characters each. The secret is never in a message or a log."""
 
     public: str
     secret: str = field(repr=False)
 
 
 def generate() -> KeyPair:
-    """A fresh pair. The one impure function of this package: it draws on the system's randomness."""
+    """Return a new pair. This is the one impure function of this package: it uses the system's randomness."""
     public, secret = zmq.curve_keypair()
     return KeyPair(public.decode(), secret.decode())
 
 
 def render(name: str, keys: KeyPair) -> str:
-    """The certificate's text; `name` may hold what Kubernetes names hold. Raises CurveError."""
+    """Return the certificate's text; `name` is valid as a Kubernetes name. Raises CurveError."""
     text = (
         f'metadata\n    name = "{name}"\n'
         f'curve\n    public-key = "{keys.public}"\n    secret-key = "{keys.secret}"\n'
@@ -52,7 +52,7 @@ def render(name: str, keys: KeyPair) -> str:
 
 
 def decode(text: str) -> KeyPair:
-    """The pair in a certificate's text, checked as Flux does. Raises CurveError: the line and the rule."""
+    """Read the pair of a certificate's text, checked as by Flux. Raises CurveError with line and rule."""
     sections = _sections(text)
     curve = sections.get("curve")
     if curve is None:

@@ -5,7 +5,7 @@
     ├── BrokerTomlError        a broker.toml given by the user
     └── SettingsError          settings that contradict each other
 
-No message holds a secret key.
+No message contains a secret key.
 """
 
 from __future__ import annotations

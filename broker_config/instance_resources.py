@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 def render(settings: BrokerSettings) -> str:
     """Return the text of the instance's R: every bootstrap host with the same cores and GPUs.
 
-    R must cover every host, or Flux stops ("Number of hosts (8) is greater than node count (4)"): so the
-    hosts are the very ones of broker.toml, the user's own included. Raises BrokerConfigError or ParseError
-    where Flux would not start from it.
+    R must cover every host, or Flux stops ("Number of hosts (8) is greater than node count (4)"). So the
+    hosts are those of broker.toml, also of a user's own. Raises BrokerConfigError or ParseError if Flux would
+    not start from it.
     """
     return resource_set.dumps(of_settings(settings))
 
@@ -25,7 +25,7 @@ def render(settings: BrokerSettings) -> str:
 def of_settings(settings: BrokerSettings) -> ResourceSet:
     """Return the instance's resources: ranks 0 … hosts-1, cores 0 … cores-1 and GPUs 0 … gpus-1 on each.
 
-    Where the cores are to be found by the start script, one stands in their place.
+    If the start script finds out the number of cores, it is 1 here.
     """
     node = settings.node
     properties = {name: idset.decode(ranks) for name, ranks in node.properties.items()}

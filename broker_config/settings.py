@@ -1,4 +1,4 @@
-"""What the brokers of one MiniCluster are told: the only input of every function in this package."""
+"""The settings of one MiniCluster's brokers: the only input of every function in this package."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 DEFAULT_PORT = 8050
 FLUXION_POLICIES = ("fcfs", "easy", "conservative", "hybrid")
-"""Queue policies that Fluxion's qmanager knows by name."""
+"""The names of Fluxion's queue policies (qmanager)."""
 
 
 class RunMode(Enum):
@@ -47,7 +47,7 @@ class Submit:
 
     tasks: int = 1
     option_flags: str = ""  # shell words, added to flux submit (or flux batch)
-    command: str = ""  # shell words in place of `flux submit`
+    command: str = ""  # shell words instead of `flux submit`
     label_output: bool = False  # each line of output carries its task's rank
 
 
@@ -62,7 +62,7 @@ class HookScripts:
     service_pre: str = ""
     post: str = ""
     prefix: str = ""  # words before the lead's submit command
-    script: str = ""  # a whole script in place of the command
+    script: str = ""  # a whole script instead of the command
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class SchedulerSettings:
     def in_flux(self) -> str:
         """When real Flux loads our scheduler: `always`, `without-fluxion`, or empty: never.
 
-        Strict order needs none of ours: it is what Flux's own scheduler keeps.
+        Strict order does not need ours, as Flux's own scheduler keeps it.
         """
         if self.simple or self.policy in ("", "fcfs", "hybrid"):
             return ""
@@ -130,7 +130,7 @@ class BurstingSettings:
 
 @dataclass(frozen=True, slots=True)
 class BrokerEndpoint:
-    """Where the broker on `host` listens (`bind`) and where others reach it (`connect`): ZeroMQ URIs."""
+    """The ZeroMQ URIs at which the broker on `host` listens (`bind`), and others reach it (`connect`)."""
 
     host: str
     bind: str
@@ -153,13 +153,13 @@ class NetworkSettings:
 
     @property
     def suffix(self) -> str:
-        """What follows a host's name in its DNS name."""
+        """The part of a host's DNS name after the host's name."""
         return f"{self.service}.{self.namespace}.svc.{self.domain}"
 
 
 @dataclass(frozen=True, slots=True)
 class FluxView:
-    """Flux brought into the pod by another image, `disable` where the container has its own."""
+    """Flux in the pod from another image; `disable`: the container has its own."""
 
     mount_path: str = "/mnt/flux"
     python_path: str = ""
@@ -168,9 +168,9 @@ class FluxView:
 
 @dataclass(frozen=True, slots=True)
 class NodeResources:
-    """What one broker has to schedule; `properties` maps a property (RFC 20) to ranks as an idset.
+    """The resources of one broker; `properties` maps a property (RFC 20) to ranks as an idset.
 
-    Without `cores` it is what the broker may use where it runs: its CPU affinity, bounded by its cgroup's
+    Without `cores` these are what the broker may use at run time: its CPU affinity, limited by its cgroup's
     quota.
     """
 
@@ -181,9 +181,9 @@ class NodeResources:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveSettings:
-    """Where the instance's state is restored from at start and saved to at stop (`archive.path`).
+    """The path from which the instance is restored at start, and to which it is saved (`archive.path`).
 
-    `drain_timeout` seconds are given to running jobs before a save.
+    `drain_timeout` is the seconds that running jobs have before a save.
     """
 
     path: str = ""
@@ -192,31 +192,28 @@ class ArchiveSettings:
 
 @dataclass(frozen=True, slots=True)
 class LeadApiSettings:
-    """The lead broker's HTTPS door: its port, and where its files are.
-
-    `min_size` is the least size to which the MiniCluster may be scaled: the metrics ask for no less.
-    In the directory `metrics_tls` is the certificate that the document has for those who read metrics.
-    """
+    """The lead API, which the lead broker serves by HTTPS."""
 
     port: int = 8443
     directory: str = "/etc/minicluster-curve"
+    """Where its certificate, key and tokens are."""
     min_size: int = 1
+    """The least size to which the MiniCluster may be scaled: the metrics demand no less."""
     metrics_tls: str = ""
+    """The directory with the document's certificate for readers of metrics; empty: it has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerSettings:
-    """Everything from which broker.toml, R, the certificate's place and the start script are rendered.
-
-    `size` brokers are started, `max_size` (default: size) are known to Flux, `quorum` (default: size) must
-    have joined before the command runs. `broker_toml` replaces the rendered broker.toml as a whole.
-    `keeps_state`: the lead's state directory outlives its broker, however that ends.
-    """
+    """Everything from which broker.toml, R, the certificate's path and the start script are rendered."""
 
     name: str
     size: int = 1
+    """How many brokers are started."""
     max_size: int | None = None
+    """How many brokers Flux is configured for; None: size."""
     quorum: int | None = None
+    """How many brokers must have joined before the command runs; None: size."""
     mode: RunMode = RunMode.PLAIN
     command: Command = Command()
     batch_raw: bool = False
@@ -234,12 +231,14 @@ class BrokerSettings:
     node: NodeResources = NodeResources()
     archive: ArchiveSettings = ArchiveSettings()
     keeps_state: bool = False
+    """Whether the lead's state directory survives its broker, also if that is killed."""
     view: FluxView = FluxView()
     complete_workers: bool = False
     disable_socket: bool = False
     curve_path: str = "/run/minicluster/curve.cert"
     config_dir: str = "/etc/minicluster"
     broker_toml: str = ""
+    """Replaces the rendered broker.toml as a whole."""
     lead_api: LeadApiSettings | None = None  # none on a local machine
 
     @property
@@ -249,14 +248,14 @@ class BrokerSettings:
 
     @property
     def resources_path(self) -> str:
-        """Where a broker finds R: as rendered, or with the cores that the start script wrote into it."""
+        """The path of R: the rendered one, or that of the start script, with the cores that it found."""
         if self.node.cores is not None:
             return f"{self.config_dir}/R"
         return f"{self.curve_path.rpartition('/')[0]}/R"
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """Every host known to Flux, in the order of ranks.
+        """All hosts that Flux is configured for, in the order of ranks.
 
         Raises SettingsError for more than `hostlist.MAX_HOSTS`, before a name is made.
         """
@@ -280,8 +279,8 @@ class BrokerSettings:
 class ServiceSettings:
     """One sidecar (in the broker's pod) or one service container (in the services pod).
 
-    With `stays` a command that ended with 0 is over for good: the script waits for its pod's end, because
-    Kubernetes starts a sidecar again whatever it ended with. One that failed is started again.
+    With `stays` a command that ended with 0 is not started again: the script waits for its pod's end, because
+    Kubernetes restarts a sidecar after every exit code. A command that failed is restarted.
     """
 
     command: str = ""

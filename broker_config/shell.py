@@ -1,4 +1,4 @@
-"""Words and lines of POSIX shell: quoting, and whether a line is one plain command."""
+"""Words and lines of POSIX shell: quotes words, and checks whether a line is one plain command."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 MAX_NESTING = 100
-"""Quotes, `$( )` and `${ }` inside each other: no line needs as many, and Python's stack holds more."""
+"""Levels of nested quotes, `$( )` and `${ }`: no line needs as many, and Python's stack has room for more."""
 
 _BARE = re.compile(r"[A-Za-z0-9_@%+=:,./-]+", re.ASCII)
 _RAW_BYTES = re.compile("([\udc80-\udcff]+)")
@@ -25,9 +25,9 @@ _BUILTINS |= frozenset(["return", "set", "shift", "source", "trap", "umask", "un
 
 
 def quote(text: str) -> str:
-    """One shell word that expands to `text`, bytes that are not UTF-8 (as os.fsdecode marks them) included.
+    """Return one shell word that expands to `text`, which may have bytes that are not UTF-8 (os.fsdecode).
 
-    Raises SettingsError where no argument can hold the text.
+    Raises SettingsError if no argument can contain the text.
     """
     if "\0" in text:
         raise SettingsError(f"{text!r} holds a NUL character, which no command line can carry")
@@ -37,17 +37,17 @@ def quote(text: str) -> str:
 
 
 def join(words: Iterable[str]) -> str:
-    """A shell line that expands to exactly `words`."""
+    """Return a shell line that expands to exactly `words`."""
     return " ".join(map(quote, words))
 
 
 def has_raw_bytes(words: Iterable[str]) -> bool:
-    """Whether a word is not UTF-8: JSON cannot carry it, a shell line can."""
+    """Return whether a word is not UTF-8: JSON cannot contain it, a shell line can."""
     return any(_RAW_BYTES.search(word) for word in words)
 
 
 def check_name(name: str) -> str:
-    """`name`, which can be exported; raises SettingsError where a shell cannot have such a variable."""
+    """Return `name` if it can be exported. Raises SettingsError if a shell cannot have such a variable."""
     if not _NAME.fullmatch(name):
         raise SettingsError(
             f"environment: {name!r} is no variable name (letters, digits, '_', no digit first)"
@@ -56,11 +56,11 @@ def check_name(name: str) -> str:
 
 
 def is_simple(line: str) -> bool:
-    """Whether `line` is one simple command: words only, so that it can follow `flux submit`.
+    """Return whether `line` is one simple command: words only, so that it can follow `flux submit`.
 
-    False for everything that needs a shell around it: operators, redirections, several lines, reserved words,
-    assignments and builtins in front. Unfinished quotes count as such too: the shell will name them.
-    Raises SettingsError where more than MAX_NESTING quotes and substitutions stand inside each other.
+    It is False for everything that needs a shell: operators, redirections, several lines, reserved words,
+    assignments and builtins in front. It is also False for unfinished quotes: the shell will report them.
+    Raises SettingsError for more than MAX_NESTING levels of quotes and substitutions.
     """
     words = _words(line.strip())
     if not words:
@@ -72,13 +72,13 @@ def is_simple(line: str) -> bool:
 
 
 def check_nesting(text: str) -> None:
-    """Raises SettingsError where `is_simple` would: for `text` as one command, and for each line of it."""
+    """Raise SettingsError if `is_simple` would: for `text` as one command, and for each line of it."""
     for line in (text, *text.splitlines()):
         _words(line.strip())
 
 
 def substitutes(line: str) -> bool:
-    """Whether `line` holds a command substitution, or an expansion that is more than a name in braces.
+    """Return whether `line` has a command substitution, or an expansion that is more than a name in braces.
 
     If one of those is broken, so is the script around it.
     """
@@ -86,7 +86,7 @@ def substitutes(line: str) -> bool:
 
 
 def is_words(text: str) -> bool:
-    """Whether `text` is shell words and nothing else, so that it can stand inside a command."""
+    """Return whether `text` is shell words and nothing else, so that it can be part of a command."""
     return bool(_words(text.strip())) and not _runs_commands(text)
 
 
@@ -106,7 +106,7 @@ def _quoted(part: str) -> str:
 
 
 def _words(line: str) -> list[str]:
-    """The raw words of a simple command; none where the line is more, or less, than that."""
+    """Return the raw words of a simple command; none if the line is not exactly that."""
     words, start, offset = list[str](), 0, 0
     while offset < len(line):
         character = line[offset]
@@ -156,7 +156,7 @@ def _skip_dollar(line: str, offset: int, depth: int) -> int:
 
 
 def _skip_until(line: str, offset: int, end: str, depth: int) -> int:
-    """Behind the unquoted `end`; whatever nests (quotes, `$( )`, `( )`) is skipped as a whole."""
+    """Return the offset behind the unquoted `end`; nested quotes, `$( )` and `( )` are skipped as a whole."""
     if depth > MAX_NESTING:
         raise SettingsError(f"more than {MAX_NESTING} quotes and substitutions inside each other")
     skips = {key: skip for key, skip in _SKIP.items() if end != '"' or key != "'"}

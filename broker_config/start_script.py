@@ -1,7 +1,7 @@
-"""The one start script of every broker, and the scripts beside it: rendered, never run here.
+"""Renders the start script of every broker, and the scripts beside it.
 
-jinja2 is imported in this module only. The templates' words come quoted from here (`shell.quote`): a template
-decides what happens, never how a value is written.
+jinja2 is imported in this module only. Values are quoted here (`shell.quote`): a template decides what
+happens, never how a value is written.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 SCRIPT_FILE = "script"
 BATCH_FILE = "batch.sh"
 MAIN_ATTRIBUTE = "user.minicluster.main=true"
-"""Set on the main job, so that it is found again in a restored instance."""
+"""Set on the main job, by which it is found in a restored instance."""
 
 _BASH_IF_THERE = (
     '#!/bin/sh\nif [ -z "${BASH_VERSION-}" ] && command -v bash >/dev/null; then exec bash "$0" "$@"; fi\n'
@@ -36,9 +36,9 @@ _BASH_IF_THERE = (
 
 
 def render(settings: BrokerSettings) -> str:
-    """`start.sh` (POSIX sh) for every broker of the MiniCluster; see its own head for how it is called.
+    """Return `start.sh` (POSIX sh) for every broker of the MiniCluster; its first lines document its usage.
 
-    Raises SettingsError where a command or variable cannot be written in a shell.
+    Raises SettingsError if a command or variable cannot be written in a shell.
     """
     mode = settings.run_mode
     hooks = settings.hooks
@@ -70,7 +70,7 @@ def render(settings: BrokerSettings) -> str:
 
 
 def companion_files(settings: BrokerSettings) -> dict[str, str]:
-    """The scripts that `start.sh` expects beside it: the batch script, the custom script."""
+    """Return the scripts that `start.sh` expects beside it: the batch script, the custom script."""
     files: dict[str, str] = {}
     if settings.run_mode is RunMode.BATCH:
         files[BATCH_FILE] = batch_script(settings)
@@ -80,7 +80,7 @@ def companion_files(settings: BrokerSettings) -> dict[str, str]:
 
 
 def batch_script(settings: BrokerSettings) -> str:
-    """What `flux batch` runs: each line of the command as a job; with batch_raw the lines as they are."""
+    """Return the script for `flux batch`: each line of the command as a job; with batch_raw the lines."""
     line = settings.command.line
     if settings.batch_raw or settings.hooks.script:
         script = settings.hooks.script or line
@@ -99,7 +99,7 @@ def batch_script(settings: BrokerSettings) -> str:
 
 
 def service_script(settings: ServiceSettings) -> str:
-    """The script of a sidecar or service container: hooks, the wait for the broker's socket, the command."""
+    """Return the script of a sidecar or service container: hooks, wait for the broker's socket, command."""
     if not settings.command.strip() and not settings.hooks.script:
         raise SettingsError("a service that is wrapped needs a command (or set noWrapEntrypoint: true)")
     command = shell.join(("sh", "-c", settings.hooks.script or settings.command))
@@ -137,7 +137,7 @@ def _exports(environment: Mapping[str, str]) -> list[str]:
 
 
 def view_lines(view: FluxView) -> list[str]:
-    """The shell lines that let Flux be found; what the container brings itself goes first on PATH."""
+    """Return the shell lines that make Flux available; the container's own programs are first on PATH."""
     if view.disable:
         return []
     mount = shell.quote(view.mount_path)
@@ -163,7 +163,7 @@ def _broker_options(settings: BrokerSettings) -> list[str]:
 
 
 def _program(settings: BrokerSettings) -> list[str]:
-    """The lines of the lead's program; the last one's exit code is the program's."""
+    """Return the lines of the lead's program; the last one's exit code is the program's."""
     match settings.run_mode:
         case RunMode.INTERACTIVE:
             return []
@@ -178,10 +178,10 @@ def _program(settings: BrokerSettings) -> list[str]:
 
 
 def _watched(settings: BrokerSettings, words: str) -> list[str]:
-    """Submit the main job and show its output until it ends.
+    """Return lines that submit the main job and show its output until it ends.
 
-    `flux submit --watch --label-io` puts the job's id before each line as well, which tells nothing where
-    there is one job: then it is attached to.
+    `flux submit --watch --label-io` also puts the job's id before each line, which is useless for one job.
+    So with labels the lines attach to the job instead.
     """
     submit = _words("flux.submitCommand", settings.submit.command)
     flags = _flags(settings)
@@ -199,7 +199,7 @@ def _line(settings: BrokerSettings, *words: str) -> str:
 
 
 def _launched(settings: BrokerSettings) -> str:
-    """The command run as it is: in a shell of its own, or (a list) without any shell reading it."""
+    """Return a line that runs the command: in a shell of its own, or, for a list, without any shell."""
     if settings.hooks.script:
         return _interpreted(settings.hooks.script)
     if settings.command.args:
@@ -208,7 +208,7 @@ def _launched(settings: BrokerSettings) -> str:
 
 
 def _submitted(settings: BrokerSettings) -> list[str]:
-    """The words behind the submit command, last, and the lines that must come before them."""
+    """Return the lines that must come before the submit command, then the words behind it."""
     if settings.hooks.script:
         return [_interpreted(settings.hooks.script)]
     if settings.command.args:
@@ -217,14 +217,14 @@ def _submitted(settings: BrokerSettings) -> list[str]:
 
 
 def _interpreted(script: str) -> str:
-    """The custom script under the interpreter that its first line names, else bash where there is one."""
+    """Return a line that runs the custom script by the interpreter in its first line, else bash, else sh."""
     first = script.partition("\n")[0]
     interpreter = shell.join(first[2:].split(maxsplit=1)) if first.startswith("#!") else '"$shell"'
     return f'{interpreter} "$config/{SCRIPT_FILE}"'
 
 
 def _flags(settings: BrokerSettings) -> list[str]:
-    """`-N` and `-n` as the field `tasks` is documented, the mark of the main job, the user's own flags."""
+    """Return `-N` and `-n` by the field `tasks`, the attribute of the main job, and the user's own flags."""
     size, tasks = settings.size, settings.submit.tasks
     nodes = [f"-N{size}"] if tasks == 0 or tasks >= size else []
     return [
@@ -237,13 +237,13 @@ def _flags(settings: BrokerSettings) -> list[str]:
 
 
 def _watching(settings: BrokerSettings, submit: str) -> list[str]:
-    """`flux run` shows output by itself and knows no --watch."""
+    """Return the options to show output; `flux run` shows it by itself and has no --watch."""
     watch = [] if submit.split()[:2] == ["flux", "run"] else ["--quiet", "--watch"]
     return [*watch, *(["--label-io"] if settings.submit.label_output else [])]
 
 
 def _words(field: str, text: str) -> str:
-    """`text` as it stands, which is nothing but shell words, so that it can be part of a command."""
+    """Return `text` if it is shell words and nothing else, to be part of a command. Raises SettingsError."""
     if text.strip() and not shell.is_words(text):
         raise SettingsError(
             f"{field}: {text!r} must be plain words: quotes closed, no ; & | < > ( ) ` or line break"
@@ -252,10 +252,10 @@ def _words(field: str, text: str) -> str:
 
 
 def _job_words(line: str) -> list[str]:
-    """A line as the words behind `flux submit`; it may begin with options of its own.
+    """Return a line as the words behind `flux submit`; it may begin with options of its own.
 
-    A simple command is expanded where it stands (under eval, where a slip in it could break this script);
-    anything else goes to one shell in the task.
+    A simple command is expanded in this script (under eval, if an error in it could break the script).
+    Anything else is run by a shell in the task.
     """
     if not shell.is_simple(line):
         return [shell.join(("sh", "-c", line))]
@@ -265,7 +265,7 @@ def _job_words(line: str) -> list[str]:
 
 
 def _argument_list(args: tuple[str, ...]) -> str:
-    """An argument list as the words behind `flux submit`, unchanged whatever it holds."""
+    """Return an argument list as the words behind `flux submit`, which pass it on unchanged."""
     if shell.has_raw_bytes(args):
         return shell.join(("--", "sh", "-c", "exec " + shell.join(args)))
     return shell.join(("--", *args))

@@ -1,7 +1,7 @@
-"""How large and how deep a TOML text may be, found out before a parser reads it.
+"""Limits on the size and depth of a TOML text, checked before a parser reads it.
 
-tomllib's time grows with the square of the parts of a key (200 kB of `a.a.a…` take a minute and 6 GB), and it
-calls itself for each bracket inside a bracket.
+The time of tomllib grows with the square of the parts of a key: 200 kB of `a.a.a…` take a minute and 6 GB. It
+calls itself for each nested bracket.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ MAX_BYTES = 262_144
 MAX_DOTS = 32
 """Dots in one key; no table of Flux has more than three."""
 MAX_DEPTH = 32
-"""Brackets and braces inside each other; no table of Flux has more than three."""
+"""Levels of nested brackets and braces; no table of Flux has more than three."""
 
-# Strings and comments are read as a whole, also where they are never closed: each character once.
+# Strings and comments match as a whole, also unclosed ones, so that each character is read once.
 _TOKEN = re.compile(
     r'"""(?:\\.?|[^\\])*?(?:"""|\Z)'
     r"|'''.*?(?:'''|\Z)"
@@ -30,7 +30,7 @@ _TOKEN = re.compile(
 
 
 def check(text: str) -> None:
-    """Raises BrokerTomlError, which says where, if a parser would need much time or stack for `text`."""
+    """Raise BrokerTomlError, with the position, if a parser would need much time or stack for `text`."""
     size = len(text.encode(errors="surrogatepass"))
     if size > MAX_BYTES:
         raise BrokerTomlError(f"broker.toml has {size} bytes; allowed are {MAX_BYTES}")

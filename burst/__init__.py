@@ -1,4 +1,5 @@
 """Bursting to remote clusters; empty so far.
 
-It reaches clusters by the back ends and makes documents of its own; a contract holds it to that.
+It reaches clusters through the back ends, and makes documents of its own. A contract of import-linter checks
+that.
 """

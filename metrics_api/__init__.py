@@ -1,1 +1,1 @@
-"""Queue-aware metrics of MiniClusters: what a lead broker tells of its queue, and who passes it on."""
+"""Metrics of MiniClusters' queues: a lead broker serves them, and the metrics adapter passes them on."""

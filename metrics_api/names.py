@@ -1,8 +1,8 @@
-"""Every metric: its name, its unit, what it means, its labels.
+"""Every metric: its name, unit, meaning and labels.
 
 docs/metrics.md is tested against this table, and so are the names in the chart, templates/_rules.tpl.
-Totals have no label but `state`; the same by queue begins with `flux_queue_`, by group with `flux_group_`: so
-no sum counts a job or a node twice. All are gauges.
+Totals have no label but `state`. The same metrics by queue begin with `flux_queue_`, by group with
+`flux_group_`, so that no sum counts a job or a node twice. All are gauges.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ ANONYMOUS_QUEUE = "default"
 
 @dataclass(frozen=True)
 class Metric:
-    """One row of the table; `adds` where values of several queues, groups or MiniClusters may be added up."""
+    """A row of the table. `adds`: values of several queues, groups or MiniClusters may be added up."""
 
     name: str
     unit: str

@@ -1,7 +1,7 @@
-"""What an instance's queue demands, seen by whoever may speak to the instance, without its lead's API.
+"""Reads an instance's queue metrics over a link to the instance, without its lead API.
 
-The same numbers, by the same code, as the lead serves. The command line finds this by the entry point group
-`minicluster.onlookers`, as it imports nothing from here.
+The numbers and the code are the same as at the lead. The command line imports nothing from here: it finds
+this by the entry point group `minicluster.onlookers`.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 TIMEOUT = 60.0
 """Seconds that reading the queue's history may take; 100,000 jobs take some 5 s."""
 CATCH_UP = 1.0
-"""Seconds that taking in the news may take where they do not end."""
+"""Seconds after which reading new events stops, even if there are more."""
 
 
 class QueueClient:
-    """Follows an instance's jobs from its making until it is closed; belongs to one thread.
+    """Follows an instance's jobs until it is closed. Only one thread may use it.
 
-    Raises InstanceGone, and Refused where the instance does not answer as one does.
+    Raises InstanceGone, and Refused if the instance does not answer as expected.
     """
 
     def __init__(self, links: SharedLinks, minimum: int = 1) -> None:
@@ -50,7 +50,7 @@ class QueueClient:
             raise WaitTimeout(f"its jobs were not all read within {TIMEOUT:g} s")
 
     def samples(self) -> Sequence[Sample]:
-        """Return what holds now, all news taken in."""
+        """Read new events, and return the present samples."""
         until = time.monotonic() + CATCH_UP
         wait, known = 0.0, -1
         while known != self._following.ledger.changes and time.monotonic() < until:
@@ -60,7 +60,7 @@ class QueueClient:
         return self._following.sample(self._minimum, time.monotonic).samples
 
     def close(self) -> None:
-        """Ask for no more; other links stay."""
+        """Close its link; other links stay open."""
         self._link.close()
 
     def __enter__(self) -> Self:

@@ -1,4 +1,5 @@
 """An API over running instances for many users; empty so far.
 
-It reaches instances by their port, and clusters by the back ends; a contract holds it to that.
+It reaches instances through their port, and clusters through the back ends. A contract of import-linter
+checks that.
 """

@@ -1,4 +1,4 @@
-"""The table [bootstrap] of broker.toml: which hosts have brokers, and by which addresses they meet."""
+"""The table [bootstrap] of broker.toml: which hosts have brokers, and their endpoints."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def names_of(table: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def endpoint(table: Mapping[str, Any], key: str, lead: str) -> str:
-    """Return where the lead binds or is connected to: by its own entry, the first one, or by the default.
+    """Return the endpoint that the lead binds, or that others connect to.
 
-    Raises BootstrapError.
+    It is in the table's first entry, else the default one. Raises BootstrapError.
     """
     template = table["hosts"][0].get(key, table.get(f"default_{key}"))
     if template is None:
@@ -31,7 +31,7 @@ def endpoint(table: Mapping[str, Any], key: str, lead: str) -> str:
 
 
 def lead_host(config: Mapping[str, Any]) -> str | None:
-    """Return the host in the address to which followers connect; None where all are on the lead's machine.
+    """Return the host in the address to which followers connect; None if all are on the lead's machine.
 
     Raises BootstrapError.
     """

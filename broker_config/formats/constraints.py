@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Protocol, TypeAlias  # novm - for type checkers alone
 
     class Node(Protocol):
-        """What a constraint is about."""
+        """A node as constraints need it."""
 
         @property
         def rank(self) -> int:
@@ -113,7 +113,7 @@ def matches(node: Node, constraint: Constraint | None) -> bool:
     return operator == "ranks" and any(node.rank in _ranks(value) for value in values)
 
 
-@lru_cache(maxsize=16)  # so many are looked through at a time; each may hold 100,000 names
+@lru_cache(maxsize=16)  # few, as each may hold 100,000 names
 def _hosts(text: str) -> frozenset[str]:
     return frozenset(hostlist.decode(text))
 

@@ -1,6 +1,6 @@
-"""The reasons of drains that mean something to more than one program."""
+"""The reasons of drains that more than one program reads."""
 
 from __future__ import annotations
 
 SHRINKING = "minicluster: shrinking"
-"""Begins the reason of a drain of the operator's own, for a shrink, which it takes back when demand grows."""
+"""How the operator's reason for a drain begins that is for a shrink. It undrains these when demand grows."""

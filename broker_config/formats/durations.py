@@ -30,7 +30,7 @@ def setting(value: object, name: str) -> float:
 
 
 def encode(duration: float) -> str:
-    """Return seconds in the form for people: 0.203s, 42.5s, 1.5m, 2h, 3d, inf."""
+    """Return seconds in the form for users: 0.203s, 42.5s, 1.5m, 2h, 3d, inf."""
     if duration == float("inf"):
         return "inf"
     if duration < 0.001:

@@ -1,6 +1,6 @@
-"""The errors of the formats: one class a format, below one root.
+"""The errors of the formats: one class for each format, below one root.
 
-ParseError                 a text or a document is not what its format wants; the message names the place
+ParseError                 a text or document does not follow its format; the message has the position
 ├── HostlistError          RFC 29
 ├── IdsetError             RFC 22
 ├── ResourceSetError       RFC 20
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 
 class ParseError(ValueError):
-    """A text or a document is not what its format wants."""
+    """A text or a document does not follow its format."""
 
 
 class HostlistError(ParseError):
@@ -48,7 +48,7 @@ class DurationError(ParseError):
 
 
 class BootstrapError(ParseError):
-    """The table [bootstrap] of broker.toml does not tell who is where."""
+    """The table [bootstrap] of broker.toml does not have all hosts and endpoints."""
 
 
 class SignedJobspecError(ParseError):

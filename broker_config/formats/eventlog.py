@@ -1,4 +1,4 @@
-"""Eventlogs (RFC 18): one JSON object a line, both ways."""
+"""Eventlogs (RFC 18): one JSON object on each line, read and written."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ASCII = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def event(timestamp: float, name: str, context: dict[str, Any] | None = None) -> Event:
-    """Return an event; without context the key is left out."""
+    """Return an event; without context the key is omitted."""
     made: Event = {"timestamp": timestamp, "name": name}
     if context:
         made["context"] = context
@@ -46,10 +46,10 @@ def events(text: str) -> Iterator[Event]:
 
 
 def lines(text: str) -> Iterator[str]:
-    """Yield the lines of an eventlog; a newline alone ends one: others may stand in texts as they are."""
+    """Yield the lines of an eventlog. Only a newline ends one; texts may contain other separators."""
     return filter(None, text.split("\n"))
 
 
 def context(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an event's context, empty where it has none."""
+    """Return an event's context, empty if it has none."""
     return entry.get("context") or {}

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 MAX_HOSTS = 100_000
-"""Hosts in one list: beyond any machine there is, and few enough that their names take some 10 MB."""
+"""Hosts in one list: more than any machine has, and few enough that their names take some 10 MB."""
 MAX_NAME = 253
-"""Characters in one host name, as DNS has it (RFC 1035): a list cannot multiply a long text."""
+"""Characters in one host name, as in DNS (RFC 1035), so that a list cannot multiply a long text."""
 
 _MAX_DIGITS = 18
 _IDS = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?")
@@ -37,7 +37,7 @@ class _Ids(NamedTuple):
 
     @property
     def length(self) -> int:
-        """Characters of the longest id."""
+        """The number of characters of the longest id."""
         return max(self.width, *(len(str(each[-1])) for each in self.ranges))
 
     def written(self) -> Iterator[str]:
@@ -56,33 +56,33 @@ class _Expression(NamedTuple):
 
 
 def decode(text: str, limit: int = MAX_HOSTS) -> list[str]:
-    """The names that `text` stands for, in order, repetitions kept.
+    """Return the names that `text` stands for, in order, with repetitions.
 
-    Raises HostlistError, which says at which character (from 1) the text is wrong, or that it stands for more
-    than `limit` names: that is found out before any name is made.
+    Raises HostlistError with the wrong character's position (from 1), or for more than `limit` names, which
+    is checked before any name is made.
     """
     return [name for each in _counted(text, limit) for name in each.names()]
 
 
 def count(text: str, limit: int = MAX_HOSTS) -> int:
-    """How many names `text` stands for, repetitions included, worked out without making them.
+    """Return how many names `text` stands for, with repetitions, without making them.
 
-    Raises HostlistError where `decode` does.
+    Raises HostlistError as `decode` does.
     """
     return sum(each.total for each in _counted(text, limit))
 
 
 def encode(hosts: Iterable[str]) -> str:
-    """The shortest usual form of `hosts`: neighbours of one prefix share a bracket.
+    """Return the shortest usual form of `hosts`: neighbours with one prefix share a bracket.
 
-    Order and zero padding are kept: `decode(encode(hosts)) == list(hosts)`. Raises HostlistError where a
-    name holds a character that RFC 29 forbids.
+    Order and zero padding are kept: `decode(encode(hosts)) == list(hosts)`. Raises HostlistError if a name
+    contains a character that RFC 29 forbids.
     """
     return ",".join(_written(prefix, numbers) for prefix, numbers in _groups(hosts))
 
 
 def _expressions(text: str) -> Iterator[tuple[int, str]]:
-    """Each comma-separated expression with the offset at which it begins; empty ones are nothing."""
+    """Yield each comma-separated expression with its offset; empty ones are skipped."""
     start, opened = 0, -1
     for offset, character in enumerate(chain(text, ",")):
         if character == "[":
@@ -102,7 +102,7 @@ def _expressions(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _counted(text: str, limit: int) -> list[_Expression]:
-    """The expressions of `text`, which together stand for at most `limit` names."""
+    """Return the expressions of `text`, which together stand for at most `limit` names."""
     result: list[_Expression] = []
     total = 0
     for start, written in _expressions(text):
@@ -136,7 +136,7 @@ def _literal(text: str, offset: int, piece: str) -> str:
 
 
 def _ids(text: str, offset: int, piece: str, limit: int) -> _Ids:
-    """The ids inside one bracket; the first one's leading zeros give the width of all."""
+    """Return the ids inside one bracket; the first one's leading zeros give the width of all."""
     ranges: list[range] = []
     total, width = 0, 0
     for item in piece.split(","):
@@ -157,7 +157,7 @@ def _ids(text: str, offset: int, piece: str, limit: int) -> _Ids:
 
 
 def _groups(hosts: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
-    """Neighbours that may share a bracket: one prefix, and the padding that the first one sets."""
+    """Yield neighbours that may share a bracket: those with one prefix, and the first one's padding."""
     prefix = ""
     digits: list[str] = []
     for host in hosts:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 MAX_IDS = 1 << 22
-"""More ids than this in one set is taken for a slip."""
+"""A set with more ids is assumed to be a mistake."""
 
 _ONES = re.compile("1+")
 _ITEM = re.compile(r"(0|[1-9][0-9]{0,17})(?:-(0|[1-9][0-9]{0,17}))?")
@@ -28,7 +28,7 @@ def decode(text: str) -> tuple[int, ...]:
 
 
 def count(text: str) -> int:
-    """Return how many ids `text` has, worked out without making them. Raises IdsetError as `decode` does."""
+    """Return how many ids `text` has, without making them. Raises IdsetError as `decode` does."""
     return sum(map(len, _ranges(text)))
 
 
@@ -95,7 +95,7 @@ def size_of(bits: int) -> int:
 
 
 def bracketed(ids: Iterable[int]) -> str:
-    """Return the form that Flux shows to people: `3`, but `[0-3]`."""
+    """Return the form that Flux shows to users: `3`, but `[0-3]`."""
     text = encode(ids)
     return text if text.isdigit() else f"[{text}]"
 

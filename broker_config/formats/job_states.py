@@ -30,7 +30,7 @@ class JobResult(enum.IntFlag):
 
 
 class JobFlag(enum.IntFlag):
-    """What a submission asks for besides the jobspec."""
+    """Options of a submission besides the jobspec."""
 
     DEBUG = 2
     WAITABLE = 4
@@ -61,7 +61,7 @@ RESULT_COUNTS = {
 }
 """The names under which Flux counts how jobs ended."""
 EXCEPTION_RESULTS = {"cancel": JobResult.CANCELED, "timeout": JobResult.TIMEOUT}
-"""How a job ended that a fatal exception of this type ended; of another type it FAILED."""
+"""The result of a job that a fatal exception of this type ended; with another type it FAILED."""
 
 
 def state_of(name: str) -> JobState:

@@ -15,23 +15,23 @@ _SEQUENCES = 1 << 10
 
 
 def f58(number: int) -> str:
-    """The usual form, such as ƒuZZybuNNy."""
+    """Return the usual form, such as ƒuZZybuNNy."""
     return "ƒ" + _base58(number)
 
 
 def f58plain(number: int) -> str:
-    """The usual form in ASCII, such as fuZZybuNNy."""
+    """Return the usual form in ASCII, such as fuZZybuNNy."""
     return "f" + _base58(number)
 
 
 def dothex(number: int) -> str:
-    """Four groups of four hexadecimal digits, such as 0017.e9fb.8df1.6c2e."""
+    """Return four groups of four hexadecimal digits, such as 0017.e9fb.8df1.6c2e."""
     digits = f"{number:016x}"
     return ".".join(digits[start : start + 4] for start in range(0, 16, 4))
 
 
 def kvs(number: int) -> str:
-    """The directory of the job in Flux's key-value store, such as job.0017.e9fb.8df1.6c2e."""
+    """Return the directory of the job in Flux's key-value store, such as job.0017.e9fb.8df1.6c2e."""
     return "job." + dothex(number)
 
 
@@ -88,7 +88,7 @@ class IdMaker:
         self._last = largest
 
     def next(self, now: float) -> int:
-        """A new id, larger than every one before it."""
+        """Return a new id, larger than all before it."""
         self._last = max(int((now - self._epoch) * 1000) << _MS_SHIFT, self._following())
         return self._last
 

@@ -1,12 +1,13 @@
-"""Jobspecs, version 1 (RFC 14, RFC 25): written, checked with the words that Flux uses, and read.
+"""Jobspecs, version 1 (RFC 14, RFC 25): written, checked with Flux's own messages, and read.
 
 Beyond the RFC, `attributes.user.elastic` makes a job elastic:
 
     flux submit -n 1 --setattr=user.elastic.min=1 --setattr=user.elastic.max=4 …
 
-Sizes are in workers. A worker is a task: one a slot, or one a node where the job asks for nodes. The size is
-chosen between `min` and `max` when the job starts; the number asked for does not count. With `malleable`
-(default: false) it may change while the job runs, once its program has reported that it accepts resizes.
+Sizes are in workers. A worker is a task: one on each slot, or one on each node if the job requests nodes. The
+size is chosen between `min` and `max` when the job starts; the requested number does not count. With
+`malleable` (default: false) it may change while the job runs, once its program has reported that it accepts
+resizes.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ JSON: TypeAlias = "dict[str, Any]"
 
 
 class RequestedResources(NamedTuple):
-    """What a job asks for."""
+    """The resources that a job requests."""
 
     nodes: int
-    """0: wherever its slots fit."""
+    """0: any number."""
     slots: int
-    """A node where `nodes` is given, else over all of them."""
+    """On each node if `nodes` is not 0, else in all."""
     cores: int
     """A slot."""
     gpus: int
@@ -43,27 +44,27 @@ class RequestedResources(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Return the least number of cores that it takes."""
+        """The least number of cores that it takes."""
         return self.slots_in_all * self.cores
 
     @property
     def slots_in_all(self) -> int:
-        """Return the slots over all nodes."""
+        """The number of slots on all nodes."""
         return max(self.nodes, 1) * self.slots
 
     @property
     def workers(self) -> int:
-        """Return the workers of an elastic job, each of which has a node or a slot."""
+        """The number of workers of an elastic job. Each has a node or a slot."""
         return self.nodes or self.slots
 
     def sized(self, size: int) -> RequestedResources:
-        """Return the same for so many cores, rounded down to whole nodes, or slots where it has no nodes."""
+        """Return the same request for `size` cores, rounded down to whole nodes or slots."""
         if self.nodes:
             return self.with_workers(size // (self.slots * self.cores))
         return self.with_workers(size // self.cores)
 
     def with_workers(self, count: int) -> RequestedResources:
-        """Return the same for so many workers."""
+        """Return the same request for `count` workers."""
         return self._replace(nodes=count) if self.nodes else self._replace(slots=count)
 
 
@@ -77,35 +78,35 @@ class Sizes(NamedTuple):
 
 
 class Parsed(NamedTuple):
-    """A jobspec as it is read. Of an elastic job, `resources` are those of its least size."""
+    """The content of a jobspec. For an elastic job, `resources` are those of its least size."""
 
     resources: RequestedResources
     duration: float
     """The time limit in seconds, 0 without one."""
     name: str
     ntasks: int
-    """0 where `tasks_per` counts them."""
+    """0 if `tasks_per` counts them."""
     tasks_per: tuple[str, int] | None
-    """"node" or "core", and how many tasks each of it gets."""
+    """"node" or "core", and how many tasks each of them gets."""
     cwd: str | None
     queue: str | None
     dependencies: tuple[tuple[str, str], ...]
     """Scheme and value of each."""
     asked: RequestedResources
-    """As the jobspec counts them, also of an elastic job."""
+    """As in the jobspec, also for an elastic job."""
     elastic: Sizes | None = None
     group: str = ""
-    """`attributes.user.group`: to whom it is counted, empty where it names none."""
+    """`attributes.user.group`, to which the metrics count the job; empty if it names none."""
 
 
 def parse(spec: Any) -> Parsed:
-    """Return a jobspec that is checked. Raises JobspecError with the reason that Flux's validator gives."""
+    """Check and read a jobspec. Raises JobspecError with the reason of Flux's validator."""
     check(spec)
     return read(spec)
 
 
 def read(spec: Any) -> Parsed:
-    """Return a jobspec that an instance has admitted. What is odd in it counts as little as it can."""
+    """Read a jobspec that an instance has admitted. Invalid values in it count as the least possible."""
     table = _object(spec)
     attributes = _object(table.get("attributes"))
     system, user = _object(attributes.get("system")), _object(attributes.get("user"))
@@ -139,17 +140,17 @@ def read(spec: Any) -> Parsed:
 
 
 def seconds(limit: Any) -> float:
-    """Return a time limit in seconds, 0 where there is none that can be read."""
+    """Return a time limit in seconds; 0 without a valid one."""
     return float(limit) if isinstance(limit, (int, float)) and 0 <= limit < float("inf") else 0.0
 
 
 def system_of(spec: Any) -> Mapping[str, Any]:
-    """Return `attributes.system`, empty where there is none."""
+    """Return `attributes.system`, empty if there is none."""
     return _object(_object(_object(spec).get("attributes")).get("system"))
 
 
 def user_of(spec: Any) -> Mapping[str, Any]:
-    """Return `attributes.user`, which is anybody's own; empty where there is none."""
+    """Return `attributes.user`, whose content is up to users; empty if there is none."""
     return _object(_object(_object(spec).get("attributes")).get("user"))
 
 
@@ -161,12 +162,12 @@ def sizes_of(user: Any) -> Sizes | None:
 
 
 def shell_options(spec: Any) -> Mapping[str, Any]:
-    """Return `attributes.system.shell.options`, empty where there are none."""
+    """Return `attributes.system.shell.options`, empty if there are none."""
     return _options(system_of(spec))
 
 
 def cores_per_slot(spec: Any) -> int:
-    """Return how many cores the jobspec asks for in each slot, 1 where it does not say."""
+    """Return how many cores each slot has; 1 if the jobspec does not specify it."""
     vertices: JSON = {}
     _count(_object(spec).get("resources"), vertices)
     return vertices.get("core", 0) or 1
@@ -229,7 +230,7 @@ def _options(system: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _tasks_per(system: Mapping[str, Any]) -> tuple[str, int] | None:
-    """Return the shell option per-resource: tasks follow the allocation, not the slots."""
+    """Return the shell option per-resource, by which tasks follow the allocation, not the slots."""
     wanted = _object(_options(system).get("per-resource"))
     kind, count = wanted.get("type"), wanted.get("count", 1)
     return (kind, count) if kind in ("node", "core") and isinstance(count, int) else None
@@ -263,7 +264,7 @@ def build(
 
 
 def slot(count: int, cores: int, gpus: int = 0) -> JSON:
-    """Return a request for slots with so many cores and GPUs each."""
+    """Return a request for slots with these numbers of cores and GPUs."""
     inside = [{"type": "core", "count": cores}]
     if gpus:
         inside.append({"type": "gpu", "count": gpus})
@@ -279,7 +280,7 @@ def node(count: int, inside: JSON, *, exclusive: bool = False) -> JSON:
 
 
 def set_at(table: JSON, path: Iterable[str], value: Any) -> None:
-    """Set a value in nested tables; one in its way that is no table is replaced."""
+    """Set a value in nested tables; replace values on its path that are no tables."""
     *parents, last = path
     for name in parents:
         below = table.setdefault(name, {})

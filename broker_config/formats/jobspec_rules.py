@@ -1,4 +1,4 @@
-"""What a jobspec must be for this project to run it, in the words of Flux's validator where it has any."""
+"""The rules for jobspecs that this project runs, with the messages of Flux's validator where it has any."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ELASTIC = "attributes.user.elastic"
 
 
 def check(spec: Any) -> None:
-    """Raise JobspecError where this project does not run the jobspec."""
+    """Raise JobspecError if this project does not run the jobspec."""
     if not isinstance(spec, dict):
         _refuse("jobspec must be a mapping")
     _check_keys(spec, _KEYS, _KEYS)

@@ -1,6 +1,6 @@
-"""R, the resource set (RFC 20, version 1): what an instance has, or what a job was given.
+"""R, the resource set (RFC 20, version 1): the resources of an instance, or those allocated to a job.
 
-A node's cores and GPUs are numbers whose bit N is set for the id N, so that nodes that are alike share them.
+A node's cores and GPUs are numbers whose bit N is set for the id N, so that equal nodes share them.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 R: TypeAlias = "dict[str, Any]"
 """The JSON object."""
 RankResources: TypeAlias = "tuple[int, int]"
-"""What is taken of one rank: bits of cores, bits of GPUs."""
+"""Resources on one rank: bits of cores, bits of GPUs."""
 Allocation: TypeAlias = "dict[int, RankResources]"
-"""What a job has, by rank."""
+"""The resources of a job, by rank."""
 
 _ILLEGAL_PROPERTY = re.compile(r"[!&'\"^`|()]")
 _KINDS = {int: "number", float: "number", dict: "object", list: "array", str: "string"}
 
 
 class Node(NamedTuple):
-    """What one execution target (broker rank) offers, or gives to a job."""
+    """The resources of one execution target (broker rank), or those allocated to a job there."""
 
     rank: int
     host: str
@@ -41,27 +41,27 @@ class Node(NamedTuple):
 
 
 class ResourceSet(NamedTuple):
-    """All of an R. Times are seconds since 1970, 0 where there is none."""
+    """All of an R. Times are seconds since 1970; 0: none."""
 
     nodes: tuple[Node, ...]
     """By ascending rank."""
     properties: Mapping[str, tuple[int, ...]] = {}
     """The ranks that have each property, in the order of the document."""
     nslots: int | None = None
-    """How many slots a job asked for; None in an instance's own R."""
+    """How many slots a job requested; None in an instance's own R."""
     starttime: float = 0.0
     expiration: float = 0.0
     scheduling: Mapping[str, Any] | None = None
-    """For the scheduler that wrote it; kept as it is."""
+    """Data of the scheduler that wrote it, kept unchanged."""
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """Return the host names in the order of ranks."""
+        """The host names in the order of ranks."""
         return tuple(node.host for node in self.nodes)
 
     @property
     def counts(self) -> tuple[int, int, int]:
-        """Return how many nodes, cores and GPUs there are."""
+        """The numbers of nodes, cores and GPUs."""
         return counts(self.nodes)
 
 
@@ -69,7 +69,7 @@ class ResourceSet(NamedTuple):
 
 
 def loads(text: str) -> ResourceSet:
-    """Return an R from JSON text. Raises ResourceSetError where it is none, or one that Flux refuses."""
+    """Read an R from JSON text. Raises ResourceSetError if it is none, or Flux would refuse it."""
     try:
         found = read(json.loads(text))
     except json.JSONDecodeError as error:
@@ -79,7 +79,7 @@ def loads(text: str) -> ResourceSet:
 
 
 def read(document: Any) -> ResourceSet:
-    """Return an R from its JSON object. Raises ResourceSetError, which names the wrong key."""
+    """Read an R from its JSON object. Raises ResourceSetError, which names the wrong key."""
     version = _get(document, "R", "version", int)
     if version != 1:
         raise ResourceSetError(f"R has version {version}: only version 1 is known")
@@ -96,7 +96,7 @@ def read(document: Any) -> ResourceSet:
 
 
 def nodes_of(document: Any) -> tuple[Node, ...]:
-    """Return the nodes of an R by ascending rank, one host each. Raises ResourceSetError."""
+    """Return the nodes of an R by ascending rank. Raises ResourceSetError."""
     execution = _get(document, "R", "execution", dict)
     return _nodes(execution, _properties(execution))
 
@@ -113,12 +113,12 @@ def ranks_of(document: Any) -> tuple[int, ...]:
 
 
 def allocation_of(document: Any) -> Allocation:
-    """Return what an R gives on each rank. Raises ResourceSetError."""
+    """Return the allocation of an R. Raises ResourceSetError."""
     return {rank: (cores, gpus) for rank, cores, gpus in _lite(_get(document, "R", "execution", dict))}
 
 
 def check(resources: ResourceSet) -> None:
-    """Raise ResourceSetError where Flux would reject `resources`; the message names the rank."""
+    """Raise ResourceSetError if Flux would reject `resources`; the message names the rank."""
     ranks = [node.rank for node in resources.nodes]
     if not ranks:
         raise ResourceSetError("R holds no node")
@@ -153,7 +153,7 @@ def _nodes(execution: Mapping[str, Any], properties: Mapping[str, Sequence[int]]
 
 
 def _by_rank(properties: Mapping[str, Sequence[int]]) -> dict[int, frozenset[str]]:
-    """Return the properties of each rank that has any; ranks that are alike share one set."""
+    """Return the properties of each rank that has any; ranks with equal properties share one set."""
     found: dict[int, set[str]] = {}
     for name, ranks in properties.items():
         for rank in ranks:
@@ -227,7 +227,10 @@ def _check_property(name: str, holders: Iterable[int], ranks: set[int]) -> None:
 def alike(
     hosts: Iterable[str], cores: int, gpus: int = 0, properties: Mapping[str, Sequence[int]] | None = None
 ) -> ResourceSet:
-    """Return an R of alike nodes, one a host, with the core ids 0 … cores-1. Raises ResourceSetError."""
+    """Return an R of equal nodes, one for each host, with the core ids 0 … cores-1.
+
+    Raises ResourceSetError.
+    """
     core_bits, gpu_bits = (1 << cores) - 1, (1 << gpus) - 1
     given = {name: tuple(ranks) for name, ranks in (properties or {}).items()}
     by_rank = _by_rank(given)
@@ -246,7 +249,7 @@ def dumps(resources: ResourceSet) -> str:
 
 
 def to_dict(resources: ResourceSet) -> R:
-    """Return an R as its JSON object; alike nodes share an entry."""
+    """Return an R as its JSON object; equal nodes share an entry."""
     by_children: dict[RankResources, list[int]] = {}
     for node in resources.nodes:
         by_children.setdefault((node.cores, node.gpus), []).append(node.rank)
@@ -285,7 +288,7 @@ def encode(
     starttime: float = 0.0,
     expiration: float = 0.0,
 ) -> R:
-    """Return the JSON object of what is allocated of these nodes, which are found by rank."""
+    """Return the R, as a JSON object, of an allocation on these nodes, given by rank."""
     given = tuple(
         nodes[rank]._replace(cores=cores, gpus=gpus) for rank, (cores, gpus) in sorted(allocation.items())
     )

@@ -1,6 +1,6 @@
-"""Signed jobspecs (RFC 15), as Flux keeps one in a job's key `J`: HEADER.PAYLOAD.SIGNATURE.
+"""Signed jobspecs (RFC 15), as Flux stores one under a job's key `J`: HEADER.PAYLOAD.SIGNATURE.
 
-Flux's key `jobspec` is without the environment; the payload of this one has it.
+Flux's key `jobspec` has no environment; the payload of this one has it.
 """
 
 from __future__ import annotations
@@ -25,5 +25,5 @@ def decode(signed: str) -> dict[str, Any]:
 
 
 def encode(jobspec: str) -> str:
-    """Return a jobspec's JSON text in the envelope of one that nobody signed (mechanism `none`)."""
+    """Return a jobspec's JSON text in the envelope without a signature (mechanism `none`)."""
     return ".".join(base64.b64encode(part).decode() for part in (_HEADER, jobspec.encode())) + ".none"

@@ -1,11 +1,12 @@
 """The metrics adapter: it serves the Kubernetes metrics APIs for all MiniClusters of a cluster.
 
-    autoscaler ─▶ API server ─▶ server ─▶ queries ─▶ evaluation ─▶ leads ─▶ the lead brokers' doors
+    autoscaler ─▶ API server ─▶ server ─▶ queries ─▶ evaluation ─▶ leads ─▶ lead brokers
                                   │                     │
-        front_proxy, authorization (who asks)        objects (what there is, from watches)
+        front_proxy, authorization (the user)        objects (MiniClusters and pods, from watches)
 
-What is asked for, and the bodies of answers, are `metrics_api.answers`: a lead gives them, too.
+`metrics_api.answers` has queries and the bodies of answers, which lead brokers use, too.
 
-The API server passes requests on because `registration` has told it to, and trusts the certificate that
-`certificates` makes. Whatever is not known is an error, never a zero: the autoscaler then keeps the size.
+`registration` writes the APIServices by which the API server passes requests on. It trusts the certificate
+that `certificates` makes. A value that is not known is an error, never zero: the autoscaler then keeps the
+size.
 """

@@ -1,4 +1,4 @@
-"""The adapter as a process: what it follows, what it keeps up to date, and how it begins and ends."""
+"""The adapter as a process: its watches, the tasks that keep things up to date, its start and end."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ log = logging.getLogger(__name__)
 
 
 def run(settings: AdapterSettings) -> int:
-    """Run an adapter until SIGTERM or Ctrl-C; return the exit code: 0, or 1 where it could not go on."""
+    """Run an adapter until SIGTERM or Ctrl-C; return the exit code: 0, or 1 after an error."""
     service_process.prepare(settings.log_format, settings.log_level)
     try:
         asyncio.run(_Adapter(settings).serve())
@@ -72,9 +72,9 @@ class _Adapter:
             settings.access, observe=self._measurements.requested, identity=settings.identity
         )
         self._stop = asyncio.Event()
-        self._refused = asyncio.Event()  # a lead did not take the keys
-        self._registering = asyncio.Event()  # something about the APIServices is to be looked at
-        self._trusting = asyncio.Event()  # the front proxy is, or may be, another one
+        self._refused = asyncio.Event()  # a lead did not accept the keys
+        self._registering = asyncio.Event()  # the APIServices have to be checked
+        self._trusting = asyncio.Event()  # the front proxy has changed, or may have
         self._leads = Leads(settings.lead_api_port, self._refused.set, observe=self._measurements.asked)
         self._proxy = Single(self._trusting.set)
         self._services = {name: Single(self._registering.set) for name in registration.NAMES}
@@ -90,7 +90,7 @@ class _Adapter:
         )
 
     async def serve(self) -> None:
-        """Follow, serve, and stop in good order."""
+        """Watch and serve until a signal, then stop."""
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, self._stop.set)
         async with contextlib.AsyncExitStack() as stack:
@@ -139,7 +139,7 @@ class _Adapter:
         return f"Secret {self._settings.service.namespace}/{SECRET} is missing: the operator makes it"
 
     async def _keep_trust(self) -> None:
-        """Believe the front proxy that the API server names."""
+        """Trust the front proxy that the API server publishes, and follow its changes."""
         while True:
             await self._trusting.wait()
             self._trusting.clear()
@@ -158,7 +158,7 @@ class _Adapter:
         return None
 
     async def _keep_keys(self) -> None:
-        """Have the keys for doors that the operator has."""
+        """Keep the keys for the lead API up to date with the operator's."""
         reported = ""
         while True:
             try:
@@ -174,12 +174,12 @@ class _Adapter:
                 await asyncio.sleep(PAUSE)
                 continue
             reported = ""
-            await asyncio.sleep(PAUSE)  # not more often, however often leads refuse them
+            await asyncio.sleep(PAUSE)  # at least, also if leads refuse them more often
             await retries.pause(self._refused, CHECK)
             self._refused.clear()
 
     async def _keep_services(self) -> None:
-        """Have the API server pass requests on, once they can be answered."""
+        """Keep the APIServices up to date, once requests can be answered."""
         watches = (*self._watches.values(), *self._service_watches.values())
         for each in watches:
             await each.listed.wait()

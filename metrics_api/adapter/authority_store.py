@@ -1,4 +1,4 @@
-"""Where the authority of the adapter's certificate is kept: in a Secret, which all replicas share."""
+"""Keeps the authority of the adapter's certificate in a Secret, which all replicas share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SECRET = "minicluster-metrics-serving"  # noqa: S105  # a Secret's name
 
 
 class Secrets(Protocol):
-    """The part of an `Api` by which the authority is kept."""
+    """The part of an `Api` that this needs."""
 
     async def read(self, resource: Resource, namespace: str, name: str) -> Object:
         """Return an object."""
@@ -38,9 +38,9 @@ class Secrets(Protocol):
 
 
 async def authority(api: Secrets, namespace: str, now: datetime, lives: Lives = LIVES) -> AdapterAuthority:
-    """Return the authority; made where there is none, or where it is damaged or draws to its end.
+    """Return the authority; make one if there is none, or if it is damaged or soon expires.
 
-    Whoever comes second takes what the first one made. Raises ApiError, ApiUnreachableError.
+    If another replica makes one at the same time, return that one. Raises ApiError, ApiUnreachableError.
     """
     while True:
         try:

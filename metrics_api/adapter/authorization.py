@@ -1,4 +1,4 @@
-"""Whether who asks may: the API server is asked by SubjectAccessReview, and its answer holds for a moment."""
+"""Authorization of users: by SubjectAccessReviews at the API server, with a short-lived cache."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
     from minicluster.lead_server.routes import Identity
 
 HOLDS = 10.0
-"""Seconds for which an answer holds, as in the API servers' own libraries."""
+"""Seconds for which an answer is cached, as in the API servers' own libraries."""
 MOST = 10_000
-"""Answers that are kept."""
+"""Answers that are cached."""
 EVERYTHING = "*"
 
 
 class Reviewing(Protocol):
-    """The part of a client that asks for a review."""
+    """The part of a client that this needs."""
 
     async def review(self, item: Object) -> Object:
-        """Have a question answered."""
+        """Create a review, and return it with its result."""
         ...
 
 
 class Authorization:
-    """Asks, and remembers the answers."""
+    """Checks users' rights, and caches the answers."""
 
     def __init__(self, api: Reviewing) -> None:
         self._api = api
@@ -39,10 +39,10 @@ class Authorization:
         self._asking: dict[tuple[Identity, RequestAttributes], asyncio.Task[bool]] = {}
 
     async def check(self, who: Identity, what: RequestAttributes) -> None:
-        """Raise ForbiddenError where somebody may not do something, UnavailableError where nobody knows.
+        """Raise ForbiddenError if the user may not do this, UnavailableError if that cannot be found out.
 
-        Whoever may read everything of a group in all namespaces, as the autoscaler may, is asked for that
-        alone: the API server has looked at the single request before it passed it on.
+        A user who may read all of a group in all namespaces, as the autoscaler may, needs one review for all
+        requests. The API server has authorized each request before it passed it on.
         """
         if MASTERS in who.groups:
             return
@@ -77,7 +77,7 @@ class Authorization:
 
 
 def review(who: Identity, what: RequestAttributes) -> Object:
-    """Return the SubjectAccessReview that asks whether somebody may do something."""
+    """Return the SubjectAccessReview for a user and a request."""
     spec: dict[str, Any] = {"user": who.user, "groups": list(who.groups)}
     if who.uid:
         spec["uid"] = who.uid

@@ -1,7 +1,7 @@
-"""The adapter's own certificate, and the authority that signs it: made and replaced by itself.
+"""The adapter's certificate, and the authority that signs it. The adapter makes and replaces both.
 
-The API server trusts the authorities in `caBundle`. A new authority stands there beside the former one before
-anything that it signed is shown, so that no connection fails while replicas change over one after another.
+The API server trusts the authorities in `caBundle`. A new authority is added to the former one there before
+a certificate of it is used. So no connection fails while replicas change over one after another.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ KEY_FILE = "ca.key"
 FORMER_FILE = "former.crt"
 FILES = (AUTHORITY_FILE, KEY_FILE, FORMER_FILE)
 SKEW = timedelta(hours=1)
-"""How much earlier than now a certificate begins: clocks differ."""
+"""How much earlier than now a certificate becomes valid, as clocks differ."""
 _PEM = serialization.Encoding.PEM
 
 
 @dataclass(frozen=True, slots=True)
 class Lives:
-    """How long certificates are good; each is replaced when a third of that is left."""
+    """How long certificates are valid. Each is replaced when a third of that is left."""
 
     authority: timedelta = timedelta(days=730)
     serving: timedelta = timedelta(days=60)
@@ -46,7 +46,7 @@ LIVES = Lives()
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """What the server shows: PEM texts, and until when the certificate is good."""
+    """The server's certificate and key as PEM texts, and the certificate's end."""
 
     certificate: str
     key: str = field(repr=False)
@@ -54,7 +54,7 @@ class Serving:
     end: datetime
 
     def load(self, context: ssl.SSLContext) -> None:
-        """Have connections that begin from now on under a context shown this."""
+        """Use this certificate for a context's new connections."""
         with tempfile.TemporaryDirectory() as folder:  # the ssl module reads keys from files only; 0700
             file = Path(folder, "serving.pem")
             file.touch(mode=0o600)
@@ -62,13 +62,13 @@ class Serving:
             context.load_cert_chain(file)
 
     def is_due(self, now: datetime) -> bool:
-        """Whether it is time for the next one."""
+        """Return whether it is time for the next one."""
         return _is_due(self.begin, self.end, now)
 
 
 @dataclass(frozen=True, slots=True)
 class AdapterAuthority:
-    """The authority, and the certificate (PEM) of the one before, as long as that may be needed."""
+    """The authority, and the certificate (PEM) of the former one, as long as that may be needed."""
 
     certificate: x509.Certificate
     key: ec.EllipticCurvePrivateKey = field(repr=False)
@@ -78,9 +78,9 @@ class AdapterAuthority:
     def make(
         cls, now: datetime, lives: Lives = LIVES, former: AdapterAuthority | None = None
     ) -> AdapterAuthority:
-        """Make a new one, which the former one's certificate stays beside."""
+        """Make a new authority, which keeps the former one's certificate."""
         key = ec.generate_private_key(ec.SECP256R1())
-        # Of one name they could not be told apart, and OpenSSL would take the wrong one.
+        # With equal names, OpenSSL would take the wrong one of the two.
         name = f"minicluster-metrics-adapter {x509.random_serial_number():x}"[:64]
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         builder = _begin(subject, subject, key, (now - SKEW, now + lives.authority))
@@ -90,7 +90,7 @@ class AdapterAuthority:
 
     @classmethod
     def load(cls, files: Mapping[str, str]) -> AdapterAuthority | None:
-        """Return the one that was stored as these files, None where they are damaged: it is replaced."""
+        """Read an authority from stored files; None if they are damaged, so that it is replaced."""
         try:
             certificate = x509.load_pem_x509_certificate(files[AUTHORITY_FILE].encode())
             key = serialization.load_pem_private_key(files[KEY_FILE].encode(), None)
@@ -106,11 +106,11 @@ class AdapterAuthority:
 
     @property
     def bundle(self) -> str:
-        """What clients trust: this one, and the one before."""
+        """The certificates that clients trust: of this authority and of the former one."""
         return self.certificate.public_bytes(_PEM).decode() + self.former
 
     def files(self) -> dict[str, str]:
-        """Return what is stored: secret."""
+        """Return the files to store. They are secret."""
         return {
             AUTHORITY_FILE: self.certificate.public_bytes(_PEM).decode(),
             KEY_FILE: certificates.private_text(self.key),
@@ -118,12 +118,12 @@ class AdapterAuthority:
         }
 
     def is_due(self, now: datetime) -> bool:
-        """Whether it is time for the next one."""
+        """Return whether it is time for the next one."""
         begin = self.certificate.not_valid_before_utc + SKEW
         return _is_due(begin, self.certificate.not_valid_after_utc, now)
 
     def has_signed(self, serving: Serving) -> bool:
-        """Whether a certificate is this one's."""
+        """Return whether this authority has signed a certificate."""
         found = x509.load_pem_x509_certificate(serving.certificate.encode())
         return found.issuer == self.certificate.subject
 

@@ -1,7 +1,7 @@
-"""What keeps the adapter from working; its answers without a value are `metrics_api.answers.errors`.
+"""The errors of the adapter itself; those of its answers are in `metrics_api.answers.errors`.
 
 AdapterError
-└── AdapterSettingsError   the adapter cannot work so: says what is missing, and what to do
+└── AdapterSettingsError   the adapter cannot work in this way: names what is missing, and what to do
 """
 
 from __future__ import annotations
@@ -12,4 +12,4 @@ class AdapterError(Exception):
 
 
 class AdapterSettingsError(AdapterError):
-    """The adapter cannot work so."""
+    """The adapter cannot work in this way."""

@@ -1,6 +1,6 @@
-"""From a query to its answer: which MiniClusters it is about, what their leads tell, and what that makes.
+"""Evaluates queries: finds their MiniClusters, reads their leads' samples, and computes the values.
 
-A value is whole or it is an error: where one of several leads cannot be asked, there is no sum.
+If one of several leads does not answer, the result is an error, not a partial sum.
 """
 
 from __future__ import annotations
@@ -29,36 +29,36 @@ if TYPE_CHECKING:
     from minicluster.lead_client.broker_pods import Lead
 
 CLUSTER_LABEL = "minicluster"
-"""The label of an external metric that says whose it is; the others are those that its lead gives it."""
+"""The label of an external metric with its MiniCluster's name. The other labels are from its lead."""
 CLUSTERS = f"{MINICLUSTERS.plural}.{MINICLUSTERS.version.partition('/')[0]}"
 OBJECTS = (CLUSTERS, SERVICES.plural, PODS.plural)
 DESCRIBED = (*OBJECTS, bodies.NAMESPACES)
 
 
 class LeadAnswer(Protocol):
-    """A reading, and when it was so by this machine's clock."""
+    """A reading, with its time by this machine's clock."""
 
     @property
     def reading(self) -> Reading:
-        """Return what was told."""
+        """The samples of a lead."""
         ...
 
     @property
     def time(self) -> datetime:
-        """Return when it was so."""
+        """When the samples were made."""
         ...
 
 
 class LeadSource(Protocol):
-    """Where leads are asked."""
+    """Reads leads' samples."""
 
     async def ask(self, name: Name, lead: Lead) -> LeadAnswer:
-        """Return what a lead tells. Raises UnavailableError."""
+        """Return a lead's samples. Raises UnavailableError."""
         ...
 
 
 class Evaluation:
-    """Answers queries. `adds` says of each metric that is served whether its values add up."""
+    """Answers queries. `adds` has each metric that is served, and whether its values can be added up."""
 
     def __init__(self, objects: Objects, leads: LeadSource, adds: Mapping[str, bool] = ADDS) -> None:
         self._objects = objects
@@ -129,7 +129,7 @@ class Evaluation:
         ]
 
     async def _pods(self, query: ObjectQuery) -> Sequence[Value]:
-        """Return each pod's share: the autoscaler multiplies the mean of pods by their number."""
+        """Return an equal part for each pod: the autoscaler multiplies the mean of pods by their number."""
         known = self._objects.pods
         if query.name == EVERY:
             chosen = [
@@ -186,7 +186,7 @@ class Evaluation:
         return found
 
     def _active(self, namespace: str) -> list[ObservedCluster]:
-        """Return the MiniClusters of a namespace that have a queue, or ought to."""
+        """Return the MiniClusters of a namespace that have a queue, or should have one."""
         return [
             each
             for each in self._objects.in_namespace(namespace)
@@ -200,7 +200,7 @@ class Evaluation:
         return found
 
     async def _ask(self, clusters: Iterable[ObservedCluster]) -> Sequence[LeadAnswer]:
-        """Ask the leads, all at once; the first that cannot be asked makes it an error."""
+        """Ask all leads at the same time. Raises UnavailableError if one does not answer."""
         return await asyncio.gather(*[self._answer(each) for each in clusters])
 
     async def _answer(self, cluster: ObservedCluster) -> LeadAnswer:
@@ -223,5 +223,5 @@ def _some(found: Sequence[object], otherwise: str) -> None:
 
 
 def moment(now: datetime, age: float) -> datetime:
-    """Return when a sample of this age was so, by this machine's clock: leads' clocks may differ."""
+    """Return when a sample of this age was made, by this machine's clock, as leads' clocks may differ."""
     return now - timedelta(seconds=age)

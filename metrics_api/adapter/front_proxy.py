@@ -1,4 +1,4 @@
-"""By what the API server's front proxy is known: what the API server publishes, and what is signed by it."""
+"""Verifies the API server's front proxy, by what the API server publishes of it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CONFIG_MAP = "extension-apiserver-authentication"
 
 
 def of_config_map(item: Object) -> FrontProxy:
-    """Return what the API server has published. Raises AdapterSettingsError."""
+    """Read the ConfigMap that the API server publishes. Raises AdapterSettingsError."""
     try:
         return FrontProxy.of(item.get("data") or {})
     except FilesUnusable as error:
@@ -31,7 +31,7 @@ def of_config_map(item: Object) -> FrontProxy:
 def identity(
     proxy: FrontProxy, certificate: Mapping[str, Any] | None, headers: Iterable[tuple[str, str]]
 ) -> Identity:
-    """Return who asks; `certificate` is the verified one of the connection. Raises UnauthorizedError."""
+    """Return the request's user; `certificate` is the connection's verified one. Raises UnauthorizedError."""
     try:
         return proxy.identity(certificate, headers)
     except Unproven as error:
@@ -39,7 +39,7 @@ def identity(
 
 
 def has_signed(proxy: FrontProxy, certificate: bytes | None) -> bool:
-    """Whether a certificate (DER) is directly signed by one of the authorities."""
+    """Return whether a certificate (DER) is directly signed by one of the authorities."""
     if certificate is None:
         return False
     found = x509.load_der_x509_certificate(certificate)

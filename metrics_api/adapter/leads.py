@@ -1,6 +1,6 @@
-"""Asking lead brokers: a kept connection each, one question at a time, and an answer shared for a moment.
+"""Reads lead brokers' samples: a kept connection for each, one request at a time, and cached answers.
 
-However many ask for however many metrics of a MiniCluster, its lead is asked at most once in `FRESH` seconds.
+For any number of queries about a MiniCluster, its lead gets at most one request in `FRESH` seconds.
 """
 
 from __future__ import annotations
@@ -32,25 +32,28 @@ if TYPE_CHECKING:
 
 QUEUE = "/v1/queue"
 FRESH = 0.5
-"""Seconds for which an answer, or a failure, is shared."""
+"""Seconds for which an answer is cached."""
 IDLE = 90.0
-"""Seconds after which a connection that nobody uses is closed; autoscalers ask every 15 s."""
+"""Seconds after which an unused connection is closed; autoscalers ask every 15 s."""
 SWEEP = 10.0
+"""Seconds between two searches for unused connections."""
 MAX_ANSWER_BYTES = 4 * 1024 * 1024
-"""Bytes of an answer: whoever runs a MiniCluster can put anything behind its door."""
+"""The owner of a MiniCluster can have its lead send anything, so answers are limited."""
 AT_A_TIME = 64
-"""How many leads are connected to at a time."""
+"""How many connections to leads are being made at a time."""
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class CachedAnswer:
-    """A reading, when it was so by this machine's clock, and until when it is shared."""
+    """A reading in the cache."""
 
     reading: Reading
     time: datetime
+    """When its samples were made, by this machine's clock."""
     until: float
+    """Until when it is used, by the event loop's clock."""
 
 
 class _KeptConnection(NamedTuple):
@@ -65,9 +68,9 @@ class _Keys(NamedTuple):
 
 
 class Leads:
-    """The leads of all MiniClusters. `refused` is told where a door does not know the keys.
+    """The leads of all MiniClusters. `refused` is called when a lead does not accept the token.
 
-    `observe` is told of every question: "ok" or "error", and how many seconds it took.
+    `observe` is called after each request with "ok" or "error", and its seconds.
     """
 
     def __init__(
@@ -90,17 +93,17 @@ class Leads:
 
     @property
     def has_keys(self) -> bool:
-        """Whether leads can be asked at all."""
+        """Whether there are keys, without which no lead can be asked."""
         return self._keys is not None
 
     async def use(self, keys: MetricsKeys) -> None:
-        """Go on with other keys; what was told under the former ones does not count any more."""
+        """Use other keys from now on. Answers and connections under the former ones are dropped."""
         if keys != self._keys:
             self._keys, self._trust = keys, keys.trust()
             await self.close()
 
     async def ask(self, name: Name, lead: Lead) -> CachedAnswer:
-        """Return what a lead tells. Raises UnavailableError."""
+        """Return a lead's samples. Raises UnavailableError."""
         answer = self._answers.get(lead)
         if answer is not None and _clock() < answer.until:
             return answer
@@ -112,7 +115,7 @@ class Leads:
         return await asyncio.shield(asking)
 
     async def sweep(self) -> None:
-        """Close connections that nobody uses any more, for ever."""
+        """Close unused connections, for ever."""
         while True:
             await asyncio.sleep(SWEEP)
             now = _clock()
@@ -122,7 +125,7 @@ class Leads:
                 del self._answers[lead]
 
     async def close(self) -> None:
-        """Hang up everywhere."""
+        """Cancel all requests and close all connections."""
         asking = list(self._asking.values())
         for each in asking:
             each.cancel()
@@ -151,7 +154,7 @@ class Leads:
         return CachedAnswer(reading, moment(self._now(), reading.age), _clock() + FRESH)
 
     async def _reading(self, lead: Lead, keys: _Keys) -> Reading:
-        """Ask by the kept connection; one that broke off meanwhile is replaced, once."""
+        """Ask over the kept connection; if that is broken, over a new one."""
         kept = self._kept.pop(lead, None)
         if kept is not None:
             with contextlib.suppress(_BrokenError):
@@ -165,7 +168,7 @@ class Leads:
         return _KeptConnection(connection, stack, _clock())
 
     async def _over(self, lead: Lead, kept: _KeptConnection, token: str) -> Reading:
-        """Ask by a connection, and keep it if that went well. Raises LeadError."""
+        """Ask over a connection, and keep it after success. Raises LeadError."""
         keep = False
         try:
             try:
@@ -188,7 +191,7 @@ class Leads:
 
 
 class _BrokenError(LeadError):
-    """A connection broke off."""
+    """A connection is broken."""
 
 
 def _parsed(connection: LeadConnection, body: bytes) -> Reading:
@@ -199,7 +202,7 @@ def _parsed(connection: LeadConnection, body: bytes) -> Reading:
 
 
 def _words(status: int, body: bytes) -> str:
-    """Return what a door says that has no numbers."""
+    """Return the error in a lead's answer, with its status code."""
     try:
         error = json.loads(body).get("error", "")
     except (ValueError, RecursionError, AttributeError):

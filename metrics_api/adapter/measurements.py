@@ -1,4 +1,4 @@
-"""What an adapter counts and measures of its own work, for Prometheus; what leads tell is elsewhere."""
+"""The adapter's metrics of its own work, for Prometheus. Those of leads are in `samples`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CONFLICTING = "minicluster_adapter_foreign_apis"
 NAMES = (REQUESTS, DURATION, LEAD_REQUESTS, LEAD_DURATION, CLUSTERS, CONFLICTING, API_REQUESTS)
 
 GROUPS = (*dict.fromkeys(api.group for api in APIS), "other")
-"""What requests are for: a group of the API, or anything else (discovery of all)."""
+"""The API groups of requests, or `other`, such as discovery of all groups."""
 RESULTS = ("ok", "error")
 
 # A lead answers in some milliseconds; the API server waits for a minute.
@@ -39,11 +39,11 @@ BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.
 class Measurements:
     """The metrics of one adapter, in a registry of their own.
 
-    `clusters` and `conflicting` tell how many MiniClusters are known, and how many of the APIs are others'.
+    `clusters` returns the number of known MiniClusters, `conflicting` that of APIServices of other servers.
     """
 
     def __init__(self, clusters: Callable[[], int] = lambda: 0) -> None:
-        disable_created_metrics()  # type: ignore[no-untyped-call]  # a series more each, for nobody
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # one more series for each, which no reader needs
         self.conflicting: Callable[[], int] = lambda: 0
         self.registry = CollectorRegistry()
         self._clusters = clusters
@@ -67,12 +67,12 @@ class Measurements:
         self._duration.labels(group).observe(seconds)
 
     def asked(self, result: str, seconds: float) -> None:
-        """Count a question to a lead broker, by its result, one of RESULTS."""
+        """Count a request to a lead broker, by its result, one of RESULTS."""
         self._leads.labels(result).inc()
         self._lead_duration.observe(seconds)
 
     def requested(self, verb: str, code: int | None) -> None:
-        """Count a request to the API server and its answer's status code; None: there was no answer."""
+        """Count a request to the API server by its status code; None: there was no answer."""
         self._api.count(verb, code)
 
     def scrape(self, accept: str = "") -> tuple[bytes, str]:
@@ -81,7 +81,7 @@ class Measurements:
         return encode(self.registry), content_type
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Yield what is true at this moment; the registry calls it."""
+        """Yield the gauges' present values; the registry calls this."""
         yield GaugeMetricFamily(CLUSTERS, "MiniClusters that are known", self._clusters())
         yield GaugeMetricFamily(CONFLICTING, "Metrics APIs that another server holds", self.conflicting())
 

@@ -1,4 +1,4 @@
-"""What there is, as the watches tell: MiniClusters, their broker pods and their Services. No I/O."""
+"""The observed objects: MiniClusters, their broker pods and their Services. Watches update them. No I/O."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from minicluster.kube_client.objects import Object
 
 AT_REST = frozenset({Phase.INVALID, Phase.SUSPENDED, Phase.SUCCEEDED, Phase.FAILED})
-"""Phases in which a MiniCluster has no queue, so that nothing is missing where it says nothing."""
+"""Phases in which a MiniCluster has no queue, so that it has no samples."""
 ENDED = frozenset({"Succeeded", "Failed"})
 
 
@@ -32,13 +32,13 @@ class ObservedCluster:
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether it has no queue, as far as its status says."""
+        """Whether it has no queue, by the phase in its status."""
         return self.phase in AT_REST
 
 
 @dataclass(frozen=True, slots=True)
 class Pod:
-    """A broker pod; `order` tells which of two of one index counts."""
+    """A broker pod."""
 
     name: Name
     uid: str
@@ -48,10 +48,11 @@ class Pod:
     phase: str
     address: str
     order: tuple[bool, str, int]
+    """Of several pods of one index, the one with the greatest order counts."""
 
     @property
     def counts(self) -> bool:
-        """Whether it is one of those that the autoscaler counts: it has not ended, and is to stay."""
+        """Whether the autoscaler counts it: it has not ended, and is not being deleted."""
         return self.order[0] and self.phase not in ENDED
 
 
@@ -66,7 +67,7 @@ class Service:
 
 @dataclass(slots=True)
 class Objects:
-    """All of them, as last told by the watches."""
+    """The objects as last received from the watches."""
 
     clusters: dict[Name, ObservedCluster] = field(default_factory=dict)
     pods: dict[Name, Pod] = field(default_factory=dict)
@@ -74,7 +75,7 @@ class Objects:
     _pods_of: dict[Name, set[Name]] = field(default_factory=dict)
 
     def see(self, kind: str, item: Object) -> Iterable[Name]:
-        """Take in an object."""
+        """Add or update an object."""
         name = _name(item)
         self._drop(kind, name)
         labels = item["metadata"].get("labels") or {}
@@ -91,7 +92,7 @@ class Objects:
         return ()
 
     def forget(self, kind: str, item: Object) -> Iterable[Name]:
-        """Take in that an object is gone."""
+        """Remove an object that is gone."""
         self._drop(kind, _name(item))
         return ()
 
@@ -99,10 +100,10 @@ class Objects:
         self,
         kind: str,
         items: Iterable[Object],
-        version: int,  # noqa: ARG002  # what a watch tells is in order
+        version: int,  # noqa: ARG002  # a watch delivers in order
         namespace: str = "",
     ) -> Iterable[Name]:
-        """Take in a whole list of a kind (in a namespace): what is not in it is gone."""
+        """Replace all objects of a kind (in a namespace) by a list: others are gone."""
         known = self._of_kind(kind)
         for name in [name for name in known if namespace in {"", name.namespace}]:
             self._drop(kind, name)
@@ -118,9 +119,9 @@ class Objects:
         )
 
     def lead(self, name: Name) -> Lead | None:
-        """Return the lead broker of a MiniCluster, where it runs and is to stay.
+        """Return the lead broker of a MiniCluster, if it runs and is not being deleted.
 
-        Anybody can give a pod these labels; its door proves by its certificate that it is this MiniCluster's.
+        Any user can give a pod these labels. The lead API's certificate proves that it is this MiniCluster's.
         """
         cluster = self.clusters.get(name)
         pods = [each for each in self._own_pods(name) if each.index == 0]
@@ -132,7 +133,7 @@ class Objects:
         return Lead(cluster.uid, pod.uid, pod.address)
 
     def brokers(self, name: Name) -> list[Pod]:
-        """Return the broker pods of a MiniCluster that count, one an index, by index."""
+        """Return the broker pods of a MiniCluster that count, one for each index, by index."""
         best: dict[int, Pod] = {}
         for pod in self._own_pods(name):
             if pod.counts and (pod.index not in best or pod.order > best[pod.index].order):

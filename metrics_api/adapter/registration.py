@@ -1,8 +1,8 @@
 """The APIServices, by which the API server passes requests on to the adapter.
 
-There is one a group and version in the whole cluster. One that names another server is somebody else's (KEDA
-serves external metrics, prometheus-adapter custom ones): it is left alone, and that is said. One that names
-ours is kept as it must be, the authorities that it trusts above all.
+There is one for each group and version in the whole cluster. One that names another server (KEDA serves
+external metrics, prometheus-adapter custom ones) is not changed, and reported. One that names ours is kept up
+to date, above all the authorities that it trusts.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 GROUP_PRIORITY = 100
 REPORTER = "flux-framework.org/minicluster-metrics-adapter"
 LEFT_ALONE = "LeftAlone"
-"""The reason of the Event about an APIService that is somebody else's."""
-# Compared by what they mean: the API server leaves out what is false.
+"""The reason of the Event about an APIService of another server."""
+# Compared by their meaning: the API server omits values that are false.
 _BY_MEANING = {"caBundle", "insecureSkipTLSVerify"}
 
 log = logging.getLogger(__name__)
@@ -56,7 +56,7 @@ class ServiceReference:
 
 
 class RegistrationClient(Protocol):
-    """The part of an `Api` by which APIServices are written."""
+    """The part of an `Api` that this needs."""
 
     async def apply(self, item: Object, *, new: bool = False) -> Object:
         """Server-side apply an object."""
@@ -76,7 +76,7 @@ NAMES: Mapping[str, GroupVersion] = {name(api): api for api in APIS}
 
 
 def wanted(api: GroupVersion, server: ServiceReference, bundle: str, owner: Object | None) -> Object:
-    """Return the APIService of a version; with its owner, the adapter's ClusterRole, it goes."""
+    """Return the APIService of a version. It is deleted with its owner, the adapter's ClusterRole."""
     found: Object = {
         "apiVersion": API_SERVICES.version,
         "kind": API_SERVICES.kind,
@@ -106,7 +106,7 @@ def wanted(api: GroupVersion, server: ServiceReference, bundle: str, owner: Obje
 
 
 def holder(item: Object, server: ServiceReference) -> str:
-    """Return whose an APIService is where it is not ours, empty where it is."""
+    """Return the server of an APIService if that is not ours, else an empty text."""
     service = item["spec"].get("service")
     if not service:
         return "the API server itself (a CustomResourceDefinition of that group?)"
@@ -116,7 +116,7 @@ def holder(item: Object, server: ServiceReference) -> str:
 
 
 def is_right(item: Object, right: Object) -> bool:
-    """Whether an APIService of ours is as it must be; what the API server adds does not count."""
+    """Return whether an APIService of ours is up to date; fields that the API server adds do not count."""
     found, spec = item["spec"], right["spec"]
     same = all(found.get(key) == spec[key] for key in spec.keys() - _BY_MEANING)
     owners = {each["uid"] for each in item["metadata"].get("ownerReferences") or ()}
@@ -126,9 +126,9 @@ def is_right(item: Object, right: Object) -> bool:
 
 
 class Registration:
-    """Keeps the APIServices as they must be. `conflicting` says of those that are others' whose they are.
+    """Keeps the APIServices up to date.
 
-    An Event about such a one says so as well, from the process `identity`.
+    An APIService of another server is reported by an Event, from the process `identity`.
     """
 
     def __init__(
@@ -143,9 +143,10 @@ class Registration:
         self._owner = owner
         self._reporter = EventSource(REPORTER, identity, "Register")
         self.conflicting: dict[str, str] = {}
+        """The APIServices of other servers, with these."""
 
     async def keep(self, service: str, item: Object | None, bundle: str) -> None:
-        """Write an APIService where that is needed; `item` is as it is, None: there is none.
+        """Write an APIService if that is needed; `item` is the present one, None: there is none.
 
         Raises ApiError, ApiUnreachableError.
         """
@@ -156,18 +157,18 @@ class Registration:
         if other or (item is not None and is_right(item, right)):
             return
         if item is not None:
-            # Another one could take its place at this moment: only this one is meant.
+            # Another one could replace it at this moment: only this one may be changed.
             right["metadata"]["uid"] = item["metadata"]["uid"]
         try:
             await self._api.apply(right, new=item is None)
         except ApiError as error:
             if error.status != HTTPStatus.CONFLICT:
                 raise
-            return  # somebody was faster: the watch tells of it
+            return  # another client was faster: the watch will deliver its change
         log.info("APIService %s %s", service, "made" if item is None else "put right")
 
     def _report(self, service: str, other: str) -> bool:
-        """Report whose an APIService is; return whether it has come to be somebody else's."""
+        """Log an APIService's change of server; return whether it belongs to another server now."""
         if self.conflicting.get(service, "") == other:
             return False
         if other:
@@ -179,7 +180,7 @@ class Registration:
         return bool(other)
 
     async def _report_conflict(self, service: str, item: Object, other: str) -> None:
-        """Tell by an Event what was reported: where it cannot be written, the log has it."""
+        """Write an Event about an APIService of another server; if that fails, log it."""
         about = {"apiVersion": API_SERVICES.version, "kind": API_SERVICES.kind, "metadata": item["metadata"]}
         why = LEFT_ALONE, _left_alone(service, other)
         event = event_recorder.event_about(about, "Warning", why, self._reporter, datetime.now(UTC))

@@ -1,4 +1,4 @@
-"""When the adapter tries again what an API server has not answered, or has refused for now."""
+"""When the adapter repeats a request that the API server has not answered, or has refused for now."""
 
 from __future__ import annotations
 
@@ -8,16 +8,19 @@ import contextlib
 from minicluster.kube_client.errors import AccessError, ApiError, ApiUnreachableError
 
 PAUSE = 2.0
-"""Seconds before something is tried again."""
+"""Seconds before a request is repeated."""
 CHECK = 60.0
-"""Seconds between two looks at the Secrets. A new authority is shown by the second look only: by then the API
-server trusts it, and by the first look of every replica."""
+"""Seconds between two reads of the Secrets.
+
+A new authority is used after the second one only. By then the API server trusts it, and every replica has
+read it once.
+"""
 PASSING = (ApiError, ApiUnreachableError, AccessError)
-"""What may be over when it is tried again."""
+"""Errors that may be over when a request is repeated."""
 
 
 async def pause(event: asyncio.Event, seconds: float) -> None:
-    """Wait for an event, but not for longer."""
+    """Wait for an event, for `seconds` at most."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await event.wait()

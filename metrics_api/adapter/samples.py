@@ -1,4 +1,4 @@
-"""What a lead broker tells of its queue, and how its values are chosen and shared among pods. Pure."""
+"""The samples of a lead broker: parses them, chooses among them, and divides values among pods. Pure."""
 
 from __future__ import annotations
 
@@ -17,20 +17,21 @@ if TYPE_CHECKING:
 MOST_SAMPLES = 10_000
 LONGEST_LABEL = 1_000
 LARGEST = 9.2e15
-"""A Quantity is computed with in thousandths of 64 bits."""
+"""In thousandths. Kubernetes computes with Quantities in thousandths of 64 bits."""
 STALE_SECONDS = 5.0
-"""The oldest sample that is passed on."""
+"""The age of the oldest sample that is passed on."""
 
 
 class ReadingError(Exception):
-    """A lead's answer is not as it should be; says what is wrong with it."""
+    """A lead's answer is invalid; the message has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a lead tells at one time; `age` in seconds when it told."""
+    """An answer of a lead."""
 
     age: float
+    """The samples' age in seconds, when the lead answered."""
     samples: tuple[MetricValue, ...]
 
     def chosen(self, metric: str, labels: Selector) -> tuple[MetricValue, ...]:
@@ -39,7 +40,7 @@ class Reading:
 
 
 def parse(text: bytes) -> Reading:
-    """Return what a lead answers (GET /v1/queue). Raises ReadingError."""
+    """Read a lead's answer to GET /v1/queue. Raises ReadingError."""
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
@@ -57,7 +58,7 @@ def parse(text: bytes) -> Reading:
 
 
 def split_evenly(whole: int, parts: int) -> Sequence[int]:
-    """Return a value in equal parts, as far as thousandths allow; together they are exactly the whole."""
+    """Return a value in parts that are equal to within a thousandth, and add up to exactly the whole."""
     each, rest = divmod(whole, parts)
     return [each + (number < rest) for number in range(parts)]
 

@@ -1,4 +1,4 @@
-"""The HTTPS server: who asks, whether they may, what for, and the answer or the error as a Status."""
+"""The HTTPS server: authenticates and authorizes requests, and answers them, errors as a Status."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ READY = "/readyz"
 OWN_METRICS = "/metrics"
 BACKLOG = 1024
 LAST_ANSWERS_SECONDS = 5.0
-"""How long answers that are under way are waited for when the adapter stops."""
+"""Seconds for answers under way when the adapter stops."""
 
 log = logging.getLogger(__name__)
 
 
 class AdapterServer:
-    """Answers requests of the front proxy. Until it is known who that is (`trust`), it answers nobody."""
+    """Answers requests of the front proxy. Before `trust` has set that, it rejects all requests."""
 
     def __init__(
         self,
@@ -62,7 +62,10 @@ class AdapterServer:
 
     @asynccontextmanager
     async def serving(self, listen: tuple[str, int]) -> AsyncIterator[tuple[str, int]]:
-        """Serve on an address (empty: all) and port (0: any); yield where. Raises AdapterSettingsError."""
+        """Serve on an address (empty: all) and port (0: any); yield the actual ones.
+
+        Raises AdapterSettingsError.
+        """
         app = web.Application()
         app.router.add_route("*", "/{path:.*}", self._serve)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=LAST_ANSWERS_SECONDS)
@@ -79,20 +82,20 @@ class AdapterServer:
                 await runner.cleanup()
 
     def trust(self, proxy: FrontProxy | None) -> None:
-        """Believe this front proxy from now on, and no former one, also not on the connection that it has."""
+        """Trust this front proxy from now on, and no former one, also not on its open connections."""
         if proxy != self._proxy:
             self._proxy = proxy
             self._current = self._believing(proxy)
 
     def renew(self, load: Callable[[ssl.SSLContext], None]) -> None:
-        """Give the certificate that is shown to new connections anew."""
+        """Replace the certificate for new connections."""
         if self._current is not None:
             load(self._current)
 
     def _believing(self, proxy: FrontProxy | None) -> ssl.SSLContext:
-        """Return the context for connections that begin from now on."""
+        """Return the TLS context for connections that begin from now on."""
         context = self._context()
-        # Never resumed (which TLS 1.2 would be by itself): each connection proves anew who it is.
+        # TLS 1.2 would resume sessions by itself; each connection has to prove its identity.
         context.minimum_version = ssl.TLSVersion.TLSv1_3
         context.num_tickets = 0
         context.verify_mode = ssl.CERT_OPTIONAL
@@ -101,9 +104,9 @@ class AdapterServer:
         return context
 
     def _choose(self, connection: ssl.SSLObject, _name: str, _context: ssl.SSLContext) -> None:
-        """Have a connection that begins go by the context of this moment; the listening one stays as it was.
+        """Set the present context for a connection that begins. That of the listening socket never changes.
 
-        (Another listening server in its place would lose the connections that the former has just accepted.)
+        (Another listening server would lose the connections that the former has just accepted.)
         """
         if self._current is not None:
             connection.context = self._current
@@ -131,7 +134,7 @@ class AdapterServer:
             body, code = bodies.status(defect), defect.code
         answer = self._response(body, code)
         if not self._is_current(request):
-            answer.force_close()  # the next one proves anew who it is
+            answer.force_close()  # the next one proves its identity again
         return answer
 
     def _response(self, body: bodies.Body, code: int) -> web.Response:
@@ -149,7 +152,7 @@ class AdapterServer:
             raise MethodError(f"{request.method}: metrics are only read")
         path = request.rel_url.raw_path
         if not path.startswith("/apis"):
-            raise NotFoundError(f"there is nothing at {path}")  # such as /openapi/v3, which is asked for
+            raise NotFoundError(f"there is nothing at {path}")  # API servers also request /openapi/v3
         await self._authorization.check(who, queries.attributes(path))
         if trouble := self._ready():
             raise UnavailableError(f"the adapter is not ready: {trouble}")
@@ -157,7 +160,7 @@ class AdapterServer:
         return await self._evaluation.answer(bodies.negotiated(query, request.headers.get("Accept", "")))
 
     def _certificate(self, request: web.Request, proxy: FrontProxy) -> dict[str, Any] | None:
-        """Return the certificate that a connection was begun with, if it still counts."""
+        """Return the client certificate of a connection, if its TLS context is still the present one."""
         found = _tls(request)
         if found is None or not (
             self._is_current(request) or front_proxy.has_signed(proxy, found.getpeercert(True))
@@ -166,7 +169,7 @@ class AdapterServer:
         return found.getpeercert()
 
     def _is_current(self, request: web.Request) -> bool:
-        """Whether a connection was begun under what is believed now."""
+        """Return whether a connection began under the present TLS context."""
         found = _tls(request)
         return found is not None and found.context is self._current
 

@@ -1,4 +1,4 @@
-"""The certificate with which the adapter serves: made anew before its end, and with another authority."""
+"""The adapter's serving certificate. It is replaced before its end, and when the authority changes."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ log = logging.getLogger(__name__)
 class ServingCertificate:
     """The certificate, and the authority that has signed it.
 
-    `renewed` is called with every new certificate, `distrusted` when there is another authority, which the
-    API server does not know yet.
+    `renewed` is called with every new certificate. `distrusted` is called when there is another authority,
+    which the API server does not trust yet.
     """
 
     def __init__(
@@ -47,21 +47,21 @@ class ServingCertificate:
 
     @property
     def bundle(self) -> str:
-        """The authorities that are to be trusted, once one is there."""
+        """The authorities that clients have to trust, once there is one."""
         assert self._authority is not None  # noqa: S101
         return self._authority.bundle
 
     def context(self) -> ssl.SSLContext:
-        """Return the context with which to serve, once a certificate is there."""
+        """The TLS context with which to serve, once there is a certificate."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         assert self._serving is not None  # noqa: S101
         self._serving.load(context)
         return context
 
     async def begin(self, stop: asyncio.Event) -> bool:
-        """Have a certificate before anything is served; return False where that was not waited for.
+        """Wait for the first certificate; return False if `stop` was set before.
 
-        Raises AdapterSettingsError where the authority can neither be read nor made.
+        Raises AdapterSettingsError if the authority can neither be read nor made.
         """
         while not stop.is_set():
             try:
@@ -76,7 +76,7 @@ class ServingCertificate:
         return False
 
     async def keep(self) -> None:
-        """Have a certificate, and an authority, that are good for some time; without end."""
+        """Replace certificate and authority before they expire, for ever."""
         while True:
             await asyncio.sleep(min(CHECK, self._lives.serving.total_seconds() / 10))
             try:
@@ -85,7 +85,7 @@ class ServingCertificate:
                 log.warning("the adapter's authority: %s; it is asked for again", error)
 
     async def _check(self) -> None:
-        """Take over the authority that there is; a new one signs only when it is known for a while."""
+        """Read the authority; a new one signs only some time after it was published."""
         now = datetime.now(UTC)
         found = await authority_store.authority(self._client, self._service.namespace, now, self._lives)
         if self._authority is not None and found.certificate != self._authority.certificate:

@@ -1,4 +1,4 @@
-"""What the adapter is told when it is started: one frozen record."""
+"""The adapter's settings, from the command line: one frozen record."""
 
 from __future__ import annotations
 
@@ -16,21 +16,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AdapterSettings:
-    """How one adapter runs.
-
-    `namespaces` are those whose MiniClusters it serves, none: all. `place` is the Service by which the API
-    server finds it; the Secrets with the operator's keys for it, and with its own authority, are in that
-    namespace. `listen` is the address (empty: every one) and port (0: any). With the ClusterRole `owner` the
-    APIServices go, empty: they stay. `identity` stands in the API server's audit log.
-    """
+    """The settings of one adapter."""
 
     access: Access
     namespaces: tuple[str, ...]
+    """Those whose MiniClusters it serves; none: all."""
     service: ServiceReference
+    """The Service by which the API server finds it.
+
+    The Secrets with the operator's keys for it, and with its own authority, are in that namespace.
+    """
     listen: tuple[str, int]
+    """Address (empty: every one) and port (0: any)."""
     owner: str
+    """The ClusterRole with which the APIServices are deleted; empty: they stay."""
     log_format: LogFormat
     log_level: LogLevel
     identity: str
+    """Its name in the API server's audit log."""
     lead_api_port: int = LEAD_API_PORT
     lives: Lives = LIVES

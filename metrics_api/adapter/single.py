@@ -1,4 +1,4 @@
-"""One object of a name, as its watch tells."""
+"""A single object, which its watch updates."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ if TYPE_CHECKING:
 
 
 class Single:
-    """Keeps the object, None where there is none; `changed` is called after each change."""
+    """Keeps the object, None if there is none; `changed` is called after each change."""
 
     def __init__(self, changed: Callable[[], None]) -> None:
         self.item: Object | None = None
         self._changed = changed
 
     def see(self, kind: str, item: Object) -> Iterable[Name]:  # noqa: ARG002  # there is one kind
-        """Take in the object."""
+        """Set the object."""
         self._take(item)
         return ()
 
     def forget(self, kind: str, item: Object) -> Iterable[Name]:  # noqa: ARG002
-        """Take in that it is gone."""
+        """Note that it is gone."""
         self._take(None)
         return ()
 
@@ -34,7 +34,7 @@ class Single:
         version: int,  # noqa: ARG002
         namespace: str = "",  # noqa: ARG002
     ) -> Iterable[Name]:
-        """Take in a list of it."""
+        """Set the object from a list, which has it or is empty."""
         self._take(next(iter(items), None))
         return ()
 

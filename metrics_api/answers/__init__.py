@@ -1,4 +1,4 @@
-"""Answers of the Kubernetes metrics APIs: what is asked for, and the bodies of values and errors. Pure.
+"""The Kubernetes metrics APIs: queries, and the bodies of values and errors. Pure.
 
-The adapter gives them, and a lead broker for its own MiniCluster: it is packed into the zip for real Flux.
+The adapter uses it, and a lead broker for its own MiniCluster. So it is in the zip for real Flux.
 """

@@ -1,4 +1,4 @@
-"""The bodies of answers: values, what is served, and errors, as Kubernetes clients read them. Pure."""
+"""The bodies of answers as Kubernetes clients read them: values, discovery documents, and errors. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Body = Dict[str, Any]  # noqa: UP006 - Python 3.8
 NAMESPACES = "namespaces"
-"""Among the kinds of objects: a namespace itself, which is in none."""
+"""Among the kinds of objects: a namespace itself, which is in no namespace."""
 AGGREGATED_KIND = "APIGroupDiscoveryList"
 AGGREGATED = f"application/json;g=apidiscovery.k8s.io;v=v2;as={AGGREGATED_KIND}"
 
@@ -42,7 +42,7 @@ class DescribedObject:
 
 @dataclass(frozen=True)
 class Value:
-    """A value of an object, in thousandths, and when it was so."""
+    """A value of an object, in thousandths, with its time."""
 
     about: DescribedObject
     thousandths: int
@@ -51,7 +51,7 @@ class Value:
 
 @dataclass(frozen=True)
 class ExternalValue:
-    """A value that has labels in place of an object."""
+    """A value with labels instead of an object."""
 
     labels: Mapping[str, str]
     thousandths: int
@@ -59,7 +59,7 @@ class ExternalValue:
 
 
 def values(api: GroupVersion, metric: str, chosen: Selector, found: Iterable[Value]) -> Body:
-    """Return the MetricValueList of a version; `chosen` is the metricLabelSelector that was asked with."""
+    """Return the MetricValueList of a version; `chosen` is the query's metricLabelSelector."""
     selector = chosen.document()
     items = []
     for each in found:
@@ -90,7 +90,7 @@ def external_values(metric: str, found: Iterable[ExternalValue]) -> Body:
 
 
 def negotiated(query: Query, accept: str) -> Query:
-    """Return what is asked for, in the form that an Accept header wants of it."""
+    """Return the query, for a discovery document in the form that an Accept header prefers."""
     if query == DocumentQuery() and AGGREGATED_KIND in accept:
         return DocumentQuery(aggregated=True)
     return query
@@ -102,7 +102,7 @@ def content_type(body: Body) -> str:
 
 
 def encoded(body: Body) -> str:
-    """Return an answer as it is sent."""
+    """Return the text of an answer."""
     return json.dumps(body, separators=(",", ":")) + "\n"
 
 
@@ -127,7 +127,7 @@ def status(error: StatusError) -> Body:
 def document(
     query: DocumentQuery, apis: Sequence[GroupVersion], metrics: Iterable[str], objects: Iterable[str]
 ) -> Body:
-    """Return what `apis` serve, as far as it is asked for: each metric of each kind of object."""
+    """Return a discovery document of `apis`: each metric of each kind of object."""
     for api in apis:
         if (api.group, api.version) == (query.group, query.version):
             return _resources(api, metrics, objects)
@@ -152,7 +152,7 @@ def _resources(api: GroupVersion, metrics: Iterable[str], objects: Iterable[str]
 
 
 def _aggregated_list(apis: Sequence[GroupVersion], metrics: Iterable[str], objects: Iterable[str]) -> Body:
-    """Return all that is served in one document (KEP-3352): so the API server learns it."""
+    """Return all APIs in one document (KEP-3352), which the API server reads."""
     names = [*metrics]
     return {
         "kind": AGGREGATED_KIND,

@@ -1,12 +1,12 @@
-"""What is answered where there is no value, as one tree.
+"""The errors that are answered, as one tree.
 
-StatusError            an answer that is an error: carries the HTTP code and Kubernetes' reason for it
-├── BadRequestError    400: a selector that is none
-├── UnauthorizedError  401: not from the API server's front proxy, or from nobody
-├── ForbiddenError     403: the caller has not the right
+StatusError            an answer that is an error: has the HTTP code and Kubernetes' reason for it
+├── BadRequestError    400: an invalid selector
+├── UnauthorizedError  401: not from the API server's front proxy, or without a user
+├── ForbiddenError     403: the user has not the right
 ├── NotFoundError      404: no such metric, object, namespace, path, or nothing that a selector matches
 ├── MethodError        405: these APIs are only read
-├── DefectError        500: a defect of who answers
+├── DefectError        500: a defect of this server
 └── UnavailableError   503: the lead broker, or the API server, does not answer
 """
 
@@ -16,7 +16,7 @@ from typing import ClassVar
 
 
 class StatusError(Exception):
-    """An answer that is an error; the message is for people, and says nothing secret."""
+    """An answer that is an error. The message is for users, and contains no secrets."""
 
     code: ClassVar[int]
     reason: ClassVar[str]
@@ -30,21 +30,21 @@ class BadRequestError(StatusError):
 
 
 class UnauthorizedError(StatusError):
-    """Nobody vouches for who asks."""
+    """The request does not come from the front proxy, or names no user."""
 
     code = 401
     reason = "Unauthorized"
 
 
 class ForbiddenError(StatusError):
-    """Who asks has not the right."""
+    """The user has not the right."""
 
     code = 403
     reason = "Forbidden"
 
 
 class NotFoundError(StatusError):
-    """There is no such thing."""
+    """There is no such metric, object, namespace or path."""
 
     code = 404
     reason = "NotFound"
@@ -58,14 +58,14 @@ class MethodError(StatusError):
 
 
 class DefectError(StatusError):
-    """A defect of who answers."""
+    """A defect of this server."""
 
     code = 500
     reason = "InternalError"
 
 
 class UnavailableError(StatusError):
-    """The value is not known now; it may be later."""
+    """The value is not known now, but may be later."""
 
     code = 503
     reason = "ServiceUnavailable"

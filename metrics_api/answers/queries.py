@@ -1,4 +1,4 @@
-"""What is asked for, from a request's path and parameters, and the right that it takes. Pure."""
+"""Parses queries from a request's path and parameters, and the attributes for authorization. Pure."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from metrics_api.answers.selectors import Selector
 
 EVERY: Final = "*"
-"""In place of a name: all objects that the label selector matches."""
+"""Instead of a name: all objects that the label selector matches."""
 NAMESPACE_METRICS: Final = "metrics"
-"""In place of a resource: the metrics of the namespace itself."""
+"""Instead of a resource: the metrics of the namespace itself."""
 
 
 @dataclass(frozen=True)
@@ -27,16 +27,16 @@ class GroupVersion:
     group: str
     version: str
     priority: int
-    """Which version clients take: the one with the larger number."""
+    """Clients prefer the version with the largest number."""
 
     @property
     def name(self) -> str:
-        """The group and version, as objects carry it."""
+        """The group and version, as in an object's `apiVersion`."""
         return f"{self.group}/{self.version}"
 
     @property
     def path(self) -> str:
-        """Where it is served."""
+        """The URL path at which it is served."""
         return f"/apis/{self.name}"
 
 
@@ -49,7 +49,7 @@ APIS = (*CUSTOM, EXTERNAL)
 
 @dataclass(frozen=True)
 class RequestAttributes:
-    """What a request is to the API server's authorization; `resource` is empty for a mere path."""
+    """A request's attributes for the API server's authorization. `resource` is empty for other paths."""
 
     path: str
     group: str = ""
@@ -63,7 +63,7 @@ class RequestAttributes:
 
 @dataclass(frozen=True)
 class DocumentQuery:
-    """What the APIs serve, told of a group, of one of its versions, or of all; then also `aggregated`."""
+    """A query for discovery: of a group, of one of its versions, or of all; then also `aggregated`."""
 
     group: str = ""
     version: str = ""
@@ -72,7 +72,7 @@ class DocumentQuery:
 
 @dataclass(frozen=True)
 class ObjectQuery:
-    """A metric of an object, or of all those that `labels` match where the name is `*`."""
+    """A query for a metric of an object; with the name `*`, of all objects that `labels` match."""
 
     api: GroupVersion
     namespace: str
@@ -85,7 +85,7 @@ class ObjectQuery:
 
 @dataclass(frozen=True)
 class NamespaceQuery:
-    """A metric of a namespace itself."""
+    """A query for a metric of a namespace itself."""
 
     api: GroupVersion
     namespace: str
@@ -95,7 +95,7 @@ class NamespaceQuery:
 
 @dataclass(frozen=True)
 class ExternalQuery:
-    """A metric of no object: every value in the namespace whose labels match."""
+    """A query for an external metric: every value in the namespace whose labels match."""
 
     api: GroupVersion
     namespace: str
@@ -107,7 +107,7 @@ Query = Union[DocumentQuery, ObjectQuery, NamespaceQuery, ExternalQuery]  # noqa
 
 
 def attributes(path: str) -> RequestAttributes:
-    """Return what a request is to authorization, by the rules of the API server (apiserver's RequestInfo)."""
+    """Return a path's attributes, by the rules of the API server (apiserver's RequestInfo)."""
     parts = _parts(path)
     if len(parts) <= 3 or parts[0] != "apis":
         return RequestAttributes(path)
@@ -121,7 +121,7 @@ def attributes(path: str) -> RequestAttributes:
 
 
 def parse(path: str, parameters: Mapping[str, str], apis: Sequence[GroupVersion] = APIS) -> Query:
-    """Return what is asked for of the APIs that are served. Raises NotFoundError, BadRequestError."""
+    """Return the query of a path and its parameters. Raises NotFoundError, BadRequestError."""
     parts = _parts(path)
     served = next((api for api in apis if parts[:3] == ["apis", api.group, api.version]), None)
     if served is None or len(parts) == 3:
@@ -148,7 +148,7 @@ def _document(path: str, parts: list[str], apis: Sequence[GroupVersion]) -> Docu
 
 
 def _parts(path: str) -> list[str]:
-    """Return the words of a path; each is decoded by itself: `%2A` is `*`."""
+    """Return the segments of a path, each decoded by itself: `%2A` is `*`."""
     return [unquote(part) for part in path.strip("/").split("/") if part]
 
 

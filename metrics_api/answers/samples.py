@@ -1,4 +1,4 @@
-"""Values as they are passed on: whole thousandths, of which nothing is lost where they are added up. Pure."""
+"""Values in whole thousandths, so that sums are exact. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MetricValue:
-    """A value: its metric, its labels, and how many thousandths it is."""
+    """A value, in thousandths, with its metric and labels."""
 
     name: str
     labels: Mapping[str, str]
@@ -20,7 +20,7 @@ class MetricValue:
 
 
 def thousandths(value: float) -> int:
-    """Return a value in thousandths; rounded up, as Kubernetes does: what is more than nothing stays so."""
+    """Return a value in thousandths, rounded up as Kubernetes does: a value above 0 stays above 0."""
     return int((Decimal(str(value)) * 1000).to_integral_value(ROUND_CEILING))
 
 

@@ -1,4 +1,4 @@
-"""Label selectors as they stand in queries: `a=b,c!=d,e in (f,g),h notin (i),j,!k`."""
+"""Label selectors as in queries: `a=b,c!=d,e in (f,g),h notin (i),j,!k`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PRESENCE = re.compile(rf"\s*(?P<operator>!?)\s*{_KEY}\s*(?P<values>)")
 
 
 class Operator(Enum):
-    """How a label is compared, in the words of a LabelSelector."""
+    """How a label is compared, by the names of a LabelSelector."""
 
     IN = "In"
     NOT_IN = "NotIn"
@@ -47,14 +47,14 @@ _OPERATORS = {
 
 @dataclass(frozen=True)
 class Requirement:
-    """What one label must be like."""
+    """A requirement on one label."""
 
     key: str
     operator: Operator
     values: tuple[str, ...] = ()
 
     def holds(self, labels: Mapping[str, str]) -> bool:
-        """Whether labels are so; one that is absent is in no set."""
+        """Return whether labels satisfy it; an absent label is in no set."""
         found = labels.get(self.key)
         if self.operator is Operator.IN:
             return found in self.values
@@ -65,7 +65,7 @@ class Requirement:
 
 @dataclass(frozen=True)
 class Selector:
-    """What labels must be like; without requirements anything matches."""
+    """Requirements on labels; without any, all labels match."""
 
     requirements: tuple[Requirement, ...] = ()
 
@@ -73,16 +73,16 @@ class Selector:
         return bool(self.requirements)
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether labels are as required."""
+        """Return whether labels satisfy all requirements."""
         return all(each.holds(labels) for each in self.requirements)
 
     def about(self, keys: Iterable[str]) -> Selector:
-        """Return what is required of these labels alone."""
+        """Return the requirements on these labels alone."""
         chosen = set(keys)
         return Selector(tuple(each for each in self.requirements if each.key in chosen))
 
     def document(self) -> dict[str, Any] | None:
-        """Return it as a LabelSelector of meta/v1, None where nothing is required."""
+        """Return it as a LabelSelector of meta/v1; None without requirements."""
         equal: dict[str, str] = {}
         others: list[dict[str, Any]] = []
         for each in self.requirements:

@@ -1,5 +1,5 @@
-"""What the lead broker's door serves of the queue; the door loads it by name (entry point group door_routes).
+"""The queue's routes at the lead API, which loads them by an entry point of the group door_routes.
 
-`ledger` holds the jobs that are active, kept current by the job journal; `poll` asks for nodes and counts;
-`sampler` is the thread that makes samples of both, which all readers of `routes` share.
+`ledger` has the active jobs, from the job journal. `poll` reads nodes and counts. `sampler` is the thread
+that makes samples of both, which all readers of `routes` share.
 """

@@ -1,7 +1,7 @@
-"""Custom metrics of the lead's own MiniCluster, as the API server asks for them: then no adapter is needed.
+"""Custom metrics of the lead's own MiniCluster, served to the API server without an adapter.
 
-Its objects are the MiniCluster and its Service, each by its name. Of others, and of the namespace, a lead
-knows nothing.
+Their objects are the MiniCluster and its Service, each by its name. A lead does not know other objects, nor
+the namespace.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ OBJECTS = (CLUSTERS, SERVICES)
 
 
 class Own(NamedTuple):
-    """Which MiniCluster it is."""
+    """The lead's own MiniCluster."""
 
     namespace: str
     name: str
@@ -45,7 +45,7 @@ class Own(NamedTuple):
 
 
 class CustomMetrics:
-    """Answers what the front proxy passes on. `read` gives the newest sample; raises InstanceGone."""
+    """Answers requests of the front proxy. `read` returns the newest sample, or raises InstanceGone."""
 
     def __init__(
         self, own: Own, read: Callable[[], Sampled], clock: Callable[[], float] = time.monotonic
@@ -66,7 +66,7 @@ class CustomMetrics:
         if request.method != "GET":
             raise MethodError(f"{request.method}: metrics are only read")
         query = bodies.negotiated(queries.parse(request.path, request.query, CUSTOM), request.accept)
-        if isinstance(query, DocumentQuery):  # no secret: the API server shows it to whoever it knows
+        if isinstance(query, DocumentQuery):  # every authenticated user of the API server may read it
             return bodies.document(query, CUSTOM, ADDS, OBJECTS)
         if not request.may_read:
             raise ForbiddenError(

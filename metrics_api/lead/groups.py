@@ -1,4 +1,4 @@
-"""The group of whoever submitted a job: the primary one, by its name where it has one."""
+"""The primary group of a job's user."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import lru_cache
 
 @lru_cache(maxsize=1000)
 def group_of(userid: int) -> str:
-    """Return the name of a user's group; of an unknown user or group the number."""
+    """Return the name of a user's primary group; for an unknown user or group the number."""
     try:
         number = pwd.getpwuid(userid).pw_gid
     except (KeyError, OverflowError):

@@ -1,7 +1,7 @@
-"""The active jobs, as the job journal (RFC 21's events) tells of them; pending ones by what they ask for.
+"""The active jobs, from the job journal (RFC 21's events), with pending ones grouped by their requests.
 
-A hundred thousand pending jobs that are alike make one record of a snapshot, so a sample costs no more with
-them. Nothing here is listed or asked for; what the journal has not told is not known.
+A hundred thousand pending jobs that are alike make one record of a snapshot, so they cost a sample no more.
+The journal is the only source: no jobs are listed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _UPDATES = "attributes.system."
 
 
 class Likeness(NamedTuple):
-    """What pending jobs that are counted together have in common."""
+    """What pending jobs of one group have in common."""
 
     request: SlotRequest
     queue: str
@@ -37,7 +37,7 @@ class Likeness(NamedTuple):
 
 
 class Alike:
-    """Pending jobs that are alike, by when each could run first, the earliest first."""
+    """Pending jobs that are alike, ordered by the time since which each could run."""
 
     __slots__ = ("jobs", "likeness", "work")
 
@@ -48,7 +48,7 @@ class Alike:
 
 
 class PendingJob:
-    """A pending job, small: there may be many. `work`: its cores times its time limit, in thousandths."""
+    """A pending job, small, as there may be many. `work` is its cores times its limit, in thousandths."""
 
     __slots__ = ("alike", "duration", "work")
 
@@ -59,7 +59,7 @@ class PendingJob:
 
 
 class PendingJobs:
-    """The jobs that have no resources yet, those that are alike together."""
+    """The jobs without resources, grouped."""
 
     def __init__(self) -> None:
         self._jobs: dict[int, PendingJob] = {}
@@ -72,7 +72,7 @@ class PendingJobs:
         return jobid in self._jobs
 
     def put(self, jobid: int, likeness: Likeness, duration: float, since: float) -> None:
-        """Add a job that could run since then."""
+        """Add a job that could run since a time."""
         alike = self._alike.get(likeness)
         if alike is None:
             alike = self._alike[likeness] = Alike(likeness)
@@ -81,7 +81,7 @@ class PendingJobs:
         alike.work += job.work
 
     def take_out(self, jobid: int) -> Likeness | None:
-        """Take a job out; return what it was like, None where it is none of these."""
+        """Remove a job; return its likeness, None if it is not pending."""
         job = self._jobs.pop(jobid, None)
         if job is None:
             return None
@@ -93,14 +93,14 @@ class PendingJobs:
         return alike.likeness
 
     def prioritize(self, jobid: int, priority: int, timestamp: float) -> None:
-        """Take in that a job was given a priority; with 0 it is held."""
+        """Set a job's priority; with 0 it is held."""
         job = self._jobs[jobid]
         hold = Hold.NONE if priority else Hold.HELD
         if job.alike.likeness.hold != hold:
             self._move(jobid, job.alike.likeness._replace(hold=hold), job.duration, timestamp)
 
     def update(self, jobid: int, context: JSON) -> None:
-        """Take in that some attributes of a job were changed."""
+        """Set attributes of a job that have changed."""
         job = self._jobs[jobid]
         likeness, duration = job.alike.likeness, job.duration
         system = {key[len(_UPDATES) :]: v for key, v in context.items() if key.startswith(_UPDATES)}
@@ -118,19 +118,20 @@ class PendingJobs:
         self.put(jobid, likeness, duration, since)
 
     def sort(self) -> None:
-        """Bring the jobs into order: the history's come in any."""
+        """Sort the jobs, as those of the history come in any order."""
         for alike in self._alike.values():
             alike.jobs = dict(sorted(alike.jobs.items(), key=lambda item: item[1]))
 
     def counted(self, stopped: Collection[str]) -> tuple[PendingGroup, ...]:
-        """Return them counted; those in the `stopped` queues are held."""
+        """Return the groups; jobs in the `stopped` queues are held."""
         return tuple(_counted(each, stopped) for each in self._alike.values())
 
 
 class Ledger:
-    """Fed with the journal's messages from its beginning on; `group_of` names the group of a user's id.
+    """The active jobs, by the journal's messages from its beginning on.
 
-    `ready` once the history is over; `doubts` counts messages of jobs that it should have known.
+    `group_of` returns the group's name of a user id. `ready` is true once the history is over. `doubts`
+    counts messages about jobs that it should have known.
     """
 
     def __init__(self, group_of: Callable[[int], str]) -> None:
@@ -143,16 +144,16 @@ class Ledger:
 
     @property
     def pending_jobs(self) -> int:
-        """Return how many jobs have no resources yet."""
+        """The number of jobs without resources."""
         return len(self._pending)
 
     @property
     def running_jobs(self) -> int:
-        """Return how many jobs have resources."""
+        """The number of jobs with resources."""
         return len(self._running)
 
     def take(self, message: JSON) -> None:
-        """Take in what the journal says of one job; the message with id -1 ends the history."""
+        """Apply a message of the journal about one job; the message with id -1 ends the history."""
         jobid = message["id"]
         if jobid == -1:
             self._history_is_over()
@@ -204,7 +205,10 @@ class Ledger:
         self._running[jobid] = AllocatedJob(likeness.queue, likeness.group, allocation, least, most)
 
     def _resize(self, jobid: int, resources: Any) -> None:
-        """A malleable job has others now; of real Flux, which tells so of an expiration, it has the same."""
+        """Set the resources of a job that was resized.
+
+        Real Flux sends this event for a changed expiration, too; the resources are the same then.
+        """
         job = self._running.get(jobid)
         self.doubts += job is None
         if job is not None and resources is not None:
@@ -215,7 +219,7 @@ class Ledger:
         self._running.pop(jobid, None)
 
     def pending(self, stopped: Collection[str]) -> tuple[PendingGroup, ...]:
-        """Return the pending jobs; those in the `stopped` queues are held."""
+        """Return the groups of pending jobs; those in the `stopped` queues are held."""
         return self._pending.counted(stopped)
 
     def running(self) -> tuple[AllocatedJob, ...]:
@@ -224,13 +228,13 @@ class Ledger:
 
 
 def request_of(parsed: Parsed) -> SlotRequest:
-    """Return what a job asks for."""
+    """Return a job's request."""
     asked, sizes = parsed.asked, parsed.elastic
     return SlotRequest(*asked, *((sizes.least, sizes.most) if sizes else ()))
 
 
 def allocation_of(resources: Any) -> tuple[tuple[int, int, int], ...]:
-    """Return what an R gives on each rank: (rank, cores, GPUs)."""
+    """Return the resources of an R on each rank: (rank, cores, GPUs)."""
     allocation = resource_set.allocation_of(resources) if resources else {}
     return tuple(
         (rank, idset.size_of(cores), idset.size_of(gpus)) for rank, (cores, gpus) in allocation.items()
@@ -254,7 +258,7 @@ def _counted(alike: Alike, stopped: Collection[str]) -> PendingGroup:
 
 
 def _range(request: SlotRequest, nodes: int) -> tuple[int, int]:
-    """Return, in nodes, the range of an elastic job that is on so many; that of slots in proportion."""
+    """Return the range in nodes of an elastic job on `nodes` nodes; one in slots is scaled by these."""
     if not request.most:
         return 0, 0
     if request.nodes:

@@ -1,6 +1,6 @@
-"""What a sample asks the instance for: the nodes, the counts of jobs, the queues that are stopped.
+"""Polls the instance for a sample: the nodes, the counts of jobs, the stopped queues.
 
-Each is one request, answered from what the instance has counted; jobs are never listed.
+Each is one request, which the instance answers from its counts; jobs are never listed.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     JSON = dict[str, Any]
 
 TIMEOUT = 4.0
-"""Seconds that the broker has for an answer: then the sample is too old."""
+"""Seconds that the broker has for an answer: after that the sample would be too old."""
 
 
 class QueuePoll(NamedTuple):
-    """What one look gave."""
+    """The results of one poll."""
 
     nodes: tuple[NodeState, ...]
     counts: Counts
@@ -33,7 +33,7 @@ class QueuePoll(NamedTuple):
 
 
 class QueuePoller:
-    """Keeps what it has read of R, which seldom changes."""
+    """Polls the instance. It caches what it has read from R, which seldom changes."""
 
     def __init__(self, link: BrokerLink) -> None:
         self._link = link
@@ -41,7 +41,7 @@ class QueuePoller:
         self._whole: tuple[NodeState, ...] = ()
 
     def poll(self) -> QueuePoll:
-        """Ask. Raises Refused, InstanceGone."""
+        """Poll once. Raises Refused, InstanceGone."""
         return QueuePoll(self._nodes(), self._counts(), self._stopped())
 
     def _ask(self, topic: str, payload: JSON | None = None) -> JSON:
@@ -53,7 +53,7 @@ class QueuePoller:
             self._whole = nodes_of(answer["R"])
             self._r = answer["R"]
         up = frozenset(idset.decode(answer["online"]))
-        # Excluded ranks get no jobs either, and nobody says for how long.
+        # Excluded ranks get no jobs either, for an unknown time.
         drains = {answer.get("exclude") or "": {"reason": "excluded"}, **answer["drain"]}
         drained = {
             rank: str(each.get("reason") or "")

@@ -1,11 +1,11 @@
-"""The routes that the lead's door gets from here.
+"""The queue's routes at the lead API.
 
-GET /v1/queue              the newest sample; 503 where it would be too old
+GET /v1/queue              the newest sample; 503 if it would be too old
 GET /v1/queue?watch=true   server-sent events: the sample now, and on each change
 GET /metrics               the same for Prometheus
 GET /healthz               whether there is one; without a token
 
-What the API server's front proxy passes on (`proxied`) is `custom_metrics`' business.
+`custom_metrics` answers requests that the API server's front proxy passes on (`proxied`).
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ PACKED = (
     "metrics_api/lead/*.py",
     "metrics_api/numbers/*.py",
 )
-"""What real Flux's lead needs of this package."""
+"""The files of this package that real Flux's lead needs."""
 QUEUE, METRICS, HEALTH = "/v1/queue", "/metrics", "/healthz"
 
 
 class QueueRoutes:
-    """See `Extension`."""
+    """Implements `Extension`."""
 
     audiences: Mapping[str, str] = {
         QUEUE: Audience.METRICS,
@@ -60,7 +60,7 @@ class QueueRoutes:
         }
 
     def open(self) -> None:
-        """Begin to wait for readers."""
+        """Start the thread, which waits for readers."""
         self._sampler.start()
 
     def close(self) -> None:
@@ -88,7 +88,7 @@ class QueueRoutes:
 
 
 def extension(context: ExtensionContext) -> QueueRoutes:
-    """Make it, for the door."""
+    """Return the extension for the lead server."""
     minimum = int(context.settings.get("min-size", 1))
     sampler = Sampler(context.connect, context.broke, minimum)
     if "metrics-tls" not in context.settings:
@@ -97,5 +97,5 @@ def extension(context: ExtensionContext) -> QueueRoutes:
 
     own = Own(*(str(context.settings.get(each, "")) for each in Own._fields))
     custom = CustomMetrics(own, sampler.read)
-    # What else the API server asks of whoever serves an API (/openapi) is answered by a 404.
+    # The API server's other requests to a server of an API (/openapi) get a 404.
     return QueueRoutes(sampler, proxied={"apis": custom, "openapi": custom})

@@ -1,4 +1,4 @@
-"""One sample of the instance, in the forms in which it is read; each is made once."""
+"""One sample of the instance, in the forms in which it is read. Each is made once."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from metrics_api.numbers.records import Sample
 
 _FLOWING = (names.OLDEST_WAIT, names.QUEUE_OLDEST_WAIT, names.GROUP_OLDEST_WAIT)
-"""What changes with the time alone."""
+"""Metrics that change with time alone."""
 
 
 class Sampled:
-    """Samples made at `when` (seconds since 1970), which was `moment` by the clock that ages are told by."""
+    """Samples made at `when` (seconds since 1970), which was `moment` by the clock for ages."""
 
     def __init__(self, when: float, moment: float, samples: Sequence[Sample]) -> None:
         self.samples = samples
@@ -31,7 +31,7 @@ class Sampled:
         self._text = ""
 
     def age(self, now: float) -> float:
-        """Return how old it is."""
+        """Return its age in seconds."""
         return max(0.0, now - self._moment)
 
     def document(self, now: float) -> str:
@@ -40,7 +40,7 @@ class Sampled:
         return f'{{"sampled": "{self._sampled}", "age": {age}, "samples": {self._rest}}}\n'
 
     def text(self) -> str:
-        """Return what Prometheus reads."""
+        """Return the text for Prometheus."""
         if not self._text:
             self._text = exposition(self.samples)
         return self._text

@@ -1,8 +1,8 @@
 """The thread that makes samples, which all readers share.
 
-It begins with the first reader: an instance whose metrics nobody reads does nothing for them. From then on it
-follows the job journal, and makes a sample every PERIOD seconds as long as somebody reads now and then. A
-sample that is older than LIMIT is given to nobody: better no number than a wrong one.
+It begins with the first reader: without readers it costs the instance nothing. From then on it follows the
+job journal. It makes a sample every PERIOD seconds, as long as one was read in the last INTEREST seconds. A
+sample that is older than LIMIT is not returned: no number is better than a wrong one.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ if TYPE_CHECKING:
 PERIOD = 1.0
 """Seconds between two samples."""
 CHANGED = 0.5
-"""Seconds between two where jobs change: an autoscaler is to hear of that at its next look."""
+"""Seconds between two samples while jobs change, so that an autoscaler's next query shows that."""
 LIMIT = 5.0
 """Seconds after which a sample is too old."""
 INTEREST = 60.0
-"""Seconds for which samples are made after somebody has read one: the autoscaler asks every 15 s."""
+"""Seconds for which samples are made after one was read: the autoscaler asks every 15 s."""
 READ_TIMEOUT = 2.0
 """Seconds that a reader waits for a sample."""
 SPACING = 0.2
-"""Seconds between two samples while somebody watches for changes, at least."""
+"""Least seconds between two samples of a watch."""
 KEEPALIVE = 15.0
 """Seconds after which a watch repeats a sample that did not change."""
 GATHER = 0.1
-"""Seconds for which events gather before they are read: waking for each would slow a busy instance."""
+"""Seconds for which events are gathered before they are read: waking for each would slow a busy instance."""
 REST = 4
-"""Times as long as a sample took it rests at least: it never takes more than a fifth of a core."""
+"""It rests at least so many times as long as a sample took, so that it takes at most a fifth of a core."""
 DRIFT = 5
 """Samples in a row that disagree with the instance's own counts in the same way: then the ledger is wrong."""
 _FIRST_BACKLOG = 120.0
@@ -52,14 +52,14 @@ _IDLE = 60.0
 
 
 class InstanceEndsError(InstanceGone):
-    """The instance is about to end: what it says of jobs does not count any more."""
+    """The instance is about to end: its counts of jobs are not valid any more."""
 
     def __init__(self) -> None:
         super().__init__("the instance ends")
 
 
 class Sampler(threading.Thread):
-    """Looks through a link of its own, made by `connect`; `broke` is told why it broke."""
+    """Makes samples over a link of its own, which `connect` makes. `broke` gets the error of a broken one."""
 
     def __init__(
         self,
@@ -74,14 +74,14 @@ class Sampler(threading.Thread):
         self._clock = clock
         self._condition = threading.Condition()
         self._newest: Sampled | None = None
-        self._asked = float("-inf")  # when somebody last did
+        self._asked = float("-inf")  # when a sample was last read
         self._watchers = 0
         self._why = "no sample has been made yet"
 
     # -- for readers -----------------------------------------------------------------------------------
 
     def read(self) -> Sampled:
-        """Return the newest sample. Raises InstanceGone where it is too old, or there is none."""
+        """Return the newest sample. Raises InstanceGone if it is too old, or there is none."""
         self._asked = self._clock()
         newest = self._newest
         if newest is None or newest.age(self._clock()) > 2 * PERIOD:
@@ -102,9 +102,9 @@ class Sampler(threading.Thread):
         return newest
 
     def watch(self) -> Iterator[Sampled]:
-        """Return the newest sample, and the next on each change; ends where they would be too old.
+        """Return an iterator over samples: the newest, and one on each change; it ends if they are too old.
 
-        Raises InstanceGone where there is none to begin with.
+        Raises InstanceGone if there is none at first.
         """
         return self._changes(self.read())
 
@@ -131,7 +131,7 @@ class Sampler(threading.Thread):
                 self._watchers -= 1
 
     def close(self) -> None:
-        """End soon, and every watch."""
+        """End every watch, and the thread soon."""
         self._loop.close()
         with self._condition:
             self._condition.notify_all()
@@ -139,7 +139,7 @@ class Sampler(threading.Thread):
     # -- the thread ------------------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Follow from the first reader until `close`; a link that breaks is made anew."""
+        """Make samples from the first reader until `close`. A link that breaks is made again."""
         self._loop.wanted.wait()
         self._loop.run(self._follow, self._lost)
 
@@ -151,7 +151,7 @@ class Sampler(threading.Thread):
             self._why = reason(error) or type(error).__name__
 
     def _follow(self, link: BrokerLink) -> None:
-        """Make samples from a journal's beginning, until it breaks or turns out to be wrong."""
+        """Make samples from a journal's beginning, until it breaks or the ledger proves wrong."""
         follower = JournalReader(link, Ledger(group_of))
         follower.catch_up(lambda: self._loop.closed)
         while not self._loop.closed:
@@ -168,7 +168,7 @@ class Sampler(threading.Thread):
             self._condition.notify_all()
 
     def _rest(self, following: JournalReader, began: float, cost: float) -> None:
-        """Take in events until the next sample is due: the time came, or it is wanted earlier."""
+        """Read events until the next sample is due, by time or by a request."""
         known = following.ledger.changes
         while not self._loop.closed:
             now = time.monotonic()
@@ -180,7 +180,7 @@ class Sampler(threading.Thread):
             self._loop.wanted.wait(min(GATHER, max(0.0, due - time.monotonic())))
 
     def _pause(self, *, changed: bool) -> float:
-        """Return how long after a sample the next one is due."""
+        """Return the seconds from one sample to the next."""
         if self._loop.wanted.is_set() or (self._watchers and changed):
             return SPACING
         if not self._watchers and self._clock() - self._asked >= INTEREST:
@@ -189,7 +189,7 @@ class Sampler(threading.Thread):
 
 
 class JournalReader:
-    """The journal on one link, and the ledger that it keeps."""
+    """Reads the journal on one link into a ledger."""
 
     def __init__(self, link: BrokerLink, ledger: Ledger) -> None:
         self.ledger = ledger
@@ -214,7 +214,7 @@ class JournalReader:
         self._ends = self._ends or (message is not None and message["state"] > broker_state.RUN)
 
     def catch_up(self, over: Callable[[], bool]) -> None:
-        """Take in the history. Raises Refused where it does not come to its end."""
+        """Read the history. Raises Refused if it does not end."""
         until = time.monotonic() + _FIRST_BACKLOG
         while not (self.ledger.ready or over()):
             if time.monotonic() > until:
@@ -222,7 +222,7 @@ class JournalReader:
             self.dispatch(1.0)
 
     def dispatch(self, timeout: float) -> None:
-        """Take in what comes. Raises Refused where the journal ended, InstanceEndsError."""
+        """Read new events. Raises Refused if the journal ended, InstanceEndsError."""
         self._link.dispatch(timeout)
         self._check()
 
@@ -235,8 +235,8 @@ class JournalReader:
             raise Refused(0, "the job journal told of a job that it had not told of before")
 
     def sample(self, minimum: int, clock: Callable[[], float]) -> Sampled:
-        """Make a sample. Raises Refused, also where the ledger turns out to be wrong."""
-        now, moment = time.time(), clock()  # before: what is asked first is the oldest of it
+        """Make a sample. Raises Refused, also if the ledger proves wrong."""
+        now, moment = time.time(), clock()  # before the poll, as its first answer is its oldest
         seen = self._poller.poll()
         self._check()
         self._compare(seen)
@@ -251,9 +251,9 @@ class JournalReader:
         return Sampled(now, moment, samples(snapshot, now))
 
     def _compare(self, seen: QueuePoll) -> None:
-        """Hold the ledger against the instance's own counts, which may be a moment behind or ahead.
+        """Compare the ledger with the instance's own counts, which may be a moment behind or ahead.
 
-        A difference that has been there since the history was read is none that reading it again would end.
+        A difference that was there after reading the history is ignored: reading it again would not help.
         """
         states = seen.counts.states
         pending = sum(states.get(state, 0) for state in job_states.PENDING_STATES)

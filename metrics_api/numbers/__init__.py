@@ -1,1 +1,1 @@
-"""From a snapshot of the instance to its metrics: plain functions, without a clock and without I/O."""
+"""Computes metrics from a snapshot of the instance: plain functions, without a clock and without I/O."""

@@ -1,7 +1,7 @@
 """How many nodes an instance's jobs demand.
 
-Nodes in use, plus those that the pending jobs that could run would need besides: see `packing`. A node more
-means the next rank more, so a job whose constraints want high ranks demands all ranks below too.
+These are the nodes in use, and those that pending jobs which could run need besides: see `packing`. One more
+node is the next rank. So a job with constraints for high ranks demands all ranks below, too.
 """
 
 from __future__ import annotations
@@ -17,16 +17,19 @@ from metrics_api.numbers.records import Hold
 if TYPE_CHECKING:
     from metrics_api.numbers.records import AllocatedJob, SlotRequest, Snapshot
 
-    Waiting = list[tuple[SlotRequest, int]]  # jobs that could run: what they ask for, and how many
+    Waiting = list[tuple[SlotRequest, int]]  # jobs that could run: their request, and how many
 
 
 @dataclass(frozen=True)
 class Demand:
-    """Nodes: as they are asked for, with every elastic job at its least, and with each at its greatest."""
+    """Numbers of demanded nodes."""
 
     nodes: int
+    """By the jobs' requests."""
     floor: int
+    """With every elastic job at its least size."""
     ceiling: int
+    """With every elastic job at its greatest size."""
 
 
 def demand(snapshot: Snapshot) -> Demand:
@@ -48,7 +51,7 @@ def demand(snapshot: Snapshot) -> Demand:
 
 
 def demand_alone(snapshot: Snapshot) -> int:
-    """Return what these jobs demand where there are no others and no least size; 0 without any."""
+    """Return what these jobs demand without other jobs and a least size; 0 without any."""
     usage = NodeUsage(snapshot)
     return max(usage.busy, min(usage.nodes(_ready(snapshot)), snapshot.maximum))
 
@@ -63,7 +66,7 @@ def _ready(snapshot: Snapshot) -> Waiting:
 
 
 def _greatest(request: SlotRequest, snapshot: Snapshot) -> SlotRequest:
-    """Return an elastic job's request at its greatest, which may be more than there can be."""
+    """Return an elastic job's request at its greatest size, limited to what the instance can have."""
     nodes = snapshot.nodes[: snapshot.maximum]
     there = len(nodes) if request.nodes else sum(node.cores // max(request.cores, 1) for node in nodes)
     return request.sized(max(1, min(request.most, there)))
@@ -102,7 +105,7 @@ class NodeUsage:
         self._lost = self._layout.lost - used.keys()
 
     def nodes(self, waiting: Waiting) -> int:
-        """Return the nodes for what runs and for these jobs; those that fit nowhere are passed over."""
+        """Return the nodes for running jobs and for these; jobs that fit nowhere are ignored."""
         groups: dict[frozenset[int], Pile] = {}
         for request, count in waiting:
             shape = self._layout.shape(request)
@@ -118,7 +121,7 @@ class NodeUsage:
         return max(wanted)
 
     def _within(self, ranks: frozenset[int], pile: Pile) -> list[int]:
-        """Return what items that can only be on these ranks ask for: nodes, and the last rank."""
+        """Return what items need that can only be on these ranks: the number of nodes, and the last rank."""
         wholes = self._layout.wholes
         gaps = [(self._gaps[rank], wholes[rank]) for rank in self._gaps.keys() & ranks]
         idle = sorted(self._idle & ranks)
@@ -126,6 +129,6 @@ class NodeUsage:
         if not number:
             return []
         last = idle[number - 1]
-        # Ranks that are drained for good lie between: they have to be there, too.
+        # Ranks between that are drained for good have to be there, too.
         count = self.busy + number + sum(rank < last for rank in self._lost)
         return [count] if ranks == self._layout.everywhere else [count, last + 1]

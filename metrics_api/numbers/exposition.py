@@ -1,4 +1,4 @@
-"""Samples as Prometheus reads them: the text format 0.0.4."""
+"""Samples in Prometheus' text format 0.0.4."""
 
 from __future__ import annotations
 

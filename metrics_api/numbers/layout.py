@@ -1,4 +1,4 @@
-"""The nodes of an instance, and which of them jobs could be on. It seldom changes, so it is kept."""
+"""The nodes of an instance, and on which of them jobs could run. It seldom changes, so it is cached."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST_KEPT = 20_000
 
 @lru_cache(maxsize=4)
 def layout(nodes: tuple[NodeState, ...]) -> Layout:
-    """Return the layout of these nodes: the same one for the same nodes."""
+    """Return the layout of these nodes: the same object for equal nodes."""
     return Layout(nodes)
 
 
@@ -43,7 +43,7 @@ class Layout:
         self._satisfiable: dict[SlotRequest, bool] = {}
 
     def shape(self, request: SlotRequest) -> JobShape | None:
-        """Return what such a job puts on these nodes; None where it does not fit."""
+        """Return the shape of such a job on these nodes; None if it does not fit."""
         known = self._shapes
         if request not in known:
             _make_room(known)
@@ -51,7 +51,7 @@ class Layout:
         return known[request]
 
     def satisfiable(self, request: SlotRequest) -> bool:
-        """Tell whether it would fit if all nodes were there, undrained and free."""
+        """Return whether it would fit if all nodes were there, undrained and free."""
         known = self._satisfiable
         if request not in known:
             _make_room(known)
@@ -89,7 +89,7 @@ class Layout:
         return ranks & self._matching[constraint]
 
     def _union(self, fitting: Mapping[frozenset[int], int]) -> frozenset[int]:
-        """Return all the ranks: the same object for the same ranks."""
+        """Return the union of these ranks: the same object for equal ranks."""
         sets = frozenset(fitting)
         if sets not in self._joined:
             _make_room(self._joined)
@@ -107,6 +107,6 @@ def _kinds(nodes: Iterable[NodeState]) -> Kinds:
 
 
 def _make_room(kept: dict[Any, Any]) -> None:
-    """Jobs may ask for ever other things."""
+    """Limit a cache, as jobs may have ever new requests."""
     if len(kept) >= _MOST_KEPT:
         kept.clear()

@@ -1,10 +1,11 @@
 """How many nodes it takes to pack items, beyond what is free on nodes in use.
 
-A packing that fills node after node is not monotone: with one item more it may come out with a node less, and
-a cluster that follows it would flap. So each item counts as the part of a node that it takes among its like
-(a third, where three of them fit), and the parts are added up: exact for items that are alike, close for
-mixed ones. A gap, on a node in use, takes what fits into it: the sum is taken for each size over the items
-that are as large or larger, with the gaps that can take such, and the greatest counts.
+A packing that fills node after node is not monotone: one more item may need a node less, and a cluster that
+follows it would flap. So each item counts as a part of a node: a third if three such items fit on one. The
+parts are added up, which is exact for equal items and close for mixed ones.
+
+A gap is what is free on a node in use. For each size, the sum is taken over items of at least this size, less
+the gaps that can take such items. The greatest of these sums counts.
 """
 
 from __future__ import annotations
@@ -20,28 +21,28 @@ if TYPE_CHECKING:
 
 
 class Capacity(NamedTuple):
-    """Cores and GPUs, of a node or of what is to be placed on one."""
+    """Cores and GPUs, of a node or of an item to place on one."""
 
     cores: int
     gpus: int
 
     def holds(self, item: Capacity) -> int:
-        """Return how many such items go into it."""
+        """Return how many such items fit into it."""
         cores = self.cores // item.cores
         return min(cores, self.gpus // item.gpus) if item.gpus else cores
 
     def covers(self, item: Capacity) -> bool:
-        """Tell whether it is as large in both."""
+        """Return whether it is at least as large in both."""
         return self.cores >= item.cores and self.gpus >= item.gpus
 
 
 WHOLE = Capacity(1 << 40, 1 << 40)
-"""An item that takes a whole node, however large: it covers every item, and goes into no gap."""
+"""An item that takes a whole node of any size: it covers every item, and fits into no gap."""
 _ANY = Capacity(1, 0)
 
 
 class JobShape(NamedTuple):
-    """What a job puts on nodes: `number` items, on at least `apart` different nodes."""
+    """The items of a job: `number` of them, on at least `apart` different nodes."""
 
     item: Capacity
     number: int
@@ -51,7 +52,7 @@ class JobShape(NamedTuple):
 
 
 class Ground:
-    """The gaps on nodes in use: what is free of the whole."""
+    """The gaps on nodes in use, each with the whole node."""
 
     def __init__(self, gaps: Iterable[tuple[Capacity, Capacity]]) -> None:
         self._gaps = Counter(gap for gap in gaps if gap[0].cores)
@@ -61,17 +62,17 @@ class Ground:
         return sum(number for (gap, _), number in self._gaps.items() if gap.holds(item))
 
     def room_for(self, item: Capacity) -> int:
-        """Return how many such items go into the gaps."""
+        """Return how many such items fit into the gaps."""
         return sum(gap.holds(item) * number for (gap, _), number in self._gaps.items())
 
     def taken(self, item: Capacity) -> Fraction:
-        """Return the parts of nodes that items of at least this size can at most make of the gaps."""
+        """Return the largest sum of parts of nodes that items of at least this size can take of the gaps."""
         parts = (_part(gap, whole, item) * number for (gap, whole), number in self._gaps.items())
         return sum(parts, Fraction(0))
 
 
 class Pile:
-    """Items of many jobs; those that are alike are counted together."""
+    """Items of many jobs; equal ones are counted together."""
 
     def __init__(self) -> None:
         self._alike: Counter[tuple[Capacity, int]] = Counter()
@@ -79,7 +80,7 @@ class Pile:
 
     @staticmethod
     def of(piles: Iterable[Pile]) -> Pile:
-        """Return several piles in one."""
+        """Return the union of several piles."""
         whole = Pile()
         for pile in piles:
             whole._alike.update(pile._alike)
@@ -88,7 +89,7 @@ class Pile:
         return whole
 
     def add(self, shape: JobShape, jobs: int) -> None:
-        """Add so many jobs."""
+        """Add `jobs` jobs of this shape."""
         self._alike[shape.item, shape.per_node] += shape.number * jobs
         self._keep_apart(shape.item, shape.apart)
 
@@ -97,14 +98,14 @@ class Pile:
 
     @property
     def apart(self) -> int:
-        """Return how many different nodes one job needs at least."""
+        """The least number of different nodes that one job needs."""
         return max(self._apart.values())
 
     def more(self, ground: Ground) -> int:
-        """Return how many nodes all this needs besides those in use."""
+        """Return how many nodes all items need besides those in use."""
         wanted = [-((ground.room_for(item) - number) // per) for (item, per), number in self._alike.items()]
         wanted += [apart - ground.fitting(item) for item, apart in self._apart.items()]
-        unit = 1  # of which all parts are multiples
+        unit = 1  # parts of nodes are counted in units of 1/unit
         for _, per_node in self._alike:
             unit = unit * per_node // math.gcd(unit, per_node)
         parts = {key: number * (unit // key[1]) for key, number in self._alike.items()}
@@ -117,7 +118,7 @@ class Pile:
 
 @lru_cache(maxsize=1 << 16)
 def _part(gap: Capacity, whole: Capacity, least: Capacity) -> Fraction:
-    """Return the greatest part of a node that items of at least this size can make of a gap."""
+    """Return the greatest part of a node that items of at least this size can take of a gap."""
     most, of = 0, 1
     for gpus in range(least.gpus, gap.gpus + 1):
         for cores in range(least.cores, gap.cores + 1):

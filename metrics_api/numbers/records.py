@@ -1,4 +1,4 @@
-"""What is known of an instance at one moment, and what is made of it.
+"""Records: a snapshot of an instance, and the samples made from it.
 
 Frozen dataclasses without slots: Flux's own Python may be older than 3.10.
 """
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Hold:
-    """Why a pending job could not run even if all nodes were free; NEVER: even if all were there."""
+    """Why a pending job could not run even if all nodes were free."""
 
     NONE = ""
     DEPENDENCY = "dependency"  # not satisfied yet, or no priority yet
@@ -26,8 +26,8 @@ class Hold:
 class NodeState(NamedTuple):
     """One rank that the instance is configured for.
 
-    `drained` by whomever; `leaving` is a drain of the operator's own, for a shrink, which it takes back when
-    more nodes are demanded.
+    `drained` is any drain. `leaving` is a drain by the operator for a shrink, which it takes back when more
+    nodes are demanded.
     """
 
     rank: int
@@ -41,10 +41,10 @@ class NodeState(NamedTuple):
 
 
 class SlotRequest(NamedTuple):
-    """What a job asks for. With `nodes`, `slots` counts per node; without, over all of them.
+    """A job's request. With `nodes`, `slots` counts on each node; without, over all of them.
 
-    `least` and `most` are the range of an elastic job, in nodes where it asks for nodes, else in slots; 0 is
-    for a rigid one.
+    `least` and `most` are the range of an elastic job: in nodes if it requests nodes, else in slots. They are
+    0 for a rigid one.
     """
 
     nodes: int
@@ -58,17 +58,17 @@ class SlotRequest(NamedTuple):
 
     @property
     def all_cores(self) -> int:
-        """Return the least number of cores that it takes."""
+        """The least number of cores that it takes."""
         return max(self.nodes, 1) * self.slots * self.cores
 
     def sized(self, size: int) -> SlotRequest:
-        """Return the same for another size."""
+        """Return the same request for another size."""
         return self._replace(nodes=size) if self.nodes else self._replace(slots=size)
 
 
 @dataclass(frozen=True)
 class PendingGroup:
-    """Pending jobs that are alike: `since` is when the first of them could run, 0 where none can."""
+    """Pending jobs that are alike. `since` is when the first of them could run; 0: none can."""
 
     request: SlotRequest
     queue: str
@@ -83,7 +83,7 @@ class PendingGroup:
 class AllocatedJob:
     """A job that has resources: for each rank its cores and GPUs, as (rank, cores, gpus).
 
-    `least` and `most` are the range of an elastic one in nodes; 0 is for a rigid one.
+    `least` and `most` are the range of an elastic job in nodes; they are 0 for a rigid one.
     """
 
     queue: str
@@ -94,7 +94,7 @@ class AllocatedJob:
 
     @property
     def size(self) -> int:
-        """Return on how many nodes it is."""
+        """The number of its nodes."""
         return len({rank for rank, _, _ in self.allocation})
 
 
@@ -108,7 +108,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """One moment; `nodes` are all that the instance is configured for, in the order of their ranks."""
+    """An instance at one time. `nodes` are all that it is configured for, in the order of their ranks."""
 
     nodes: tuple[NodeState, ...]
     minimum: int
@@ -120,12 +120,12 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Sample:
-    """One number."""
+    """One value of a metric."""
 
     name: str
     value: float
     labels: dict[str, str] = field(default_factory=dict)
 
     def encode(self) -> dict[str, Any]:
-        """Return the object of the wire."""
+        """Return its JSON object."""
         return {"name": self.name, "labels": self.labels, "value": self.value}

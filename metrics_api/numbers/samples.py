@@ -21,7 +21,7 @@ _T = TypeVar("_T")
 
 
 def samples(snapshot: Snapshot, now: float) -> list[Sample]:
-    """Return every sample of a snapshot; `now` is the time in seconds by the clock of its job events."""
+    """Return all samples of a snapshot; `now` is the time in seconds, by the clock of its job events."""
     snapshot = _judged(snapshot)
     return [
         *_demand(snapshot),
@@ -101,17 +101,17 @@ def _waits(pending: Iterable[PendingGroup], now: float) -> Iterator[Sample]:
 def _wait_and_work(pending: Iterable[PendingGroup], now: float) -> tuple[float, float]:
     ready = [each for each in pending if each.hold == Hold.NONE]
     oldest = min((each.since for each in ready), default=now)
-    # A clock that was set back makes no negative wait.
+    # A wait is not negative, also after a clock was set back.
     return round(max(0.0, now - oldest), 3), round(sum(each.core_seconds for each in ready), 3)
 
 
 def _queues(snapshot: Snapshot) -> Iterator[tuple[str, Snapshot]]:
-    """Return what is of each queue: its jobs, and their counts."""
+    """Yield a snapshot for each queue, with its jobs and their counts."""
     pending = _divided(snapshot.pending, lambda each: each.queue)
     running = _divided(snapshot.running, lambda each: each.queue)
     counts = snapshot.counts
     for name in sorted({*pending, *running, *counts.queues} or {names.ANONYMOUS_QUEUE}):
-        # Without named queues there is one, whose counts are those of the instance.
+        # Without named queues there is one, with the counts of the instance.
         states = counts.queues.get(name, {} if counts.queues else counts.states)
         theirs, at_work = tuple(pending.get(name, ())), tuple(running.get(name, ()))
         yield name, replace(snapshot, counts=Counts(states), pending=theirs, running=at_work)

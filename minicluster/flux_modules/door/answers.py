@@ -1,4 +1,4 @@
-"""What routes answer, by its name of release 0.1.0."""
+"""The answers of routes, by their names of release 0.1.0."""
 
 from minicluster.lead_server.routes import Audience, Pieces, Text
 

@@ -1,4 +1,4 @@
-"""What routes raise, by its names of release 0.1.0."""
+"""The errors of routes, by their names of release 0.1.0."""
 
 from minicluster.broker_link.errors import InstanceError as DoorError  # the root of them all
 from minicluster.broker_link.errors import InstanceGone as BrokerGone

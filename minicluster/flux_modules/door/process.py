@@ -1,4 +1,4 @@
-"""What the embedded broker of release 0.1.0 starts."""
+"""The lead server that the embedded broker of release 0.1.0 starts."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ if TYPE_CHECKING:
 
 
 def main(uri: str, settings: Mapping[str, Any]) -> int:
-    """Run the lead's server of the embedded instance, which is imported only here: no zip has it."""
+    """Run the embedded instance's lead server, which is imported late: no zip contains it."""
     code: int = import_module("minicluster.embedded_lead.process").main(uri, settings)
     return code

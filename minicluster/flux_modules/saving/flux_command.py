@@ -1,4 +1,4 @@
-"""What the start script of release 0.1.0 runs."""
+"""The command that the start script of release 0.1.0 runs."""
 
 from minicluster.save_restore.flux_command import main
 

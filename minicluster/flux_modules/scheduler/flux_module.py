@@ -1,4 +1,4 @@
-"""What the module `minicluster-sched` of release 0.1.0 runs."""
+"""The entry of the module `minicluster-sched` of release 0.1.0."""
 
 from minicluster.flux_scheduler.flux_module import mod_main
 
