@@ -1,4 +1,4 @@
-"""A client of doors, as strict as the operator: the authority and the name must be right."""
+"""A client of the lead API, as strict as the operator: authority and server name must be right."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _Connection(http.client.HTTPConnection):
 
 @dataclass
 class Client:
-    """Speaks to the door at `port` of this machine."""
+    """Sends requests to the lead API at `port` of this machine."""
 
     port: int
     authority: str
@@ -77,7 +77,7 @@ class Client:
         return _Connection(self)
 
     def status(self) -> dict[str, Any]:
-        """The status, once the door is open and the broker answers."""
+        """Return the status, once the lead server listens and the broker answers."""
         return dict(until(self._status, "a status"))
 
     def _status(self) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""Certificates and tokens for doors: an authority of this test's own."""
+"""Certificates and tokens for lead servers, from an authority of the tests' own."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _key() -> ec.EllipticCurvePrivateKey:
 
 @dataclass
 class Authority:
-    """Signs certificates of doors."""
+    """Signs certificates of lead servers."""
 
     key: ec.EllipticCurvePrivateKey = field(default_factory=_key)
 
@@ -49,7 +49,7 @@ class Authority:
         return builder.sign(self.key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM).decode()
 
     def issue(self, folder: Path, name: str) -> None:
-        """Write a certificate and its key, and whose it is, as a Secret for TLS has them."""
+        """Write a certificate, its key and its authority, as in a Secret for TLS."""
         key = _key()
         folder.mkdir(exist_ok=True)
         names = x509.SubjectAlternativeName([x509.DNSName(name)])
@@ -61,7 +61,7 @@ class Authority:
         (folder / "ca.crt").write_text(self.certificate)
 
     def write(self, directory: Path, name: str = NAME) -> str:
-        """Write a door's files; the token is returned. That for metrics is another one."""
+        """Write a lead server's files; return its token, which differs from that for metrics."""
         key = _key()
         names = x509.SubjectAlternativeName([x509.DNSName(name)])
         private = key.private_bytes(

@@ -1,4 +1,4 @@
-"""The broker pods of a MiniCluster with a door, on this machine: rendered files, the one start script."""
+"""The broker pods of a MiniCluster with the lead API, on this machine: rendered files, the start script."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ class Pods:
         )
 
     def lead_server_process(self) -> int:
-        """The process id of the door."""
+        """Return the process id of the lead server."""
         return int(until(lambda: next(_lead_servers(self.processes[0].pid), 0), "a door's process"))
 
     def brokers(self, rank: int) -> list[int]:
@@ -165,12 +165,12 @@ class Pods:
         ]
 
     def end(self, rank: int) -> int:
-        """Tell a pod to go; its exit code."""
+        """Terminate a pod; return its exit code."""
         self.processes[rank].terminate()
         return self.wait(rank)
 
     def kill(self, rank: int = 0) -> None:
-        """Kill everything of a pod at once, as where its node dies."""
+        """Kill all processes of a pod at once, as when its node fails."""
         process = self.processes.pop(rank)
         process.send_signal(signal.SIGSTOP)
         _kill(process)

@@ -37,7 +37,7 @@ def jobspec(nodes: int = 0, slots: int = 1, *, limit: float = 0, exclusive: bool
 
 
 def scheduling(policy: Any = None, ranks: str = "0-3", owner: int | None = None) -> Scheduling:
-    """Four nodes of four cores, all up."""
+    """Return the state of four nodes with four cores, all up."""
     made = Scheduling(policy or Fcfs(), Ranks(resources(ranks)), owner)
     made.allocations.ranks.up |= made.allocations.ranks.named("all")
     made.allocations.follow_ranks()
@@ -49,13 +49,13 @@ def arrive(made: Scheduling, number: int, spec: Any, priority: int = 16) -> None
 
 
 def started(made: Scheduling, now: float = 100.0) -> dict[int, tuple[str, int]]:
-    """What starts now: the ranks of each job, and its slots."""
+    """Decide, and return the ranks and slots of each job that starts."""
     return {each.job.id: (idset.encode(each.allocation), each.slots) for each in made.decide(now).starts}
 
 
 @dataclass(frozen=True)
 class Wrong:
-    """A policy that does what it is told to."""
+    """A policy that returns given actions."""
 
     answer: Callable[[State, float], list[Action]]
     name: ClassVar[str] = "wrong"

@@ -1,4 +1,4 @@
-"""A broker's answers as a test writes them, and a follower of them."""
+"""A broker's answers as a test writes them, and a status poller that reads them."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Script:
 
 
 class Following:
-    """A follower of scripts, one a link."""
+    """A status poller of scripts, one for each link."""
 
     def __init__(self, directory: Path) -> None:
         self.links = [Script()]
@@ -129,7 +129,7 @@ class Following:
         return dict(until(self.snapshot.read, "a status"))
 
     def works(self) -> None:
-        """The initial program has begun: jobs are listened for."""
+        """Begin the initial program: from now on the poller follows jobs."""
         self.status()
         self.link.push("state", {"state": 5})
         until(lambda: TOPICS["jobs"] in self.link.callbacks, "a journal")

@@ -1,4 +1,4 @@
-"""A door's server that serves as long as a test lasts."""
+"""An HTTPS server of the lead API that runs during a test."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def serving(server: Server) -> Iterator[None]:
-    """Have it serve in a thread; then stop it as a door does, and wait for all its connections."""
+    """Serve in a thread; then stop as the lead server does, and wait for all connections."""
     thread = threading.Thread(target=server.serve_forever, args=(0.05,))
     thread.start()
     yield

@@ -1,4 +1,4 @@
-"""A real Prometheus on this machine, and what it makes of what it collects."""
+"""A real Prometheus on this machine, and queries to it."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 class Prometheus:
-    """Asked by its HTTP API."""
+    """Sends queries to its HTTP API."""
 
     def __init__(self, port: int) -> None:
         self._address = f"http://127.0.0.1:{port}"
 
     def is_ready(self) -> bool:
-        """Tell whether it works."""
+        """Return whether it is ready."""
         try:
             with urlopen(f"{self._address}/-/ready", timeout=10) as answer:
                 return bool(answer.status == 200)
@@ -41,14 +41,14 @@ class Prometheus:
         return [float(each["value"][1]) for each in self._get("query", query=expression)["result"]]
 
     def alerts(self) -> dict[str, tuple[str, str]]:
-        """What it alerts of: by name, the state and the summary."""
+        """Return its alerts: by name, the state and the summary."""
         found = self._get("alerts")["alerts"]
         return {
             each["labels"]["alertname"]: (each["state"], each["annotations"]["summary"]) for each in found
         }
 
     def trouble(self) -> set[str]:
-        """The last errors of what it collects from."""
+        """Return the last errors of its targets."""
         return {each["lastError"] for each in self._get("targets")["activeTargets"]} - {""}
 
 

@@ -138,7 +138,7 @@ def test_agrees_with_the_textbook(kit: Any, data: st.DataObject, total: int) -> 
 
 
 class Kinds:
-    """A sketch of units of two kinds."""
+    """A scratch copy of units of two kinds."""
 
     def __init__(self, free: list[int], placed: dict[int, tuple[int, int]]) -> None:
         self._free = free

@@ -19,7 +19,7 @@ SLOTS = [Slot(rank, (1, 0)) for rank in range(3)]
 
 @dataclass
 class Session:
-    """A program that can always be told of an order."""
+    """A program that always accepts an order."""
 
     accepts_resize: bool = True
     deadline: float | None = None

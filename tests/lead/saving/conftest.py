@@ -1,4 +1,4 @@
-"""Clusters that save to one place."""
+"""Clusters that save to one archive."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def saved(pods: Callable[..., Pods], tmp_path: Path) -> Callable[..., Saved]:
-    """Make clusters that save to one place."""
+    """Make clusters that save to one archive."""
     return lambda size=3, **more: Saved(pods, tmp_path, size, **more)

@@ -58,18 +58,18 @@ class Saved:
         assert self.lead_api.ask("POST", "/v1/save", {"timeout": timeout}) == (202, {})
 
     def saved(self) -> dict[str, Any]:
-        """Wait for the lead's end; its last words."""
+        """Wait for the lead's end; return its termination message."""
         assert self.pods.wait() == 75, self.pods.log_text()
         return self.words()
 
     def words(self) -> dict[str, Any]:
-        """What the lead told last."""
+        """Return the lead's last termination message."""
         message = json.loads((self.pods.directory / "termination-0").read_text())
         assert isinstance(message, dict)
         return message
 
     def lose_state(self) -> None:
-        """What a new pod has: nothing but the archive."""
+        """Remove all but the archive, as a new pod would begin."""
         shutil.rmtree(self.pods.directory / "0")
 
     def phase(self, phase: str) -> dict[str, Any]:

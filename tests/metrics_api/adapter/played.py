@@ -1,4 +1,4 @@
-"""Lead brokers that are played: HTTPS servers on this machine that say what a test has them say."""
+"""Fake lead brokers: HTTPS servers on this machine that send a test's answers."""
 
 import asyncio
 import contextlib
@@ -17,14 +17,14 @@ Numbers = Iterable[tuple[str, Mapping[str, str], float]]
 
 
 def body(numbers: Numbers, age: float = 0.25) -> bytes:
-    """Return what a lead answers."""
+    """Return a lead's answer."""
     listed = [{"name": name, "labels": labels, "value": value} for name, labels, value in numbers]
     return json.dumps({"sampled": "2026-01-01T12:00:00.000Z", "age": age, "samples": listed}).encode() + b"\n"
 
 
 @dataclass
 class Lead:
-    """One of them: what it answers, by which token, and what was asked of it."""
+    """A fake lead: its answer, its token, and the requests that it got."""
 
     uid: str
     address: str
@@ -40,11 +40,11 @@ class Lead:
     writers: set[asyncio.StreamWriter] = field(default_factory=set, repr=False)
 
     def serve_numbers(self, **numbers: float) -> "Lead":
-        """Have it tell these numbers, without labels."""
+        """Set its samples: these numbers, without labels."""
         return self.serve_samples([(name, {}, value) for name, value in numbers.items()])
 
     def serve_samples(self, numbers: Numbers, age: float = 0.25) -> "Lead":
-        """Have it tell these numbers."""
+        """Set its samples."""
         self.code, self.answer = 200, body(numbers, age)
         return self
 
@@ -80,7 +80,7 @@ class Lead:
 
 
 class Leads:
-    """All of them, in a thread of their own."""
+    """All fake leads, in a thread of their own."""
 
     def __init__(self, folder: Path, authority: LeadAuthority) -> None:
         self.folder = folder
@@ -91,7 +91,7 @@ class Leads:
         self.all: list[Lead] = []
 
     def add(self, uid: str) -> Lead:
-        """Have one more, for the MiniCluster with this UID, at the next address of this machine."""
+        """Add a lead for the MiniCluster with this UID, at the next address of this machine."""
         third, fourth = divmod(len(self.all), 250)
         address = f"127.7.{third}.{fourth + 1}"
         lead = Lead(uid, address, self.authority.metrics().token(uid))
@@ -100,13 +100,13 @@ class Leads:
         return lead
 
     def open(self, lead: Lead) -> None:
-        """Have it take connections."""
+        """Have it accept connections."""
         context = self.context(lead.uid)
         lead.server = self.run(asyncio.start_server(lead.serve, lead.address, self.port, ssl=context))
         self.port = lead.server.sockets[0].getsockname()[1]
 
     def close(self, lead: Lead) -> None:
-        """Have it go away, with its connections."""
+        """Stop it, and close its connections."""
 
         async def hang_up() -> None:
             assert lead.server is not None
@@ -117,7 +117,7 @@ class Leads:
         self.run(hang_up())
 
     def context(self, uid: str) -> ssl.SSLContext:
-        """Return what a door serves by."""
+        """Return a lead server's TLS context."""
         keys = self.authority.issue(uid)
         file = self.folder / f"{uid}.pem"
         file.write_text(keys.certificate + keys.key)
@@ -127,13 +127,13 @@ class Leads:
         return context
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do something in the thread, and wait for it."""
+        """Run a coroutine in the thread, and wait for it."""
         return asyncio.run_coroutine_threadsafe(work, self.loop).result(30)
 
 
 @contextlib.contextmanager
 def playing(folder: Path, authority: LeadAuthority | None = None) -> Iterator[Leads]:
-    """Have a place for leads."""
+    """Yield a thread for fake leads."""
     leads = Leads(folder, authority or LeadAuthority.make())
     leads.thread.start()
     try:

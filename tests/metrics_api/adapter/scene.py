@@ -1,4 +1,4 @@
-"""A cluster with MiniClusters whose leads say what a test has them say, without any server."""
+"""A cluster with MiniClusters whose leads give a test's answers, without any server."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -71,14 +71,14 @@ def service(cluster: str, namespace: str = "team") -> Object:
 
 
 def answer(numbers: Iterable[tuple[str, Mapping[str, str], float]], age: float = 0.25) -> Object:
-    """Return what a lead answers."""
+    """Return a lead's answer."""
     listed = [{"name": name, "labels": labels, "value": value} for name, labels, value in numbers]
     return {"sampled": "2026-01-01T12:00:00.000Z", "age": age, "samples": listed}
 
 
 @dataclass
 class Leads:
-    """Leads that say `numbers`, by MiniCluster; where there are none, the lead is away."""
+    """Leads with `numbers` as samples, by MiniCluster; without numbers the lead does not answer."""
 
     numbers: dict[Name, samples.Reading] = field(default_factory=dict)
     asked: list[Name] = field(default_factory=list)
@@ -92,7 +92,7 @@ class Leads:
 
 @dataclass
 class Scene:
-    """What there is."""
+    """The objects, and the evaluation of queries about them."""
 
     objects: Objects = field(default_factory=Objects)
     leads: Leads = field(default_factory=Leads)
@@ -106,7 +106,7 @@ class Scene:
         phase: str = "Running",
         **labels: str,
     ) -> "Scene":
-        """Have a MiniCluster of so many broker pods; without numbers its lead is away."""
+        """Add a MiniCluster with broker pods; without numbers its lead does not answer."""
         self.objects.see("MiniCluster", cluster(name, namespace, phase, **labels))
         self.objects.see("Service", service(name, namespace))
         for index in range(size):

@@ -1,4 +1,4 @@
-"""MiniClusters with a door, on the embedded instance always, on real Flux where it is installed."""
+"""MiniClusters with the lead API: on the embedded instance always, on real Flux if it is installed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A reader of a lead's metrics, who has the token for metrics only."""
+"""A reader of a lead's metrics, with the token for metrics only."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Reader:
-    """Reads from the door of a MiniCluster on this machine."""
+    """Reads from the lead API of a MiniCluster on this machine."""
 
     def __init__(self, cluster: Pods) -> None:
         token = (cluster.secret / "metrics.token").read_text().strip()

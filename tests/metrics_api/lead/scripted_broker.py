@@ -1,4 +1,4 @@
-"""A broker with jobs as a test says, links to it, and a clock that stands still."""
+"""A broker with a test's jobs, links to it, and a clock that stands still."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Broker:
 
     def __init__(self) -> None:
         self.jobs: dict[int, int] = {}  # id → nodes that it waits for
-        self.counted: int | None = None  # what the counts say, where it is not the truth
+        self.counted: int | None = None  # the counts, where they are wrong
         self.links: list[Link] = []
         self.drains: dict[str, Any] = {}
         self.fails: Exception | None = None

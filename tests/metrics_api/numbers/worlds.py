@@ -10,7 +10,7 @@ from metrics_api.numbers.records import AllocatedJob, Hold, NodeState, PendingGr
 
 
 def nodes(count: int, cores: int = 4, up: int | None = None, gpus: int = 0) -> tuple[NodeState, ...]:
-    """Equal nodes, the first `up` of which are there."""
+    """Return equal nodes; the first `up` of them are up."""
     return tuple(NodeState(r, f"mc-{r}", cores, gpus, up=up is None or r < up) for r in range(count))
 
 

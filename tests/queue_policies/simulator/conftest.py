@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Scripted:
-    """Answers what a function says."""
+    """A policy that returns the actions of a function."""
 
     answer: Callable[[State, float], Sequence[Action]]
     name: ClassVar[str] = "scripted"
