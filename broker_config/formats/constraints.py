@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
         @property
         def rank(self) -> int:
-            """Return the broker rank."""
+            """The broker rank."""
 
         @property
         def host(self) -> str:
-            """Return the host's name."""
+            """The host's name."""
 
         @property
         def properties(self) -> AbstractSet[str]:
-            """Return the names of its properties."""
+            """The names of its properties."""
 
 
 Constraint: TypeAlias = "tuple[Any, ...]"

@@ -176,7 +176,7 @@ def _groups(hosts: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
 
 
 def _split(host: str) -> tuple[str, str]:
-    """A host's name in front of its last digits, and these, as many as a bracket may hold."""
+    """Return a host's name before its last digits, and these digits, as many as a bracket may have."""
     end = max(len(host.rstrip("0123456789")), len(host) - _MAX_DIGITS)
     return host[:end], host[end:]
 

@@ -80,7 +80,7 @@ class AdapterAuthority:
     ) -> AdapterAuthority:
         """Make a new authority, which keeps the former one's certificate."""
         key = ec.generate_private_key(ec.SECP256R1())
-        # With equal names, OpenSSL would take the wrong one of the two.
+        # Each authority has its own name: of two with equal ones, OpenSSL would take the wrong one.
         name = f"minicluster-metrics-adapter {x509.random_serial_number():x}"[:64]
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         builder = _begin(subject, subject, key, (now - SKEW, now + lives.authority))

@@ -160,7 +160,7 @@ class AdapterServer:
         return await self._evaluation.answer(bodies.negotiated(query, request.headers.get("Accept", "")))
 
     def _certificate(self, request: web.Request, proxy: FrontProxy) -> dict[str, Any] | None:
-        """Return the client certificate of a connection, if its TLS context is still the present one."""
+        """Return a connection's client certificate, if the present front proxy's authorities verify it."""
         found = _tls(request)
         if found is None or not (
             self._is_current(request) or front_proxy.has_signed(proxy, found.getpeercert(True))

@@ -52,7 +52,7 @@ class ServingCertificate:
         return self._authority.bundle
 
     def context(self) -> ssl.SSLContext:
-        """The TLS context with which to serve, once there is a certificate."""
+        """Return the TLS context with which to serve, once there is a certificate."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         assert self._serving is not None  # noqa: S101
         self._serving.load(context)

@@ -73,7 +73,7 @@ def _configured(table: Any) -> Choice:
 
 
 def _value(text: str) -> Any:
-    """A number, true or false as what it is, everything else as text."""
+    """Return a number or a bool if the text is one, else the text."""
     try:
         value = json.loads(text)
     except ValueError:

@@ -82,7 +82,7 @@ class ServerCredentials:
 
     @property
     def aggregation(self) -> Aggregation | None:
-        """Return the settings for the API server's front proxy; None: none of its APIs is served."""
+        """The settings for the API server's front proxy; None: none of its APIs is served."""
         return self._for_proxy.aggregation if self._for_proxy is not None else None
 
     def _choose(self, connection: Any, name: str | None, _context: ssl.SSLContext) -> None:

@@ -59,7 +59,7 @@ class Server(socketserver.TCPServer):
 
     @property
     def port(self) -> int:
-        """Return the port on which it listens, also if it was made with port 0."""
+        """The port on which it listens, also if it was made with port 0."""
         return int(self.socket.getsockname()[1])
 
     def process_request(self, request: Any, client_address: Any) -> None:

@@ -40,7 +40,7 @@ class StatusSnapshot:
 
     @property
     def watched(self) -> bool:
-        """Return whether a client watches."""
+        """Whether a client watches."""
         return self._watchers > 0
 
     def begin(self) -> None:

@@ -13,7 +13,7 @@ class Fixed:
     time: float
 
     def seconds(self, size: int) -> float:  # noqa: ARG002 - that is its point
-        """Seconds of the whole job on `size` units."""
+        """Return the seconds of the whole job on `size` units."""
         return self.time
 
 
@@ -27,7 +27,7 @@ class Amdahl:
     """The share of these that is divided among units."""
 
     def seconds(self, size: int) -> float:
-        """Seconds of the whole job on `size` units."""
+        """Return the seconds of the whole job on `size` units."""
         return self.serial * (1 - self.parallel + self.parallel / size)
 
 
@@ -39,7 +39,7 @@ class Hyperbolic:
     work: float
 
     def seconds(self, size: int) -> float:
-        """Seconds of the whole job on `size` units."""
+        """Return the seconds of the whole job on `size` units."""
         return self.constant + self.work / size
 
 
@@ -54,7 +54,7 @@ class PiecewiseLinear:
     scale: float = 1.0
 
     def seconds(self, size: int) -> float:
-        """Seconds of the whole job on `size` units."""
+        """Return the seconds of the whole job on `size` units."""
         if len(self.points) == 1:
             return self.scale * self.points[0][1]
         right = min(max(bisect_left(self.points, (size,)), 1), len(self.points) - 1)
@@ -70,7 +70,7 @@ class Table:
     rows: tuple[tuple[int, float], ...]
 
     def seconds(self, size: int) -> float:
-        """Seconds of the whole job on `size` units."""
+        """Return the seconds of the whole job on `size` units."""
         at = bisect_left(self.rows, (size + 1,)) - 1
         return self.rows[max(at, 0)][1]
 
@@ -86,5 +86,5 @@ class Scaled:
     factor: float
 
     def seconds(self, size: int) -> float:
-        """Seconds of the whole job on `size` units, as estimated."""
+        """Return the seconds of the whole job on `size` units, as estimated."""
         return self.factor * self.model.seconds(size)
