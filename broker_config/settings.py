@@ -28,14 +28,12 @@ class RunMode(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """The main command: a POSIX shell line, or an argument list passed on unchanged (never both).
-
-    `line` is expanded once, in the lead's pod; with RunMode.BATCH each of its non-empty lines is a job.
-    `args` may hold any bytes but NUL (as os.fsdecode gives them).
-    """
+    """The main command: a POSIX shell line, or an argument list passed on unchanged (never both)."""
 
     line: str = ""
+    """Expanded once, in the lead's pod. With RunMode.BATCH each of its non-empty lines is a job."""
     args: tuple[str, ...] = ()
+    """Words of any bytes but NUL, as from os.fsdecode."""
 
     def __bool__(self) -> bool:
         return bool(self.line.strip() or self.args)
@@ -79,9 +77,10 @@ class LoggingSettings:
 
 @dataclass(frozen=True, slots=True)
 class SchedulerSettings:
-    """`flux.scheduler`: `policy` is a bare name, or `minicluster/<name>` for one of ours."""
+    """`flux.scheduler`."""
 
     policy: str = "fcfs"
+    """The name of one of Flux's policies, or `minicluster/<name>` for one of ours."""
     simple: bool = False
     settings: Mapping[str, object] = field(default_factory=dict)
 
@@ -121,35 +120,37 @@ class BurstCluster:
 
 @dataclass(frozen=True, slots=True)
 class BurstingSettings:
-    """`flux.bursting`: hosts declared before they exist; `hostlist` (RFC 29) replaces all others."""
+    """`flux.bursting`: hosts declared before they exist."""
 
     lead: LeadBrokerSettings | None = None
     hostlist: str = ""
+    """All hosts (RFC 29), which replaces the others."""
     clusters: tuple[BurstCluster, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerEndpoint:
-    """The ZeroMQ URIs at which the broker on `host` listens (`bind`), and others reach it (`connect`)."""
+    """The ZeroMQ URIs of a host's broker."""
 
     host: str
     bind: str
+    """At which it listens."""
     connect: str
+    """At which others reach it."""
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkSettings:
-    """How brokers find each other: through a Service's DNS names, or at explicit endpoints.
-
-    With `endpoints` set, only they are used. With `minimal` only the lead has a name, the Service's own.
-    """
+    """How brokers find each other: through a Service's DNS names, or at explicit endpoints."""
 
     service: str = ""
     namespace: str = "default"
     domain: str = "cluster.local"
     port: int = DEFAULT_PORT
     minimal: bool = False
+    """Whether only the lead has a name, the Service's own."""
     endpoints: tuple[BrokerEndpoint, ...] | None = None
+    """If set, only these are used."""
 
     @property
     def suffix(self) -> str:
@@ -159,35 +160,32 @@ class NetworkSettings:
 
 @dataclass(frozen=True, slots=True)
 class FluxView:
-    """Flux in the pod from another image; `disable`: the container has its own."""
+    """Flux in the pod from another image."""
 
     mount_path: str = "/mnt/flux"
     python_path: str = ""
     disable: bool = False
+    """Whether the container has its own Flux."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeResources:
-    """The resources of one broker; `properties` maps a property (RFC 20) to ranks as an idset.
-
-    Without `cores` these are what the broker may use at run time: its CPU affinity, limited by its cgroup's
-    quota.
-    """
+    """The resources of one broker."""
 
     cores: int | None = 1
+    """None: what the broker may use at run time, by its CPU affinity and its cgroup's quota."""
     gpus: int = 0
     properties: Mapping[str, str] = field(default_factory=dict)
+    """Ranks by property (RFC 20), as an idset."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveSettings:
-    """The path from which the instance is restored at start, and to which it is saved (`archive.path`).
-
-    `drain_timeout` is the seconds that running jobs have before a save.
-    """
+    """The path from which the instance is restored at start, and to which it is saved (`archive.path`)."""
 
     path: str = ""
     drain_timeout: int = 60
+    """Seconds that running jobs have before a save."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,11 +275,7 @@ class BrokerSettings:
 
 @dataclass(frozen=True, slots=True)
 class ServiceSettings:
-    """One sidecar (in the broker's pod) or one service container (in the services pod).
-
-    With `stays` a command that ended with 0 is not started again: the script waits for its pod's end, because
-    Kubernetes restarts a sidecar after every exit code. A command that failed is restarted.
-    """
+    """One sidecar (in the broker's pod) or one service container (in the services pod)."""
 
     command: str = ""
     hooks: HookScripts = HookScripts()
@@ -289,7 +283,11 @@ class ServiceSettings:
     environment: Mapping[str, str] = field(default_factory=dict)
     view: FluxView = FluxView()
     wait_socket: bool = True  # false in the services pod, and with flux.noWaitSocket
-    stays: bool = False  # true beside a broker
+    stays: bool = False
+    """Whether the script waits for its pod's end after a command that ended with 0; true beside a broker.
+
+    Kubernetes restarts a sidecar after every exit code. A command that failed is to be restarted.
+    """
 
 
 def _numbered(name: str, first: int, stop: int) -> tuple[str, ...]:

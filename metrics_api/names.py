@@ -16,13 +16,14 @@ ANONYMOUS_QUEUE = "default"
 
 @dataclass(frozen=True)
 class Metric:
-    """A row of the table. `adds`: values of several queues, groups or MiniClusters may be added up."""
+    """A row of the table."""
 
     name: str
     unit: str
     meaning: str
     labels: tuple[str, ...] = ()
     adds: bool = True
+    """Whether values of several queues, groups or MiniClusters may be added up."""
 
 
 NODES_DEMANDED = "flux_nodes_demanded"

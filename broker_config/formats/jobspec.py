@@ -78,9 +78,10 @@ class Sizes(NamedTuple):
 
 
 class Parsed(NamedTuple):
-    """The content of a jobspec. For an elastic job, `resources` are those of its least size."""
+    """The content of a jobspec."""
 
     resources: RequestedResources
+    """For an elastic job, those of its least size."""
     duration: float
     """The time limit in seconds, 0 without one."""
     name: str

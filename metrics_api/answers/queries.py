@@ -49,7 +49,7 @@ APIS = (*CUSTOM, EXTERNAL)
 
 @dataclass(frozen=True)
 class RequestAttributes:
-    """A request's attributes for the API server's authorization. `resource` is empty for other paths."""
+    """A request's attributes for the API server's authorization."""
 
     path: str
     group: str = ""
@@ -57,17 +57,21 @@ class RequestAttributes:
     namespace: str = ""
     verb: str = "get"
     resource: str = ""
+    """Empty: the path is of no resource."""
     name: str = ""
     subresource: str = ""
 
 
 @dataclass(frozen=True)
 class DocumentQuery:
-    """A query for discovery: of a group, of one of its versions, or of all; then also `aggregated`."""
+    """A query for discovery."""
 
     group: str = ""
+    """Empty: all groups."""
     version: str = ""
+    """Empty: all versions."""
     aggregated: bool = False
+    """Whether all is to be in one document, for all groups only."""
 
 
 @dataclass(frozen=True)

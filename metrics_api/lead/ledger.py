@@ -130,8 +130,7 @@ class PendingJobs:
 class Ledger:
     """The active jobs, by the journal's messages from its beginning on.
 
-    `group_of` returns the group's name of a user id. `ready` is true once the history is over. `doubts`
-    counts messages about jobs that it should have known.
+    `group_of` returns the group's name of a user id.
     """
 
     def __init__(self, group_of: Callable[[int], str]) -> None:
@@ -139,7 +138,9 @@ class Ledger:
         self._pending = PendingJobs()
         self._running: dict[int, AllocatedJob] = {}
         self.ready = False
+        """Whether the history is over."""
         self.doubts = 0
+        """How many messages were about jobs that it should have known."""
         self.changes = 0
 
     @property

@@ -27,14 +27,16 @@ def layout(nodes: tuple[NodeState, ...]) -> Layout:
 
 
 class Layout:
-    """Of `nodes` those that are not drained for good, `wholes` by rank; the others are `lost`."""
+    """The nodes of an instance."""
 
     def __init__(self, nodes: tuple[NodeState, ...]) -> None:
         remaining = [node for node in nodes if not node.drained or node.leaving]
         self.wholes = {node.rank: Capacity(node.cores, node.gpus) for node in remaining}
+        """The nodes that are not drained for good, by rank."""
         self.everywhere = frozenset(self.wholes)
         self.up = frozenset(node.rank for node in remaining if node.up)
         self.lost = frozenset(node.rank for node in nodes) - self.everywhere
+        """The ranks that are drained for good."""
         self._nodes = nodes
         self._kinds, self._all_kinds = _kinds(remaining), _kinds(nodes)
         self._matching: dict[Constraint, frozenset[int]] = {}

@@ -42,13 +42,16 @@ _ANY = Capacity(1, 0)
 
 
 class JobShape(NamedTuple):
-    """The items of a job: `number` of them, on at least `apart` different nodes."""
+    """The items of a job."""
 
     item: Capacity
     number: int
     apart: int
-    ranks: frozenset[int]  # that could have them
-    per_node: int  # that go on the least of these, at least 1
+    """On how many different nodes they are at least."""
+    ranks: frozenset[int]
+    """Those on which they fit."""
+    per_node: int
+    """How many fit on the smallest node of these ranks, at least 1."""
 
 
 class Ground:

@@ -20,15 +20,11 @@ class Hold:
     NONE = ""
     DEPENDENCY = "dependency"  # not satisfied yet, or no priority yet
     HELD = "held"  # urgency 0, or its queue is stopped
-    NEVER = "never"  # found when samples are made
+    NEVER = "never"  # it does not fit even on all nodes; found when samples are made
 
 
 class NodeState(NamedTuple):
-    """One rank that the instance is configured for.
-
-    `drained` is any drain. `leaving` is a drain by the operator for a shrink, which it takes back when more
-    nodes are demanded.
-    """
+    """One rank that the instance is configured for."""
 
     rank: int
     host: str
@@ -37,24 +33,28 @@ class NodeState(NamedTuple):
     properties: frozenset[str] = frozenset()
     up: bool = True
     drained: bool = False
+    """By any drain."""
     leaving: bool = False
+    """By the operator, for a shrink; it takes this drain back when more nodes are demanded."""
 
 
 class SlotRequest(NamedTuple):
-    """A job's request. With `nodes`, `slots` counts on each node; without, over all of them.
-
-    `least` and `most` are the range of an elastic job: in nodes if it requests nodes, else in slots. They are
-    0 for a rigid one.
-    """
+    """A job's request."""
 
     nodes: int
+    """0: any number."""
     slots: int
-    cores: int  # a slot
-    gpus: int = 0  # a slot
+    """On each node if `nodes` is not 0, else in all."""
+    cores: int
+    """Of each slot."""
+    gpus: int = 0
+    """Of each slot."""
     exclusive: bool = False
     constraint: Constraint | None = None
     least: int = 0
+    """The least size of an elastic job: in nodes if it requests nodes, else in slots. 0: it is rigid."""
     most: int = 0
+    """The greatest size, likewise."""
 
     @property
     def all_cores(self) -> int:
@@ -68,7 +68,7 @@ class SlotRequest(NamedTuple):
 
 @dataclass(frozen=True)
 class PendingGroup:
-    """Pending jobs that are alike. `since` is when the first of them could run; 0: none can."""
+    """Pending jobs that are alike."""
 
     request: SlotRequest
     queue: str
@@ -76,21 +76,22 @@ class PendingGroup:
     count: int
     hold: str = Hold.NONE
     since: float = 0.0
+    """Since when the first of them could run; 0: none can."""
     core_seconds: float = 0.0
 
 
 @dataclass(frozen=True)
 class AllocatedJob:
-    """A job that has resources: for each rank its cores and GPUs, as (rank, cores, gpus).
-
-    `least` and `most` are the range of an elastic job in nodes; they are 0 for a rigid one.
-    """
+    """A job that has resources."""
 
     queue: str
     group: str
     allocation: tuple[tuple[int, int, int], ...]
+    """(rank, cores, gpus) for each rank."""
     least: int = 0
+    """The least size of an elastic job in nodes. 0: it is rigid."""
     most: int = 0
+    """The greatest size, likewise."""
 
     @property
     def size(self) -> int:
@@ -108,9 +109,10 @@ class Counts:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """An instance at one time. `nodes` are all that it is configured for, in the order of their ranks."""
+    """An instance at one time."""
 
     nodes: tuple[NodeState, ...]
+    """All that it is configured for, in the order of their ranks."""
     minimum: int
     maximum: int
     pending: tuple[PendingGroup, ...] = ()

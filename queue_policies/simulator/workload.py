@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Jobs by submission, for `total` units. With a `tick`, policies are also asked every `tick` seconds.
-
-    Raises WorkloadError, with the workload's name, for jobs that cannot be simulated.
-    """
+    """A workload. Raises WorkloadError, with the workload's name, for jobs that cannot be simulated."""
 
     name: str
     jobs: tuple[WorkloadJob, ...]
+    """By submission."""
     total: int
+    """The cluster's units."""
     unit: str = "nodes"
     cost: Cost = field(default_factory=Cost)
     tick: float = 0.0
+    """Policies are also asked every so many seconds; 0: only after changes."""
 
     def __post_init__(self) -> None:
         checked(self.jobs, self.total, self.name)
