@@ -43,19 +43,22 @@ if TYPE_CHECKING:
 
     from tests.devcluster import ControlPlane
 
-MOST = 4
+MAX_SIZE = 4
+"""Brokers."""
 DOCUMENT = "document"
 AT_ONCE = {"behavior": {"scaleDown": {"stabilizationWindowSeconds": 0}}}
 POLL_INTERVAL = 0.25
+"""Seconds."""
 TIMEOUT = 300.0
 SECONDS = {"nodes": (5, 20, 12, 25, 8, 18, 15, 5, 22, 10, 12, 7), "burst": (12, 25, 8, 18, 10, 30)}
 WIDTH = {"nodes": 1, "burst": 2}
-LONGEST = 60
+MAX_JOB_SECONDS = 60
+"""Seconds that the longest job takes."""
 JOB = f"""\
-case $(hostname) in *-{MOST - 1}) mkdir /ledger/longest 2>/dev/null && echo $1 >/ledger/longest/job;; esac
+case $(hostname) in *-{MAX_SIZE - 1}) mkdir /ledger/longest 2>/dev/null && echo $1 >/ledger/longest/job;; esac
 test "$FLUX_TASK_RANK" = 0 && echo "begin $1 $(date +%s.%N) $(hostname)" >>/ledger/log
 sleep $2
-test "$(cat /ledger/longest/job)" = $1 && sleep $(({LONGEST} - $2))  # in all of its tasks
+test "$(cat /ledger/longest/job)" = $1 && sleep $(({MAX_JOB_SECONDS} - $2))  # in all of its tasks
 test "$FLUX_TASK_RANK" = 0 && echo "end $1 $(date +%s.%N) $(hostname)" >>/ledger/log
 exit 0
 """
@@ -151,7 +154,7 @@ def scene(plane: ControlPlane, image: str, form: str, *, plotted: bool = False) 
         live = Live(plane.api, space(plane.api), image=image)
         volume = {"hostPath": name, "path": "/ledger"}
         container = {"volumes": {"ledger": volume}, "resources": {"requests": {"cpu": "1"}}}
-        sizes = {"size": 1, "minSize": 1, "maxSize": MOST, "drainTimeoutSeconds": 2 * LONGEST}
+        sizes = {"size": 1, "minSize": 1, "maxSize": MAX_SIZE, "drainTimeoutSeconds": 2 * MAX_JOB_SECONDS}
         live.create(container, interactive=True, **sizes).joined(1)
         shell = CommandLine(plane.kubeconfig, live.namespace)
         with autoscalers.watching(plane.api, live.namespace) as followed:
@@ -162,7 +165,7 @@ def scene(plane: ControlPlane, image: str, form: str, *, plotted: bool = False) 
             if form == DOCUMENT:
                 live.change(autoscaling=AT_ONCE)
             else:
-                plane.api.create(HPAS.format(live.namespace), autoscalers.hpa(form, most=MOST))
+                plane.api.create(HPAS.format(live.namespace), autoscalers.hpa(form, most=MAX_SIZE))
             until(lambda: autoscalers.active(plane.api, live.namespace) == "True", "the autoscaler", TIMEOUT)
             until(lambda: found.demands or not plotted, "the nodes demanded", TIMEOUT)
             yield found
@@ -178,11 +181,11 @@ def jobs(scene: Scene, scenario: str) -> tuple[dict[str, Any], Course]:
     """Run one or two bursts of jobs; return the figures, and the course of it all."""
     seconds, nodes = SECONDS[scenario], WIDTH[scenario]
     began = scene.submit(nodes, *seconds)
-    grown = scene.asked(MOST, began)
-    until(lambda: scene.sizes.moments[-1].brokers == MOST, "all brokers", TIMEOUT)
+    grown = scene.asked(MAX_SIZE, began)
+    until(lambda: scene.sizes.moments[-1].brokers == MAX_SIZE, "all brokers", TIMEOUT)
     joined = scene.sizes.moments[-1].time
     if scenario == "burst":
-        until(lambda: scene.sizes.moments[-1].asked < MOST, "the shrink to begin", TIMEOUT)
+        until(lambda: scene.sizes.moments[-1].asked < MAX_SIZE, "the shrink to begin", TIMEOUT)
         scene.submit(nodes, *seconds)
     end = scene.idle()
     runs = scene.runs()
@@ -240,7 +243,7 @@ def main() -> None:
     parser.add_argument("--plot", type=picture, metavar="FILE.png")
     args = parser.parse_args()
     image = node_images.REAL if args.real_flux else node_images.EMBEDDED
-    options = Options(crds=[document.crd()], nodes=MOST, controller_manager=EVERY_SECOND)
+    options = Options(crds=[document.crd()], nodes=MAX_SIZE, controller_manager=EVERY_SECOND)
     with (
         tempfile.TemporaryDirectory() as folder,
         cluster(options) as plane,

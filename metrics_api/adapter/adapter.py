@@ -16,7 +16,7 @@ from metrics_api.adapter.leads import Leads
 from metrics_api.adapter.measurements import Measurements
 from metrics_api.adapter.objects import Objects
 from metrics_api.adapter.registration import Registration
-from metrics_api.adapter.retries import CHECK, PASSING, PAUSE
+from metrics_api.adapter.retries import CHECK_INTERVAL, PASSING, RETRY_DELAY
 from metrics_api.adapter.server import AdapterServer
 from metrics_api.adapter.serving_certificate import ServingCertificate
 from metrics_api.adapter.single import Single
@@ -171,11 +171,11 @@ class _Adapter:
                 if what != reported:
                     log.warning("%s", what)
                 reported = what
-                await asyncio.sleep(PAUSE)
+                await asyncio.sleep(RETRY_DELAY)
                 continue
             reported = ""
-            await asyncio.sleep(PAUSE)  # at least, also if leads refuse them more often
-            await retries.pause(self._refused, CHECK)
+            await asyncio.sleep(RETRY_DELAY)  # at least, also if leads refuse them more often
+            await retries.pause(self._refused, CHECK_INTERVAL)
             self._refused.clear()
 
     async def _keep_services(self) -> None:
@@ -194,7 +194,7 @@ class _Adapter:
                     await kept.keep(name, single.item, self._certificate.bundle)
                 except PASSING as error:
                     log.warning("APIService %s: %s; it is tried again", name, error)
-                    await asyncio.sleep(PAUSE)
+                    await asyncio.sleep(RETRY_DELAY)
                     self._registering.set()
 
     async def _owner(self) -> Object | None:
@@ -206,5 +206,5 @@ class _Adapter:
                 if isinstance(error, ApiError) and not error.is_passing:
                     log.warning("the APIServices stay when ClusterRole %s goes: %s", name, error)
                     return None
-                await asyncio.sleep(PAUSE)
+                await asyncio.sleep(RETRY_DELAY)
         return None

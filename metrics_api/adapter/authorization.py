@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 HOLDS = 10.0
 """Seconds for which an answer is cached, as in the API servers' own libraries."""
-MOST = 10_000
+MAX_ANSWERS = 10_000
 """Answers that are cached."""
 EVERYTHING = "*"
 
@@ -62,9 +62,9 @@ class Authorization:
             asking = self._asking[key] = asyncio.create_task(self._ask(who, what))
             asking.add_done_callback(lambda _: self._asking.pop(key))
         allowed = await asyncio.shield(asking)
-        if len(self._known) >= MOST:
+        if len(self._known) >= MAX_ANSWERS:
             self._known = {key: each for key, each in self._known.items() if now < each[0]}
-        if len(self._known) < MOST:
+        if len(self._known) < MAX_ANSWERS:
             self._known[key] = now + HOLDS, allowed
         return allowed
 

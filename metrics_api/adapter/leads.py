@@ -35,11 +35,11 @@ FRESH = 0.5
 """Seconds for which an answer is cached."""
 IDLE = 90.0
 """Seconds after which an unused connection is closed; autoscalers ask every 15 s."""
-SWEEP = 10.0
+SWEEP_INTERVAL = 10.0
 """Seconds between two searches for unused connections."""
 MAX_ANSWER_BYTES = 4 * 1024 * 1024
 """The owner of a MiniCluster can have its lead send anything, so answers are limited."""
-AT_A_TIME = 64
+MAX_CONNECTS = 64
 """How many connections to leads are being made at a time."""
 
 log = logging.getLogger(__name__)
@@ -89,7 +89,7 @@ class Leads:
         self._kept: dict[Lead, _KeptConnection] = {}
         self._answers: dict[Lead, CachedAnswer] = {}
         self._asking: dict[Lead, asyncio.Task[CachedAnswer]] = {}
-        self._dialling = asyncio.Semaphore(AT_A_TIME)
+        self._dialling = asyncio.Semaphore(MAX_CONNECTS)
 
     @property
     def has_keys(self) -> bool:
@@ -117,7 +117,7 @@ class Leads:
     async def sweep(self) -> None:
         """Close unused connections, for ever."""
         while True:
-            await asyncio.sleep(SWEEP)
+            await asyncio.sleep(SWEEP_INTERVAL)
             now = _clock()
             for lead in [lead for lead, each in self._kept.items() if now - each.since >= IDLE]:
                 await self._kept.pop(lead).stack.aclose()

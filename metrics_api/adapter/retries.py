@@ -7,9 +7,9 @@ import contextlib
 
 from minicluster.kube_client.errors import AccessError, ApiError, ApiUnreachableError
 
-PAUSE = 2.0
+RETRY_DELAY = 2.0
 """Seconds before a request is repeated."""
-CHECK = 60.0
+CHECK_INTERVAL = 60.0
 """Seconds between two reads of the Secrets.
 
 A new authority is used after the second one only. By then the API server trusts it, and every replica has

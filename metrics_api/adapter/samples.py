@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 
     from metrics_api.answers.selectors import Selector
 
-MOST_SAMPLES = 10_000
-LONGEST_LABEL = 1_000
+MAX_SAMPLES = 10_000
+"""Samples in one answer of a lead."""
+MAX_LABEL_LENGTH = 1_000
+"""Characters of a label's value."""
 LARGEST = 9.2e15
 """In thousandths. Kubernetes computes with Quantities in thousandths of 64 bits."""
 STALE_SECONDS = 5.0
@@ -52,7 +54,7 @@ def parse(text: bytes) -> Reading:
         raise ReadingError("does not say how old its numbers are")
     if age > STALE_SECONDS:
         raise ReadingError(f"has numbers of {age:.0f} s ago only")
-    if not isinstance(samples, list) or len(samples) > MOST_SAMPLES:
+    if not isinstance(samples, list) or len(samples) > MAX_SAMPLES:
         raise ReadingError("has no list of numbers, or too long a one")
     return Reading(max(float(age), 0.0), tuple(_sample(each) for each in samples))
 
@@ -69,7 +71,7 @@ def _sample(document: Any) -> MetricValue:
     name, labels, value = document.get("name"), document.get("labels"), document.get("value")
     if not isinstance(name, str) or not isinstance(labels, dict):
         raise ReadingError("has a number without a name, or without labels")
-    if not all(isinstance(text, str) and len(text) <= LONGEST_LABEL for text in labels.values()):
+    if not all(isinstance(text, str) and len(text) <= MAX_LABEL_LENGTH for text in labels.values()):
         raise ReadingError("has a label that is no text, or too long a one")
     if not _is_number(value) or not 0 <= value <= LARGEST / 1000:
         raise ReadingError(f"has no number for {name[:80]!r}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from metrics_api.adapter import authority_store, retries
 from metrics_api.adapter.errors import AdapterSettingsError
-from metrics_api.adapter.retries import CHECK, PASSING, PAUSE
+from metrics_api.adapter.retries import CHECK_INTERVAL, PASSING, RETRY_DELAY
 from minicluster.kube_client.errors import ApiError
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class ServingCertificate:
                 if isinstance(error, ApiError) and not error.is_passing:
                     raise AdapterSettingsError(self._denied(error)) from error
                 log.warning("the adapter's authority: %s; it is asked for again", error)
-                await retries.pause(stop, PAUSE)
+                await retries.pause(stop, RETRY_DELAY)
             else:
                 return True
         return False
@@ -78,7 +78,7 @@ class ServingCertificate:
     async def keep(self) -> None:
         """Replace certificate and authority before they expire, for ever."""
         while True:
-            await asyncio.sleep(min(CHECK, self._lives.serving.total_seconds() / 10))
+            await asyncio.sleep(min(CHECK_INTERVAL, self._lives.serving.total_seconds() / 10))
             try:
                 await self._check()
             except PASSING as error:

@@ -12,7 +12,7 @@ from metrics_api.answers.errors import BadRequestError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-LONGEST = 16 * 1024
+MAX_LENGTH = 16 * 1024
 """Characters of a selector."""
 
 _WORD = r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
@@ -102,8 +102,8 @@ def parse(text: str, name: str = "labelSelector") -> Selector:
     """Return the selector in a query's parameter of this name. Raises BadRequestError."""
     if not text.strip():
         return EVERYTHING
-    if len(text) > LONGEST:
-        raise BadRequestError(f"{name}: more than {LONGEST} characters")
+    if len(text) > MAX_LENGTH:
+        raise BadRequestError(f"{name}: more than {MAX_LENGTH} characters")
     return Selector(tuple(_requirement(part, name) for part in _COMMA.split(text)))
 
 

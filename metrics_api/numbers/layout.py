@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     Kinds = dict[Capacity, frozenset[int]]  # the ranks of nodes that are alike
 
-_MOST_KEPT = 20_000
+_MAX_KEPT = 20_000
+"""Results that are kept of each kind."""
 
 
 @lru_cache(maxsize=4)
@@ -110,5 +111,5 @@ def _kinds(nodes: Iterable[NodeState]) -> Kinds:
 
 def _make_room(kept: dict[Any, Any]) -> None:
     """Limit a cache, as jobs may have ever new requests."""
-    if len(kept) >= _MOST_KEPT:
+    if len(kept) >= _MAX_KEPT:
         kept.clear()

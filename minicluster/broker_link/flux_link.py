@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
     from minicluster.broker_link.link import JSON, Callback
 
-MEMORY = 60.0
+FORGET_SECONDS = 60.0
 """Seconds for which a rejected peer is reported; it tries again within 15 s."""
-MOST = 64
+MAX_PEERS = 64
 """Rejected peers that are kept."""
 BATCH = 1000
 """Answers that one `dispatch` hands out at most, before its caller runs again."""
@@ -269,7 +269,7 @@ class _RejectedPeers:
         return [
             f"{peer}: turned away: {reason}"
             for peer, (when, reason) in reversed(list(self._newest_last.items()))
-            if now - when <= MEMORY
+            if now - when <= FORGET_SECONDS
         ]
 
     def _take_line(self, rpc: Any) -> None:
@@ -285,7 +285,7 @@ class _RejectedPeers:
     def _note(self, peer: str, reason: str) -> None:
         self._newest_last.pop(peer, None)
         self._newest_last[peer] = (time.monotonic(), reason)
-        if len(self._newest_last) > MOST:
+        if len(self._newest_last) > MAX_PEERS:
             self._newest_last.popitem(last=False)
 
 

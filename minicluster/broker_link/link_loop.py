@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
     from minicluster.broker_link.link import LeadLink
 
-FIRST_PAUSE, LONGEST_PAUSE = 0.5, 15.0
-"""Seconds before a broken link is made anew: it begins with the first, and after each that lasted longer."""
+MIN_RETRY_DELAY, MAX_RETRY_DELAY = 0.5, 15.0
+"""Seconds before a broken link is made anew: doubled each time, the least again after one that lasted."""
 
 
 class LinkLoop:
@@ -49,7 +49,7 @@ class LinkLoop:
 
     def run(self, follow: Callable[[LeadLink], None], lost: Callable[[Exception], None]) -> None:
         """Call `follow` with a link until `close`. After an error `lost` is called, and a new link made."""
-        pause = FIRST_PAUSE
+        pause = MIN_RETRY_DELAY
         while not self.closed:
             began = time.monotonic()
             try:
@@ -61,8 +61,8 @@ class LinkLoop:
                     link.close()
             except Exception as error:  # noqa: BLE001 - the lead server stays, for any answer of the broker
                 lost(error)
-                pause = FIRST_PAUSE if time.monotonic() - began > LONGEST_PAUSE else pause
+                pause = MIN_RETRY_DELAY if time.monotonic() - began > MAX_RETRY_DELAY else pause
                 if not self.closed:
                     self._broke(error)
                     self._ending.wait(pause)
-                pause = min(2 * pause, LONGEST_PAUSE)
+                pause = min(2 * pause, MAX_RETRY_DELAY)

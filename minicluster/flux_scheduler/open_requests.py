@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from minicluster.flux_scheduler.scheduling import Scheduling
 
-PAUSE = 1.0
+ANNOTATION_INTERVAL = 1.0
 """Seconds at least between two rounds of annotations."""
 
 
@@ -53,10 +53,10 @@ class OpenRequests:
         return self._pending.pop(job).request
 
     def schedule_annotation(self) -> None:
-        """Annotate the waiting jobs after PAUSE seconds, if there are any."""
+        """Annotate the waiting jobs after ANNOTATION_INTERVAL seconds, if there are any."""
         if self._pending and not self._annotating:
             self._annotating = True
-            self._annotator.reset(after=PAUSE)
+            self._annotator.reset(after=ANNOTATION_INTERVAL)
 
     def _on_annotate(self, *_: object) -> None:
         self._annotating = False

@@ -55,8 +55,8 @@ OURS = f"{LABEL_MANAGED_BY}={MANAGER}"
 # Jobs and pods have a status that counts; Secrets are never read.
 _WHOLE = (JOBS, PODS)
 _BARE = (CONFIG_MAPS, SERVICES, NETWORK_POLICIES, DISRUPTION_BUDGETS, AUTOSCALERS)
-FIRST_PAUSE = 0.2
-LAST_PAUSE = 30.0
+MIN_RETRY_DELAY = 0.2
+MAX_RETRY_DELAY = 30.0
 # A stream that lasted so long was a good one: after its end the next one begins without a pause.
 STEADY_SECONDS = 1.0
 
@@ -168,5 +168,5 @@ class Watch:
         pause = max(at_least, self._pause) * random.uniform(0.8, 1.2)  # noqa: S311  # no secret
         level = logging.WARNING if self._pause >= 1 else logging.DEBUG
         log.log(level, "watch of %s: %s", self._selection.resource.plural, error)
-        self._pause = min(max(2 * self._pause, FIRST_PAUSE), LAST_PAUSE)
+        self._pause = min(max(2 * self._pause, MIN_RETRY_DELAY), MAX_RETRY_DELAY)
         await asyncio.sleep(pause)

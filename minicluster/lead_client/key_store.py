@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 SECRET = "minicluster-operator-door"  # noqa: S105  # a Secret's name
 FILE = "operator-door.json"
 STATE_VARIABLE = "XDG_STATE_HOME"
-PAUSE = 2.0
+RETRY_DELAY = 2.0
 """Seconds between two tries where the API server is busy or away."""
 
 log = logging.getLogger(__name__)
@@ -64,7 +64,7 @@ async def authority(api: Secrets, namespace: str) -> LeadAuthority:
             if isinstance(error, ApiError) and not error.is_passing:
                 raise LeadKeysError(_refused(namespace, error)) from error
             log.warning("Secret %s/%s: %s; it is asked for again", namespace, SECRET, error)
-            await asyncio.sleep(PAUSE)
+            await asyncio.sleep(RETRY_DELAY)
 
 
 async def of_secret(api: Secrets, namespace: str) -> LeadAuthority:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from minicluster.lead_client.metrics_keys import MetricsKeys
     from minicluster.plan.objects.fields import Object
 
-PAUSE = 2.0
+RETRY_DELAY = 2.0
 """Seconds between two tries where the API server is busy or away."""
 
 log = logging.getLogger(__name__)
@@ -45,6 +45,6 @@ async def publish(api: ApplyClient, namespace: str, keys: MetricsKeys) -> None:
                 )
                 return
             log.warning("Secret %s/%s: %s; it is written again", namespace, SECRET, error)
-            await asyncio.sleep(PAUSE)
+            await asyncio.sleep(RETRY_DELAY)
         else:
             return

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from minicluster.plan.objects.fields import Object
     from minicluster.plan.records import Pairs
 
-MOST = 64
+MAX_JOBS = 64
 """Jobs that are read, the first ones."""
-LONGEST = 200
+MAX_TEXT_LENGTH = 200
 """Characters of a text that are kept."""
 
 _JOB_ID = re.compile("f[1-9A-HJ-NP-Za-km-z]{1,12}")
@@ -61,8 +61,8 @@ def losses(found: Any) -> Pairs:
 
 
 def shown(text: str) -> str:
-    """Return a text of a lead as one line without control characters, of at most LONGEST characters."""
-    return "".join(letter if letter.isprintable() else " " for letter in text[:LONGEST])
+    """Return a lead's text as one line without control characters, cut to MAX_TEXT_LENGTH characters."""
+    return "".join(letter if letter.isprintable() else " " for letter in text[:MAX_TEXT_LENGTH])
 
 
 def job_id(text: str) -> str:
@@ -71,7 +71,7 @@ def job_id(text: str) -> str:
 
 
 def _pairs(found: Any) -> list[list[str]]:
-    return [each for each in found[:MOST] if _is_pair(each)] if isinstance(found, list) else []
+    return [each for each in found[:MAX_JOBS] if _is_pair(each)] if isinstance(found, list) else []
 
 
 def _message(ended: Object) -> Object:

@@ -1,7 +1,7 @@
 """Limits on the number and duration of connections: slow or many clients must not keep others out.
 
-A connection is unproven until its client has shown a token. When there are MOST, a new one replaces the
-oldest unproven one. If all are proven, it replaces the oldest.
+A connection is unproven until its client has shown a token. When there are MAX_CONNECTIONS, a new one
+replaces the oldest unproven one. If all are proven, it replaces the oldest.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import socket
 import threading
 import time
 
-MOST = 64
+MAX_CONNECTIONS = 64
 """Connections at a time. Each has a thread; a waiting one costs some 60 kB."""
 UNPROVEN_TIME = 10.0
 """Seconds in which a client has to shake hands and send its first request."""
@@ -55,7 +55,7 @@ class Connection:
 class Connections:
     """All open connections of the server."""
 
-    def __init__(self, most: int = MOST) -> None:
+    def __init__(self, most: int = MAX_CONNECTIONS) -> None:
         self._most = most
         self._lock = threading.Lock()
         self._none = threading.Condition(self._lock)

@@ -23,7 +23,7 @@ DOMAIN = ".door.minicluster"
 READERS_CERTIFICATE, READERS_KEY, READERS_AUTHORITY = "tls.crt", "tls.key", "ca.crt"
 """In another directory: the document's certificate for readers of metrics, and the authority of theirs."""
 METRICS_TOKEN = "metrics.token"  # noqa: S105 - a file's name
-PAUSE = 1.0
+POLL_INTERVAL = 1.0
 """Seconds between two checks whether the files have changed."""
 SHORTEST_TOKEN = 32
 """Characters. A token that can be guessed protects nothing."""
@@ -95,7 +95,7 @@ class ServerCredentials:
     def refresh(self) -> None:
         """Read the files again if they have changed; while they cannot be used, the old ones stay in use."""
         with self._lock:
-            if time.monotonic() - self._read_at < PAUSE:
+            if time.monotonic() - self._read_at < POLL_INTERVAL:
                 return
             self._read_at = time.monotonic()
             seen = self._signature()

@@ -11,7 +11,7 @@ from minicluster.broker_link.errors import InstanceGone, Refused, reason
 from minicluster.broker_link.link import Accepted
 from minicluster.lead_server import proofs
 from minicluster.lead_server.errors import BadRequest, Unproven
-from minicluster.lead_server.http_input import LONGEST_HEAD, HeadReader, read_body
+from minicluster.lead_server.http_input import MAX_HEAD_BYTES, HeadReader, read_body
 from minicluster.lead_server.routes import AggregatedRequest, Audience, Pieces, Text
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def handle_one_request(self) -> None:
         """Serve one request of any method."""
-        self.rfile.left = LONGEST_HEAD
+        self.rfile.left = MAX_HEAD_BYTES
         self.close_connection = True
         self.command, self.requestline, self.request_version = "", "", "HTTP/1.1"
         try:

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from minicluster.broker_link.link import JSON
     from minicluster.lead_server.connections import Connection
 
-LONGEST_HEAD = 16 << 10
+MAX_HEAD_BYTES = 16 << 10
 """Bytes of a request line and its headers together."""
-LONGEST_BODY = 64 << 10
+MAX_BODY_BYTES = 64 << 10
 """Bytes."""
 
 
@@ -25,14 +25,14 @@ class HeadReader:
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
-        self.left = LONGEST_HEAD
+        self.left = MAX_HEAD_BYTES
 
     def readline(self, _limit: int = -1) -> bytes:
         """Read a line. Raises BadRequest where the head is too long."""
         line = self._stream.readline(self.left + 1)
         self.left -= len(line)
         if self.left < 0:
-            raise BadRequest(f"more than {LONGEST_HEAD} bytes before the body", 431)
+            raise BadRequest(f"more than {MAX_HEAD_BYTES} bytes before the body", 431)
         return line
 
     def read(self, size: int) -> bytes:
@@ -50,9 +50,9 @@ def read_body(headers: Message, stream: HeadReader, connection: Connection) -> J
     connection.unread = True
     if "Transfer-Encoding" in headers or not (length.isascii() and length.isdigit()):
         raise BadRequest("a body needs its Content-Length", 411)
-    size = int(length) if len(length) <= 10 else LONGEST_BODY + 1
-    if size > LONGEST_BODY:
-        raise BadRequest(f"the body may have {LONGEST_BODY} bytes", 413)
+    size = int(length) if len(length) <= 10 else MAX_BODY_BYTES + 1
+    if size > MAX_BODY_BYTES:
+        raise BadRequest(f"the body may have {MAX_BODY_BYTES} bytes", 413)
     data = stream.read(size)
     connection.unread = False
     try:

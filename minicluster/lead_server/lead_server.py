@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 WITHOUT = "the instance runs without the lead's door"
 PORT = 8443
 DIRECTORY = "/etc/minicluster-curve"
-FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
+MIN_RETRY_DELAY, MAX_RETRY_DELAY = 0.5, 30.0
+"""Seconds before a port that was taken is tried again: doubled each time."""
 _DRAIN_SECONDS = 0.5
 
 
@@ -91,14 +92,14 @@ class LeadServer:
         own = routes(self._snapshot, self._connect, self._state_files, self._archive)
         table, audiences = extensions.joined(own, self._extensions)
         passed = extensions.proxied(self._extensions)
-        pause = FIRST_PAUSE
+        pause = MIN_RETRY_DELAY
         while not self._ending.is_set():
             try:
                 return Server(self._port, self._credentials, table, self._log, audiences, passed)
             except OSError as error:
                 self._log(f"cannot listen on port {self._port}: {error.strerror}; tried again in {pause:g} s")
                 self._ending.wait(pause)
-                pause = min(2 * pause, LONGEST_PAUSE)
+                pause = min(2 * pause, MAX_RETRY_DELAY)
         return None
 
     def close(self) -> None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from minicluster.lead_server.status_snapshot import StatusSnapshot
     from minicluster.save_restore.state_files import StateFiles
 
-LONGEST = 86400.0
+MAX_TIMEOUT = 86400.0
 """Seconds that a save may take at most."""
 LATEST = 1e11
 """Seconds since 1970, in the year 5138: later times are refused."""
@@ -63,8 +63,12 @@ class SavingOrders:
         Raises BadRequest, Refused, InstanceGone.
         """
         timeout = body.get("timeout", 0)
-        if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not 0 <= timeout <= LONGEST:
-            raise BadRequest(f"timeout: seconds from 0 to {LONGEST:g} are right")
+        if (
+            isinstance(timeout, bool)
+            or not isinstance(timeout, (int, float))
+            or not 0 <= timeout <= MAX_TIMEOUT
+        ):
+            raise BadRequest(f"timeout: seconds from 0 to {MAX_TIMEOUT:g} are right")
         if not self._archive:
             raise BadRequest("archive.path is not set: there is no place to save to")
         try:

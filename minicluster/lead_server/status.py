@@ -13,8 +13,10 @@ if TYPE_CHECKING:
 
     from minicluster.broker_link.link import JSON
 
-MOST_TROUBLES = 8
-LONGEST_TROUBLE = 200
+MAX_PROBLEMS = 8
+"""Problems that a status names."""
+MAX_PROBLEM_LENGTH = 200
+"""Characters of a problem."""
 
 
 def drains(answer: JSON) -> dict[str, str]:
@@ -48,7 +50,7 @@ def halted(queues: Mapping[str, JSON]) -> list[str]:
         if answer.get("start") is False:
             alike.setdefault(str(answer.get("stop_reason") or "stopped"), []).append(name)
     found = (why if names == [""] else f"queue {', '.join(names)}: {why}" for why, names in alike.items())
-    return [each[:LONGEST_TROUBLE] for each in found][:MOST_TROUBLES]
+    return [each[:MAX_PROBLEM_LENGTH] for each in found][:MAX_PROBLEMS]
 
 
 def _common(left: str, right: str) -> str:
@@ -75,4 +77,4 @@ def troubles(rejected_peers: Iterable[str], health: JSON, hosts: Sequence[str]) 
     )
     lost = (f"{hosts[child['rank']]}: {child['status']}: {child['error']}" for child in absent)
     found = dict.fromkeys((*rejected_peers, *lost))
-    return [trouble[:LONGEST_TROUBLE] for trouble in found][:MOST_TROUBLES]
+    return [trouble[:MAX_PROBLEM_LENGTH] for trouble in found][:MAX_PROBLEMS]

@@ -1,7 +1,7 @@
 """The thread that polls the broker and keeps the status snapshot current.
 
 The broker pushes which brokers are online, and the instance's own state. Drained and busy ranks and rejected
-peers are polled: every POLL seconds while a client watches, else at a client's request.
+peers are polled: every POLL_INTERVAL seconds while a client watches, else at a client's request.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from minicluster.lead_server.status_snapshot import StatusSnapshot
     from minicluster.save_restore.state_files import StateFiles
 
-POLL = 1.0
+POLL_INTERVAL = 1.0
 """Seconds between two samples while a client watches."""
-EAGER_POLL = 0.2
+EAGER_POLL_INTERVAL = 0.2
 """The same while a drain takes effect or a drained rank is busy: the operator waits for that."""
 TIMEOUT = 10.0
 """Seconds that the broker has for one answer."""
@@ -95,7 +95,7 @@ class Follower(threading.Thread):
             except Refused as error:
                 if error.errnum != errno.ETIMEDOUT:
                     raise  # else the broker is busy: the last status stays
-            pause = EAGER_POLL if self._eager else POLL
+            pause = EAGER_POLL_INTERVAL if self._eager else POLL_INTERVAL
             self._wait(link, began, pause if self._snapshot.watched else _IDLE)
 
     def _forget(self) -> None:

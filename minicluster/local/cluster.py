@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from minicluster.local import pod_policy, pods
 from minicluster.local.container_restarts import ContainerRestarts
 from minicluster.local.kubelet import Kubelet, Streams
-from minicluster.local.lead_run import POLL, LeadRun
+from minicluster.local.lead_run import POLL_INTERVAL, LeadRun
 from minicluster.local.output import last_lines
 from minicluster.local.pod_policy import Verdict
 
@@ -92,7 +92,7 @@ class LocalCluster:
         while any(self._kubelet.is_running(name) for name in names):
             if asyncio.get_running_loop().time() > end:
                 return
-            await asyncio.sleep(POLL)
+            await asyncio.sleep(POLL_INTERVAL)
 
     def environment(self) -> dict[str, str]:
         """Return the environment in which a program beside the brokers finds this cluster's flux."""

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from minicluster.local.state_directory import ClusterDirectory
 
 Message = dict[str, Any]
-LONGEST_ORDER = 1 << 16
+MAX_ORDER_BYTES = 1 << 16
+"""Bytes of a line that asks the supervisor for something."""
 
 
 def peer_is_owner(connection: socket.socket) -> bool:

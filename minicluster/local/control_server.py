@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from minicluster.local.control import LONGEST_ORDER, peer_is_owner
+from minicluster.local.control import MAX_ORDER_BYTES, peer_is_owner
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -26,7 +26,7 @@ async def serving(path: Path, answer_order: AnswerOrder) -> AsyncIterator[None]:
 
     `answer_order` carries an order out, reports its progress, and returns the answer.
     """
-    server = await asyncio.start_unix_server(partial(_serve, answer_order), path=path, limit=LONGEST_ORDER)
+    server = await asyncio.start_unix_server(partial(_serve, answer_order), path=path, limit=MAX_ORDER_BYTES)
     path.chmod(0o600)
     try:
         yield

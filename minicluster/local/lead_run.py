@@ -15,7 +15,7 @@ MAIN_STARTED = "main-started"
 """Made by the start script in the lead's run directory when the main command begins."""
 EXIT_CODE = "exit-code"
 """Written there when the main command ended."""
-POLL = 0.01
+POLL_INTERVAL = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class LeadRun:
         """Wait until the main command begins, or the lead has ended."""
         started = self._directory / MAIN_STARTED
         while not (started.exists() or self._outcome.done()):
-            await asyncio.sleep(POLL)
+            await asyncio.sleep(POLL_INTERVAL)
 
     async def outcome(self) -> LeadExit:
         """Wait for the lead's end."""

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from minicluster.local.records import ClusterState
     from minicluster.local.state_directory import ClusterDirectory
 
-POLL = 0.1
+POLL_INTERVAL = 0.1
+"""Seconds."""
 
 
 def lines(
@@ -37,7 +38,7 @@ def lines(
                 yield from reader.more()
             if not follow or not state_file.is_alive(state):
                 return
-            time.sleep(POLL)
+            time.sleep(POLL_INTERVAL)
 
 
 def _paths(cluster: ClusterDirectory, state: ClusterState, rank: int | None) -> list[Path]:

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from minicluster.local.state_directory import ClusterDirectory
 
 CHUNK = 1 << 16
-LONGEST_LINE = 1 << 20
+MAX_LINE_BYTES = 1 << 20
+"""Bytes of a line that is held back until it is whole."""
 LOG_LIMIT = 16 << 20
 """Bytes; at this size a log is renamed to `<log>.1`, so that a pod's logs stay below twice as much."""
 
@@ -138,7 +139,7 @@ class CommandErrors:
         for line in lines:
             if not self._is_quiet(line):
                 self._sink(line + b"\n")
-        if len(self._rest) > LONGEST_LINE:
+        if len(self._rest) > MAX_LINE_BYTES:
             self._sink(self._rest)
             self._rest = b""
 

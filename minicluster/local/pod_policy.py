@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from minicluster.local.records import EndedContainer
 
-BACK_OFF_FIRST = 0.25
-BACK_OFF_MOST = 8.0
+MIN_BACK_OFF = 0.25
+MAX_BACK_OFF = 8.0
 """Seconds before a pod is replaced, doubled each time. Kubernetes begins with 10 s."""
 
 
@@ -59,4 +59,4 @@ def of_job(job: dict[str, Any]) -> PodPolicy:
 
 def back_off(times: int) -> float:
     """Return how many seconds to wait before a pod is replaced for the nth time, from 0."""
-    return float(min(BACK_OFF_FIRST * 2 ** min(times, 16), BACK_OFF_MOST))
+    return float(min(MIN_BACK_OFF * 2 ** min(times, 16), MAX_BACK_OFF))

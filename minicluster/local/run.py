@@ -20,7 +20,7 @@ from minicluster.local.cluster import LocalCluster
 from minicluster.local.errors import BringUpFailed, Interrupted, LeadLost, TimeOver
 from minicluster.local.interrupts import Interrupts
 from minicluster.local.kubelet import Streams
-from minicluster.local.lead_run import EXIT_CODE, MAIN_STARTED, POLL, LeadExit
+from minicluster.local.lead_run import EXIT_CODE, MAIN_STARTED, POLL_INTERVAL, LeadExit
 from minicluster.local.output import CommandErrors
 from minicluster.local.records import ClusterState, LocalPhase
 from minicluster.local.scaling import Brokers
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from minicluster.local.preparation import Prepared
     from minicluster.local.state_directory import ClusterDirectory
 
-GRACE = 5.0
+GRACE_PERIOD = 5.0
 """Seconds between SIGTERM and SIGKILL at the end; Flux itself gives a cancelled job 5 s."""
 FOLLOWERS_TIMEOUT = 5.0
 """Seconds for followers to end by themselves once the lead has ended the instance."""
@@ -177,7 +177,7 @@ class _Run:
             if joined < self._size and time.monotonic() > deadline:
                 deadline += PROGRESS_TIMEOUT
                 self._name_missing(cluster)
-            await asyncio.sleep(POLL)
+            await asyncio.sleep(POLL_INTERVAL)
 
     def _name_missing(self, cluster: LocalCluster) -> None:
         for rank in range(self._size):
@@ -238,7 +238,7 @@ class _Run:
     async def _end_gracefully(self, cluster: LocalCluster) -> None:
         if cluster.lead.instance_ended:
             await cluster.followers_gone(FOLLOWERS_TIMEOUT)
-        await cluster.stop(GRACE)
+        await cluster.stop(GRACE_PERIOD)
 
 
 def _is_hung_up(terminal: int) -> bool:

@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Notice = Callable[[str], None]
-GRACE = 5.0
-POLL = 0.05
+GRACE_PERIOD = 5.0
+"""Seconds between SIGTERM and SIGKILL."""
+POLL_INTERVAL = 0.05
+"""Seconds."""
 REASON = "leaving: minicluster scale"
 
 
@@ -37,7 +39,7 @@ class Brokers:
     async def online(self, ranks: range) -> None:
         """Wait until these brokers are online."""
         while not await asyncio.to_thread(self._are_online, ranks):
-            await asyncio.sleep(POLL)
+            await asyncio.sleep(POLL_INTERVAL)
 
     def close(self) -> None:
         """Hang up."""
@@ -78,7 +80,7 @@ async def shrink(
     notice(f"draining {_ranks(ranks)}: no new work goes there, running jobs have {timeout:g} s")
     await brokers.call(lambda instance: instance.nodes.drain(_idset(ranks), REASON))
     await finish_or_restart(brokers, set(ranks), timeout, notice)
-    await cluster.leave(ranks, GRACE)
+    await cluster.leave(ranks, GRACE_PERIOD)
     notice(f"{_ranks(ranks)} left")
 
 
@@ -114,7 +116,7 @@ async def finish_or_restart(brokers: Brokers, ranks: set[int], timeout: float, n
         if len(jobs) != reported:
             reported = len(jobs)
             notice(f"waiting for {reported} running job{'s' if reported > 1 else ''}")
-        await asyncio.sleep(POLL)
+        await asyncio.sleep(POLL_INTERVAL)
     from broker_config.formats.jobid import f58
 
     stuck = [job.id for job in jobs]

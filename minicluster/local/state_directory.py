@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 SOCKET_PATH_LIMIT = 107
 """Bytes of a UNIX socket's path, the closing NUL left out (unix(7))."""
-LONGEST_SOCKET = "r/99999/flux/local-0"
+DEEPEST_SOCKET = "r/99999/flux/local-0"
+"""The longest path of a socket below a cluster's directory."""
 ROOT_VARIABLE = "MINICLUSTER_RUNTIME_DIR"
 NAME_LENGTH = 20
 
@@ -189,7 +190,7 @@ def _chosen_root() -> Path:
 
 
 def _check_length(base: Path) -> None:
-    longest = len(os.fsencode(base)) + 2 + NAME_LENGTH + 9 + len(LONGEST_SOCKET)
+    longest = len(os.fsencode(base)) + 2 + NAME_LENGTH + 9 + len(DEEPEST_SOCKET)
     if longest > SOCKET_PATH_LIMIT:
         raise StateDirectoryError(
             f"state directory {base}: the path is too long for sockets"

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from minicluster.local.preparation import Prepared
     from minicluster.local.scaling import Notice
 
-GRACE = 5.0
+GRACE_PERIOD = 5.0
+"""Seconds between SIGTERM and SIGKILL at the end."""
 
 
 class Supervisor:
@@ -69,7 +70,7 @@ class Supervisor:
         finally:
             self._set(phase=LocalPhase.ENDING)
             self._brokers.close()
-            await self._cluster.stop(GRACE)
+            await self._cluster.stop(GRACE_PERIOD)
             self._cluster.kill()
 
     @contextlib.asynccontextmanager

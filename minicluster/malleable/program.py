@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from minicluster.malleable.messages import Member
 
 _log = logging.getLogger(__name__)
-_PAUSE = 0.2  # seconds between two reports of progress
+_REPORT_INTERVAL = 0.2
+"""Seconds between two reports of progress."""
 
 
 class Program:
@@ -49,7 +50,7 @@ class Program:
         self, hooks: Hooks, environment: Mapping[str, str] | None = None, timeout: float = 60.0
     ) -> None:
         self.least = self.most = 0
-        self._reported = (-_PAUSE, -1.0)
+        self._reported = (-_REPORT_INTERVAL, -1.0)
         self._polling = threading.Lock()
         credentials = files.from_environment(os.environ if environment is None else environment)
         self._link = ProgramLink(credentials, timeout)
@@ -94,7 +95,7 @@ class Program:
         Call it as often as you like: it sends a few reports a second at most.
         """
         now, share = time.monotonic(), min(1.0, max(0.0, share))
-        if share != self._reported[1] and (now - self._reported[0] >= _PAUSE or share == 1.0):
+        if share != self._reported[1] and (now - self._reported[0] >= _REPORT_INTERVAL or share == 1.0):
             self._reported = (now, share)
             self._link.send(messages.Progress(share))
 

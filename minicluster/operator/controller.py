@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from minicluster.plan import JobReport
     from minicluster.plan.objects.fields import Object
 
-AT_A_TIME = 16
+MAX_RECONCILES = 16
+"""Reconciles that run at a time."""
 AFTER_A_DEFECT = 5.0
 """Seconds before a reconcile that raised an unexpected exception is tried again."""
 
@@ -73,7 +74,7 @@ class Controller:
 
     async def work(self) -> None:
         """Reconcile for ever, several at a time."""
-        slots = asyncio.Semaphore(AT_A_TIME)
+        slots = asyncio.Semaphore(MAX_RECONCILES)
         async with asyncio.TaskGroup() as group:
             while True:
                 await slots.acquire()

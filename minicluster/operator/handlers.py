@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from minicluster.operator.controller import Controller
 
 
-FIRST_PAUSE = 0.5
-LAST_PAUSE = 10.0
+MIN_RETRY_DELAY, MAX_RETRY_DELAY = 0.5, 10.0
+"""Seconds before refused credentials are given again: doubled each time."""
 
 
 class Logins:
@@ -37,7 +37,7 @@ class Logins:
         """Return the credentials as they are now. Raises AccessError."""
         info = await asyncio.to_thread(self._access.connect)
         if info == self._last:
-            self._pause = min(max(2 * self._pause, FIRST_PAUSE), LAST_PAUSE)
+            self._pause = min(max(2 * self._pause, MIN_RETRY_DELAY), MAX_RETRY_DELAY)
             await asyncio.sleep(self._pause)
             info = await asyncio.to_thread(self._access.connect)
         if info != self._last:

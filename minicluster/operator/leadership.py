@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 NEVER = float("-inf")
 # A pause is at most a quarter shorter than the retry period, so that many operators do not ask in step.
 JITTER = 0.25
-# A pause that ends with the Lease is at least this long: shorter ones might not move the clock.
-MIN_PAUSE = 0.01
+MIN_DELAY = 0.01
+"""Seconds that a wait for the end of the Lease takes at least: shorter ones might not move the clock."""
 
 logger = logging.getLogger(__name__)
 
@@ -73,7 +73,7 @@ class LeadershipClock:
     def standby_pause(self, terms: Terms, seen: Sighting | None) -> float:
         """Return how long a standby waits, in seconds: not past the time at which the Lease becomes free."""
         left = seen.expiry(terms) - self.clock() if seen else 0.0
-        return max(min(self.pause(terms), left), MIN_PAUSE) if left > 0 else self.pause(terms)
+        return max(min(self.pause(terms), left), MIN_DELAY) if left > 0 else self.pause(terms)
 
 
 TERMS = Terms()

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 LAST_SECONDS = 0.5
 LAST_WRITES = 3.0
 """Seconds for the answers to the last writes: less than a Lease outlasts its holder's right to write."""
-CRD_PAUSE = 2.0
+CRD_POLL_INTERVAL = 2.0
 """Seconds between two checks that the API server knows MiniClusters."""
 
 log = logging.getLogger(__name__)
@@ -202,7 +202,7 @@ class _Operator:
             if self._unwatched != missing:
                 log.warning(missing)
             self._unwatched = missing
-            await asyncio.sleep(CRD_PAUSE)
+            await asyncio.sleep(CRD_POLL_INTERVAL)
 
     async def _follow(self, controller: Controller) -> None:
         """Have kopf report MiniClusters to the controller. Raises WatchLostError where kopf gives up."""

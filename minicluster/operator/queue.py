@@ -11,12 +11,14 @@ if TYPE_CHECKING:
 
     from minicluster.kube_client.objects import Name
 
-FIRST_RETRY = 0.25
-LAST_RETRY = 60.0
-DOUBLINGS = 10  # enough to reach LAST_RETRY
-# With more than MANY names due, the spacing grows with their number, up to MOST times.
+MIN_RETRY_DELAY = 0.25
+MAX_RETRY_DELAY = 60.0
+DOUBLINGS = 10  # enough to reach MAX_RETRY_DELAY
+# With more than MANY names due, the spacing grows with their number, up to MAX_SPACING_FACTOR times.
 MANY = 20
-MOST = 3.0
+"""With more names due than this the spacing grows with their number."""
+MAX_SPACING_FACTOR = 3.0
+"""How many times the spacing grows at most."""
 TICK = 0.001
 QUIET = 0.2
 """Seconds without an urgent name after which the others come."""
@@ -63,7 +65,7 @@ class WorkQueue:
     def add_spaced(self, name: Name) -> None:
         """Add a name, due not sooner than the spacing after its last reconcile."""
         last = self._last.get(name)
-        spacing = self._spacing * max(1.0, min(len(self._due) / MANY, MOST))
+        spacing = self._spacing * max(1.0, min(len(self._due) / MANY, MAX_SPACING_FACTOR))
         delay = 0.0 if last is None else max(0.0, last + spacing - self._clock())
         self._plan(name, delay, urgent=False)
 
@@ -100,7 +102,7 @@ class WorkQueue:
         """Add a name again, later with each failure in a row; return in how many seconds it is due."""
         count = self._failures.get(name, 0)
         self._failures[name] = count + 1
-        delay = max(at_least, min(FIRST_RETRY * 2.0 ** min(count, DOUBLINGS), LAST_RETRY))
+        delay = max(at_least, min(MIN_RETRY_DELAY * 2.0 ** min(count, DOUBLINGS), MAX_RETRY_DELAY))
         self.add(name, delay)
         return delay
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from minicluster.remote.session import NamespaceSession
     from minicluster.remote.summary import Summary
 
-PAUSE = 0.5
+POLL_INTERVAL = 0.5
 """Seconds between two polls for the end of a MiniCluster, or for another pod of its lead."""
 
 
@@ -103,7 +103,7 @@ async def _to_the_end(
             if cluster.stage != known.stage:
                 known.stage = cluster.stage
                 session.notice(f"{name}: {known.stage}")
-            await asyncio.sleep(PAUSE)
+            await asyncio.sleep(POLL_INTERVAL)
 
 
 def _start(pod: Object) -> tuple[str, int]:

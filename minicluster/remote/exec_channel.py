@@ -8,7 +8,7 @@ import threading
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
-from minicluster.instance.links.lines import GRACE
+from minicluster.instance.links.lines import STOP_TIMEOUT
 from minicluster.kube_client.errors import UserError
 from minicluster.kube_client.exec_stream import STDERR
 
@@ -75,7 +75,7 @@ class ExecChannel:
 
     def how_ended(self) -> str:
         """Return how the command ended, with the end of what it wrote to standard error."""
-        self._over.wait(GRACE)
+        self._over.wait(STOP_TIMEOUT)
         if self.lost is not None:
             return str(self.lost)
         words = self._errors.decode(errors="replace").strip()
@@ -88,4 +88,4 @@ class ExecChannel:
         """Hang up; the command reads the end of its input, and ends."""
         if self._task is not None and not self._over.is_set():
             self._loop.call_soon_threadsafe(self._task.cancel)
-            self._over.wait(GRACE)
+            self._over.wait(STOP_TIMEOUT)

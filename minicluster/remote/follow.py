@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 TIMEOUT = 30.0
 """Seconds for which a server may be away before that is an error."""
-PAUSE = 0.5
+RETRY_DELAY = 0.5
+"""Seconds before a watch that ended, or a list that failed, is asked for again."""
 
 
 async def states(session: NamespaceSession, name: str) -> AsyncGenerator[Object | None, None]:
@@ -43,7 +44,7 @@ async def states(session: NamespaceSession, name: str) -> AsyncGenerator[Object 
         except (ApiError, ApiUnreachableError) as error:
             if not _passes(error):
                 raise
-        await asyncio.sleep(PAUSE)  # also where streams end as soon as they have begun
+        await asyncio.sleep(RETRY_DELAY)  # also where streams end as soon as they have begun
 
 
 async def _listed(session: NamespaceSession, selection: Selection) -> Listing:
@@ -55,7 +56,7 @@ async def _listed(session: NamespaceSession, selection: Selection) -> Listing:
         except (ApiError, ApiUnreachableError) as error:
             if not _passes(error) or asyncio.get_running_loop().time() > end:
                 raise
-            await asyncio.sleep(PAUSE)
+            await asyncio.sleep(RETRY_DELAY)
 
 
 def _passes(error: ApiError | ApiUnreachableError) -> bool:

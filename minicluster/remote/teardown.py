@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 REMINDER = 10.0
 """Seconds between two notices about a deletion that takes long."""
-PAUSE = 0.5
+POLL_INTERVAL = 0.5
 """Seconds between two polls for pods that are still there."""
 ANY = "-"
 """Save to the file that the document names."""
@@ -90,7 +90,7 @@ async def delete(session: NamespaceSession, name: str, *, wait: bool = True) -> 
     async with clusters.beside(_report_remaining(session, name)):
         await _gone(session, name, uid)
         while is_saved and await _pods(session, name):
-            await asyncio.sleep(PAUSE)
+            await asyncio.sleep(POLL_INTERVAL)
 
 
 def _archive(name: str, item: Object, file: str) -> str:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from minicluster.broker_link.link import LeadLink
     from minicluster.save_restore.state_files import JSON
 
-LONGEST = 3900
+MAX_MESSAGE_BYTES = 3900
 """Bytes of a termination message: Kubernetes keeps 4,096."""
 _NO_JOB = "the main command is no job (flux.launcher): it was ended, and begins anew after the restore"
 
@@ -82,7 +82,7 @@ def _keep(state_files: StateFiles, rest: Sequence[str], _engine: EngineAdapter) 
 
 
 def message(archive: str, size: int, settled: JSON, *, launcher: bool) -> str:
-    """Return the termination message after a save; lists are cut if it would be longer than LONGEST."""
+    """Return the termination message after a save. Lists are cut to keep it within MAX_MESSAGE_BYTES."""
     restarted, lost = list(settled.get("restarted", ())), list(settled.get("lost", ()))
     if launcher:
         lost.insert(0, ["", _NO_JOB])
@@ -95,7 +95,7 @@ def message(archive: str, size: int, settled: JSON, *, launcher: bool) -> str:
         "restarted_total": len(restarted),
         "lost_total": len(lost),
     }
-    while len(text := json.dumps(body)) > LONGEST and (restarted or lost):
+    while len(text := json.dumps(body)) > MAX_MESSAGE_BYTES and (restarted or lost):
         max(restarted, lost, key=lambda each: len(json.dumps(each))).pop()
     return text
 
@@ -113,7 +113,7 @@ def _check(_state_files: StateFiles, rest: Sequence[str], engine: EngineAdapter)
         engine.examine(dump)
         dumps.check_room(dump, Path(rest[1]))
     except DumpUnusable as error:
-        print(json.dumps({"error": str(error)[:LONGEST]}))
+        print(json.dumps({"error": str(error)[:MAX_MESSAGE_BYTES]}))
         raise
 
 

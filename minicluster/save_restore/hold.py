@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MEMO = "minicluster_kept"
 """Memo of a job that is held because it does not fit: the urgency that it had."""
-MOST = 8
+MAX_NAMED_JOBS = 8
 _UNKNOWN = (errno.ENOSYS, errno.ETIMEDOUT, errno.EPROTO)  # the service is not there, or does not answer
 _HELD = 0
 
@@ -55,7 +55,7 @@ def resume(link: BrokerLink, state_files: StateFiles, report: Callable[[str], No
             report(f"job {f58plain(jobid)} fits into this cluster again: it is held no more")
             _urge(link, jobid, before)
             _memo(link, jobid, None)
-    state_files.keep(kept[:MOST])
+    state_files.keep(kept[:MAX_NAMED_JOBS])
 
 
 def _misfit(link: BrokerLink, jobspec: JSON) -> str | None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 TIMEOUT = 20.0
 """Seconds that the broker has for one answer."""
-_POLL = 0.05
+_POLL_INTERVAL = 0.05
 _OVER = (errno.ENOENT, errno.EINVAL)  # Flux's answers about an inactive job
 
 
@@ -103,7 +103,7 @@ class LinkJobs:
         end = time.monotonic() + self._timeout
         for jobid in jobids:
             while self._listed(jobid).get("result") is None and time.monotonic() < end:
-                time.sleep(_POLL)
+                time.sleep(_POLL_INTERVAL)
 
     def finished(self, jobid: int) -> bool:
         """Return whether the job's tasks ended by themselves, before it was canceled."""

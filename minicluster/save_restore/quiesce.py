@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from minicluster.broker_link.link import BrokerLink, LeadLink
     from minicluster.save_restore.state_files import StateFiles
 
-POLL = 0.1
+POLL_INTERVAL = 0.1
 """Seconds between two polls of the jobs that still run."""
 ANSWER_TIMEOUT = 30.0
 """Seconds that canceled jobs have to end; Flux kills those that ignore SIGTERM after five."""
@@ -89,4 +89,4 @@ def _wait(link: BrokerLink, state_files: StateFiles, timeout: float) -> int | No
             if pending is not None or left <= 0:
                 return pending
         state_files.progress(WAITING, running)
-        time.sleep(max(0.0, min(POLL, left)))
+        time.sleep(max(0.0, min(POLL_INTERVAL, left)))

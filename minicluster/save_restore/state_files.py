@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     JSON = dict[str, Any]
 
 WAITING, WRITING, FAILED = "waiting", "writing", "failed"
-_PAUSE = 0.05
+_POLL_INTERVAL = 0.05
+"""Seconds between two attempts to get a lock."""
 
 
 class _Files:
@@ -150,7 +151,7 @@ class StateFiles:
                 except OSError:
                     if time.monotonic() > end:
                         raise NotAnswering("jobs are being restarted already") from None
-                    time.sleep(_PAUSE)
+                    time.sleep(_POLL_INTERVAL)
             yield
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from queue_policies.nodes.records import Slot
 
-PAUSE = 10.0
+RETRY_DELAY = 10.0
 """Seconds without orders for a program that refused one, or did not do it in time."""
 LEAVE = 5.0
 """Seconds that released workers have to end by themselves before they are ended."""
@@ -109,7 +109,7 @@ class ProgramOrders:
         for task in self.starting:
             del self.slots[task]
         self.starting = set()
-        self._rest_ends = now + PAUSE
+        self._rest_ends = now + RETRY_DELAY
         return unused
 
     def living(self, tasks: Collection[int]) -> set[int]:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from queue_policies.simulator.job_run import JobRun
     from queue_policies.simulator.machine import Machine
 
-MOST_RESTARTS = 1000
+MAX_RESTARTS = 1000
 """A job that failed so often is assumed never to end."""
 
 
@@ -47,16 +47,16 @@ class FailingUnits:
         cluster.resize(cluster.total + 1)
 
     def _lose(self, run: JobRun, now: float) -> None:
-        """Set a job back to its last checkpoint. Raises SimulationError after MOST_RESTARTS."""
+        """Set a job back to its last checkpoint. Raises SimulationError after MAX_RESTARTS."""
         failures = self._failures
         computed = max(0.0, now - run.since)
         lost = computed % failures.checkpoint if failures.checkpoint else computed
         run.left = min(1.0, run.left_at(now) + lost / run.per) if failures.checkpoint and run.per else 1.0
         run.idle += lost - run.ahead(now)
         run.restarts += 1
-        if run.restarts > MOST_RESTARTS:
+        if run.restarts > MAX_RESTARTS:
             raise SimulationError(
-                f"job {run.job.id} was started again {MOST_RESTARTS} times after failures and does not end:"
+                f"job {run.job.id} was started again {MAX_RESTARTS} times after failures and does not end:"
                 f" it needs {run.per:g} s on {run.size} units, of which each fails every {failures.mtbf:g} s;"
                 " save its work more often (checkpoint), or let units fail less often"
             )

@@ -23,7 +23,7 @@ PROGRAMS = {
 PLUGINS = ("bridge", "host-local", "loopback", "portmap")
 PLUGIN_FOLDERS = (Path("/usr/lib/cni"), Path("/opt/cni/bin"), Path("/usr/libexec/cni"))
 WATCHES = Path("/proc/sys/fs/inotify/max_user_instances")
-MOST_WATCHES = 1024
+MIN_WATCHES = 1024
 PLUGIN_PACKAGE = "containernetworking-plugins"
 
 
@@ -50,10 +50,10 @@ def allow_watches() -> None:
 
     That stays so: who else relies on it by then cannot be known. Where it may not be set, fewer nodes fit.
     """
-    if int(WATCHES.read_text()) < MOST_WATCHES:
+    if int(WATCHES.read_text()) < MIN_WATCHES:
         with contextlib.suppress(OSError):
-            WATCHES.write_text(str(MOST_WATCHES))
-            report(f"fs.inotify.max_user_instances is now {MOST_WATCHES}, for the nodes' programs")
+            WATCHES.write_text(str(MIN_WATCHES))
+            report(f"fs.inotify.max_user_instances is now {MIN_WATCHES}, for the nodes' programs")
 
 
 def missing() -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from minicluster.embedded.overlay.rejected_peers import MEMORY, MOST, RejectedPeers
+from minicluster.embedded.overlay.rejected_peers import FORGET_SECONDS, MAX_PEERS, RejectedPeers
 
 
 class Clock:
@@ -35,7 +35,7 @@ def test_old_ones_are_not_listed() -> None:
     clock = Clock()
     known = RejectedPeers(clock)
     known.note("a", "why")
-    clock.now += MEMORY + 1
+    clock.now += FORGET_SECONDS + 1
     known.note("b", "why")
     assert peers(known) == ["b"]
 
@@ -49,7 +49,7 @@ def test_one_that_was_let_in_is_forgotten() -> None:
 
 def test_no_more_than_a_few_are_remembered() -> None:
     known = RejectedPeers()
-    for number in range(MOST + 5):
+    for number in range(MAX_PEERS + 5):
         known.note(str(number), "why")
-    assert len(peers(known)) == MOST
+    assert len(peers(known)) == MAX_PEERS
     assert "0" not in peers(known)

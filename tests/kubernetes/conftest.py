@@ -170,9 +170,7 @@ def nodes() -> Iterator[ControlPlane]:
     Its autoscaler looks every second.
     """
     try:
-        started = start(
-            Options(crds=[crd()], nodes=NODES, controller_manager=autoscalers.EVERY_SECOND)
-        )
+        started = start(Options(crds=[crd()], nodes=NODES, controller_manager=autoscalers.EVERY_SECOND))
     except MissingProgramsError as error:
         unavailable(error)
     yield started

@@ -28,7 +28,8 @@ T = TypeVar("T")
 Object = dict[str, Any]
 SOMEBODY = "somebody"
 SECONDS = 30.0
-PAUSE = 0.02
+POLL_INTERVAL = 0.02
+"""Seconds."""
 
 
 class Server(Protocol):
@@ -133,7 +134,7 @@ class RealServer:
     async def until(self, probe: Callable[[], Awaitable[T | None]]) -> T:
         async with asyncio.timeout(SECONDS):
             while not (found := await probe()):
-                await asyncio.sleep(PAUSE)
+                await asyncio.sleep(POLL_INTERVAL)
         return found
 
     async def forgotten(self) -> str:

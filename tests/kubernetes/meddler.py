@@ -20,7 +20,8 @@ from tests.devcluster import Access, until
 
 WRITES = {"POST", "PATCH", "PUT", "DELETE"}
 SESSION = web.AppKey("session", aiohttp.ClientSession)
-PAUSE = 0.05  # between two looks whether it is still silent
+POLL_INTERVAL = 0.05
+"""Seconds."""
 HOP = {"transfer-encoding", "content-encoding", "content-length", "connection", "host"}
 
 
@@ -110,7 +111,7 @@ class Meddler:
     async def until_not_silent(self) -> None:
         """Wait as long as it is silent."""
         while self.silent:
-            await asyncio.sleep(PAUSE)
+            await asyncio.sleep(POLL_INTERVAL)
 
     async def forward(
         self, request: web.Request, body: bytes, *, answered: bool = True

@@ -106,7 +106,7 @@ def ask(
 
 @pytest.fixture
 def lead_api(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LeadApi]:
-    monkeypatch.setattr(files, "PAUSE", 0.0)
+    monkeypatch.setattr(files, "POLL_INTERVAL", 0.0)
     made = LeadApi(tmp_path)
     with serving(made.server):
         yield made

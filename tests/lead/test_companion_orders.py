@@ -15,7 +15,7 @@ from minicluster.flux_scheduler.ranks import Ranks
 from minicluster.flux_scheduler.scheduling import Scheduling
 from minicluster.malleable import messages
 from minicluster.malleable.credentials import VERSION, Credentials, proof
-from queue_policies.orders.program import LEAVE, PAUSE
+from queue_policies.orders.program import LEAVE, RETRY_DELAY
 from queue_policies.priority_elastic import PriorityElastic
 from tests.lead.scheduled import jobspec, resources
 
@@ -213,7 +213,7 @@ def test_what_was_reserved_is_free_when_the_program_refuses() -> None:
     scene.send(messages.Refuse(1, "too little left"))
     assert (scene.size, scene.free, scene.scheduling.running[BASE].heeds) == (1, 15, False)
     assert scene.flux.annotations[-1]["order"] == "1 refused: too little left"
-    scene.flux.move(PAUSE)
+    scene.flux.move(RETRY_DELAY)
     assert scene.scheduling.running[BASE].heeds
 
 

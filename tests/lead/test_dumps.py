@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minicluster.save_restore import dumps
-from minicluster.save_restore.command import LONGEST, message
+from minicluster.save_restore.command import MAX_MESSAGE_BYTES, message
 from minicluster.save_restore.errors import DumpUnusable
 from minicluster.save_restore.state_files import StateFiles
 
@@ -146,7 +146,7 @@ def test_termination_message_fits() -> None:
     lost = [[f"f{number:010}", "it does not fit into this cluster"] for number in range(500)]
     text = message("/archive/mc.tgz", 10, {"jobs": 7, "restarted": pairs, "lost": lost}, launcher=False)
     decoded = json.loads(text)
-    assert len(text) <= LONGEST
+    assert len(text) <= MAX_MESSAGE_BYTES
     assert (decoded["restarted_total"], decoded["lost_total"]) == (1000, 500)
     assert (decoded["restarted"], decoded["lost"]) == (
         pairs[: len(decoded["restarted"])],

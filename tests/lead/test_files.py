@@ -81,7 +81,7 @@ def credentials(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[files.ServerCredentials, list[str]]:
     """Those of the directory, looked at without a pause, and what they log."""
-    monkeypatch.setattr(files, "PAUSE", 0.0)
+    monkeypatch.setattr(files, "POLL_INTERVAL", 0.0)
     log: list[str] = []
     return files.ServerCredentials(str(directory), log.append), log
 

@@ -108,7 +108,7 @@ def test_a_certificate_counts_by_the_readers_name_alone(lead_api: LeadApi) -> No
 
 def test_it_may_be_rotated(lead_api: LeadApi, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also the authority of those who read."""
-    monkeypatch.setattr(files, "PAUSE", 0.0)
+    monkeypatch.setattr(files, "POLL_INTERVAL", 0.0)
     lead_api.readers, before = Authority(), lead_api.clients
     lead_api.readers.issue(lead_api.folder / "readers", HOST)
     lead_api.clients = Authority()
@@ -121,7 +121,7 @@ def test_it_may_be_rotated(lead_api: LeadApi, monkeypatch: pytest.MonkeyPatch) -
 def test_while_files_are_no_good_those_from_before_stay(
     lead_api: LeadApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "PAUSE", 0.0)
+    monkeypatch.setattr(files, "POLL_INTERVAL", 0.0)
     (lead_api.folder / "readers" / "ca.crt").write_text("nonsense")
     assert lead_api.ask("/metrics", lead_api.clients) == 200
     assert [line.rpartition("; ")[2] for line in lead_api.log] == ["that from before stays in use"]

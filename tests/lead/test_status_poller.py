@@ -22,7 +22,7 @@ MAIN = {"attributes": {"user": {"minicluster": {"main": True}}}}
 
 @pytest.fixture
 def following(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Following]:
-    monkeypatch.setattr(link_loop, "FIRST_PAUSE", 0.02)
+    monkeypatch.setattr(link_loop, "MIN_RETRY_DELAY", 0.02)
     made = Following(tmp_path)
     made.follower.start()
     yield made

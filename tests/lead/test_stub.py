@@ -35,7 +35,7 @@ def run(tmp_path: Path, source: str, more: str = "", logged: str = "") -> tuple[
         archive.writestr(MODULE, source)
     (tmp_path / flux_zips.ZIP).write_bytes(packed.getvalue())
     stub = tmp_path / STUB
-    stub.write_text(flux_zips.module_files()[STUB].replace("GRACE = 3.0", "GRACE = 0.2"))
+    stub.write_text(flux_zips.module_files()[STUB].replace("STOP_TIMEOUT = 3.0", "STOP_TIMEOUT = 0.2"))
     program = f"{HANDLE}{more}\nrunpy.run_path({str(stub)!r})['mod_main'](Handle())\nprint('runs')\n"
     with subprocess.Popen(
         [sys.executable, "-I", "-S", "-c", program],

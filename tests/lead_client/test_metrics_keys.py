@@ -94,7 +94,7 @@ def test_outside_of_a_cluster_nowhere() -> None:
 
 @pytest.mark.parametrize("error", [ApiUnreachableError("away"), ApiError(429, "TooManyRequests", "later")])
 def test_an_api_server_that_is_away_is_waited_for(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metrics_key_store, "PAUSE", 0.0)
+    monkeypatch.setattr(metrics_key_store, "RETRY_DELAY", 0.0)
     api = Api(error)
     publish(api)
     assert len(api.applied) == 1

@@ -15,7 +15,7 @@ from minicluster.local.errors import SizeRefused, StateDirectoryError
 from minicluster.local.output import CommandErrors, LogFile, last_lines
 from minicluster.local.pod_policy import PodPolicy, Verdict, back_off
 from minicluster.local.records import EndedContainer, LocalContainer, LocalPod
-from minicluster.local.state_directory import LONGEST_SOCKET, SOCKET_PATH_LIMIT, short_name
+from minicluster.local.state_directory import DEEPEST_SOCKET, SOCKET_PATH_LIMIT, short_name
 from minicluster.local.volumes import VolumeMap
 
 DOCUMENT = """\
@@ -54,7 +54,7 @@ def test_every_socket_fits_into_its_path(monkeypatch: pytest.MonkeyPatch, tmp_pa
         StateDirectoryError, match=rf"too long for sockets \(\d+ of at most {SOCKET_PATH_LIMIT} bytes\)"
     ):
         state_directory.create("mc", unique=True)
-    assert LONGEST_SOCKET.startswith("r/")
+    assert DEEPEST_SOCKET.startswith("r/")
 
 
 def test_a_directory_that_others_can_enter_is_refused(

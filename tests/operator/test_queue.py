@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicluster.kube_client.objects import Name
-from minicluster.operator.queue import FIRST_RETRY, LAST_RETRY, WorkQueue
+from minicluster.operator.queue import MAX_RETRY_DELAY, MIN_RETRY_DELAY, WorkQueue
 from tests.operator.virtual_time import Waiting, now, run
 
 SPACING = 1.0
@@ -58,7 +58,7 @@ PLAYS: dict[str, tuple[Play, list[tuple[str, float]]]] = {
         lambda queue: [queue.done(A), queue.forget(A), queue.add_spaced(A)],
         [("a", 0)],
     ),
-    "a failure comes again": (lambda queue: queue.failed(A), [("a", FIRST_RETRY)]),
+    "a failure comes again": (lambda queue: queue.failed(A), [("a", MIN_RETRY_DELAY)]),
     "not before the server wants it": (lambda queue: queue.failed(A, 7), [("a", 7)]),
     "a change does not wait for that": (lambda queue: [queue.failed(A, 7), queue.add(A)], [("a", 0)]),
 }
@@ -148,15 +148,15 @@ def test_failures_wait_longer_each_time() -> None:
     """Twice as long, up to a minute."""
     queue = WorkQueue(lambda: 0.0)
     delays = [queue.failed(A) for _ in range(20)]
-    assert delays[:4] == [FIRST_RETRY * factor for factor in (1, 2, 4, 8)]
-    assert delays[-1] == LAST_RETRY
+    assert delays[:4] == [MIN_RETRY_DELAY * factor for factor in (1, 2, 4, 8)]
+    assert delays[-1] == MAX_RETRY_DELAY
 
 
 def test_endless_failures_are_endured() -> None:
     """An API server that refuses for a week: the number of failures outgrows every power of two."""
     queue = WorkQueue(lambda: 0.0)
     queue._failures[A] = 5000
-    assert queue.failed(A) == LAST_RETRY
+    assert queue.failed(A) == MAX_RETRY_DELAY
 
 
 def test_success_forgets_failures() -> None:
@@ -164,7 +164,7 @@ def test_success_forgets_failures() -> None:
     queue.failed(A)
     queue.failed(A)
     queue.succeeded(A)
-    assert (queue.failures(A), queue.failed(A)) == (0, FIRST_RETRY)
+    assert (queue.failures(A), queue.failed(A)) == (0, MIN_RETRY_DELAY)
 
 
 def test_its_length_is_what_is_planned() -> None:

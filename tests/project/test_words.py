@@ -133,6 +133,19 @@ INSTEAD_OF_CLASSES = {
     "Told": "Report, Answer, EventSummary",
 }
 
+INSTEAD_OF_CONSTANTS = {
+    "at_a_time": "MAX_… with what is limited, such as MAX_CONNECTIONS; a concurrency limit",
+    "longest": "MAX_… with the unit, such as MAX_LINE_BYTES",
+    "most": "MAX_… with what is counted, such as MAX_SAMPLES",
+    "pause": "…_INTERVAL between polls, …_DELAY before a retry",
+}
+"""The same for parts of names in capitals. Variables may have them: Flux and policies have `most`."""
+
+INSTEAD_OF_WHOLE_CONSTANTS = {
+    "grace": "GRACE_PERIOD from SIGTERM to SIGKILL, else …_TIMEOUT",
+}
+"""The same where it is all of a name in capitals: Kubernetes has grace periods."""
+
 PUBLIC = "public in 0.1.0 (tests/release_0_1_0/README.md)"
 FLUX = "Flux's own word for a job of urgency 0"
 KUBERNETES = "a name of Kubernetes"
@@ -170,6 +183,7 @@ KEPT = {
     "queue_policies:share": PUBLIC,
     "share_process_namespace": KUBERNETES,
     "Sketch": PUBLIC,
+    "tests/devcluster:PAUSE": KUBERNETES,
     "_sketch": PUBLIC,
     "sketch": PUBLIC,
     "tests/queue_policies:test_draft": PUBLIC,
@@ -199,6 +213,14 @@ class Made(NamedTuple):
         bare = self.name.strip("_")
         if self.kind == "class" and bare in INSTEAD_OF_CLASSES:
             yield f"class {bare}", INSTEAD_OF_CLASSES[bare]
+        if bare.isupper():
+            yield from (
+                (f"constant {word}", term)
+                for word, term in INSTEAD_OF_CONSTANTS.items()
+                if f"_{word}_" in parts
+            )
+            if bare.lower() in INSTEAD_OF_WHOLE_CONSTANTS:
+                yield f"constant {bare.lower()}", INSTEAD_OF_WHOLE_CONSTANTS[bare.lower()]
         if self.kind == "module" and bare in INSTEAD_OF_MODULES:
             yield f"module {bare}", INSTEAD_OF_MODULES[bare]
 
@@ -251,6 +273,8 @@ def _terms() -> dict[str, str]:
     return {
         **INSTEAD,
         **{f"class {word}": term for word, term in INSTEAD_OF_CLASSES.items()},
+        **{f"constant {word}": term for word, term in INSTEAD_OF_CONSTANTS.items()},
+        **{f"constant {word}": term for word, term in INSTEAD_OF_WHOLE_CONSTANTS.items()},
         **{f"module {word}": term for word, term in INSTEAD_OF_MODULES.items()},
     }
 
@@ -286,6 +310,11 @@ def test_every_exception_is_made_somewhere() -> None:
         pytest.param("self.held = told", ["held"], id="what is used only is not made"),
         pytest.param("def f(*, share=1): ...", ["share"], id="a parameter"),
         pytest.param("from a import b as crew", ["crew"], id="an alias"),
+        pytest.param(
+            "FIRST_PAUSE = _AT_A_TIME = 1", ["constant pause", "constant at_a_time"], id="a constant"
+        ),
+        pytest.param("most = pause = longest_run = 1", [], id="what is a word of a constant only"),
+        pytest.param("_GRACE = GRACE_PERIOD = 1", ["constant grace"], id="all of a constant"),
         pytest.param("outlook = shareholder = sayings = 1", [], id="parts of words"),
     ],
 )

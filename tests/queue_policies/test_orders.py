@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from queue_policies.counting import CountingCluster, Units
 from queue_policies.nodes.records import Slot
 from queue_policies.orders.book import OrderBook
-from queue_policies.orders.program import PAUSE, ProgramOrders
+from queue_policies.orders.program import RETRY_DELAY, ProgramOrders
 from queue_policies.orders.records import record
 from queue_policies.queue import IndexedQueue
 from queue_policies.records import QueuedJob
@@ -54,9 +54,9 @@ def test_what_was_reserved_waits_for_the_last_worker_that_was_started() -> None:
 def test_a_program_rests_after_an_order_that_came_to_nothing() -> None:
     orders = _orders()
     orders.drop(100.0)
-    assert (orders.accepts_resize, orders.due) == (False, 100.0 + PAUSE)
-    assert not orders.rested(99.0 + PAUSE)
-    assert orders.rested(100.0 + PAUSE)
+    assert (orders.accepts_resize, orders.due) == (False, 100.0 + RETRY_DELAY)
+    assert not orders.rested(99.0 + RETRY_DELAY)
+    assert orders.rested(100.0 + RETRY_DELAY)
     assert (orders.accepts_resize, orders.due, orders.rested(200.0)) == (True, None, False)
 
 

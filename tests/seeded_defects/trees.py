@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 PACKAGES = ("broker_config", "queue_policies", "metrics_api", "minicluster")
 _PLUGINS = ("-p", "no:randomly", "-p", "no:cacheprovider")
-GRACE = 20.0
+GRACE_PERIOD = 20.0
 """Seconds that pytest has after SIGINT, to end what its tests have started."""
 
 
@@ -120,4 +120,4 @@ def _end(process: subprocess.Popen[str]) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signum)
         with contextlib.suppress(subprocess.TimeoutExpired):
-            process.communicate(timeout=GRACE)
+            process.communicate(timeout=GRACE_PERIOD)

@@ -25,10 +25,11 @@ if TYPE_CHECKING:
 
 PACKAGES = {"door": "minicluster.embedded_lead"}
 """The room of each module, by the name that broker.toml gives it."""
-FIRST_PAUSE, LONGEST_PAUSE = 0.25, 30.0
+MIN_RETRY_DELAY, MAX_RETRY_DELAY = 0.25, 30.0
+"""Seconds before a module that died is started again: doubled each time."""
 LIVED = 60.0
 """Seconds; a module that ran for longer is started again after the shortest pause."""
-_GRACE = 2.0
+_GRACE_PERIOD = 2.0
 # As the launcher starts brokers: without `site`, but with `ssl`.
 _CODE = """\
 import json, sys
@@ -62,7 +63,7 @@ class Module:
         self._log = log
         self._reaper = reaper
         self._pid = 0
-        self._pause = FIRST_PAUSE
+        self._pause = MIN_RETRY_DELAY
         self._closed = False
         self._again: asyncio.TimerHandle | None = None
         self._ended = asyncio.Event()
@@ -92,11 +93,11 @@ class Module:
 
     def _died(self, how: str) -> None:
         if time.monotonic() - self._began >= LIVED:
-            self._pause = FIRST_PAUSE
+            self._pause = MIN_RETRY_DELAY
         self._ended.set()
         self._log(WARNING, f"module {self.name} {how}; it is started again in {self._pause:g} s", "module")
         self._again = asyncio.get_running_loop().call_later(self._pause, self.start)
-        self._pause = min(2 * self._pause, LONGEST_PAUSE)
+        self._pause = min(2 * self._pause, MAX_RETRY_DELAY)
 
     async def close(self) -> None:
         """End the process by SIGTERM, or by SIGKILL where it does not end."""
@@ -108,7 +109,7 @@ class Module:
                 return
             signal_group(self._pid, signum)
             try:
-                await asyncio.wait_for(self._ended.wait(), _GRACE)
+                await asyncio.wait_for(self._ended.wait(), _GRACE_PERIOD)
             except TimeoutError:
                 self._log(INFO, f"module {self.name} does not end", "module")
 

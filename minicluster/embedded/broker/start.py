@@ -21,7 +21,7 @@ from minicluster.embedded.execution import pmi
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_GRACE = 10.0  # seconds that followers have to end once the lead ended
+_STOP_TIMEOUT = 10.0  # seconds that followers have to end once the lead ended
 
 
 def main(argv: Sequence[str]) -> int:
@@ -71,7 +71,7 @@ class TestInstance:
         code = await loop.run_in_executor(None, self._brokers[0].wait)
         for follower in self._brokers[1:]:
             try:
-                await loop.run_in_executor(None, follower.wait, _GRACE)
+                await loop.run_in_executor(None, follower.wait, _STOP_TIMEOUT)
             except subprocess.TimeoutExpired:
                 print("flux-start: a broker did not end; killed", file=sys.stderr)
                 follower.kill()

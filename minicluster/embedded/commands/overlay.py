@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 PREFIX = "flux-overlay: "
 _STATES = ("full", "partial", "offline", "degraded", "lost")
-_POLL = 0.05
+_POLL_INTERVAL = 0.05
+"""Seconds."""
 
 
 def main(argv: list[str]) -> int:
@@ -53,7 +54,7 @@ def _awaited(client: BrokerClient, wanted: str | None, timeout: float | None) ->
             return health
         if timeout and time.monotonic() - began > timeout:
             raise RpcError(errno.ETIMEDOUT)
-        time.sleep(_POLL)
+        time.sleep(_POLL_INTERVAL)
 
 
 def _lines(health: JSON, hosts: list[str], options: argparse.Namespace) -> list[str]:

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
     from minicluster.embedded.ports import JSON
 
-MEMORY = 60.0
+FORGET_SECONDS = 60.0
 """Seconds; a rejected broker tries again within 15 s (the start script's longest pause)."""
-MOST = 64
+MAX_PEERS = 64
 """The most peers that are kept; the oldest are dropped."""
 
 
@@ -27,7 +27,7 @@ class RejectedPeers:
         """Note that `peer` was rejected now."""
         self.forget(peer)
         self._peers[peer] = (self._clock(), reason)
-        if len(self._peers) > MOST:
+        if len(self._peers) > MAX_PEERS:
             self.forget(next(iter(self._peers)))
 
     def forget(self, peer: str) -> None:
@@ -40,5 +40,5 @@ class RejectedPeers:
         return [
             {"peer": peer, "reason": reason, "ago": now - when}
             for peer, (when, reason) in reversed(self._peers.items())
-            if now - when <= MEMORY
+            if now - when <= FORGET_SECONDS
         ]

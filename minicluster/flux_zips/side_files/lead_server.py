@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     from typing import Any
 
 ZIP = str(Path(__file__).absolute().with_name("flux_modules.zip"))
-FIRST_PAUSE, LONGEST_PAUSE = 0.25, 30.0
+MIN_RETRY_DELAY, MAX_RETRY_DELAY = 0.25, 30.0
+"""Seconds before a door that died is started again: doubled each time."""
 LIVED = 60.0
-"""Seconds: a lead server that ran longer is restarted after FIRST_PAUSE again."""
-GRACE = 3.0
+"""Seconds: a lead server that ran longer is restarted after MIN_RETRY_DELAY again."""
+STOP_TIMEOUT = 3.0
 """Seconds that the lead server has to close."""
 _CODE = """\
 import json, sys
@@ -49,16 +50,16 @@ class LeadServerSupervisor(threading.Thread):
 
     def run(self) -> None:
         """Start the lead server, and restart it when it fails."""
-        pause = FIRST_PAUSE
+        pause = MIN_RETRY_DELAY
         while not self._ending.is_set():
             began = time.monotonic()
             how = self._live()
             if self._ending.is_set() or not how:
                 return
-            pause = FIRST_PAUSE if time.monotonic() - began >= LIVED else pause
+            pause = MIN_RETRY_DELAY if time.monotonic() - began >= LIVED else pause
             _log_line(f"the door {how}; it is started again in {pause:g} s")
             self._ending.wait(pause)
-            pause = min(2 * pause, LONGEST_PAUSE)
+            pause = min(2 * pause, MAX_RETRY_DELAY)
 
     def _live(self) -> str:
         """Run one lead server; return how it failed, empty if it did not."""
@@ -76,13 +77,13 @@ class LeadServerSupervisor(threading.Thread):
         return f"ended with {code}" if code else ""
 
     def end(self) -> None:
-        """Have the lead server close; kill it after GRACE seconds."""
+        """Have the lead server close; kill it after STOP_TIMEOUT seconds."""
         with self._lock:
             self._ending.set()
             child = self._child
         if child is not None and child.stdin is not None:
             child.stdin.close()
-            self.join(GRACE)
+            self.join(STOP_TIMEOUT)
             child.kill()
 
 

@@ -25,7 +25,7 @@ JSON = dict[str, Any]
 
 CREDIT = 256
 """Items of one stream that may be sent before its reader takes them."""
-GRACE = 5.0
+STOP_TIMEOUT = 5.0
 """Seconds in which the other end must end after this one hung up."""
 
 
@@ -107,7 +107,7 @@ class LinesEndpoint:
 
     def gone(self) -> InstanceGone:
         """Return the error to raise once the other end or its broker ended."""
-        self._reader.join(GRACE)
+        self._reader.join(STOP_TIMEOUT)
         return InstanceGone(self._gone or f"{self.uri}: this connection was closed")
 
     def open(self, request: JSON, answers: SimpleQueue[JSON]) -> int:

@@ -10,7 +10,7 @@ import threading
 from typing import IO, TYPE_CHECKING, cast
 
 from minicluster.broker_link.errors import InstanceGone
-from minicluster.instance.links.lines import GRACE
+from minicluster.instance.links.lines import STOP_TIMEOUT
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -54,7 +54,7 @@ class ProcessChannel:
     def how_ended(self) -> str:
         """Return how the process ended, with the end of what it wrote to standard error."""
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(GRACE)
+            self._process.wait(STOP_TIMEOUT)
         with self._lock:
             if self._errors.closed:
                 return "this connection was closed"
@@ -67,7 +67,7 @@ class ProcessChannel:
         with contextlib.suppress(OSError):
             self._requests.close()
         try:
-            self._process.wait(GRACE)
+            self._process.wait(STOP_TIMEOUT)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()

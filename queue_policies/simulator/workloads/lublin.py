@@ -22,7 +22,8 @@ SIZE_LOW, SIZE_BREAK, SMALL_FRACTION = 0.8, 2.5, 0.86  # log2 of sizes: [low, hi
 SHORT, LONG = (4.2, 0.94), (312.0, 0.03)  # shape and scale of the gammas of ln(run time)
 MIX_SLOPE, MIX_BASE = -0.0054, 0.78
 GAP = (10.2303, 0.4871)  # of log2(seconds) between arrivals at the busiest time
-LONGEST = 36 * 3600.0
+MAX_RUN_SECONDS = 36 * 3600.0
+"""Seconds that a job runs at most."""
 DAY = 86_400.0
 BUSIEST = 14.0  # hour of the day
 DEPTH = 0.8  # how much fewer jobs arrive at the quietest hour
@@ -50,7 +51,7 @@ def _job(stream: random.Random, number: int, total: int) -> WorkloadJob:
     size = _size(stream, total)
     fraction = min(max(MIX_SLOPE * size + MIX_BASE, 0.0), 1.0)
     shape, scale = SHORT if stream.random() < fraction else LONG
-    run = min(math.exp(min(stream.gammavariate(shape, scale), 20.0)), LONGEST)
+    run = min(math.exp(min(stream.gammavariate(shape, scale), 20.0)), MAX_RUN_SECONDS)
     return WorkloadJob(number, 0.0, size, size, Fixed(run), run * stream.choice(OVERESTIMATES))
 
 

@@ -130,4 +130,4 @@ def test_no_body_for_a_head(lead_api: Client) -> None:
 
 def test_the_limits_are_the_documented_ones() -> None:
     """16 KiB of head, 64 KiB of body."""
-    assert (http_input.LONGEST_HEAD, http_input.LONGEST_BODY) == (16_384, 65_536)
+    assert (http_input.MAX_HEAD_BYTES, http_input.MAX_BODY_BYTES) == (16_384, 65_536)

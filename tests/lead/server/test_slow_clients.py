@@ -36,7 +36,8 @@ def test_200_slow_clients_keep_nobody_out(lead_api: Client, shaken: bool, runnin
                     stack.enter_context(context.wrap_socket(sock, server_hostname=NAME)).sendall(b"GET /")
         assert lead_api.ask("GET", "/echo")[0] == 200
         until(
-            lambda: threading.active_count() <= connections.MOST + 3, "no more threads than there are places"
+            lambda: threading.active_count() <= connections.MAX_CONNECTIONS + 3,
+            "no more threads than there are places",
         )
 
 

@@ -138,7 +138,7 @@ def test_an_api_server_that_is_away_gives_no_answer_and_is_asked_again() -> None
 
 
 def test_what_is_remembered_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(authorization, "MOST", 3)
+    monkeypatch.setattr(authorization, "MAX_ANSWERS", 3)
     api = Api(lambda _: True)
     check(api, *[(Identity(str(number)), DOCUMENT) for number in range(9)])
     assert len(api.reviews) == 9

@@ -224,7 +224,7 @@ def test_without_keys_nothing_is_asked(playing: played.Leads, lead: Lead) -> Non
 def test_connections_that_nobody_uses_are_closed(
     playing: played.Leads, lead: Lead, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asking, "SWEEP", 0.01)
+    monkeypatch.setattr(asking, "SWEEP_INTERVAL", 0.01)
     monkeypatch.setattr(asking, "IDLE", 0.0)
 
     async def work(leads: Leads) -> None:

@@ -46,7 +46,7 @@ def made(
     """Make samplers that have no need for pauses."""
     for name, seconds in {"PERIOD": 0.05, "CHANGED": 0.02, "SPACING": 0.01}.items():
         monkeypatch.setattr(module, name, seconds)
-    monkeypatch.setattr(link_loop, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(link_loop, "MIN_RETRY_DELAY", 0.01)
     samplers = []
 
     def make(minimum: int = 1) -> Sampler:
