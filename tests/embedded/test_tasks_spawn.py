@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from minicluster.embedded.execution.rank import spawn
+from minicluster.embedded.execution.rank_launch import RankLaunch
 
 
-def rank_launch(**changes: object) -> spawn.RankLaunch:
+def rank_launch(**changes: object) -> RankLaunch:
     fields: dict[str, object] = {
         "id": 1,
         "f58": "ƒ2",
@@ -27,7 +29,7 @@ def rank_launch(**changes: object) -> spawn.RankLaunch:
         "files": {},
         "mapping": "(vector,(0,2,2))",
     }
-    return spawn.RankLaunch.from_message({"share": fields | changes})
+    return RankLaunch.of_fields(fields | changes)
 
 
 def broker() -> spawn.BrokerEnv:
@@ -54,6 +56,20 @@ def broker() -> spawn.BrokerEnv:
 )
 def test_environment(name: str, value: str) -> None:
     assert spawn.environment(rank_launch(), 3, broker(), 9)[name] == value
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({}, id="of a start"),
+        pytest.param({"fresh": [3], "order": 7, "part": 1, "credentials": "c.json"}, id="of a resize"),
+    ],
+)
+def test_a_message_has_what_it_was_made_of(changes: dict[str, object]) -> None:
+    """A field at its default is left out, as the lead of 0.1.0 does."""
+    sent = rank_launch(**changes).fields()
+    assert RankLaunch.of_fields(json.loads(json.dumps(sent))) == rank_launch(**changes)
+    assert changes.keys() == sent.keys() & {"fresh", "order", "part", "credentials"}
 
 
 def test_no_pmi() -> None:

@@ -7,40 +7,13 @@ body. Every message names its job; messages about a job that has ended are ignor
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Literal, NotRequired, Protocol, TypedDict, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from typing import Any, Generic, Literal, Protocol, TypedDict, TypeVar
 
 
 class JobMessage(TypedDict):
     """The field that every message has, besides its `type`."""
 
     job: int
-
-
-class RankLaunchFields(TypedDict):
-    """One rank's part of a job. Of each task: its number in the job."""
-
-    id: int
-    f58: str
-    argv: list[str]
-    env: dict[str, str]
-    cwd: str
-    name: str
-    size: int
-    nodes: int
-    node: int  # index of this rank among the job's
-    tasks: tuple[int, ...]
-    cores: tuple[int, ...]
-    gpus: tuple[int, ...]
-    options: Mapping[str, Any]  # of the shell, as the jobspec has them
-    files: dict[str, Any]  # RFC 37
-    mapping: str
-    credentials: NotRequired[str]  # of a malleable job: the file's name in the job's directory
-    order: NotRequired[int]  # by which these tasks are started
-    part: NotRequired[int]  # how often tasks were started here before
-    fresh: NotRequired[list[int]]  # of the tasks, those to start; absent: all
 
 
 # Lead → rank
@@ -50,7 +23,7 @@ class StartTasks(JobMessage):
     """Start tasks: the first ones of a job, or further ones of a job that runs on the rank."""
 
     type: Literal["exec-start"]
-    share: RankLaunchFields
+    share: dict[str, Any]  # `RankLaunch.fields`
 
 
 class SignalTasks(JobMessage):

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from minicluster.embedded.execution.lead.runs import Runs
-    from minicluster.embedded.execution.messages import RankLaunchFields, TasksStarted
+    from minicluster.embedded.execution.messages import TasksStarted
+    from minicluster.embedded.execution.rank_launch import RankLaunch
     from minicluster.embedded.overlay.overlay import LeadOverlay
     from minicluster.embedded.ports import JSON, Launch
     from queue_policies.nodes.records import Slot
@@ -51,9 +52,9 @@ class Launches:
         """Start further tasks of a malleable job in `slots`. `hosts` are the hosts by rank."""
         self._send(run, run.add(order, slots, hosts))
 
-    def _send(self, run: Run, rank_launches: Mapping[int, RankLaunchFields]) -> None:
+    def _send(self, run: Run, rank_launches: Mapping[int, RankLaunch]) -> None:
         for rank, rank_launch in rank_launches.items():
-            message = StartTasks(type="exec-start", job=run.id, share=rank_launch)
+            message = StartTasks(type="exec-start", job=run.id, share=rank_launch.fields())
             if not self._overlay.send(rank, message):
                 self._loop.call_soon(self._lost, run, rank)
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from broker_config.formats import jobid
 from broker_config.formats.jobspec import shell_options, system_of
-from minicluster.embedded.execution.messages import RankLaunchFields
+from minicluster.embedded.execution.rank_launch import RankLaunch
 from minicluster.embedded.jobs import elastic, taskmap
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Run:
         first = frozenset(self.nodes) if self.elastic is None else self.elastic.first & self.running
         return self.barrier >= {rank for rank in first if self.nodes[rank].tasks}
 
-    def rank_launches(self, launch: Launch) -> Mapping[int, RankLaunchFields]:
+    def rank_launches(self, launch: Launch) -> Mapping[int, RankLaunch]:
         """Return what each rank is to start."""
         nodes = list(self.nodes.values())
         return {
@@ -85,7 +85,7 @@ class Run:
 
     def add(
         self, order: int, slots: Mapping[int, Slot], hosts: Mapping[int, str]
-    ) -> Mapping[int, RankLaunchFields]:
+    ) -> Mapping[int, RankLaunch]:
         """Add further tasks, and return what their ranks are to start."""
         workers = self._workers()
         for task, slot in slots.items():
@@ -100,14 +100,13 @@ class Run:
             number = workers.numbers.setdefault(rank, len(workers.numbers))
             workers.parts[rank] = workers.parts.get(rank, 0) + 1
             rank_launch = _rank_launch(workers.launch, nodes, self.nodes[rank], number)
-            rank_launch["options"] = {
-                **rank_launch["options"],
-                "pmi": "none",
-            }  # it counts the tasks of the start
-            rank_launch["order"] = order
-            rank_launch["part"] = workers.parts[rank]
-            rank_launch["fresh"] = [task for task, slot in slots.items() if slot.rank == rank]
-            found[rank] = rank_launch
+            found[rank] = replace(
+                rank_launch,
+                options={**rank_launch.options, "pmi": "none"},  # it counts the tasks of the start
+                order=order,
+                part=workers.parts[rank],
+                fresh=tuple(task for task, slot in slots.items() if slot.rank == rank),
+            )
         self.running.update(ranks)
         return found
 
@@ -167,13 +166,16 @@ def elastic_workers(launch: Launch, nodes: Iterable[taskmap.NodeTasks]) -> Elast
 
 def _rank_launch(
     launch: Launch, nodes: list[taskmap.NodeTasks], node: taskmap.NodeTasks, number: int
-) -> RankLaunchFields:
+) -> RankLaunch:
     system = system_of(launch.jobspec)
     argv = launch.jobspec["tasks"][0]["command"]
-    rank_launch = RankLaunchFields(
+    files = system.get("files", {})
+    if launch.credentials is not None:
+        files = files | {CREDENTIALS: {"data": launch.credentials, "mode": 0o400}}
+    return RankLaunch(
         id=launch.id,
         f58=jobid.f58(launch.id),
-        argv=argv,
+        argv=tuple(argv),
         env=system.get("environment", {}),
         cwd=system.get("cwd", "/"),
         name=system.get("job", {}).get("name") or os.path.basename(argv[0]),  # noqa: PTH119 - a name, not a file
@@ -184,12 +186,7 @@ def _rank_launch(
         cores=node.cores,
         gpus=node.gpus,
         options=shell_options(launch.jobspec),
-        files=system.get("files", {}),
+        files=files,
         mapping=taskmap.process_mapping(nodes),
+        credentials=None if launch.credentials is None else CREDENTIALS,
     )
-    if launch.credentials is not None:
-        rank_launch["files"] = rank_launch["files"] | {
-            CREDENTIALS: {"data": launch.credentials, "mode": 0o400}
-        }
-        rank_launch["credentials"] = CREDENTIALS
-    return rank_launch

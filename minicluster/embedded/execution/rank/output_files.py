@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from minicluster.embedded.execution.rank.spawn import RankLaunch
+    from minicluster.embedded.execution.rank_launch import RankLaunch
 
 _OPEN_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC
 STREAMS = ("stdout", "stderr")

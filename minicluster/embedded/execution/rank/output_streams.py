@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from minicluster.embedded.execution.messages import SendToLead, WriteFile
-    from minicluster.embedded.execution.rank.spawn import RankLaunch
+    from minicluster.embedded.execution.rank_launch import RankLaunch
 
 
 class OutputStreams:

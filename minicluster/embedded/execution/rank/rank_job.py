@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
     from minicluster.embedded.execution.messages import SendToLead
     from minicluster.embedded.execution.processes import Reaper
-    from minicluster.embedded.execution.rank.spawn import BrokerEnv, RankLaunch, StartedTask
+    from minicluster.embedded.execution.rank.spawn import BrokerEnv, StartedTask
+    from minicluster.embedded.execution.rank_launch import RankLaunch
 
 _EXIT_CODES = {FileNotFoundError: 127, PermissionError: 126}
 """The exit code of a task that cannot be started, as of a shell; 1 for another error."""

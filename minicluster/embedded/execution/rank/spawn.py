@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import socket
 import subprocess
 from dataclasses import dataclass
@@ -17,60 +16,7 @@ from minicluster.malleable.variables import ORDER_VARIABLE, PATH_VARIABLE
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from minicluster.embedded.execution.messages import StartTasks
-
-_TEMPLATE = re.compile(r"\{\{\s*([a-zA-Z0-9_.]+)\s*\}\}")
-
-
-@dataclass(frozen=True, slots=True)
-class RankLaunch:
-    """One rank's part of a job, as the lead sends it (`exec-start`)."""
-
-    id: int
-    f58: str
-    argv: tuple[str, ...]
-    env: Mapping[str, str]
-    cwd: str
-    name: str
-    size: int
-    nodes: int
-    node: int  # index of this rank among the job's
-    tasks: tuple[int, ...]
-    cores: tuple[int, ...]
-    gpus: tuple[int, ...]
-    options: Mapping[str, Any]
-    files: Mapping[str, Any]
-    mapping: str
-    credentials: str | None = None  # of a malleable job: the file's name in the job's directory
-    order: int = 0  # by which these tasks are started
-    part: int = 0  # how often tasks were started here before
-    fresh: tuple[int, ...] | None = None  # of the tasks, those to start; None: all
-
-    @classmethod
-    def from_message(cls, message: StartTasks) -> RankLaunch:
-        """Read the message's `share`."""
-        raw: dict[str, Any] = {**message["share"]}
-        for key in ("argv", "tasks", "cores", "gpus"):
-            raw[key] = tuple(raw[key])
-        raw["fresh"] = tuple(raw["fresh"]) if "fresh" in raw else None
-        return cls(**raw)
-
-    def expand(self, text: str, task: int | None, tmpdir: str) -> str:
-        """Replace Flux's {{…}} templates; unknown ones stay."""
-        if "{{" not in text:
-            return text
-        values = {
-            **dict.fromkeys(("id", "id.f58", "jobid"), self.f58),
-            "id.dec": str(self.id),
-            "name": self.name,
-            "tmpdir": tmpdir,
-            "size": str(self.size),
-            "nnodes": str(self.nodes),
-            "node.id": str(self.node),
-        }
-        if task is not None:
-            values |= dict.fromkeys(("taskid", "task.id", "task.rank"), str(task))
-        return _TEMPLATE.sub(lambda found: values.get(found[1], found[0]), text)
+    from minicluster.embedded.execution.rank_launch import RankLaunch
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from minicluster.embedded.execution import messages
 from minicluster.embedded.execution.messages import InputTaken, M
 from minicluster.embedded.execution.rank.guard import Guard
 from minicluster.embedded.execution.rank.rank_job import RankJob, RankSettings
-from minicluster.embedded.execution.rank.spawn import RankLaunch
+from minicluster.embedded.execution.rank_launch import RankLaunch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,7 +57,7 @@ class Tasks:
         self._overlay.send(0, message, body)
 
     def _start(self, _rank: int, message: StartTasks, _body: bytes) -> None:
-        rank_launch = RankLaunch.from_message(message)
+        rank_launch = RankLaunch.of_fields(message["share"])
         if rank_launch.id in self._jobs:
             self._jobs[rank_launch.id].extend(rank_launch)
             return

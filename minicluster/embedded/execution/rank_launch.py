@@ -1,0 +1,79 @@
+"""What a rank is to start of a job: the lead writes this record into `exec-start`, and the rank reads it."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_TEMPLATE = re.compile(r"\{\{\s*([a-zA-Z0-9_.]+)\s*\}\}")
+_TUPLES = ("argv", "tasks", "cores", "gpus", "fresh")
+
+
+@dataclass(frozen=True, slots=True)
+class RankLaunch:
+    """One rank's part of a job. Of each task: its number in the job."""
+
+    id: int
+    f58: str
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    cwd: str
+    name: str
+    size: int
+    nodes: int
+    node: int
+    """The index of this rank among the job's."""
+    tasks: tuple[int, ...]
+    cores: tuple[int, ...]
+    gpus: tuple[int, ...]
+    options: Mapping[str, Any]
+    """Of the shell, as the jobspec has them."""
+    files: Mapping[str, Any]
+    """As in RFC 37."""
+    mapping: str
+    credentials: str | None = None
+    """Of a malleable job: the file's name in the job's directory."""
+    order: int = 0
+    """The resize request by which these tasks are started."""
+    part: int = 0
+    """How often tasks were started here before."""
+    fresh: tuple[int, ...] | None = None
+    """Of the tasks, those to start; None: all."""
+
+    def fields(self) -> dict[str, Any]:
+        """Return what the message has: nothing for a field that is at its default."""
+        return {
+            field.name: getattr(self, field.name)
+            for field in dataclasses.fields(self)
+            if getattr(self, field.name) != field.default
+        }
+
+    @classmethod
+    def of_fields(cls, fields: Mapping[str, Any]) -> RankLaunch:
+        """Read what a message has."""
+        read: dict[str, Any] = {
+            name: tuple(value) if name in _TUPLES else value for name, value in fields.items()
+        }
+        return cls(**read)
+
+    def expand(self, text: str, task: int | None, tmpdir: str) -> str:
+        """Replace Flux's {{…}} templates; unknown ones stay."""
+        if "{{" not in text:
+            return text
+        values = {
+            **dict.fromkeys(("id", "id.f58", "jobid"), self.f58),
+            "id.dec": str(self.id),
+            "name": self.name,
+            "tmpdir": tmpdir,
+            "size": str(self.size),
+            "nnodes": str(self.nodes),
+            "node.id": str(self.node),
+        }
+        if task is not None:
+            values |= dict.fromkeys(("taskid", "task.id", "task.rank"), str(task))
+        return _TEMPLATE.sub(lambda found: values.get(found[1], found[0]), text)
