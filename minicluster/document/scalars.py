@@ -58,6 +58,26 @@ class TextPattern:
 
 
 @dataclass(frozen=True, slots=True)
+class OrEmpty:
+    """Makes a text with a pattern one that may also be empty: what is not given."""
+
+    def read(self, value: object, handler: core_schema.ValidatorFunctionWrapHandler) -> object:
+        """Return an empty text as it is, and have every other value checked."""
+        return value if value == "" else handler(value)
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        return core_schema.no_info_wrap_validator_function(self.read, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        inner = handler(schema)
+        return {**inner, "pattern": f"^({inner['pattern'][1:-1]}?)$"}
+
+
+@dataclass(frozen=True, slots=True)
 class WholeNumberToo:
     """A text that may also be written as a whole number: Kubernetes' int-or-string."""
 
@@ -139,36 +159,21 @@ DirectoryPath = Annotated[
     TextPattern(r"(/[^\x00]*)?", "an absolute path, beginning with /"),
 ]
 LabelName = Annotated[str, Strict(), Field(max_length=63), DNS_LABEL]
-OptionalLabelName = Annotated[
-    str,
-    Strict(),
-    Field(max_length=63),
-    TextPattern(f"({LABEL})?", DNS_LABEL.allowed),
-]
+OptionalLabelName = Annotated[LabelName, OrEmpty()]
 HostLabel = Annotated[
     str,
     Strict(),
     Field(max_length=63),
     TextPattern(HOST_LABEL, 'a host name: a-z, 0-9 and "-", beginning with a letter'),
 ]
-OptionalHostLabel = Annotated[
-    str,
-    Strict(),
-    Field(max_length=63),
-    TextPattern(f"({HOST_LABEL})?", 'a host name: a-z, 0-9 and "-", beginning with a letter'),
-]
+OptionalHostLabel = Annotated[HostLabel, OrEmpty()]
 ObjectName = Annotated[
     str,
     Strict(),
     Field(max_length=253),
     TextPattern(SUBDOMAIN, 'a Kubernetes object name: a-z, 0-9, "-" and "."'),
 ]
-OptionalObjectName = Annotated[
-    str,
-    Strict(),
-    Field(max_length=253),
-    TextPattern(f"({SUBDOMAIN})?", 'a Kubernetes object name: a-z, 0-9, "-" and "."'),
-]
+OptionalObjectName = Annotated[ObjectName, OrEmpty()]
 VariableName = Annotated[str, Strict(), Field(max_length=256), VARIABLE]
 SettingName = Annotated[str, Strict(), Field(max_length=128), SETTING]
 Quantity = Annotated[
