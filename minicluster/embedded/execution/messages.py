@@ -7,7 +7,7 @@ body. Every message names its job; messages about a job that has ended are ignor
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, Protocol, TypedDict, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypedDict, TypeVar, get_args, get_type_hints
 
 
 class JobMessage(TypedDict):
@@ -231,26 +231,31 @@ class MessageType(Generic[M]):
     name: str
 
 
-START: MessageType[StartTasks] = MessageType("exec-start")
-SIGNAL: MessageType[SignalTasks] = MessageType("exec-signal")
-KILL: MessageType[KillTasks] = MessageType("exec-kill")
-END: MessageType[EndTasks] = MessageType("exec-end")
-STDIN: MessageType[WriteInput] = MessageType("exec-stdin")
-ACK: MessageType[OutputTaken] = MessageType("exec-ack")
-FILE: MessageType[WriteFile] = MessageType("exec-file")
-RELEASE: MessageType[FilesComplete] = MessageType("exec-release")
-PMI_RELEASE: MessageType[BarrierLeft] = MessageType("pmi-release")
+def _type_of(record: type[M]) -> MessageType[M]:
+    """Return the type of the messages that have this record, which names it."""
+    return MessageType(get_args(get_type_hints(record)["type"])[0])
 
-STARTED: MessageType[TasksStarted] = MessageType("exec-started")
-OUTPUT: MessageType[TaskOutput] = MessageType("exec-output")
-EOF: MessageType[OutputEnded] = MessageType("exec-eof")
-EXIT: MessageType[TaskExited] = MessageType("exec-exit")
-LOG: MessageType[ShellMessage] = MessageType("exec-log")
-REDIRECT: MessageType[OutputRedirected] = MessageType("exec-redirect")
-EXCEPTION: MessageType[JobFailed] = MessageType("exec-exception")
-STDIN_DONE: MessageType[InputTaken] = MessageType("exec-stdin-done")
-FILE_DONE: MessageType[FileWritten] = MessageType("exec-file-done")
-WAITING: MessageType[RankWaiting] = MessageType("exec-waiting")
-DONE: MessageType[RankDone] = MessageType("exec-done")
-PMI_BARRIER: MessageType[BarrierEntered] = MessageType("pmi-barrier")
-PMI_ABORT: MessageType[PmiAborted] = MessageType("pmi-abort")
+
+START = _type_of(StartTasks)
+SIGNAL = _type_of(SignalTasks)
+KILL = _type_of(KillTasks)
+END = _type_of(EndTasks)
+STDIN = _type_of(WriteInput)
+ACK = _type_of(OutputTaken)
+FILE = _type_of(WriteFile)
+RELEASE = _type_of(FilesComplete)
+PMI_RELEASE = _type_of(BarrierLeft)
+
+STARTED = _type_of(TasksStarted)
+OUTPUT = _type_of(TaskOutput)
+EOF = _type_of(OutputEnded)
+EXIT = _type_of(TaskExited)
+LOG = _type_of(ShellMessage)
+REDIRECT = _type_of(OutputRedirected)
+EXCEPTION = _type_of(JobFailed)
+STDIN_DONE = _type_of(InputTaken)
+FILE_DONE = _type_of(FileWritten)
+WAITING = _type_of(RankWaiting)
+DONE = _type_of(RankDone)
+PMI_BARRIER = _type_of(BarrierEntered)
+PMI_ABORT = _type_of(PmiAborted)
