@@ -25,10 +25,20 @@ class ContainerRestarts:
         """Plan the restart of a container that ended."""
         key = f"{ended.pod.name}/{ended.container.name}"
         times = self._counts[key] = self._counts.get(key, -1) + 1
-        handle = asyncio.get_running_loop().call_later(back_off(times), self._restart, ended)
+
+        def restart() -> None:
+            self._pending.discard(handle)
+            self._restart(ended)
+
+        handle = asyncio.get_running_loop().call_later(back_off(times), restart)
         self._pending.add(handle)
+
+    def __len__(self) -> int:
+        """Return how many wait for their restart."""
+        return len(self._pending)
 
     def cancel(self) -> None:
         """Cancel all planned restarts."""
         for handle in self._pending:
             handle.cancel()
+        self._pending.clear()
