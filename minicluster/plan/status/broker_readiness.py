@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from minicluster import document
 from minicluster.plan import ranks
-from minicluster.plan.constants import REPLACED_CODES, ConditionType, Reason
+from minicluster.plan.constants import ConditionType, Reason
 from minicluster.plan.objects import names
+from minicluster.plan.status import last_report
 from minicluster.plan.status.condition_value import ConditionValue, unchanged
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ MAX_REASON = 240
 """How many characters of a reason a message shows: kubelets quote whole answers of registries."""
 
 _LEAVING = "its pod was told to go, and is still there (a node that died holds its pods)"
-_COMPLETE = frozenset({Reason.ALL_JOINED, Reason.BROKERS_MISSING, Reason.JOBS_RESTARTED})
-_REPORTED = _COMPLETE | {Reason.JOINING}
 
 
 def brokers_ready(state: ReconcileState, restarted: str) -> ConditionValue:
@@ -52,7 +51,7 @@ def are_missing(state: ReconcileState) -> bool:
     if not state.has_pods or not _were_complete(state):
         return False
     if state.brokers is None:
-        return last_report_stands(state)
+        return last_report.stands(state)
     return joined(state, state.brokers) < state.size
 
 
@@ -61,26 +60,12 @@ def joined(state: ReconcileState, report: BrokerReport) -> int:
     return sum(rank < state.size for rank in ranks.decode(report.online))
 
 
-def last_report_stands(state: ReconcileState) -> bool:
-    """Return whether the lead's last report still counts, such as after a restart of the operator."""
-    previous, lead = state.previous(ConditionType.BROKERS_READY), state.lead
-    if previous is None or previous.reason not in _REPORTED or lead is None:
-        return False
-    return (lead.phase == "Running" and not state.unreachable_reason) or _has_finished(lead)
-
-
-def _has_finished(lead: PodReport) -> bool:
-    """Return whether the lead ended with the instance, and was not lost: the Job will report that soon."""
-    ended = lead.phase in {"Succeeded", "Failed"} and lead.exit_code is not None
-    return ended and lead.exit_code not in REPLACED_CODES
-
-
 def _unreported(state: ReconcileState) -> ConditionValue:
     """Return the condition without a report: the stored one while the last report counts."""
-    previous, lead = state.previous(ConditionType.BROKERS_READY), state.lead
-    if previous is not None and last_report_stands(state):
-        if previous.observed_generation == state.cluster.metadata.generation:
-            return unchanged(previous)
+    last, lead = last_report.condition(state, ConditionType.BROKERS_READY), state.lead
+    if last is not None:
+        if last.observed_generation == state.cluster.metadata.generation:
+            return unchanged(last)
         # The size has changed: the last report does not apply to it.
         message = "the lead broker has not reported since the document changed"
     elif lead is None or lead.phase != "Running":
@@ -95,7 +80,7 @@ def _were_complete(state: ReconcileState) -> bool:
     previous = state.previous(ConditionType.BROKERS_READY)
     return (
         previous is not None
-        and previous.reason in _COMPLETE
+        and previous.reason in last_report.COMPLETE
         and previous.observed_generation == state.cluster.metadata.generation
     )
 

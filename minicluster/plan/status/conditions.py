@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 from minicluster import document
 from minicluster.plan.constants import KIND, LABEL_KUEUE_QUEUE, ConditionType, Phase, Reason
 from minicluster.plan.objects import autoscaler, names
-from minicluster.plan.status import autoscaling, broker_readiness, lead_loss, node_loss, resizing, saves
+from minicluster.plan.status import (
+    autoscaling,
+    broker_readiness,
+    last_report,
+    lead_loss,
+    node_loss,
+    resizing,
+    saves,
+)
 from minicluster.plan.status.condition_value import ConditionValue, unchanged
 from minicluster.plan.status.reconcile_state import Completion, pod_name
 
@@ -158,7 +166,8 @@ def _running(state: ReconcileState, loss: LeadLoss | None) -> ConditionValue:
     if early:
         return early
     if state.brokers is None:
-        return _as_last_reported(state) or _pods_running(state, loss)
+        last = last_report.condition(state, ConditionType.RUNNING)
+        return unchanged(last) if last else _pods_running(state, loss)
     note = lead_loss.note(loss, state.cluster) + _halted(state.brokers) + _kept(state.brokers)
     if not state.brokers.running:
         return ConditionValue("False", Reason.JOINING, f"the lead broker waits for the others{note}")
@@ -175,14 +184,6 @@ def _halted(report: BrokerReport) -> str:
 def _kept(report: BrokerReport) -> str:
     """Return which jobs wait for a larger instance, as the end of a message."""
     return f"; jobs that do not fit into it are kept: {'; '.join(report.kept)}" if report.kept else ""
-
-
-def _as_last_reported(state: ReconcileState) -> ConditionValue | None:
-    """Return the stored condition Running where the lead's last report still counts, else None."""
-    previous = state.previous(ConditionType.RUNNING)
-    if previous is None or not broker_readiness.last_report_stands(state):
-        return None
-    return unchanged(previous)
 
 
 def _pods_running(state: ReconcileState, loss: LeadLoss | None) -> ConditionValue:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from minicluster import document
 from minicluster.document import LeadLoss
 from minicluster.plan.constants import REPLACED_CODES, ConditionType, Reason
-from minicluster.plan.status import broker_readiness
+from minicluster.plan.status import last_report
 from minicluster.plan.status.condition_value import ConditionValue
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def status(state: ReconcileState) -> LeadLoss | None:
         return None
     if state.brokers is not None:
         return stored.model_copy(update={"is_over": True}) if stored else None
-    if broker_readiness.last_report_stands(state) or (stored is not None and not stored.is_over):
+    if last_report.stands(state) or (stored is not None and not stored.is_over):
         return stored
     previous = state.previous(ConditionType.RUNNING)
     worked = previous is not None and previous.reason in _WORKED

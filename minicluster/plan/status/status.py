@@ -8,7 +8,7 @@ from minicluster import document
 from minicluster.plan.constants import ConditionType
 from minicluster.plan.objects.fields import present
 from minicluster.plan.objects.labels import scale_selector
-from minicluster.plan.status import broker_readiness, conditions, dumps, saves
+from minicluster.plan.status import broker_readiness, conditions, dumps, last_report, saves
 from minicluster.plan.status.progress import ProgressRecords
 from minicluster.plan.status.reconcile_state import Completion
 from minicluster.plan.status.times import timestamp
@@ -115,8 +115,7 @@ def _ready_brokers(state: ReconcileState) -> int:
     if state.outcome is not Completion.NONE or state.suspended:
         return 0
     if state.brokers is None:
-        stands = broker_readiness.last_report_stands(state)
-        return min(state.cluster.status.ready_brokers, state.size) if stands else 0
+        return last_report.ready_brokers(state)
     return broker_readiness.joined(state, state.brokers)
 
 
