@@ -1,7 +1,8 @@
-"""Write the plain manifests and the chart's CRD: `python -m deploy.render` from the project's root.
+"""Write the plain manifests and the chart's files: `python -m deploy.render` from the project's root.
 
-The chart is the one source of the manifests, and the records of minicluster.document that of the CRD. helm is
-the one on PATH, else built from the version pinned for the tests.
+The chart is the one source of the manifests. The records of minicluster.document are that of its CRD, and
+metrics_api.names that of the metrics that the role `view` may read. helm is the one on PATH, else built from
+the version pinned for the tests.
 """
 
 import re
@@ -9,12 +10,12 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from metrics_api.names import METRICS
 from minicluster.document import crd_yaml
 from tests.devcluster.lookup import HELM, locate
 
 HERE = Path(__file__).resolve().parent
 CHART = HERE / "helm" / "minicluster-operator"
-CRD = CHART / "files" / "crd.yaml"
 RELEASE = "minicluster-operator"
 NAMESPACE = "minicluster-system"
 # Marks of Helm, untrue of what kubectl applies.
@@ -73,10 +74,19 @@ def template(helm: Path, *options: str) -> str:
     return subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
+def files() -> dict[Path, str]:
+    """Return the texts of the chart's files that are made."""
+    return {
+        CHART / "files" / "crd.yaml": crd_yaml(),
+        CHART / "files" / "metrics.yaml": "".join(f"- {metric.name}\n" for metric in METRICS),
+    }
+
+
 def main() -> None:
     """Write all files."""
     helm = locate(HELM)["helm"]
-    CRD.write_text(crd_yaml())
+    for path, text in files().items():
+        path.write_text(text)
     for manifest in MANIFESTS:
         manifest.path.write_text(manifest.text(helm))
 

@@ -8,8 +8,10 @@ import pytest
 import yaml
 from typer.main import get_command
 
+from deploy.render import files
 from metrics_api.adapter.command import SERVICE
 from metrics_api.adapter.command import app as adapter
+from metrics_api.names import METRICS
 from minicluster.cli.operator import app
 from minicluster.document import crd_yaml
 from minicluster.plan.constants import LABEL_NAME, METRICS_APPLICATION, OPERATOR_APPLICATION
@@ -21,8 +23,18 @@ MANIFESTS = pytest.mark.parametrize("manifest", [INSTALL, NAMESPACED], ids=lambd
 
 
 def test_the_definition_is_what_the_command_prints() -> None:
-    """`python -m deploy.render` writes it anew."""
     assert (CHART / "files" / "crd.yaml").read_text() == crd_yaml()
+
+
+@pytest.mark.parametrize("path", files(), ids=lambda path: path.name)
+def test_the_files_of_the_chart_are_up_to_date(path: Path) -> None:
+    """`python -m deploy.render` writes them anew."""
+    assert path.read_text() == files()[path]
+
+
+def test_the_role_view_is_given_the_metrics_that_are_served() -> None:
+    names = yaml.safe_load((CHART / "files" / "metrics.yaml").read_text())
+    assert names == [metric.name for metric in METRICS]
 
 
 @pytest.mark.parametrize("field", ["version", "appVersion"])
