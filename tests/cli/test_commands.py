@@ -8,12 +8,15 @@ import json
 import os
 import subprocess
 import sys
-from importlib.metadata import entry_points
+import tomllib
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 import jsonschema
 import pytest
 import yaml
+
+from minicluster.cli import commands
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 COMMANDS = sorted(each.name for each in entry_points(group="minicluster.commands"))
@@ -36,6 +39,18 @@ def test_every_command_is_listed() -> None:
     assert shown.returncode == 0
     for name in COMMANDS:
         assert f" {name} " in shown.stdout
+
+
+def test_every_command_of_ours_is_in_the_order_of_the_help() -> None:
+    project = tomllib.loads((EXAMPLES.parent / "pyproject.toml").read_text())["project"]
+    assert sorted(commands.ORDER) == sorted(project["entry-points"][commands.GROUP])
+
+
+def test_commands_of_plug_ins_come_after_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ("zoo", *sorted(commands.ORDER), "acme")
+    found = [EntryPoint(name, "nowhere:app", commands.GROUP) for name in names]
+    monkeypatch.setattr(commands, "entry_points", lambda group: found)
+    assert commands.CommandGroup().list_commands(None) == [*commands.ORDER, "acme", "zoo"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
