@@ -5,7 +5,7 @@
 #                that kwok plays; NODES=4: with real ones, on which pods run (needs root on Linux)
 # make cluster-down   end it
 # make lint   ruff, mypy and import-linter
-# make manifests   write deploy/manifests and the chart's CRD anew (needs helm)
+# make manifests   write deploy/manifests and the chart's files anew (with helm, or Go: that builds it, once, in minutes)
 # make reference   write docs/reference.md anew, from the records in minicluster/document
 # make lock   choose versions anew and write requirements/*.txt
 PYTHON ?= python3
@@ -52,11 +52,25 @@ format: $(VENV)/.ready
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
+# An environment is stale that does not find this directory's minicluster and pytest: its Python is gone or has
+# become another version, the project was moved or copied, or the installation was cut off. With PYTHON=…, one
+# of another version is stale too.
+FINDS = $(BIN)/python -I -c 'import os; from importlib.util import find_spec as find; \
+	assert os.path.samefile(find("minicluster").origin, "minicluster/__init__.py") and find("pytest")'
+SAME = test "$$($(PYTHON) -V 2>&1)" = "$$($(BIN)/python -V 2>&1)"
+ifneq ($(wildcard $(VENV)),)
+STALE := $(shell { $(FINDS) $(if $(filter-out file,$(origin PYTHON)),&& $(SAME)); } >/dev/null 2>&1 || echo stale)
+endif
+ifneq ($(STALE),)
+.PHONY: $(VENV)/.ready
+endif
+
 # One stamp: the environment is made again when the lock or the project's own metadata changed.
 $(VENV)/.ready: requirements/lock.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("minicluster needs Python 3.11 or newer, this is %d.%d; name another: make PYTHON=/path/to/python3.12" % sys.version_info[:2] if sys.version_info < (3, 11) else 0)'
+	@$(if $(STALE),echo "$(VENV) does not work here: of another Python or directory or cut off. It is made anew.")
 	@echo "Setting up $(VENV) (once) ..."
-	@$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -m venv $(if $(STALE),--clear) $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/lock.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
