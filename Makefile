@@ -5,7 +5,7 @@
 #                that kwok plays; NODES=4: with real ones, on which pods run (needs root on Linux)
 # make cluster-down   end it
 # make lint   ruff, mypy and import-linter
-# make manifests   write deploy/manifests and the chart's files anew (with helm, or Go: that builds it, once, in minutes)
+# make manifests   write deploy/manifests and the chart's files anew (with helm, or Go, which builds it once)
 # make reference   write docs/reference.md anew, from the records in minicluster/document
 # make lock   choose versions anew and write requirements/*.txt
 PYTHON ?= python3

@@ -7,11 +7,13 @@ the version pinned for the tests.
 
 import re
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from metrics_api.names import METRICS
 from minicluster.document import crd_yaml
+from tests.devcluster import MissingProgramsError
 from tests.devcluster.lookup import HELM, locate
 
 HERE = Path(__file__).resolve().parent
@@ -83,12 +85,20 @@ def files() -> dict[Path, str]:
 
 
 def main() -> None:
-    """Write all files."""
-    helm = locate(HELM)["helm"]
+    """Write all files, those that need no helm first, and name each."""
     for path, text in files().items():
-        path.write_text(text)
+        _write(path, text)
+    try:
+        helm = locate(HELM)["helm"]
+    except MissingProgramsError as error:
+        sys.exit(f"deploy/manifests needs helm: put it on PATH, or Go, which builds it; {error}")
     for manifest in MANIFESTS:
-        manifest.path.write_text(manifest.text(helm))
+        _write(manifest.path, manifest.text(helm))
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text)
+    print(f"wrote {path.relative_to(HERE.parent)}", flush=True)
 
 
 if __name__ == "__main__":

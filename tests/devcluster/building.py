@@ -82,12 +82,18 @@ def key(sources: Path, version: str) -> str:
 
 def go_version(go: str, sources: Path, environment: Mapping[str, str]) -> str:
     """Ask Go which version builds this module: its go.mod may choose a newer one than is installed."""
-    asked = subprocess.run(
-        [go, "env", "GOVERSION"], cwd=sources, env=environment, capture_output=True, check=False
-    )
-    if asked.returncode:
-        raise MissingProgramsError(f"`go env GOVERSION` failed: {output_tail(asked.stderr)}")
-    return asked.stdout.decode().strip()
+    argv = [go, "env", "GOVERSION"]
+    with tempfile.TemporaryFile() as answer, tempfile.TemporaryFile() as errors:
+        with subprocess.Popen(
+            argv, cwd=sources, env=environment, stdin=subprocess.DEVNULL, stdout=answer, stderr=errors
+        ) as process:
+            while not ended(process):
+                report(f"still waiting for go, which may be loading the version that {sources.name} needs")
+        answer.seek(0)
+        errors.seek(0)
+        if process.returncode:
+            raise MissingProgramsError(f"`go env GOVERSION` failed: {output_tail(errors.read())}")
+        return answer.read().decode().strip()
 
 
 def linking(sources: Path) -> str:
@@ -158,7 +164,9 @@ def run(argv: list[str], sources: Path, environment: Mapping[str, str]) -> None:
     report(f"building {sources.name} (once; minutes on a machine that never did)")
     began = time.monotonic()
     with tempfile.TemporaryFile() as output:
-        with subprocess.Popen(argv, cwd=sources, env=environment, stdout=output, stderr=output) as process:
+        with subprocess.Popen(
+            argv, cwd=sources, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output
+        ) as process:
             os.setpriority(os.PRIO_PROCESS, process.pid, 10)
             while not ended(process):
                 report(f"still building {sources.name}, {time.monotonic() - began:.0f} s")

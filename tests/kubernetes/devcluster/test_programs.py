@@ -150,6 +150,15 @@ def test_what_go_complains_about_is_quoted_and_nothing_stays(machine: Machine) -
     assert [path.suffix for path in building.cache_folder(machine.environ).iterdir()] == [".lock"]
 
 
+def test_while_go_loads_another_go_it_is_reported(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(building, "NEWS_SECONDS", 0.01)
+    machine.install(machine.path, "go", script=f"/bin/sleep 0.2\n{GO}")
+    machine.build()
+    assert "which may be loading the version that thing needs" in capfd.readouterr().err
+
+
 def test_elsewhere_a_test_is_skipped_with_the_reason() -> None:
     with pytest.raises(pytest.skip.Exception, match="no Kubernetes control plane here: no etcd"):
         unavailable("no etcd", {})
