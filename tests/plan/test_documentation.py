@@ -20,6 +20,7 @@ LABELS = [
     constants.LABEL_MANAGED_BY,
     constants.LABEL_SELECTOR,
 ]
+WORDS = {word: number for number, word in enumerate(("eight", "nine", "ten", "eleven", "twelve"), 8)}
 _ROW = re.compile(r"^\| `(\w+)` \| (\w+) \| (\w+) \| (.+) \| (.*)\|$", re.MULTILINE)
 TABLES = {
     title: _ROW.findall(section)
@@ -38,6 +39,14 @@ def test_word_is_documented(word):
 def test_condition_is_documented(type_):
     """Each condition has its section."""
     assert re.search(rf"^## .*\b{type_}\b", PAGE, re.MULTILINE)
+
+
+def test_the_number_of_conditions_is_right():
+    """Without spec.autoscaling there is one less."""
+    [(number, with_autoscaling)] = re.findall(
+        r"\band (\w+) conditions \((\w+) with `spec\.autoscaling`\)", PAGE
+    )
+    assert (WORDS[number], WORDS[with_autoscaling]) == (len(ConditionType) - 1, len(ConditionType))
 
 
 def test_each_condition_has_a_table_of_its_reasons():
