@@ -7,7 +7,9 @@ other packages made may be used.
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -144,6 +146,27 @@ INSTEAD_OF_WHOLE_CONSTANTS = {
     "grace": "GRACE_PERIOD from SIGTERM to SIGKILL, else …_TIMEOUT",
 }
 """The same where it is all of a name in capitals: Kubernetes has grace periods."""
+
+PRIVATE = (
+    "crew",
+    "doom",
+    "door",
+    "doorman",
+    "doors",
+    "errand",
+    "farewell",
+    "hear",
+    "heard",
+    "hears",
+    "heed",
+    "heeds",
+    "stranger",
+    "strangers",
+    "such a one",
+    "told",
+    "whoever",
+)
+"""Words and turns that no docstring or comment has: the project's own once. Names in `backticks` may."""
 
 PUBLIC = "public in 0.1.0 (tests/release_0_1_0/README.md)"
 FLUX = "Flux's own word for a job of urgency 0"
@@ -285,6 +308,28 @@ def test_no_identifier_has_a_banned_word() -> None:
         f"{one.path}:{one.line}: {one.name}: in place of {word!r}: {terms[word]}"
         for word, names in _found().items()
         for one in names.values()
+    ]
+    assert wrong == []
+
+
+def _prose(source: Source) -> Iterator[tuple[int, str]]:
+    """Yield docstrings, also those of fields, and comments, each with its line."""
+    for node in ast.walk(source.tree):
+        match node:
+            case ast.Expr(value=ast.Constant(value=str(text))):
+                yield node.lineno, text
+    for token in tokenize.generate_tokens(io.StringIO(source.text).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string
+
+
+def test_prose_has_the_words_of_the_field() -> None:
+    private = re.compile(rf"\b({'|'.join(PRIVATE)})\b", re.IGNORECASE)
+    wrong = [
+        f"{source.path}:{line}: {found[0]}"
+        for source in sources(*PACKAGES)
+        for line, text in _prose(source)
+        if (found := private.search(re.sub(r"`[^`]*`", "", text)))
     ]
     assert wrong == []
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 ZIP = str(Path(__file__).absolute().with_name("flux_modules.zip"))
 MIN_RETRY_DELAY, MAX_RETRY_DELAY = 0.25, 30.0
-"""Seconds before a door that died is started again: doubled each time."""
+"""Seconds before a lead server that died is started again: doubled each time."""
 LIVED = 60.0
 """Seconds: a lead server that ran longer is restarted after MIN_RETRY_DELAY again."""
 STOP_TIMEOUT = 3.0
