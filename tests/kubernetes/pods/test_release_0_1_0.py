@@ -70,7 +70,9 @@ def test_it_drains_saves_and_goes_on_under_this_operator(
     live = Live(nodes.api, space, image=engine)
     saved = Archived(live, nodes, tmp_path)
     account = operators.account(nodes)
-    with operators.running(account, tmp_path / "before", PYTHONPATH=str(release)):
+    old = {"PYTHONPATH": str(release), "PYTHONSAFEPATH": "1"}  # safe: the working directory is not the first
+    with operators.running(account, tmp_path / "before", **old) as operator:
+        assert '"minicluster.kubernetes.' in operator.text(), "a room that 0.1.0 had"
         saved.create(3, volumes=mounted(release, engine), drainTimeoutSeconds=120)
         leaving = saved.ledger.begin(2)
         others = {job: saved.ledger.hold(job) for job in saved.ledger.ids if job != leaving}
@@ -99,7 +101,7 @@ def test_it_drains_saves_and_goes_on_under_this_operator(
         saved.resume(2)
         saved.completed()
         assert "defect" not in operator.text()
-    with operators.running(account, tmp_path / "after", PYTHONPATH=str(release)) as operator:
+    with operators.running(account, tmp_path / "after", **old) as operator:
         live.change(size=3)
         live.joined(3)
         assert "defect" not in operator.text()
