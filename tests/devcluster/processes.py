@@ -20,9 +20,6 @@ SOCKET = "guardian"
 LOG_LINES = 15  # of a failed program's log, quoted in the error
 TIMEOUT = 10.0  # seconds for a program to end by itself
 SECONDS = 30.0  # for an answer: the guardian may wait TIMEOUT for a program before it
-# Kubernetes' programs are Go's: their heaps may grow to five times of what is used before it is collected.
-# With Go's own 100 (twice) a fifth of an API server's processor time is the garbage collector's.
-GARBAGE = {"GOGC": "400"}
 
 
 class OpenFile(Protocol):
@@ -56,7 +53,7 @@ class Guardian:
             "name": name,
             "argv": [str(word) for word in argv],
             "log": str(self.logs / f"{name}.log"),
-            "environment": {**GARBAGE, **(environment or {}), MARK: str(self.directory)},
+            "environment": {**(environment or {}), MARK: str(self.directory)},
         }
         return int(self.ask(request)["pid"])
 
