@@ -39,6 +39,7 @@ def sources(*folders: str) -> tuple[Source, ...]:
     return tuple(_source(path) for path in paths)
 
 
+@cache
 def _source(path: Path) -> Source:
     relative = path.relative_to(ROOT)
     parts = relative.with_suffix("").parts

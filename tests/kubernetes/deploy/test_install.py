@@ -141,7 +141,7 @@ JANE = {
 
 
 @pytest.mark.parametrize(
-    ("verb", "resource", "place", "allowed"),
+    ("verb", "resource", "reference", "allowed"),
     [
         ("watch", MINICLUSTERS, ("",), True),
         ("patch", f"{MINICLUSTERS}/status", ("anywhere",), True),
