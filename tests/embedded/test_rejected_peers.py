@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from minicluster.embedded.overlay.rejected_peers import FORGET_SECONDS, MAX_PEERS, RejectedPeers
+import pytest
+
+from minicluster.embedded.overlay.rejected_peers import FORGET_SECONDS, MAX_PEERS, UNKNOWN, RejectedPeers
 
 
 class Clock:
@@ -53,3 +55,28 @@ def test_no_more_than_a_few_are_remembered() -> None:
         known.note(str(number), "why")
     assert len(peers(known)) == MAX_PEERS
     assert "0" not in peers(known)
+
+
+@pytest.mark.parametrize(
+    ("noted", "listed"),
+    [
+        ([UNKNOWN], [UNKNOWN]),
+        ([UNKNOWN, "a"], ["a"]),
+        (["a", UNKNOWN], ["a"]),
+        ([UNKNOWN, UNKNOWN, "a", "b", UNKNOWN], ["b", "a"]),
+    ],
+)
+def test_an_unknown_peer_is_one_of_those_that_are_known(noted: list[str], listed: list[str]) -> None:
+    """A broker tries again and again: its address is seen sooner or later."""
+    known = RejectedPeers()
+    for peer in noted:
+        known.note(peer, "wrong certificate")
+    assert peers(known) == listed
+
+
+def test_an_unknown_peer_is_none_that_was_rejected_for_another_reason() -> None:
+    known = RejectedPeers()
+    known.note("mc-1", "another version")
+    known.note(UNKNOWN, "wrong certificate")
+    known.note("mc-2", "another version")
+    assert peers(known) == ["mc-2", UNKNOWN, "mc-1"]

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import socket
+import struct
 import subprocess
 import sys
 from pathlib import Path
+
+import zmq
+
+from minicluster.embedded.overlay import wire
 
 ROOT = Path(__file__).parents[2]
 # What hangs there holds Python's lock as well: it needs a process of its own.
@@ -45,3 +52,23 @@ def test_a_peer_that_goes_while_the_monitor_closes() -> None:
     argv = [sys.executable, "-c", PEER_GOES_AMID_CLOSE, ROOT]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=30, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "closed\n", "")
+
+
+def test_a_peer_that_is_gone_already_is_not_taken_for_the_one_before() -> None:
+    """Its handshake has failed, and its connection is closed: whose it was is unknown."""
+    failed: list[str | None] = []
+
+    async def watch() -> None:
+        lead = zmq.Context.instance().socket(zmq.ROUTER)
+        monitor = wire.Monitor(lead, gone=lambda: None, failed=failed.append)
+        with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()):
+            connection = server.accept()[0]
+            for descriptor in (connection.fileno(), -1):
+                monitor._event([struct.pack("=Hi", zmq.Event.ACCEPTED, descriptor), b""])
+                monitor._event([struct.pack("=Hi", zmq.Event.HANDSHAKE_FAILED_AUTH, 0), b""])
+            connection.close()
+        monitor.close()
+        lead.close(0)
+
+    asyncio.run(watch())
+    assert failed == ["127.0.0.1", None]

@@ -21,7 +21,7 @@ import zmq
 from minicluster.embedded.errors import BootError
 from minicluster.embedded.log import DEBUG, ERR, INFO, WARNING, Log
 from minicluster.embedded.overlay import wire
-from minicluster.embedded.overlay.rejected_peers import RejectedPeers
+from minicluster.embedded.overlay.rejected_peers import UNKNOWN, RejectedPeers
 
 if TYPE_CHECKING:
     from minicluster.embedded.configuration import Bootstrap
@@ -160,13 +160,14 @@ class LeadOverlay(_Overlay):
             return f"rank {rank} is already connected, from {self.peers[rank].host}"
         return None
 
-    def _refused(self, address: str) -> None:
+    def _refused(self, address: str | None) -> None:
         """Count a peer with another certificate; as it tries for ever, log its 1st, 2nd, 4th, … try."""
-        self.refused[address] += 1
-        self.rejected_peers.note(address, "wrong certificate")
-        count = self.refused[address]
+        peer = address or UNKNOWN
+        self.refused[peer] += 1
+        self.rejected_peers.note(peer, "wrong certificate")
+        count = self.refused[peer]
         if count & (count - 1) == 0:
-            text = f"refused a broker from {address} ({count}x): it does not have this instance's certificate"
+            text = f"refused a broker from {peer} ({count}x): it does not have this instance's certificate"
             self._log(ERR, text, "overlay")
 
     def send(self, rank: int, message: Mapping[str, object], body: bytes | None = None) -> bool:
@@ -312,7 +313,7 @@ class FollowerOverlay(_Overlay):
         if self._greeted:  # also without a welcome: messages that are still on their way do not matter
             self._end(BootError("overlay disconnect: the lead's connection is gone"))
 
-    def _handshake_failed(self, _address: str) -> None:
+    def _handshake_failed(self, _address: str | None) -> None:
         if not self._failed:
             self._failed = True
             self._log(

@@ -14,10 +14,16 @@ FORGET_SECONDS = 60.0
 """Seconds; a rejected broker tries again within 15 s (the start script's longest pause)."""
 MAX_PEERS = 64
 """The most peers that are kept; the oldest are dropped."""
+UNKNOWN = "an unknown address"
+"""The peer whose connection was closed before anybody looked at its address."""
 
 
 class RejectedPeers:
-    """Rejected peers, by host name or (with another certificate) by address."""
+    """Rejected peers, by host name or (with another certificate) by address.
+
+    Most likely an unknown one is among those that are known by now, as a rejected broker tries again: it is
+    kept only while no other peer was rejected for the same reason.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -25,6 +31,11 @@ class RejectedPeers:
 
     def note(self, peer: str, reason: str) -> None:
         """Note that `peer` was rejected now."""
+        known = [each["peer"] for each in self.fresh() if each["reason"] == reason]
+        if peer == UNKNOWN and set(known) - {UNKNOWN}:
+            return
+        if self._peers.get(UNKNOWN, (0.0, ""))[1] == reason:
+            self.forget(UNKNOWN)
         self.forget(peer)
         self._peers[peer] = (self._clock(), reason)
         if len(self._peers) > MAX_PEERS:

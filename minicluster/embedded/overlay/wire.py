@@ -130,20 +130,23 @@ class Authenticator:
 
 
 class Monitor:
-    """Reports peers that connect, vanish or fail the handshake."""
+    """Reports peers that connect, vanish or fail the handshake.
+
+    `failed` gets the address of the peer, or None where its connection was closed before anybody looked.
+    """
 
     def __init__(
         self,
         socket: Socket[bytes],
         *,
         gone: Callable[[], None],
-        failed: Callable[[str], None],
+        failed: Callable[[str | None], None],
         met: Callable[[], None] = lambda: None,
     ) -> None:
         events = (
             zmq.Event.ACCEPTED | zmq.Event.DISCONNECTED | zmq.Event.HANDSHAKE_SUCCEEDED | _HANDSHAKE_FAILED
         )
-        self._newest = "an unknown address"
+        self._newest: str | None = None  # the address of the newest connection
         self._socket = socket
         self._met = met
         self._gone = gone
@@ -154,7 +157,7 @@ class Monitor:
         message = parse_monitor_message(frames)
         event = message["event"]
         if event == zmq.Event.ACCEPTED:
-            self._newest = _peer_address(message["value"]) or self._newest
+            self._newest = _peer_address(message["value"])
         elif event == zmq.Event.DISCONNECTED:
             self._gone()
         elif event & _HANDSHAKE_FAILED:
