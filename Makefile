@@ -1,6 +1,7 @@
 # make demo   a ReaxFF molecular dynamics run over four brokers on this machine
 # make test   what one control plane shows that is made for it; `make test-pure`: only the pure rooms' tests
 #      make test-all   every test: many nodes, an older Kubernetes, Helm, KEDA and metrics-server as well
+#      make properties   the properties, each with ten times as many examples, other ones each time
 # make cluster   a real Kubernetes control plane on this machine, in the background; FAKE_NODES=3: with nodes
 #                that kwok plays; NODES=4: with real ones, on which pods run (needs root on Linux)
 # make cluster-down   end it
@@ -13,7 +14,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 
-.PHONY: help demo test test-all test-pure cluster cluster-down lint format manifests reference lock clean
+.PHONY: help demo test test-all test-pure properties cluster cluster-down lint format manifests reference lock clean
 help:
 	@sed -n 's/^# make/make/p; s/^#      /     /p' Makefile
 
@@ -33,6 +34,10 @@ test-all: test-pure
 
 test-pure: $(VENV)/.ready
 	@$(PYTEST) -n auto --cov --cov-report=term:skip-covered $(PURE)
+
+# Under CI the examples are the same each time: there these would prove it once.
+properties: $(VENV)/.ready
+	@env -u CI EXAMPLES_FACTOR=10 $(PYTEST) -n auto --timeout 3600 -m hypothesis tests
 
 # eval "$$(make -s cluster)" points kubectl at it.
 cluster: $(VENV)/.ready

@@ -7,6 +7,8 @@ import signal
 import hypothesis
 import pytest
 
+from tests import budgets
+
 # A run in the background ignores SIGINT, one under nohup SIGHUP; and so would every process that a test
 # starts and sends one: what is ignored is inherited, what is handled is not.
 for signum in (signal.SIGINT, signal.SIGHUP):
@@ -15,7 +17,12 @@ for signum in (signal.SIGINT, signal.SIGHUP):
 
 # No deadline an example: a busy machine must not fail a test. Under CI the examples are always the same ones,
 # so that a run is repeatable; elsewhere each run looks for new ones.
-hypothesis.settings.register_profile("project", deadline=None, derandomize=bool(os.environ.get("CI")))
+hypothesis.settings.register_profile(
+    "project",
+    deadline=None,
+    derandomize=bool(os.environ.get("CI")),
+    max_examples=budgets.examples(budgets.DEFAULT),
+)
 hypothesis.settings.load_profile("project")
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from broker_config import start_script
 from broker_config.errors import SettingsError
 from broker_config.settings import BrokerSettings, Command, HookScripts, RunMode, ServiceSettings, Submit
+from tests.budgets import examples
 
 raw = st.binary(max_size=10).filter(lambda word: b"\0" not in word).map(os.fsdecode)
 parts = st.sampled_from([*"ab \t\n'\"\\$(){}`;&|<>#=!*~", "$(", "${", "if ", "x=1", "$(("])
@@ -51,7 +52,7 @@ def test_awkward_arguments(pod, mode):
 
 
 @pytest.mark.parametrize("mode", [RunMode.PLAIN, RunMode.LAUNCHER, RunMode.BATCH])
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(8), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(arguments)
 def test_any_arguments(new_pod, mode, words):
     """Whatever the list holds."""
@@ -59,7 +60,7 @@ def test_any_arguments(new_pod, mode, words):
 
 
 @pytest.mark.parametrize("mode", [RunMode.PLAIN, RunMode.LAUNCHER, RunMode.BATCH])
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @example("${''}")
 @given(lines)
 def test_no_line_breaks_the_script_around_it(mode, line):

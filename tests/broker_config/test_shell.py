@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from broker_config import shell
 from broker_config.errors import SettingsError
+from tests.budgets import examples
 
 SHELLS = [name for name in ("dash", "bash", "sh") if shutil.which(name)]
 words = st.binary(max_size=12).filter(lambda raw: b"\0" not in raw).map(os.fsdecode)
@@ -21,7 +22,7 @@ lines = st.lists(
 
 
 @pytest.mark.parametrize("name", SHELLS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @given(st.lists(words | st.text("'\"$\\`\n é!~-", max_size=6), max_size=5))
 def test_quoted_words_survive(name, arguments):
     """Whatever they hold, a shell reads them back unchanged."""
@@ -31,7 +32,7 @@ def test_quoted_words_survive(name, arguments):
 
 
 @pytest.mark.parametrize("name", SHELLS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(lines)
 def test_simple_line_stays_within_its_command(name, line):
     """Put behind a command, it is that command's arguments and nothing else: no second one is run."""

@@ -12,9 +12,10 @@ from minicluster.document import DocumentError, Problem, dump, load, parse, quan
 from minicluster.document.positions import written_path
 from minicluster.document.scalars import QUANTITY
 from minicluster.document.schema import Schema, document_schema
+from tests.budgets import examples
 from tests.document.json_schema import closed
 
-SLOW = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+SLOW = settings(max_examples=examples(60), suppress_health_check=list(HealthCheck))
 SPEC = document_schema()["properties"]["spec"]
 HEAD = {"apiVersion": "flux-framework.org/v1alpha2", "kind": "MiniCluster", "metadata": {"name": "m"}}
 KEYS = st.from_regex(r"[a-z]{1,8}", fullmatch=True)
@@ -194,7 +195,7 @@ BITS = (
 )
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(200))
 @given(st.lists(st.sampled_from(BITS), max_size=14).map("".join))
 def test_anything_like_a_document_is_read_or_explained(text: str) -> None:
     """Pieces of YAML in any order; each explanation has its line."""

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from minicluster.malleable import events
+from tests.budgets import examples
 from tests.malleable.desk import ENDS, Desk
 
 if TYPE_CHECKING:
@@ -116,4 +117,4 @@ class AnyProgram(RuleBasedStateMachine):
 
 
 TestAnyProgram = AnyProgram.TestCase
-TestAnyProgram.settings = settings(max_examples=40, stateful_step_count=40)
+TestAnyProgram.settings = settings(max_examples=examples(40), stateful_step_count=40)

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minicluster.plan.constants import KIND
+from tests.budgets import examples
 from tests.operator.cases import (
     AUTOSCALER,
     DOCUMENTS,
@@ -45,7 +46,7 @@ CASES = st.fixed_dictionaries(
 
 
 @pytest.mark.timeout(900)
-@settings(max_examples=2500)
+@settings(max_examples=examples(500))
 @given(CASES)
 def test_whatever_goes_wrong_it_ends_the_same(case: dict[str, Any]) -> None:
     name, schedule, code = case["name"], case["schedule"], case["code"]

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from minicluster.kube_client.objects import ObjectReference
 from minicluster.plan import LeadCommand
 from minicluster.plan.constants import KIND
+from tests.budgets import examples
 from tests.operator import memory_jobs
 from tests.operator.cases import MISHAPS, STEPS, Step, deliver_all, document, gap
 from tests.operator.contents import NAME
@@ -177,7 +178,7 @@ async def play(schedule: Sequence[Step]) -> tuple[Object, list[LeadCommand], Obj
 
 
 @pytest.mark.timeout(900)
-@settings(max_examples=600)
+@settings(max_examples=examples(150))
 @given(SCHEDULES)
 @example([("size", 2), ("quiet second",), ("size", 4), ("begin", 3), ("size", 2), ("live", 2.0)])
 @example([("size", 2), ("live", 0.3), ("size", 4), ("size", 1), ("size", 3)])

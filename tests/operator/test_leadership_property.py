@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minicluster.operator import leadership as module
+from tests.budgets import examples
 from tests.operator.election import Server, Trip, contender, doing, timing, work
 from tests.operator.virtual_time import now, run
 
@@ -82,7 +83,7 @@ async def overlap(first: Leadership, second: Leadership, seconds: float) -> floa
 
 @given(trips=st.tuples(TRIPS, TRIPS), clocks=st.tuples(CLOCKS, CLOCKS), stalls=st.tuples(STALLS, STALLS),
        edits=EDITS, stops=st.tuples(STOPS, STOPS))  # fmt: skip
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(100))
 def test_never_two_writers(trips: Any, clocks: Any, stalls: Any, edits: Any, stops: Any) -> None:
     """Two never may write at once, whatever the network, the clocks, a person or a crash does."""
     server = Server()
@@ -99,7 +100,7 @@ def test_never_two_writers(trips: Any, clocks: Any, stalls: Any, edits: Any, sto
 
 
 @given(trips=st.tuples(TRIPS, TRIPS), clocks=st.tuples(CLOCKS, CLOCKS))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30))
 def test_somebody_leads_in_the_end(trips: Any, clocks: Any) -> None:
     """Once the network is quiet, one of the two leads and stays the leader."""
     server = Server()

@@ -7,7 +7,7 @@ that fail, hang, or end the lead before anybody has looked, writes that fail, op
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from minicluster.plan.constants import FINALIZER, KIND
@@ -54,7 +54,6 @@ LATE_SCHEDULES = st.lists(st.one_of(DOINGS, EVENTS, LATE, LATE, SECONDS), max_si
 
 
 @pytest.mark.timeout(900)
-@settings(max_examples=100)
 @given(SCHEDULES)
 @example([("suspend", True), SECOND, SECOND, ("restart",), SECOND, SECOND, SECOND])
 @example([("suspend", True), SECOND, SECOND, ("delete",), SECOND, SECOND, SECOND])
@@ -66,7 +65,6 @@ def test_no_pod_goes_before_it_is_saved(schedule: list[Step]) -> None:
 
 
 @pytest.mark.timeout(900)
-@settings(max_examples=100)
 @given(LATE_SCHEDULES)
 def test_nothing_stays_for_ever_however_late_the_news(schedule: list[Step]) -> None:
     run(play(schedule, watched=False))

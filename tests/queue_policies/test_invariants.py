@@ -21,6 +21,7 @@ from queue_policies.simulator.loop import simulate
 from queue_policies.simulator.simulation_options import SimulationOptions
 from queue_policies.simulator.speedup import Amdahl
 from queue_policies.simulator.workload import Workload
+from tests.budgets import examples
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -134,7 +135,7 @@ def test_a_policy_names_its_source_and_its_bound(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "values"), VARIANTS)
 @given(workload=workloads(), given_=options())
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=30)
+@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=examples(30))
 def test_every_job_ends_within_capacity_and_range(
     name: str, values: dict[str, Any], workload: Workload, given_: SimulationOptions
 ) -> None:
@@ -150,7 +151,7 @@ def test_every_job_ends_within_capacity_and_range(
 
 @pytest.mark.parametrize("name", POLICIES)
 @given(workload=workloads(), given_=options())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=examples(20))
 def test_the_same_input_gives_the_same_actions(
     name: str, workload: Workload, given_: SimulationOptions
 ) -> None:
@@ -168,7 +169,6 @@ def test_the_same_input_gives_the_same_actions(
     ],
 )
 @given(workload=workloads(priorities=False, limited=True))
-@settings(deadline=None)
 def test_no_head_starts_later_than_was_first_promised(
     name: str, values: dict[str, Any], workload: Workload
 ) -> None:
@@ -187,7 +187,6 @@ def test_no_head_starts_later_than_was_first_promised(
     ],
 )
 @given(workload=workloads(priorities=False))
-@settings(deadline=None)
 def test_nothing_overtakes(name: str, values: dict[str, Any], workload: Workload) -> None:
     outcome, _ = run(plugins.load(name, values), dataclasses.replace(workload, cost=Cost()))
     starts = [job.started for job in outcome.jobs]

@@ -32,6 +32,7 @@ from queue_policies.records import (
     WakeAt,
 )
 from queue_policies.running import RunningJobs
+from tests.budgets import examples
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,7 +77,7 @@ def jobs(draw: st.DrawFn) -> list[tuple[float, float, QueuedJob]]:
 
 @pytest.mark.parametrize("name", sorted(plugins.policies()))
 @given(jobs=jobs())
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=examples(30))
 def test_every_job_runs(name: str, jobs: Any) -> None:
     """A start for which there is no room on the nodes fails."""
     policy, cluster = plugins.load(name), pool()

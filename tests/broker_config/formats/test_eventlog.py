@@ -14,6 +14,7 @@ from broker_config.formats import eventlog
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
     lambda v: st.lists(v) | st.dictionaries(st.text(), v),
+    max_leaves=8,
 )
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from metrics_api.numbers.demand import demand, demand_alone
 from metrics_api.numbers.layout import layout
 from metrics_api.numbers.records import Hold, SlotRequest, Snapshot
+from tests.budgets import examples
 from tests.metrics_api.numbers.worlds import change, pendings, run, snapshots, wait, world
 
 ONE_CORE = SlotRequest(0, 1, 1)
@@ -120,7 +121,7 @@ def test_nothing_pending_and_nothing_running_is_the_least_size(snapshot: Snapsho
     assert demand(replace(snapshot, pending=(), running=())).nodes == snapshot.minimum
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(150))
 @given(snapshots(), pendings)
 def test_monotone_in_pending_jobs(snapshot: Snapshot, another: object) -> None:
     """Whatever waits besides, one job more never demands less."""
@@ -152,7 +153,7 @@ def test_what_cannot_count_changes_nothing(snapshot: Snapshot, another: object) 
     assert demand(replace(snapshot, pending=(*snapshot.pending, another))) == demand(snapshot)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(100))
 @given(st.integers(1, 6), st.integers(1, 8), st.data())
 def test_jobs_that_are_alike_are_counted_exactly(size: int, cores: int, data: st.DataObject) -> None:
     """As by placing one after another on the first node that has room."""
@@ -176,7 +177,7 @@ def test_jobs_that_are_alike_are_counted_exactly(size: int, cores: int, data: st
     assert demand(snapshot).nodes == max(1, busy, last)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(100))
 @given(st.integers(2, 6), st.integers(1, 6), st.data())
 def test_a_job_for_which_there_is_no_room_demands_a_node(up: int, cores: int, data: st.DataObject) -> None:
     """Else it would wait until another one ends, which may be never."""

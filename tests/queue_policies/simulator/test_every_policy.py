@@ -17,6 +17,7 @@ from queue_policies.simulator.loop import simulate
 from queue_policies.simulator.simulation_options import Preemption, SimulationOptions
 from queue_policies.simulator.speedup import Amdahl
 from queue_policies.simulator.workload import Workload
+from tests.budgets import examples
 
 TOTAL = 12
 POLICIES = sorted(plugins.policies())
@@ -56,7 +57,7 @@ def options(draw: st.DrawFn) -> SimulationOptions:
 
 
 @pytest.mark.parametrize("name", POLICIES)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @given(jobs=jobs(), cost=COSTS, tick=st.sampled_from([0.0, 5.0]), options=options())
 def test_every_job_ends_within_capacity_although_units_fail(
     name: str, jobs: tuple[WorkloadJob, ...], cost: Cost, tick: float, options: SimulationOptions
@@ -92,7 +93,7 @@ def _check_capacity(outcome: Any) -> None:
         assert allocated <= TOTAL
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @given(jobs=jobs())
 def test_the_work_that_is_done_is_the_work_there_is(jobs: tuple[WorkloadJob, ...]) -> None:
     """Without costs, the time at each size over the time that all would take there adds up to one job."""

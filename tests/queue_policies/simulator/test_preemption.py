@@ -16,6 +16,7 @@ from queue_policies.simulator.errors import SimulationError
 from queue_policies.simulator.failure import Failures
 from queue_policies.simulator.loop import simulate
 from queue_policies.simulator.simulation_options import Preemption, SimulationOptions
+from tests.budgets import examples
 
 COSTLY = SimulationOptions(preemption=Preemption(checkpoint=3, restart=5))
 
@@ -73,7 +74,7 @@ def test_a_unit_that_fails_amid_a_checkpoint_loses_no_more_than_that(kit: Any) -
 DRAWN = st.tuples(st.integers(1, 8), st.integers(1, 90), st.integers(0, 5))
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(50), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     drawn=st.lists(DRAWN, min_size=2, max_size=12),
     checkpoint=st.sampled_from([0.0, 2.0]),
