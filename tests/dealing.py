@@ -1,4 +1,4 @@
-"""Which worker gets which file of tests: what takes longest first, and files on nodes to one worker.
+"""Which worker gets which file of tests: what takes longest first, and clusters for few workers.
 
 The seconds of each test are kept from run to run beside the built programs; `python -m tests.dealing` shows
 them by file.
@@ -7,6 +7,7 @@ them by file.
 from __future__ import annotations
 
 import contextlib
+import enum
 import functools
 import json
 import os
@@ -32,11 +33,22 @@ NODES_FILES = (
     r"|cli/exec/test_\w+|operator/test_lead_watch"
 )
 ON_NODES = re.compile(rf".*/tests/kubernetes/({NODES_FILES})\.py")
-CLUSTERS = 1
-"""How many workers may have a cluster with nodes each: with a second one on two cores brokers join late."""
+ON_A_PLANE = re.compile(r".*/tests/kubernetes/.*\.py")
 SLOW = ("tests/kubernetes/", "tests/operator/test_convergence.py", "tests/operator/test_elasticity.py")
 """Where tests are that take seconds each; on nodes it is more."""
 Seconds = dict[str, float]
+
+
+class Cluster(enum.IntEnum):
+    """What a file's tests run on. A worker keeps it to its end, and idle it takes of a core too."""
+
+    NONE = 0
+    PLANE = 1
+    NODES = 2
+
+
+LIMITS = {Cluster.NODES: 1, Cluster.PLANE: 2}
+"""How many workers may have one each: with a second cluster with nodes on two cores brokers join late."""
 
 
 def file_of(nodeid: str) -> str:
@@ -45,14 +57,16 @@ def file_of(nodeid: str) -> str:
 
 
 @functools.cache
-def has_nodes(file: str) -> bool:
-    """Return whether a file has tests on nodes."""
-    return ON_NODES.fullmatch(f"/{file}") is not None
+def cluster_of(file: str) -> Cluster:
+    """Return what a file's tests run on."""
+    if ON_NODES.fullmatch(f"/{file}"):
+        return Cluster.NODES
+    return Cluster.PLANE if ON_A_PLANE.fullmatch(f"/{file}") else Cluster.NONE
 
 
 def guess(nodeid: str) -> float:
     """Guess the seconds of a test that was never measured."""
-    if has_nodes(file_of(nodeid)):
+    if cluster_of(file_of(nodeid)) is Cluster.NODES:
         return 15.0
     return 3.0 if nodeid.startswith(SLOW) else 0.1
 
@@ -61,17 +75,22 @@ class Dealer(LoadFileScheduling):
     """Give each worker whole files, the longest that it may have first."""
 
     def __init__(
-        self, config: pytest.Config, log: object, seconds: Mapping[str, float], clusters: int = CLUSTERS
+        self,
+        config: pytest.Config,
+        log: object,
+        seconds: Mapping[str, float],
+        limits: Mapping[Cluster, int] = LIMITS,
     ) -> None:
         super().__init__(config, log)
         self._seconds = seconds
-        self._clusters = clusters
+        self._limits = limits
 
     def _assign_work_unit(self, node: WorkerController) -> None:
         open_files = self._open_to(node)
         if not open_files:
             return
-        chosen = max(open_files, key=self._weight)
+        had = self._had(node)
+        chosen = max(open_files, key=lambda file: self._weight(file, had))
         self.workqueue.move_to_end(chosen, last=False)
         super()._assign_work_unit(node)
 
@@ -84,17 +103,24 @@ class Dealer(LoadFileScheduling):
         elif self._pending_of(self.assigned_work[node]) <= 1:
             self._assign_work_unit(node)
 
+    def _had(self, node: WorkerController) -> set[Cluster]:
+        """Return what the files that a worker was given run on."""
+        return {cluster_of(file) for file in self.assigned_work[node]}
+
     def _open_to(self, node: WorkerController) -> list[str]:
         """Return the files that a worker may have."""
-        served = [other for other, files in self.assigned_work.items() if any(map(has_nodes, files))]
-        if node in served or len(served) < self._clusters:
-            return list(self.workqueue)
-        return [file for file in self.workqueue if not has_nodes(file)]
+        served = Counter(kind for other in self.assigned_work for kind in self._had(other))
+        closed = {kind for kind, most in self._limits.items() if served[kind] >= most} - self._had(node)
+        return [file for file in self.workqueue if cluster_of(file) not in closed]
 
-    def _weight(self, file: str) -> tuple[bool, float]:
-        """Return what a file weighs: any on nodes more than any other, as only some may have them."""
-        tests = self.workqueue[file]
-        return has_nodes(file), sum(self._seconds.get(test, guess(test)) for test in tests)
+    def _weight(self, file: str, had: set[Cluster]) -> tuple[bool, bool, Cluster, float]:
+        """Return what a file weighs: most where the worker has what it runs on, then what only few may have.
+
+        A worker that had nodes starts no control plane beside them while there is something else to do.
+        """
+        tests, kind = self.workqueue[file], cluster_of(file)
+        seconds = sum(self._seconds.get(test, guess(test)) for test in tests)
+        return kind in had - {Cluster.NONE}, kind is Cluster.NONE or not had, kind, seconds
 
 
 class Stopwatch:

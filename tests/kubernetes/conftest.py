@@ -68,7 +68,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(TIMEOUT))
     files = {item.path for item in on_nodes}
-    if unknown := sorted(file.name for file in files if not dealing.has_nodes(str(file))):
+    if unknown := sorted(
+        file.name for file in files if dealing.cluster_of(str(file)) is not dealing.Cluster.NODES
+    ):
         named = ", ".join(unknown)
         raise pytest.UsageError(f"tests on nodes: let NODES_FILES in tests/dealing.py match {named}")
     if config.getoption("--one-plane"):
@@ -177,9 +179,12 @@ def nodes() -> Iterator[ControlPlane]:
     started.stop()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def oldest_plane() -> Iterator[ControlPlane]:
-    """A control plane of the oldest Kubernetes that the operator promises to work on, with the CRD."""
+    """A control plane of the oldest Kubernetes that the operator promises to work on, with the CRD.
+
+    Few tests of a file want it, and idle to the session's end it would take more than its start.
+    """
     require("oldest_plane")
     with cluster(Options(version=OLDEST, crds=[crd()], audit=True)) as plane:
         yield plane

@@ -1,4 +1,4 @@
-"""Files of tests are dealt out to workers: the longest first, those on nodes to few workers."""
+"""Files of tests are dealt out to workers: the longest first, those on a cluster to few workers."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from types import SimpleNamespace
 import pytest
 
 from tests import dealing
-from tests.dealing import Dealer, Stopwatch, file_of
+from tests.dealing import Cluster, Dealer, Stopwatch, file_of
 
 PODS = [f"tests/kubernetes/pods/test_{name}.py" for name in "abcde"]
+PLANE = [f"tests/kubernetes/operator/test_{name}.py" for name in "mnop"]
 REST = [f"tests/plan/test_{name}.py" for name in "vwxyz"]
-SECONDS = {PODS[2]: 60.0, PODS[0]: 50.0, REST[4]: 9.0, REST[1]: 8.0}
+SECONDS = {PODS[2]: 60.0, PODS[0]: 50.0, REST[4]: 9.0, REST[1]: 8.0, PLANE[3]: 4.0}
 
 
 @dataclass(eq=False)
@@ -33,12 +34,12 @@ class Worker:
 class Table:
     """So many workers, and two tests in each file."""
 
-    def __init__(self, workers: int, files: list[str], clusters: int = 2) -> None:
+    def __init__(self, workers: int, files: list[str], nodes: int = 2, planes: int = 2) -> None:
         self.tests = [f"{file}::test_{number}" for file in files for number in range(2)]
         seconds = {test: SECONDS.get(file_of(test), 0.5) / 2 for test in self.tests}
         option = SimpleNamespace(loadscopereorder=True, tx=[f"{workers}*popen"])
         config = SimpleNamespace(option=option, getvalue=lambda name: option.tx)
-        self.dealer = Dealer(config, None, seconds, clusters)
+        self.dealer = Dealer(config, None, seconds, {Cluster.NODES: nodes, Cluster.PLANE: planes})
         self.workers = [Worker() for _ in range(workers)]
         for worker in self.workers:
             self.add(worker)
@@ -64,27 +65,38 @@ class Table:
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 4])
 def test_each_test_is_run_once(workers: int) -> None:
-    table = Table(workers, REST + PODS)
+    table = Table(workers, REST + PLANE + PODS)
     table.play()
     ran = sorted(index for worker in table.workers for index in worker.ran)
     assert ran == list(range(len(table.tests)))
     assert table.dealer.tests_finished
 
 
-@pytest.mark.parametrize(("workers", "clusters"), [(2, 1), (2, 2), (3, 2), (4, 2)])
-def test_files_on_nodes_go_to_so_many_workers(workers: int, clusters: int) -> None:
-    table = Table(workers, REST + PODS, clusters)
+@pytest.mark.parametrize(("workers", "nodes", "planes"), [(2, 1, 1), (2, 2, 2), (3, 2, 1), (4, 1, 2)])
+def test_files_on_a_cluster_go_to_so_many_workers(workers: int, nodes: int, planes: int) -> None:
+    table = Table(workers, REST + PLANE + PODS, nodes, planes)
     table.play()
-    served = [worker for worker in table.workers if set(PODS) & set(table.files(worker))]
-    assert len(served) == clusters
+    on_nodes, on_planes = (
+        [set(files) & set(table.files(worker)) for worker in table.workers] for files in (PODS, PLANE)
+    )
+    assert len(list(filter(None, on_nodes))) == nodes
+    assert len(list(filter(None, on_planes))) == planes
 
 
 def test_the_longest_come_first_and_those_on_nodes_before_all() -> None:
-    table = Table(3, REST + PODS)
+    table = Table(4, REST + PLANE + PODS, nodes=2, planes=1)
     table.play()
-    first, second, third = map(table.files, table.workers)
-    assert (first[0], second[0], third[:2]) == (PODS[2], PODS[0], [REST[4], REST[1]])
+    first, second, third, fourth = map(table.files, table.workers)
+    assert (first[0], second[0], third[0], fourth[:2]) == (PODS[2], PODS[0], PLANE[3], [REST[4], REST[1]])
     assert set(first[:2] + second[:2]) <= set(PODS)
+    assert third[:4] == [PLANE[3], *PLANE[:3]]
+
+
+def test_a_worker_with_nodes_starts_no_further_cluster_while_there_is_something_else() -> None:
+    table = Table(1, REST + PLANE + PODS)
+    table.play()
+    (files,) = map(table.files, table.workers)
+    assert (set(files[:5]), set(files[5:10]), set(files[10:])) == (set(PODS), set(REST), set(PLANE))
 
 
 def test_a_worker_that_may_have_no_more_is_ended() -> None:
