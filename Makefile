@@ -25,7 +25,7 @@ demo: $(VENV)/.ready
 PURE := tests/broker_config tests/document tests/malleable tests/metrics_api/numbers tests/plan tests/queue_policies
 PYTEST := $(BIN)/python -m pytest --dist loadfile --durations=30 --durations-min=10
 # More workers than cores: tests on a cluster wait most of their time.
-REST = $(PYTEST) -n $(shell expr $$(nproc) + 1) $(PURE:%=--ignore=%)
+REST = $(PYTEST) -n $(shell expr $$(nproc) + 2) $(PURE:%=--ignore=%)
 test: test-pure
 	@$(REST) --one-plane
 
