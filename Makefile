@@ -86,11 +86,12 @@ manifests: $(VENV)/.ready
 reference: $(VENV)/.ready
 	@$(BIN)/python -m minicluster.document.reference examples > docs/reference.md
 
-# --universal: one file for every platform and Python from 3.11 on; no address of an index is written.
+# --universal: one file for every platform and Python from 3.11 on; no address of an index is written. With extras:
+# the pip of Python 3.11 takes the newest version for a name with extras, unless the file pins it with them.
 lock: $(VENV)/.ready
 	@$(PYTHON) -m venv $(VENV)-lock && $(VENV)-lock/bin/pip install --quiet uv
 	@$(VENV)-lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --upgrade \
-		--no-emit-index-url --no-header --all-extras pyproject.toml -o requirements/lock.txt
+		--no-strip-extras --no-emit-index-url --no-header --all-extras pyproject.toml -o requirements/lock.txt
 	@rm -rf $(VENV)-lock
 
 clean:

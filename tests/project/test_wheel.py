@@ -1,5 +1,6 @@
 """What the wheel ships, and what the lock says."""
 
+import importlib.metadata
 import re
 import tomllib
 import zipfile
@@ -8,6 +9,8 @@ from pathlib import Path
 
 import pytest
 from hatchling.builders.wheel import WheelBuilder
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = {"minicluster", "metrics_api", "broker_config", "queue_policies", "restful", "burst"}
@@ -45,7 +48,7 @@ def test_wheel_carries_the_licence(wheel: zipfile.ZipFile) -> None:
 def test_lock_is_hashed_and_has_no_address() -> None:
     """Every requirement is pinned with hashes, and none names a place to download it from."""
     text = (ROOT / "requirements/lock.txt").read_text()
-    pins = re.findall(r"^([a-z0-9-]+)==\S+.*\\$", text, re.MULTILINE)
+    pins = re.findall(r"^[a-z0-9-]+(?:\[[a-z0-9,-]+\])?==\S+.*\\$", text, re.MULTILINE)
     assert len(pins) > 20
     assert "://" not in text
 
@@ -54,5 +57,26 @@ def test_lock_names_every_direct_dependency() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     groups = [project["dependencies"], *project["optional-dependencies"].values()]
     wanted = {re.split(r"[><=\[ ]", line)[0].lower() for group in groups for line in group}
-    locked = set(re.findall(r"^([a-z0-9-]+)==", (ROOT / "requirements/lock.txt").read_text(), re.MULTILINE))
-    assert wanted <= locked
+    assert wanted <= locked().keys()
+
+
+def test_lock_pins_a_name_with_the_extras_that_are_asked_for() -> None:
+    """The pip of Python 3.11 takes the newest version of a name with extras if it is pinned without them."""
+    pinned = locked()
+    asked = [
+        requirement
+        for distribution in importlib.metadata.distributions()
+        if canonicalize_name(distribution.name) in pinned
+        for requirement in map(Requirement, distribution.requires or ())
+        if requirement.extras and (requirement.marker is None or requirement.marker.evaluate({"extra": ""}))
+    ]
+    assert asked
+    for requirement in asked:
+        assert requirement.extras <= pinned[canonicalize_name(requirement.name)]
+
+
+def locked() -> dict[str, set[str]]:
+    """Return the names that are pinned, each with its extras."""
+    text = (ROOT / "requirements/lock.txt").read_text()
+    pins = re.findall(r"^([a-z0-9-]+)(?:\[([a-z0-9,-]+)\])?==", text, re.MULTILINE)
+    return {name: set(filter(None, extras.split(","))) for name, extras in pins}
