@@ -14,12 +14,24 @@ from minicluster.backends.errors import WrongRequest
 from minicluster.kube_client.errors import RequestError
 from minicluster.local import documents
 from minicluster.remote import documents as applied
+from tests.queue_policies.installed_plugin import install_plugin
 
 if TYPE_CHECKING:
     from local_machine import Machine
 
 ROOT = Path(__file__).parents[2]
 APP = ROOT / "tests" / "embedded" / "malleable_app.py"
+PLUGIN = """\
+from queue_policies.easy import Easy
+from queue_policies.plugins import hookimpl
+
+class Mine(Easy):
+    name = "mine"
+
+@hookimpl
+def minicluster_policies():
+    return [Mine]
+"""
 TEXT = """\
 apiVersion: flux-framework.org/v1alpha2
 kind: MiniCluster
@@ -110,3 +122,18 @@ def test_up_with_a_policy_resizes_jobs(embedded: Machine, tmp_path: Path) -> Non
     eventually(lambda: _events(embedded, job).count("resource-update") == 2, "a shrink and a growth")
     (tmp_path / "end").touch()
     assert embedded.good("attach", "mc", job).stdout.count(" ends\n") == 6
+
+
+def test_a_lead_loads_a_policy_whose_code_is_not_where_its_metadata_is(
+    embedded: Machine, tmp_path: Path
+) -> None:
+    """So an editable installation leaves it; brokers start without what the environment adds to the path."""
+    site, sources = tmp_path / "site", tmp_path / "sources"
+    install_plugin(site, "mine", "my_package.policies", "")
+    (sources / "my_package").mkdir(parents=True)
+    (sources / "my_package/__init__.py").touch()
+    (sources / "my_package/policies.py").write_text(PLUGIN)
+    embedded.environment["PYTHONPATH"] = f"{site}:{sources}"
+    spec = {"flux": {"scheduler": {"queuePolicy": "minicluster/mine"}}}
+    done = embedded.run(document(tmp_path, spec=spec, command="echo ran"))
+    assert (done.returncode, done.stdout) == (0, "ran\n"), done.stderr

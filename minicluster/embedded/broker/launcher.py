@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -21,6 +22,8 @@ from minicluster.embedded.main import main
 sys.exit(main(sys.argv[1:]))
 """
 _PACKAGES = ("minicluster", "broker_config", "queue_policies", "zmq", "pluggy")
+_PLUGINS = ("minicluster.policies", "minicluster.door_routes")
+"""The groups of entry points that a lead loads."""
 
 
 def write_bin(directory: Path) -> Path:
@@ -44,12 +47,21 @@ def script(python: str, paths: list[str]) -> str:
 
 
 def _search_path() -> list[str]:
-    """Return the folders of the packages that brokers import, each once."""
-    folders: list[str] = []
-    for name in _PACKAGES:
-        spec = find_spec(name)
-        for location in (spec.submodule_search_locations or ()) if spec else ():
-            folder = str(Path(location).parent)
-            if folder not in folders:
-                folders.append(folder)
-    return folders
+    """Return the folders of what brokers import, each once: of our packages, and of plug-ins.
+
+    A plug-in's code may be elsewhere than its metadata: an editable installation leaves it in its sources.
+    """
+    plugins = [each for group in _PLUGINS for each in entry_points(group=group)]
+    names = [*_PACKAGES, *(each.module.partition(".")[0] for each in plugins)]
+    folders = [folder for name in names for folder in _folders(name)]
+    folders += [str(each.dist.locate_file("")) for each in plugins if each.dist]
+    return list(dict.fromkeys(folders))
+
+
+def _folders(name: str) -> list[str]:
+    """Return the folders that a package or a module is in; none of what is not there."""
+    spec = find_spec(name)
+    if spec is None:
+        return []
+    places = spec.submodule_search_locations or ([spec.origin] if spec.has_location and spec.origin else [])
+    return [str(Path(place).parent) for place in places]
