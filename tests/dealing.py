@@ -49,6 +49,8 @@ class Cluster(enum.IntEnum):
 
 LIMITS = {Cluster.NODES: 1, Cluster.PLANE: 2}
 """How many workers may have one each: with a second cluster with nodes on two cores brokers join late."""
+LAST_LIMITS = {**LIMITS, Cluster.NODES: 2}
+"""The same for a worker for which nothing else is left: the others will soon have nothing, too."""
 
 
 def file_of(nodeid: str) -> str:
@@ -80,10 +82,12 @@ class Dealer(LoadFileScheduling):
         log: object,
         seconds: Mapping[str, float],
         limits: Mapping[Cluster, int] = LIMITS,
+        last_limits: Mapping[Cluster, int] = LAST_LIMITS,
     ) -> None:
         super().__init__(config, log)
         self._seconds = seconds
         self._limits = limits
+        self._last_limits = last_limits
 
     def _assign_work_unit(self, node: WorkerController) -> None:
         open_files = self._open_to(node)
@@ -109,8 +113,11 @@ class Dealer(LoadFileScheduling):
 
     def _open_to(self, node: WorkerController) -> list[str]:
         """Return the files that a worker may have."""
+        return self._within(self._limits, node) or self._within(self._last_limits, node)
+
+    def _within(self, limits: Mapping[Cluster, int], node: WorkerController) -> list[str]:
         served = Counter(kind for other in self.assigned_work for kind in self._had(other))
-        closed = {kind for kind, most in self._limits.items() if served[kind] >= most} - self._had(node)
+        closed = {kind for kind, most in limits.items() if served[kind] >= most} - self._had(node)
         return [file for file in self.workqueue if cluster_of(file) not in closed]
 
     def _weight(self, file: str, had: set[Cluster]) -> tuple[bool, bool, Cluster, float]:

@@ -34,12 +34,16 @@ class Worker:
 class Table:
     """So many workers, and two tests in each file."""
 
-    def __init__(self, workers: int, files: list[str], nodes: int = 2, planes: int = 2) -> None:
+    def __init__(
+        self, workers: int, files: list[str], nodes: int = 2, planes: int = 2, last_nodes: int = 0
+    ) -> None:
         self.tests = [f"{file}::test_{number}" for file in files for number in range(2)]
         seconds = {test: SECONDS.get(file_of(test), 0.5) / 2 for test in self.tests}
         option = SimpleNamespace(loadscopereorder=True, tx=[f"{workers}*popen"])
         config = SimpleNamespace(option=option, getvalue=lambda name: option.tx)
-        self.dealer = Dealer(config, None, seconds, {Cluster.NODES: nodes, Cluster.PLANE: planes})
+        limits = {Cluster.NODES: nodes, Cluster.PLANE: planes}
+        last_limits = {**limits, Cluster.NODES: last_nodes or nodes}
+        self.dealer = Dealer(config, None, seconds, limits, last_limits)
         self.workers = [Worker() for _ in range(workers)]
         for worker in self.workers:
             self.add(worker)
@@ -94,6 +98,16 @@ def test_a_worker_with_nodes_starts_no_further_cluster_while_there_is_something_
     table.play()
     (files,) = map(table.files, table.workers)
     assert (set(files[:5]), set(files[5:10]), set(files[10:])) == (set(PODS), set(REST), set(PLANE))
+
+
+def test_a_worker_without_anything_else_starts_a_second_cluster_with_nodes() -> None:
+    table = Table(3, [*REST[:1], *PLANE[:1], *PODS], nodes=1, planes=1, last_nodes=2)
+    table.play()
+    first, second, third = map(table.files, table.workers)
+    assert set(first) < set(PODS)
+    assert (second[0], third) == (PLANE[0], REST[:1])
+    assert set(second[1:]) == set(PODS) - set(first)
+    assert len(second) > 1
 
 
 def test_a_worker_that_may_have_no_more_is_ended() -> None:
