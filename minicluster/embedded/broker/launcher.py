@@ -63,5 +63,5 @@ def _folders(name: str) -> list[str]:
     spec = find_spec(name)
     if spec is None:
         return []
-    places = spec.submodule_search_locations or ([spec.origin] if spec.has_location and spec.origin else [])
-    return [str(Path(place).parent) for place in places]
+    paths = spec.submodule_search_locations or ([spec.origin] if spec.has_location and spec.origin else [])
+    return [str(Path(path).parent) for path in paths]

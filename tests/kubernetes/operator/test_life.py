@@ -145,8 +145,8 @@ class TestMaking:
             lambda: "the lead's door" in message(read(plane.api, namespace), "BrokersReady"),
             "the operator to miss the door",
         )
-        until(lambda: operator.metric("minicluster_queue_depth") == 0, "an empty queue")
-        # A reconcile that is due comes a second after the last one, later on a busy machine.
+        # A reconcile that is due comes a second after the last one, later on a busy machine. (The queue need
+        # not be empty: it has what is due in minutes, too, and what other tests have left.)
         until(lambda: asked_for(plane, namespace, 3) == [], "three seconds without a request")
         made = [
             each for each in plane.requests(begin) if each.user == ACCOUNT and each.namespace == namespace
