@@ -44,11 +44,12 @@ def checkout(directory: Path, **programs: str) -> Path:
 
 
 def environment(directory: Path, **more: str) -> dict[str, str]:
-    """Return the environment of a reader in whose shell `.venv` is active."""
+    """Return the environment of a reader in whose shell `.venv` is active, on a machine without real Flux."""
+    folders = [each for each in os.environ["PATH"].split(os.pathsep) if not Path(each, "flux").exists()]
     kept = {name: value for name, value in os.environ.items() if not name.startswith(_CHOSEN)}
     return {
         **kept,
-        "PATH": f"{directory}/.venv/bin:{os.environ['PATH']}",
+        "PATH": os.pathsep.join([f"{directory}/.venv/bin", *folders]),
         "PYTHONPATH": f"{ROOT}:{directory}/.venv/packages",
         "SHELL": "/bin/sh",
         # bash(1): with a socket as standard input, as Flux gives, a first-level shell reads ~/.bashrc.
