@@ -8,6 +8,8 @@ from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 
+from queue_policies import plugins
+
 _SCRIPT = """\
 #!/bin/sh
 # The `flux` of minicluster's embedded instance, for its own processes only.
@@ -22,8 +24,8 @@ from minicluster.embedded.main import main
 sys.exit(main(sys.argv[1:]))
 """
 _PACKAGES = ("minicluster", "broker_config", "queue_policies", "zmq", "pluggy")
-_PLUGINS = ("minicluster.policies", "minicluster.door_routes")
-"""The groups of entry points that a lead loads."""
+_ROUTES = "minicluster.door_routes"
+"""The group in lead_server/extensions.py, a room above this one."""
 
 
 def write_bin(directory: Path) -> Path:
@@ -51,10 +53,10 @@ def _search_path() -> list[str]:
 
     A plug-in's code may be elsewhere than its metadata: an editable installation leaves it in its sources.
     """
-    plugins = [each for group in _PLUGINS for each in entry_points(group=group)]
-    names = [*_PACKAGES, *(each.module.partition(".")[0] for each in plugins)]
+    found = [*entry_points(group=plugins.GROUP), *entry_points(group=_ROUTES)]
+    names = [*_PACKAGES, *(each.module.partition(".")[0] for each in found)]
     folders = [folder for name in names for folder in _folders(name)]
-    folders += [str(each.dist.locate_file("")) for each in plugins if each.dist]
+    folders += [str(each.dist.locate_file("")) for each in found if each.dist]
     return list(dict.fromkeys(folders))
 
 
