@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from minicluster.operator.controller import Controller
 
 
+NO_FINALIZER = "kopf sets no finalizer"
+"""Not a name that an API server accepts: kopf removes its finalizer from an object where it finds one."""
 MIN_RETRY_DELAY, MAX_RETRY_DELAY = 0.5, 10.0
 """Seconds before refused credentials are given again: doubled each time."""
 
@@ -47,6 +49,40 @@ class Logins:
         return dataclasses.replace(info, priority=self._count)
 
 
+class NoDiffBase(kopf.DiffBaseStorage):
+    """Stores no last state of an object, and reads none: anybody may write into the annotations."""
+
+    def build(self, **_: Any) -> kopf.BodyEssence:
+        """Return that there is nothing to compare: our handler wants each event."""
+        return kopf.BodyEssence()
+
+    def fetch(self, **_: Any) -> None:
+        """Know of no earlier state."""
+
+    def store(self, **_: Any) -> None:
+        """Store nothing."""
+
+
+class NoProgress(kopf.ProgressStorage):
+    """Stores no progress of handlers: ours has none."""
+
+    def fetch(self, **_: Any) -> None:
+        """Know of no progress."""
+
+    def store(self, **_: Any) -> None:
+        """Store nothing."""
+
+    def purge(self, **_: Any) -> None:
+        """Have nothing to remove."""
+
+    def touch(self, **_: Any) -> None:
+        """Write no mark into the object."""
+
+    def clear(self, *, essence: kopf.BodyEssence) -> kopf.BodyEssence:
+        """Return what was given."""
+        return essence
+
+
 def registry(access: Access, controller: Controller) -> kopf.OperatorRegistry:
     """Return the handlers of one operator."""
     handlers = kopf.OperatorRegistry()
@@ -71,6 +107,9 @@ def settings() -> kopf.OperatorSettings:
     ours.posting.enabled = False  # the reconciler sends the Events
     ours.scanning.disabled = True  # no watch of CRDs and namespaces, for which it would need rights
     ours.peering.standalone = True  # one leader, by a Lease
+    ours.persistence.diffbase_storage = NoDiffBase()
+    ours.persistence.progress_storage = NoProgress()
+    ours.persistence.finalizer = NO_FINALIZER
     ours.watching.server_timeout = WATCH_SECONDS
     ours.queueing.idle_timeout = 0.5  # seconds for which kopf keeps an object's task after an event
     return ours

@@ -1,4 +1,4 @@
-"""A small API server over HTTP: it keeps what is written, lists nothing, and holds watches open."""
+"""A small API server over HTTP: it keeps what is written, lists MiniClusters, and holds watches open."""
 
 import contextlib
 import json
@@ -14,23 +14,21 @@ from minicluster.kube_client.resources import MINICLUSTERS, RESOURCES
 GROUP, _, VERSION = MINICLUSTERS.version.partition("/")
 PLURALS = {each.plural for each in RESOURCES.values()}
 NOT_FOUND = {"kind": "Status", "status": "Failure", "reason": "NotFound", "code": 404}
+VERBS = ["get", "list", "watch", "patch"]
+
+
+def _resource(plural: str, kind: str, *, namespaced: bool = True) -> dict[str, Any]:
+    names = {"name": plural, "singularName": kind.lower(), "kind": kind}
+    return {**names, "namespaced": namespaced, "verbs": VERBS}
+
+
 SERVED = {"groupVersion": f"{GROUP}/{VERSION}", "version": VERSION}
 DISCOVERY: dict[str, dict[str, Any]] = {
     "/version": {"major": "1", "minor": "35"},
     "/api": {"versions": ["v1"]},
-    "/api/v1": {"resources": []},
+    "/api/v1": {"resources": [_resource("namespaces", "Namespace", namespaced=False)]},
     "/apis": {"groups": [{"name": GROUP, "versions": [SERVED], "preferredVersion": SERVED}]},
-    f"/apis/{MINICLUSTERS.version}": {
-        "resources": [
-            {
-                "name": MINICLUSTERS.plural,
-                "singularName": "minicluster",
-                "kind": MINICLUSTERS.kind,
-                "namespaced": True,
-                "verbs": ["get", "list", "watch", "patch"],
-            }
-        ]
-    },
+    f"/apis/{MINICLUSTERS.version}": {"resources": [_resource(MINICLUSTERS.plural, MINICLUSTERS.kind)]},
     f"/openapi/v3/apis/{MINICLUSTERS.version}": {
         "components": {
             "schemas": {
@@ -72,11 +70,17 @@ class _Handler(BaseHTTPRequestHandler):
         elif path in DISCOVERY:
             self._answer(200, DISCOVERY[path])
         elif path.rpartition("/")[2] in PLURALS:
-            self._answer(200, {"metadata": {"resourceVersion": "1"}, "items": []})
+            self._answer(200, {"metadata": {"resourceVersion": "1"}, "items": self._listed(path)})
         elif path in self.server.objects:
             self._answer(200, self.server.objects[path])
         else:
             self._answer(404, NOT_FOUND)
+
+    def _listed(self, path: str) -> list[dict[str, Any]]:
+        """Return the MiniClusters of all namespaces, of other kinds nothing."""
+        if not path.endswith(f"/{MINICLUSTERS.plural}"):
+            return []
+        return [item for item in self.server.objects.values() if item.get("kind") == MINICLUSTERS.kind]
 
     def do_POST(self) -> None:
         item = self._body()

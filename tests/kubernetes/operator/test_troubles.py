@@ -229,3 +229,12 @@ class TestRefusals:
         item = settled(api, namespace, PodsScheduled=("False", "Unschedulable"))
         assert message(item, "PodsScheduled").startswith("0 of 2 pods have a node; mc-")
         assert item["status"]["phase"] == "Pending"
+
+    def test_what_kopf_would_store_in_annotations(self, operator: Operator, api: Api, namespace: str) -> None:
+        """Anybody who may edit a MiniCluster can write it, and it blinds nobody."""
+        stored = {"metadata": {"annotations": {"kopf.zalando.org/last-handled-configuration": "x"}}}
+        create(api, namespace)
+        created(api, namespace)
+        api.merge(operators.path(namespace, "mc"), {**stored, "spec": {"suspend": True}})
+        settled(api, namespace, Suspended=("True", "Suspended"))
+        assert "JSONDecodeError" not in operator.text()
