@@ -1,7 +1,8 @@
 """Limits on the number and duration of connections: slow or many clients must not keep others out.
 
 A connection is unproven until its client has shown a token. When there are MAX_CONNECTIONS, a new one
-replaces the oldest unproven one. If all are proven, it replaces the oldest.
+replaces the oldest unproven one. If all are proven, it replaces the oldest reader of metrics, or else the
+oldest. When there are MAX_READERS, a new reader replaces the oldest one: they never replace the operator.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ import time
 
 MAX_CONNECTIONS = 64
 """Connections at a time. Each has a thread; a waiting one costs some 60 kB."""
+MAX_READERS = 48
+"""Connections at a time of those who may read metrics and nothing else. The rest is for the operator, the API
+server, and clients that are about to show a token."""
 UNPROVEN_TIME = 10.0
 """Seconds in which a client has to shake hands and send its first request."""
 LINGER = 0.5
@@ -22,12 +26,19 @@ LINGER = 0.5
 class Connection:
     """The connection of one client."""
 
-    def __init__(self, sock: socket.socket) -> None:
+    def __init__(self, sock: socket.socket, connections: Connections) -> None:
         self.socket = sock
+        self._connections = connections
         self.unproven_since: float | None = time.monotonic()
         """None once the client has shown a token."""
+        self.is_reader = False
+        """Whether the client has shown no more than that it may read metrics."""
         self.unread = False
         """Whether some of what the client sent was not read."""
+
+    def prove(self, *, is_reader: bool) -> None:
+        """Note that the client has shown who it is: one who may read metrics alone, or another."""
+        self._connections.prove(self, is_reader)
 
     def hang_up(self) -> None:
         """End it. May be called from another thread; the connection's own thread notices at once."""
@@ -55,8 +66,9 @@ class Connection:
 class Connections:
     """All open connections of the server."""
 
-    def __init__(self, most: int = MAX_CONNECTIONS) -> None:
+    def __init__(self, most: int = MAX_CONNECTIONS, most_readers: int = MAX_READERS) -> None:
         self._most = most
+        self._most_readers = most_readers
         self._lock = threading.Lock()
         self._none = threading.Condition(self._lock)
         self._open: list[Connection] = []  # the oldest first
@@ -65,13 +77,25 @@ class Connections:
         """Add a connection and return it. If there are too many, end an older one."""
         with self._lock:
             if len(self._open) >= self._most:
-                unproven = (each for each in self._open if each.unproven_since is not None)
-                oldest = next(unproven, self._open[0])
-                self._open.remove(oldest)
-                oldest.hang_up()
-            connection = Connection(sock)
+                unproven = [each for each in self._open if each.unproven_since is not None]
+                readers = [each for each in self._open if each.is_reader]
+                self._replace((unproven or readers or self._open)[0])
+            connection = Connection(sock, self)
             self._open.append(connection)
             return connection
+
+    def prove(self, connection: Connection, is_reader: bool) -> None:
+        """Note who the client of a connection is. If there are too many readers, end an older one."""
+        with self._lock:
+            connection.unproven_since = None
+            connection.is_reader = is_reader
+            readers = [each for each in self._open if each.is_reader and each is not connection]
+            if is_reader and len(readers) >= self._most_readers:
+                self._replace(readers[0])
+
+    def _replace(self, oldest: Connection) -> None:
+        self._open.remove(oldest)
+        oldest.hang_up()
 
     def leave(self, connection: Connection) -> None:
         """Remove a connection that ended."""

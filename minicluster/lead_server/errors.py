@@ -3,6 +3,7 @@
 DoorError
 ├── FilesUnusable    the certificate, its key or the token cannot be used; names the file
 ├── BadRequest       a request is invalid: HTTP's status code, and a message for the client
+├── OperationFailed  an operation failed for a reason that it does not know: kind and text of the error
 └── Unproven         a request without proof of the user's identity
 """
 
@@ -26,6 +27,13 @@ class BadRequest(DoorError):  # noqa: N818 - HTTP's name for it
         self.code = code
         """HTTP's status code."""
         super().__init__(text)
+
+
+class OperationFailed(DoorError):  # noqa: N818 - named for what happened
+    """An operation failed for a reason that it does not know, such as a system call that was refused."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(f"{type(error).__name__}: {error}")
 
 
 class Unproven(DoorError):  # noqa: N818 - named for what is the case

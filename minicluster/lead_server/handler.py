@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
-from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import parse_qsl, urlsplit
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from minicluster.broker_link.errors import InstanceGone, Refused, reason
 from minicluster.broker_link.link import Accepted
 from minicluster.lead_server import proofs
-from minicluster.lead_server.errors import BadRequest, Unproven
+from minicluster.lead_server.errors import BadRequest, OperationFailed, Unproven
 from minicluster.lead_server.http_input import MAX_HEAD_BYTES, HeadReader, read_body
 from minicluster.lead_server.routes import AggregatedRequest, Audience, Pieces, Text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Generator, Iterator, Mapping
     from socketserver import BaseServer
     from typing import Any
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from minicluster.lead_server.connections import Connection
     from minicluster.lead_server.files import ServerCredentials
     from minicluster.lead_server.routes import AggregatedHandler, Answer, Routes
+
+_T = TypeVar("_T")
 
 
 class RouteTable(NamedTuple):
@@ -81,27 +84,31 @@ class Handler(BaseHTTPRequestHandler):
             self.raw_requestline = self.rfile.readline()
             if not self.raw_requestline or not self.parse_request():
                 return
+            self._url = _address(self.path)
         except BadRequest as error:
             self._reject(error.code)
             return
-        path = urlsplit(self.path).path
-        passed = self._table.proxied.get(path.strip("/").partition("/")[0])
+        passed = self._table.proxied.get(self._url.path.strip("/").partition("/")[0])
         believed = proofs.aggregation(self._connection.socket)
         if passed is not None and believed is not None:
             self._pass_on(passed, believed)
-            return
-        audience = self._table.audiences.get(path, Audience.DOOR)
+        elif self._may_ask():
+            self._serve()
+
+    def _may_ask(self) -> bool:
+        """Return whether the client may ask for this path; reject it if not."""
+        audience = self._table.audiences.get(self._url.path, Audience.DOOR)
         whole, metrics = proofs.tokens(self.headers, self._credentials)
         metrics = metrics or proofs.is_certified(self._connection.socket)
         if whole or metrics:
-            self._connection.unproven_since = None
+            self._connection.prove(is_reader=not whole)
         elif audience != Audience.ALL:
             self._reject(401)
-            return
+            return False
         if audience == Audience.DOOR and not whole:
             self._reject(403)
-            return
-        self._serve()
+            return False
+        return True
 
     def _pass_on(self, passed: AggregatedHandler, believed: Aggregation) -> None:
         """Answer a request that the API server passes on, if the connection's settings still hold."""
@@ -114,16 +121,15 @@ class Handler(BaseHTTPRequestHandler):
         except Unproven:
             self._reject(401)
             return
-        self._connection.unproven_since = None
+        self._connection.prove(is_reader=False)
         try:
             read_body(self.headers, self.rfile, self._connection)
         except BadRequest as error:
             self._fail(error.code, error)
             return
-        url, accept = urlsplit(self.path), self.headers.get("Accept", "")
-        query = dict(parse_qsl(url.query))
-        request = AggregatedRequest(self.command, url.path, query, accept, who, believed.may_read(who))
-        answer = passed(request)
+        accept, query = self.headers.get("Accept", ""), dict(parse_qsl(self._url.query))
+        request = AggregatedRequest(self.command, self._url.path, query, accept, who, believed.may_read(who))
+        answer = self._operate(lambda: passed(request))
         self._write(answer.code, answer.body.encode(), answer.kind)
 
     def _serve(self) -> None:
@@ -143,14 +149,13 @@ class Handler(BaseHTTPRequestHandler):
             elif isinstance(answer, Text):
                 self._write(answer.code, answer.body.encode(), answer.kind)
             elif isinstance(answer, Pieces):
-                self._stream(answer.pieces, answer.kind)
+                self._stream(answer.pieces, answer.kind, str)
             else:
-                self._stream(_lines(answer), "application/x-ndjson")
+                self._stream(answer, "application/x-ndjson", _line)
 
     def _answer(self) -> Answer:
         body = read_body(self.headers, self.rfile, self._connection)
-        url = urlsplit(self.path)
-        methods = self._table.routes.get(url.path)
+        methods = self._table.routes.get(self._url.path)
         if methods is None:
             raise BadRequest("there is nothing at this path", 404)
         operation = methods.get(self.command)
@@ -159,7 +164,26 @@ class Handler(BaseHTTPRequestHandler):
             raise BadRequest(f"only {self._allowed} is right here", 405)
         if self.request_version != "HTTP/1.1":
             raise BadRequest("HTTP/1.1 is right", 505)
-        return operation(dict(parse_qsl(url.query)), body)
+        return self._operate(lambda: operation(dict(parse_qsl(self._url.query)), body))
+
+    def _operate(self, operation: Callable[[], _T]) -> _T:
+        """Call an operation. An error that it does not raise on purpose is answered with a 500.
+
+        Raises OperationFailed after that, so that the server logs it and closes the connection.
+        """
+        try:
+            return operation()
+        except (BadRequest, Refused, InstanceGone):
+            raise
+        except Exception as error:
+            failed = OperationFailed(error)
+            self.close_connection = True
+            with suppress(OSError):
+                if self._connection.unproven_since is None:
+                    self._fail(500, failed)
+                else:
+                    self._reject(500)
+            raise failed from error
 
     def _fail(self, code: int, error: Exception | str) -> None:
         self.close_connection = self.close_connection or self._connection.unread
@@ -182,19 +206,18 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
         self.wfile.flush()
 
-    def _stream(self, pieces: Iterator[str], kind: str) -> None:
+    def _stream(self, answer: Iterator[_T], kind: str, text: Callable[[_T], str]) -> None:
         """Send each part of the body in a chunk of its own."""
         self.close_connection = True
         self._begin(200, {"Transfer-Encoding": "chunked"}, kind)
+        parts = _made(answer)
         try:
-            for each in pieces:
-                piece = each.encode()
+            for each in parts:
+                piece = text(each).encode()
                 self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
                 self.wfile.flush()
         finally:
-            close = getattr(pieces, "close", None)
-            if close is not None:
-                close()
+            parts.close()
         self.wfile.write(b"0\r\n\r\n")
         self.wfile.flush()
 
@@ -209,12 +232,21 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
 
-def _lines(objects: Iterator[JSON]) -> Iterator[str]:
-    """Yield each object as a line."""
+def _address(text: str) -> SplitResult:
+    """Return the parts of a request's path. Raises BadRequest."""
     try:
-        for each in objects:
-            yield json.dumps(each) + "\n"
-    finally:
-        close = getattr(objects, "close", None)
-        if close is not None:
-            close()
+        return urlsplit(text)
+    except ValueError as error:
+        raise BadRequest("the path is none") from error
+
+
+def _line(item: JSON) -> str:
+    return json.dumps(item) + "\n"
+
+
+def _made(answer: Iterator[_T]) -> Generator[_T, None, None]:
+    """Yield what an operation makes, and close its iterator. Raises OperationFailed for an error there."""
+    try:
+        yield from answer
+    except Exception as error:
+        raise OperationFailed(error) from error

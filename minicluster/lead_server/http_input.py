@@ -28,11 +28,14 @@ class HeadReader:
         self.left = MAX_HEAD_BYTES
 
     def readline(self, _limit: int = -1) -> bytes:
-        """Read a line. Raises BadRequest where the head is too long."""
+        """Read a line, or nothing before the first. Raises BadRequest if the head is too long or cut off."""
         line = self._stream.readline(self.left + 1)
+        begun = self.left < MAX_HEAD_BYTES
         self.left -= len(line)
         if self.left < 0:
             raise BadRequest(f"more than {MAX_HEAD_BYTES} bytes before the body", 431)
+        if not line.endswith(b"\n") and (line or begun):
+            raise BadRequest("the request breaks off")
         return line
 
     def read(self, size: int) -> bytes:
@@ -46,8 +49,12 @@ class HeadReader:
 
 def read_body(headers: Message, stream: HeadReader, connection: Connection) -> JSON:
     """Read the body, a JSON object; without a body it is empty. Raises BadRequest."""
-    length = headers.get("Content-Length", "0")
+    lengths = headers.get_all("Content-Length") or ["0"]
     connection.unread = True
+    if len(lengths) > 1 or ("Transfer-Encoding" in headers and "Content-Length" in headers):
+        # A proxy in front might go by the other one, and see another request (RFC 9112, section 6.3).
+        raise BadRequest("the body needs one length: one Content-Length, and no Transfer-Encoding")
+    length = lengths[0]
     if "Transfer-Encoding" in headers or not (length.isascii() and length.isdigit()):
         raise BadRequest("a body needs its Content-Length", 411)
     size = int(length) if len(length) <= 10 else MAX_BODY_BYTES + 1
@@ -55,6 +62,8 @@ def read_body(headers: Message, stream: HeadReader, connection: Connection) -> J
         raise BadRequest(f"the body may have {MAX_BODY_BYTES} bytes", 413)
     data = stream.read(size)
     connection.unread = False
+    if len(data) < size:
+        raise BadRequest("the body breaks off")
     try:
         body = json.loads(data or b"{}")
     except (ValueError, RecursionError) as error:

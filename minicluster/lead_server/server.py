@@ -6,10 +6,12 @@ import contextlib
 import socket
 import socketserver
 import threading
+import time
 from functools import partial
 from typing import TYPE_CHECKING
 
 from minicluster.lead_server.connections import Connection, Connections
+from minicluster.lead_server.errors import OperationFailed
 from minicluster.lead_server.handler import Handler, RouteTable
 
 if TYPE_CHECKING:
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 
 SOCKET_TIMEOUT = 20.0
 """Seconds that a client may take for one read or write."""
+STRANGERS_INTERVAL = 60.0
+"""Seconds between two lines in the log about clients that have shown no token."""
 
 
 class Server(socketserver.TCPServer):
@@ -43,6 +47,7 @@ class Server(socketserver.TCPServer):
     ) -> None:
         self._credentials = credentials
         self._log = log
+        self._next_stranger = 0.0  # when the next line may be logged that anybody can bring about
         self.connections = Connections()
         table = RouteTable(routes, audiences or {}, proxied or {})
         self._handle = partial(Handler, credentials=credentials, table=table)
@@ -73,7 +78,7 @@ class Server(socketserver.TCPServer):
         except RuntimeError as error:  # no more threads: others will end
             self.connections.leave(connection)
             self.shutdown_request(request)
-            self._log(f"turned a client away: {error}")
+            self._log_stranger(f"turned a client away: {error}")
 
     def _serve(self, connection: Connection, client_address: Any) -> None:
         try:
@@ -89,10 +94,18 @@ class Server(socketserver.TCPServer):
         except OSError:
             pass  # the client has no TLS, is too slow or gone (ssl.SSLError is one too)
         except Exception as error:  # noqa: BLE001 - one client must not end the server
-            self._log(f"a client's request failed: {type(error).__name__}: {error}")
+            text = str(error) if isinstance(error, OperationFailed) else f"{type(error).__name__}: {error}"
+            log = self._log if connection.unproven_since is None else self._log_stranger
+            log(f"a client's request failed: {text}")
         finally:
             connection.close()
             self.connections.leave(connection)
+
+    def _log_stranger(self, text: str) -> None:
+        """Log what anybody can bring about, a line in STRANGERS_INTERVAL: nobody is to fill the log."""
+        if time.monotonic() >= self._next_stranger:
+            self._next_stranger = time.monotonic() + STRANGERS_INTERVAL
+            self._log(text)
 
     def stop(self) -> None:
         """Accept no more connections; return when `serve_forever` has ended."""

@@ -16,6 +16,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+FAILURES = {
+    "refused": Refused(22, "no"),
+    "gone": InstanceGone("away"),
+    "bad": BadRequest("what?"),
+    "os": FileNotFoundError(2, "No such file or directory", "/notes"),
+    "defect": ZeroDivisionError("a defect"),
+}
+
+
 class Served:
     """What the routes of this test answer, and what they were asked."""
 
@@ -34,15 +43,20 @@ class Served:
             assert self.more.wait(DEADLINE)
 
     def fail(self, query: Any, _body: Any) -> dict[str, Any]:
-        raise {"refused": Refused(22, "no"), "gone": InstanceGone("away"), "bad": BadRequest("what?")}.get(
-            query["how"], ZeroDivisionError("a defect")
-        )
+        raise FAILURES[query["how"]]
+
+    def breaks(self, _query: Any, _body: Any) -> Iterator[dict[str, int]]:
+        yield {"number": 0}
+        raise FAILURES["os"]
 
     def routes(self) -> dict[str, Any]:
         return {
             "/echo": {"GET": self.echo, "POST": self.echo},
             "/lines": {"GET": self.lines},
+            "/updates": {"GET": self.lines},
             "/fail": {"GET": self.fail},
+            "/broken": {"GET": lambda _query, _body: self.fail({"how": "os"}, {})},
+            "/breaks": {"GET": self.breaks},
             "/text": {"GET": lambda _query, _body: Text("plain\n", "text/plain", 503)},
             "/pieces": {
                 "GET": lambda _query, _body: Pieces(iter(["data: 1\n\n", "data: 2\n\n"]), "text/event-stream")
@@ -52,6 +66,8 @@ class Served:
 
     audiences: ClassVar = {
         "/text": Audience.METRICS,
+        "/updates": Audience.METRICS,
+        "/broken": Audience.ALL,
         "/pieces": Audience.METRICS,
         "/health": Audience.ALL,
     }

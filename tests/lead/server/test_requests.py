@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import socket
 from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 
 from minicluster.lead_server import http_input
+from tests.lead.client import DEADLINE
 from tests.lead.server.served import Served, talk
 
 if TYPE_CHECKING:
@@ -39,14 +41,29 @@ def test_refusals(lead_api: Client, method: str, path: str, code: int, answer: o
     assert lead_api.ask(method, path) == (code, answer)
 
 
-def test_a_defect_ends_one_connection_only(lead_api: Client, served: Served) -> None:
-    """And is told in the log."""
-    assert (
-        talk(lead_api, f"GET /fail?how=x HTTP/1.1\r\nAuthorization: Bearer {lead_api.token}\r\n\r\n".encode())
-        == b""
-    )
-    assert lead_api.ask("GET", "/echo")[0] == 200
-    assert served.log == ["a client's request failed: ZeroDivisionError: a defect"]
+FAILED = [
+    pytest.param("os", "FileNotFoundError: [Errno 2] No such file or directory: '/notes'", id="system call"),
+    pytest.param("defect", "ZeroDivisionError: a defect", id="defect"),
+]
+
+
+@pytest.mark.parametrize(("how", "text"), FAILED)
+def test_an_operation_that_fails_is_answered_and_logged(
+    lead_api: Client, served: Served, running: Server, how: str, text: str
+) -> None:
+    """Only an error of the client's own connection is nobody's business."""
+    assert lead_api.ask("GET", f"/fail?how={how}") == (500, {"error": text})
+    running.connections.wait(DEADLINE)
+    assert served.log == [f"a client's request failed: {text}"]
+
+
+def test_a_stream_that_fails_has_no_end_and_is_logged(
+    lead_api: Client, served: Served, running: Server
+) -> None:
+    head = f"GET /breaks HTTP/1.1\r\nAuthorization: Bearer {lead_api.token}\r\n\r\n"
+    assert talk(lead_api, head.encode()).endswith(b'{"number": 0}\n\r\n')
+    running.connections.wait(DEADLINE)
+    assert served.log == [f"a client's request failed: {FAILED[0].values[1]}"]
 
 
 MANY = b"".join(b"X-%d: %s\r\n" % (number, b"x" * 90) for number in range(300))
@@ -59,6 +76,8 @@ MANY = b"".join(b"X-%d: %s\r\n" % (number, b"x" * 90) for number in range(300))
         pytest.param(b"\x00\xff\x80\r\n\r\n", b"HTTP/1.1 400", id="bytes"),
         pytest.param(b"GET\r\n\r\n", b"HTTP/1.1 400", id="one word"),
         pytest.param(b"GET / HTTP/x\r\n\r\n", b"HTTP/1.1 400", id="version"),
+        pytest.param(b"GET //[ HTTP/1.1\r\n\r\n", b"HTTP/1.1 40", id="path that is no address"),
+        pytest.param(b"GET http://[/ HTTP/1.1\r\n\r\n", b"HTTP/1.1 400", id="address that is none"),
         pytest.param(b"GET / HTTP/3.0\r\n\r\n", b"HTTP/1.1 505", id="newer version"),
         pytest.param(b"GET /" + b"x" * 100_000 + b" HTTP/1.1\r\n\r\n", b"HTTP/1.1 431", id="long line"),
         pytest.param(b"GET / HTTP/1.1\r\n" + MANY + b"\r\n", b"HTTP/1.1 431", id="long head"),
@@ -83,6 +102,11 @@ def test_garbage(lead_api: Client, served: Served, data: bytes, begins: bytes) -
         pytest.param("Content-Length: 0000000000999999999", b"", b"HTTP/1.1 413", id="zeros before"),
         pytest.param("Content-Length: -1", b"", b"HTTP/1.1 411", id="negative"),
         pytest.param("Content-Length: 1_0", b"", b"HTTP/1.1 411", id="no number"),
+        pytest.param("Content-Length: 2\r\nContent-Length: 2", b"{}", b"HTTP/1.1 400", id="two lengths"),
+        pytest.param("Content-Length: 2, 2", b"{}", b"HTTP/1.1 411", id="two lengths in one"),
+        pytest.param(
+            "Content-Length: 2\r\nTransfer-Encoding: chunked", b"{}", b"HTTP/1.1 400", id="length and chunks"
+        ),
         pytest.param("Transfer-Encoding: chunked", b"2\r\n{}\r\n0\r\n\r\n", b"HTTP/1.1 411", id="chunked"),
         pytest.param("Content-Length: 4", b"nope", b"HTTP/1.1 400", id="no json"),
         pytest.param("Content-Length: 60000", b"[" * 60000, b"HTTP/1.1 400", id="deep"),
@@ -94,6 +118,27 @@ def test_bodies(lead_api: Client, headers: str, body: bytes, begins: bytes) -> N
     given = f"Authorization: Bearer {lead_api.token}\r\n{headers}"
     head = f"POST /echo HTTP/1.1\r\nConnection: close\r\n{given}\r\n\r\n"
     assert talk(lead_api, head.encode() + body).startswith(begins)
+
+
+BROKEN_OFF = [
+    pytest.param(b"GET /echo", id="in the first line"),
+    pytest.param(b"POST /echo HTTP/1.1\r\n%s", id="in the head"),
+    pytest.param(b"POST /echo HTTP/1.1\r\n%s\r\nContent-Length: 2\r\n\r\n", id="before the body"),
+    pytest.param(b"POST /echo HTTP/1.1\r\n%s\r\nContent-Length: 9\r\n\r\n{}", id="in the body"),
+    pytest.param(b"GET /echo HTTP/1.1\r\nX: y\r\n", id="without a token"),
+]
+
+
+@pytest.mark.parametrize("data", BROKEN_OFF)
+def test_a_request_that_breaks_off_is_not_carried_out(
+    lead_api: Client, served: Served, running: Server, data: bytes
+) -> None:
+    """Nor is it logged: strangers would fill the log."""
+    with lead_api.connection() as sock:
+        sock.sendall(data.replace(b"%s", f"Authorization: Bearer {lead_api.token}".encode()))
+        socket.socket.shutdown(sock, socket.SHUT_WR)  # without the end of TLS
+    running.connections.wait(DEADLINE)
+    assert (served.bodies, served.log) == ([], [])
 
 
 def test_a_connection_serves_many_requests(lead_api: Client, running: Server) -> None:

@@ -56,6 +56,36 @@ def test_slow_clients_do_not_throw_out_who_showed_the_token(
         assert response.read() == b'{"number": 1}\n{"number": 2}\n'
 
 
+def test_readers_of_metrics_do_not_throw_out_the_operator(
+    lead_api: Client, served: Served, keys: tuple[Authority, str, Path], running: Server
+) -> None:
+    """Its watch, the oldest of all connections, goes on while more of them watch than there are places."""
+    running.connections = connections.Connections(8, most_readers=6)
+    token = (keys[2] / "metrics.token").read_text().strip()
+    with closing(lead_api.keep()) as connection, ExitStack() as stack:
+        connection.request("GET", "/lines", headers=lead_api.bearer)
+        response = connection.getresponse()
+        response.readline()
+        for _ in range(10):
+            reader = stack.enter_context(closing(lead_api.keep()))
+            reader.request("GET", "/updates", headers={"Authorization": f"Bearer {token}"})
+            assert reader.getresponse().readline() == b'{"number": 0}\n'
+        assert lead_api.ask("GET", "/echo")[0] == 200
+        served.more.set()
+        assert response.read() == b'{"number": 1}\n{"number": 2}\n'
+
+
+def test_of_what_strangers_bring_about_a_line_a_minute_is_logged(
+    lead_api: Client, served: Served, running: Server
+) -> None:
+    """The client hears the status code alone."""
+    answers = [lead_api.ask("GET", "/broken", headers={}) for _ in range(5)]
+    assert answers == [(500, None)] * 5
+    running.connections.wait(DEADLINE)
+    failed = "a client's request failed: FileNotFoundError: [Errno 2] No such file or directory: '/notes'"
+    assert served.log == [failed]
+
+
 def test_an_unproven_client_that_takes_too_long_is_disconnected(
     lead_api: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
