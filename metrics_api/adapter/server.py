@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import socket
 import ssl
@@ -13,6 +14,7 @@ from aiohttp import web
 
 from metrics_api.adapter import front_proxy
 from metrics_api.adapter.errors import AdapterSettingsError
+from metrics_api.adapter.tls import TlsConnection
 from metrics_api.answers import bodies, queries
 from metrics_api.answers.errors import (
     DefectError,
@@ -22,6 +24,7 @@ from metrics_api.answers.errors import (
     UnauthorizedError,
     UnavailableError,
 )
+from minicluster.kube_client.served_connections import Connections, quiet_log
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -34,7 +37,8 @@ if TYPE_CHECKING:
 LIVE = "/healthz"
 READY = "/readyz"
 OWN_METRICS = "/metrics"
-BACKLOG = 1024
+BACKLOG = 256
+"""Connections that wait to be accepted. As many may begin at once, before the oldest of them end again."""
 LAST_ANSWERS_SECONDS = 5.0
 """Seconds for answers under way when the adapter stops."""
 
@@ -51,12 +55,14 @@ class AdapterServer:
         context: Callable[[], ssl.SSLContext],
         ready: Callable[[], str],
         measurements: Measurements,
+        connections: Connections | None = None,
     ) -> None:
         self._evaluation = evaluation
         self._authorization = authorization
         self._context = context
         self._ready = ready
         self._measurements = measurements
+        self._connections = connections or Connections()
         self._proxy: FrontProxy | None = None
         self._current: ssl.SSLContext | None = None
 
@@ -66,19 +72,24 @@ class AdapterServer:
 
         Raises AdapterSettingsError.
         """
-        app = web.Application()
-        app.router.add_route("*", "/{path:.*}", self._serve)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=LAST_ANSWERS_SECONDS)
+        handlers = web.Server(self._serve, access_log=None, logger=quiet_log())
+        runner = web.ServerRunner(handlers, shutdown_timeout=LAST_ANSWERS_SECONDS)
         self._current = self._believing(self._proxy)
         first = self._believing(None)
         first.sni_callback = self._choose
+
+        def connection() -> TlsConnection:
+            return TlsConnection(self._connections, handlers(), first)
+
         with _listening(listen) as found:
             await runner.setup()
+            loop = asyncio.get_running_loop()
+            server = await loop.create_server(connection, sock=found, backlog=BACKLOG)
             try:
-                await web.SockSite(runner, found, ssl_context=first, backlog=BACKLOG).start()
                 where = found.getsockname()
                 yield str(where[0]), int(where[1])
             finally:
+                server.close()
                 await runner.cleanup()
 
     def trust(self, proxy: FrontProxy | None) -> None:
@@ -111,7 +122,13 @@ class AdapterServer:
         if self._current is not None:
             connection.context = self._current
 
-    async def _serve(self, request: web.Request) -> web.Response:
+    async def _serve(self, request: web.BaseRequest) -> web.Response:
+        answer = await self._answered(request)
+        if not (self._connections.is_proven(request.protocol) and self._is_current(request)):
+            answer.force_close()  # the next one proves its identity again
+        return answer
+
+    async def _answered(self, request: web.BaseRequest) -> web.Response:
         if request.path in {LIVE, READY}:
             trouble = self._ready() if request.path == READY else ""
             return web.Response(text=f"{trouble or 'ok'}\n", status=503 if trouble else 200)
@@ -119,11 +136,11 @@ class AdapterServer:
             body, content_type = self._measurements.scrape(request.headers.get("Accept", ""))
             return web.Response(body=body, headers={"Content-Type": content_type})
         begin = time.perf_counter()
-        answer = await self._answered(request)
+        answer = await self._metrics(request)
         self._measurements.answered(request.path, answer.status, time.perf_counter() - begin)
         return answer
 
-    async def _answered(self, request: web.Request) -> web.Response:
+    async def _metrics(self, request: web.BaseRequest) -> web.Response:
         try:
             body, code = await self._answer(request), 200
         except StatusError as error:
@@ -132,22 +149,20 @@ class AdapterServer:
             log.exception("a defect of the adapter: %s cannot be answered", request.path)
             defect = DefectError("a defect of the adapter; its log says more")
             body, code = bodies.status(defect), defect.code
-        answer = self._response(body, code)
-        if not self._is_current(request):
-            answer.force_close()  # the next one proves its identity again
-        return answer
+        return self._response(body, code)
 
     def _response(self, body: bodies.Body, code: int) -> web.Response:
         headers = {"Cache-Control": "no-store"} | ({"Allow": "GET"} if code == MethodError.code else {})
         headers["Content-Type"] = bodies.content_type(body)
         return web.Response(body=bodies.encoded(body).encode(), status=code, headers=headers)
 
-    async def _answer(self, request: web.Request) -> bodies.Body:
+    async def _answer(self, request: web.BaseRequest) -> bodies.Body:
         if self._proxy is None:
             raise UnauthorizedError("the adapter does not know the API server's front proxy yet")
         who = front_proxy.identity(
             self._proxy, self._certificate(request, self._proxy), request.headers.items()
         )
+        self._connections.prove(request.protocol)
         if request.method != "GET":
             raise MethodError(f"{request.method}: metrics are only read")
         path = request.rel_url.raw_path
@@ -159,7 +174,7 @@ class AdapterServer:
         query = queries.parse(path, request.query)
         return await self._evaluation.answer(bodies.negotiated(query, request.headers.get("Accept", "")))
 
-    def _certificate(self, request: web.Request, proxy: FrontProxy) -> dict[str, Any] | None:
+    def _certificate(self, request: web.BaseRequest, proxy: FrontProxy) -> dict[str, Any] | None:
         """Return a connection's client certificate, if the present front proxy's authorities verify it."""
         found = _tls(request)
         if found is None or not (
@@ -168,13 +183,13 @@ class AdapterServer:
             return None
         return found.getpeercert()
 
-    def _is_current(self, request: web.Request) -> bool:
+    def _is_current(self, request: web.BaseRequest) -> bool:
         """Return whether a connection began under the present TLS context."""
         found = _tls(request)
         return found is not None and found.context is self._current
 
 
-def _tls(request: web.Request) -> ssl.SSLObject | None:
+def _tls(request: web.BaseRequest) -> ssl.SSLObject | None:
     found: ssl.SSLObject | None = request.get_extra_info("ssl_object")
     return found
 

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import logging
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from aiohttp import web
 
+from minicluster.kube_client.served_connections import PlainServer
 from minicluster.operator.errors import ListenError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator, Callable, Mapping
 
+    from minicluster.kube_client.served_connections import Handler
     from minicluster.operator.metrics import OperatorMetrics
-
-    Handler: TypeAlias = Callable[[web.Request], Awaitable[web.Response]]
 
 LIVE = "/healthz"
 READY = "/readyz"
@@ -41,11 +41,8 @@ async def serving(
 
     `live` and `ready` return why the probe fails, or an empty text. Raises ListenError.
     """
-    app = web.Application()
-    app.router.add_get(LIVE, _probe(live, FAILED))
-    app.router.add_get(READY, _probe(ready, UNAVAILABLE))
-    app.router.add_get(METRICS, _exposition(metrics))
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=LAST_ANSWERS_SECONDS)
+    served = {LIVE: _probe(live, FAILED), READY: _probe(ready, UNAVAILABLE), METRICS: _exposition(metrics)}
+    runner = web.ServerRunner(PlainServer(_routed(served)), shutdown_timeout=LAST_ANSWERS_SECONDS)
     await runner.setup()
     try:
         where = await _listen(runner, listen)
@@ -55,7 +52,7 @@ async def serving(
         await runner.cleanup()
 
 
-async def _listen(runner: web.AppRunner, listen: tuple[str, int]) -> tuple[str, int]:
+async def _listen(runner: web.ServerRunner, listen: tuple[str, int]) -> tuple[str, int]:
     address, port = listen
     try:
         await web.TCPSite(runner, address or None, port).start()
@@ -68,8 +65,19 @@ async def _listen(runner: web.AppRunner, listen: tuple[str, int]) -> tuple[str, 
     return str(bound[0]), int(bound[1])
 
 
+def _routed(served: Mapping[str, Handler]) -> Handler:
+    async def answer(request: web.BaseRequest) -> web.Response:
+        if request.path not in served:
+            return web.Response(text="there is nothing at this path\n", status=404)
+        if request.method not in {"GET", "HEAD"}:
+            return web.Response(text="only GET is right here\n", status=405, headers={"Allow": "GET, HEAD"})
+        return await served[request.path](request)
+
+    return answer
+
+
 def _probe(ask: Callable[[], str], status: int) -> Handler:
-    async def answer(request: web.Request) -> web.Response:
+    async def answer(request: web.BaseRequest) -> web.Response:
         try:
             trouble = ask()
         except Exception:
@@ -81,7 +89,7 @@ def _probe(ask: Callable[[], str], status: int) -> Handler:
 
 
 def _exposition(metrics: OperatorMetrics) -> Handler:
-    async def answer(request: web.Request) -> web.Response:
+    async def answer(request: web.BaseRequest) -> web.Response:
         text, content_type = metrics.scrape(request.headers.get("Accept", ""))
         return web.Response(body=text, headers={"Content-Type": content_type})
 

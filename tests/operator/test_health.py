@@ -39,7 +39,11 @@ def defect() -> str:
 
 
 def ask(
-    path: str, live: Callable[[], str] = fine, ready: Callable[[], str] = fine, accept: str = "*/*"
+    path: str,
+    live: Callable[[], str] = fine,
+    ready: Callable[[], str] = fine,
+    accept: str = "*/*",
+    method: str = "GET",
 ) -> Answer:
     """Start a server, ask one thing, and stop it."""
 
@@ -48,7 +52,7 @@ def ask(
         async with (
             health.serving((HERE, 0), metrics, live, ready) as (host, port),
             aiohttp.ClientSession() as session,
-            session.get(f"http://{host}:{port}{path}", headers={"Accept": accept}) as answer,
+            session.request(method, f"http://{host}:{port}{path}", headers={"Accept": accept}) as answer,
         ):
             return Answer(answer.status, await answer.text(), answer.headers["Content-Type"])
 
@@ -105,7 +109,12 @@ def test_metrics_as_openmetrics() -> None:
 
 @pytest.mark.parametrize("path", ["/", "/debug", "/metrics/../etc/passwd"])
 def test_nothing_else_is_served(path: str) -> None:
-    assert ask(path).status == 404
+    assert ask(path)[:2] == (404, "there is nothing at this path\n")
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
+def test_nothing_is_written(method: str) -> None:
+    assert ask("/metrics", method=method)[:2] == (405, "only GET is right here\n")
 
 
 def test_reports_where(caplog: pytest.LogCaptureFixture) -> None:

@@ -20,6 +20,7 @@ from metrics_api.adapter.front_proxy import of_config_map
 from metrics_api.adapter.measurements import Measurements
 from metrics_api.adapter.server import AdapterServer
 from metrics_api.answers import queries
+from minicluster.kube_client.served_connections import Connections
 from minicluster.lead_server.routes import FrontProxy
 from tests.devcluster import certificates
 from tests.devcluster.certificates import Pair
@@ -93,7 +94,9 @@ class Client:
 Work = Callable[[Running], Coroutine[Any, Any, None]]
 
 
-def with_server(folder: Path, work: Work, evaluation: Any = None) -> None:
+def with_server(
+    folder: Path, work: Work, evaluation: Any = None, connections: Connections | None = None
+) -> None:
     """Do something with a server that serves one MiniCluster."""
     scene = Scene().has("mc")
 
@@ -108,8 +111,9 @@ def with_server(folder: Path, work: Work, evaluation: Any = None) -> None:
             return found
 
         evaluated = evaluation or Evaluation(scene.objects, scene.leads)
+        authorization, measured = Authorization(Reviews()), Measurements()
         server = AdapterServer(
-            evaluated, Authorization(Reviews()), context, lambda: running.trouble, Measurements()
+            evaluated, authorization, context, lambda: running.trouble, measured, connections
         )
         running = Running(server, authority, 0, folder)
         async with server.serving(("127.0.0.1", 0)) as (_, running.port):
