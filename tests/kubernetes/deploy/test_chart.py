@@ -165,10 +165,13 @@ def test_a_wrong_value_is_refused_by_its_path(helm: Path, value: str, message: s
     [
         ((), "The operator runs MiniClusters in all namespaces."),
         (("watchNamespaces={a,b}",), "The operator runs MiniClusters in a, b."),
+        ((), "as good as cluster-admin in all namespaces (watchNamespaces narrows that):"),
+        (("watchNamespaces={a,b}",), "as good as cluster-admin in a, b:"),
+        ((), "Limit them by Pod Security Admission, and by policy.restrict:"),
         (("crd.install=false",), "must come from elsewhere: the CustomResourceDefinition."),
         (("userRoles=false",), "must come from elsewhere: users' roles for MiniClusters."),
     ],
-    ids=["all", "some", "no definition", "no roles"],
+    ids=["all", "some", "token", "token in some", "admission", "no definition", "no roles"],
 )
 def test_the_notes_name_what_was_installed(helm: Path, values: tuple[str, ...], message: str) -> None:
     options = [word for value in values for word in ("--set", value)]
