@@ -24,7 +24,7 @@ from metrics_api.answers.errors import (
     UnauthorizedError,
     UnavailableError,
 )
-from minicluster.kube_client.served_connections import Connections, quiet_log
+from minicluster.kube_client.served_connections import ServedConnections, quiet_log
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -55,14 +55,14 @@ class AdapterServer:
         context: Callable[[], ssl.SSLContext],
         ready: Callable[[], str],
         measurements: Measurements,
-        connections: Connections | None = None,
+        connections: ServedConnections | None = None,
     ) -> None:
         self._evaluation = evaluation
         self._authorization = authorization
         self._context = context
         self._ready = ready
         self._measurements = measurements
-        self._connections = connections or Connections()
+        self._connections = connections or ServedConnections()
         self._proxy: FrontProxy | None = None
         self._current: ssl.SSLContext | None = None
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 if TYPE_CHECKING:
     import ssl
 
-    from minicluster.kube_client.served_connections import Connections
+    from minicluster.kube_client.served_connections import ServedConnections
 
 LAST_SECONDS = 2
 """Seconds for the end of TLS, before the connection is cut."""
@@ -22,7 +22,7 @@ class TlsConnection(SSLProtocol):
     """Bytes of each connection's buffer. That of asyncio has 256 KiB, for clients that send much."""
 
     def __init__(
-        self, connections: Connections, handler: asyncio.BaseProtocol, context: ssl.SSLContext
+        self, connections: ServedConnections, handler: asyncio.BaseProtocol, context: ssl.SSLContext
     ) -> None:
         super().__init__(
             asyncio.get_running_loop(),

@@ -41,7 +41,7 @@ class _Unproven:
     left: int = UNPROVEN_BYTES
 
 
-class Connections:
+class ServedConnections:
     """The open connections of a server, each by its aiohttp protocol."""
 
     def __init__(self, most: int = MAX_CONNECTIONS, unproven_seconds: float = UNPROVEN_SECONDS) -> None:
@@ -95,7 +95,7 @@ class Connections:
 class PlainServer(web.Server):
     """An HTTP server without TLS whose clients need not show who they are; each gets one answer."""
 
-    def __init__(self, handler: Handler, connections: Connections | None = None) -> None:
+    def __init__(self, handler: Handler, connections: ServedConnections | None = None) -> None:
         super().__init__(
             partial(_last_answer, handler),
             access_log=None,
@@ -104,7 +104,7 @@ class PlainServer(web.Server):
             max_field_size=LINE_BYTES,
             max_headers=HEADERS,
         )
-        self._limited = connections or Connections()
+        self._limited = connections or ServedConnections()
 
     def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
         """Add a connection."""

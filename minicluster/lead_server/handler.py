@@ -78,7 +78,7 @@ class Handler(BaseHTTPRequestHandler):
     def handle_one_request(self) -> None:
         """Serve one request of any method."""
         self.rfile.left = MAX_HEAD_BYTES
-        self.close_connection = True
+        self.close_connection, self._begun = True, False
         self.command, self.requestline, self.request_version = "", "", "HTTP/1.1"
         try:
             self.raw_requestline = self.rfile.readline()
@@ -90,25 +90,17 @@ class Handler(BaseHTTPRequestHandler):
             return
         passed = self._table.proxied.get(self._url.path.strip("/").partition("/")[0])
         believed = proofs.aggregation(self._connection.socket)
-        if passed is not None and believed is not None:
-            self._pass_on(passed, believed)
-        elif self._may_ask():
-            self._serve()
-
-    def _may_ask(self) -> bool:
-        """Return whether the client may ask for this path; reject it if not."""
-        audience = self._table.audiences.get(self._url.path, Audience.DOOR)
-        whole, metrics = proofs.tokens(self.headers, self._credentials)
-        metrics = metrics or proofs.is_certified(self._connection.socket)
-        if whole or metrics:
-            self._connection.prove(is_reader=not whole)
-        elif audience != Audience.ALL:
-            self._reject(401)
-            return False
-        if audience == Audience.DOOR and not whole:
-            self._reject(403)
-            return False
-        return True
+        try:
+            if passed is not None and believed is not None:
+                self._pass_on(passed, believed)
+            else:
+                self._serve()
+        except OperationFailed as error:
+            self.close_connection = True
+            if not self._begun:
+                with suppress(OSError):
+                    self._reject(500) if self._connection.unproven_since else self._fail(500, error)
+            raise  # the server logs it
 
     def _pass_on(self, passed: AggregatedHandler, believed: Aggregation) -> None:
         """Answer a request that the API server passes on, if the connection's settings still hold."""
@@ -129,18 +121,25 @@ class Handler(BaseHTTPRequestHandler):
             return
         accept, query = self.headers.get("Accept", ""), dict(parse_qsl(self._url.query))
         request = AggregatedRequest(self.command, self._url.path, query, accept, who, believed.may_read(who))
-        answer = self._operate(lambda: passed(request))
+        answer = _operated(lambda: passed(request))
         self._write(answer.code, answer.body.encode(), answer.kind)
 
     def _serve(self) -> None:
+        """Answer a request, if the client may ask for this path."""
+        whole, metrics = proofs.tokens(self.headers, self._credentials)
+        shown = proofs.Tokens(whole, metrics or proofs.is_certified(self._connection.socket))
+        if any(shown):
+            self._connection.prove(is_reader=not whole)
+        refusal = proofs.refusal(self._table.audiences.get(self._url.path, Audience.DOOR), shown)
+        if refusal:
+            self._reject(refusal)
+            return
         try:
             answer = self._answer()
         except BadRequest as error:
             self._fail(error.code, error)
-        except Refused as error:
-            self._fail(502, reason(error))
-        except InstanceGone as error:
-            self._fail(503, error)
+        except (Refused, InstanceGone) as error:
+            self._fail(502 if isinstance(error, Refused) else 503, reason(error))
         else:
             if isinstance(answer, dict):
                 self._send(200, answer)
@@ -164,26 +163,7 @@ class Handler(BaseHTTPRequestHandler):
             raise BadRequest(f"only {self._allowed} is right here", 405)
         if self.request_version != "HTTP/1.1":
             raise BadRequest("HTTP/1.1 is right", 505)
-        return self._operate(lambda: operation(dict(parse_qsl(self._url.query)), body))
-
-    def _operate(self, operation: Callable[[], _T]) -> _T:
-        """Call an operation. An error that it does not raise on purpose is answered with a 500.
-
-        Raises OperationFailed after that, so that the server logs it and closes the connection.
-        """
-        try:
-            return operation()
-        except (BadRequest, Refused, InstanceGone):
-            raise
-        except Exception as error:
-            failed = OperationFailed(error)
-            self.close_connection = True
-            with suppress(OSError):
-                if self._connection.unproven_since is None:
-                    self._fail(500, failed)
-                else:
-                    self._reject(500)
-            raise failed from error
+        return _operated(lambda: operation(dict(parse_qsl(self._url.query)), body))
 
     def _fail(self, code: int, error: Exception | str) -> None:
         self.close_connection = self.close_connection or self._connection.unread
@@ -222,6 +202,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
 
     def _begin(self, code: int, headers: Mapping[str, str], kind: str) -> None:
+        self._begun = True
         self.send_response(code)
         self.send_header("Content-Type", kind)
         self.send_header("Cache-Control", "no-store")
@@ -238,6 +219,16 @@ def _address(text: str) -> SplitResult:
         return urlsplit(text)
     except ValueError as error:
         raise BadRequest("the path is none") from error
+
+
+def _operated(operation: Callable[[], _T]) -> _T:
+    """Call an operation. Raises OperationFailed for an error that it does not raise on purpose."""
+    try:
+        return operation()
+    except (BadRequest, Refused, InstanceGone):
+        raise
+    except Exception as error:
+        raise OperationFailed(error) from error
 
 
 def _line(item: JSON) -> str:

@@ -7,6 +7,7 @@ import ssl
 from typing import TYPE_CHECKING, NamedTuple
 
 from minicluster.lead_server.aggregation import ProxyContext
+from minicluster.lead_server.routes import Audience
 
 if TYPE_CHECKING:
     import socket
@@ -37,6 +38,13 @@ def tokens(headers: Message, credentials: ServerCredentials) -> Tokens:
     whole, metrics = (hmac.compare_digest(shown, each) for each in keys)
     bearer = scheme.lower() == "bearer"
     return Tokens(bearer and whole, bearer and metrics and bool(credentials.metrics_token))
+
+
+def refusal(audience: str, shown: Tokens) -> int:
+    """Return with which status code a client is refused what is served to this audience; 0: it is not."""
+    if audience != Audience.ALL and not any(shown):
+        return 401
+    return 403 if audience == Audience.DOOR and not shown.whole else 0
 
 
 def is_certified(sock: socket.socket) -> bool:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 SOCKET_TIMEOUT = 20.0
 """Seconds that a client may take for one read or write."""
-STRANGERS_INTERVAL = 60.0
+UNPROVEN_LOG_INTERVAL = 60.0
 """Seconds between two lines in the log about clients that have shown no token."""
 
 
@@ -47,7 +47,7 @@ class Server(socketserver.TCPServer):
     ) -> None:
         self._credentials = credentials
         self._log = log
-        self._next_stranger = 0.0  # when the next line may be logged that anybody can bring about
+        self._next_unproven = 0.0  # when the next line may be logged that anybody can bring about
         self.connections = Connections()
         table = RouteTable(routes, audiences or {}, proxied or {})
         self._handle = partial(Handler, credentials=credentials, table=table)
@@ -78,7 +78,7 @@ class Server(socketserver.TCPServer):
         except RuntimeError as error:  # no more threads: others will end
             self.connections.leave(connection)
             self.shutdown_request(request)
-            self._log_stranger(f"turned a client away: {error}")
+            self._log_unproven(f"turned a client away: {error}")
 
     def _serve(self, connection: Connection, client_address: Any) -> None:
         try:
@@ -95,16 +95,16 @@ class Server(socketserver.TCPServer):
             pass  # the client has no TLS, is too slow or gone (ssl.SSLError is one too)
         except Exception as error:  # noqa: BLE001 - one client must not end the server
             text = str(error) if isinstance(error, OperationFailed) else f"{type(error).__name__}: {error}"
-            log = self._log if connection.unproven_since is None else self._log_stranger
+            log = self._log if connection.unproven_since is None else self._log_unproven
             log(f"a client's request failed: {text}")
         finally:
             connection.close()
             self.connections.leave(connection)
 
-    def _log_stranger(self, text: str) -> None:
-        """Log what anybody can bring about, a line in STRANGERS_INTERVAL: nobody is to fill the log."""
-        if time.monotonic() >= self._next_stranger:
-            self._next_stranger = time.monotonic() + STRANGERS_INTERVAL
+    def _log_unproven(self, text: str) -> None:
+        """Log what anybody can bring about, a line in UNPROVEN_LOG_INTERVAL: nobody is to fill the log."""
+        if time.monotonic() >= self._next_unproven:
+            self._next_unproven = time.monotonic() + UNPROVEN_LOG_INTERVAL
             self._log(text)
 
     def stop(self) -> None:

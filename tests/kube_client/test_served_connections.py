@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from minicluster.kube_client import served_connections
-from minicluster.kube_client.served_connections import Connections, PlainServer
+from minicluster.kube_client.served_connections import PlainServer, ServedConnections
 
 HEAD = b"GET / HTTP/1.1\r\nHost: x\r\n"
 DEADLINE = 20.0
@@ -32,7 +32,7 @@ class Pool:
     """Three places."""
 
     def __init__(self, **options: Any) -> None:
-        self.connections = Connections(3, **options)
+        self.connections = ServedConnections(3, **options)
         self.all: list[tuple[asyncio.Protocol, Transport]] = []
 
     def add(self, *, proven: bool = False) -> asyncio.Protocol:
@@ -46,7 +46,7 @@ class Pool:
 
     def ended(self) -> list[int]:
         """Return which connections were ended, by their order."""
-        return [place for place, (_, transport) in enumerate(self.all) if transport.ended]
+        return [position for position, (_, transport) in enumerate(self.all) if transport.ended]
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_one_that_is_used_again_is_not_the_one_used_longest_ago() -> None:
     asyncio.run(work())
 
 
-def test_one_that_has_ended_leaves_its_place() -> None:
+def test_one_that_has_ended_makes_room() -> None:
     async def work() -> None:
         pool = Pool()
         first = pool.add()
@@ -120,7 +120,7 @@ def test_of_an_unproven_one_few_bytes_are_read(proven: bool, ended: list[int]) -
     asyncio.run(work())
 
 
-async def talk(data: bytes, connections: Connections | None = None) -> bytes:
+async def talk(data: bytes, connections: ServedConnections | None = None) -> bytes:
     """Send bytes to a server that answers "fine"; return what it sends until it ends the connection."""
 
     async def fine(_: web.BaseRequest) -> web.Response:
@@ -148,7 +148,7 @@ def test_a_client_gets_one_answer() -> None:
 
 
 def test_a_client_that_sends_nothing_is_disconnected() -> None:
-    assert asyncio.run(talk(b"", Connections(unproven_seconds=0.05))) == b""
+    assert asyncio.run(talk(b"", ServedConnections(unproven_seconds=0.05))) == b""
 
 
 MALFORMED = [

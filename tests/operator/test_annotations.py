@@ -30,7 +30,7 @@ METADATA: list[Any] = [
 ]
 
 
-class Seen:
+class Recorder:
     """A controller that takes note of what it is told."""
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class Seen:
 
 async def followed(kubeconfig: Path) -> dict[str, Any]:
     """Have kopf follow the MiniClusters of an API server; return the first that it reports."""
-    seen, stop = Seen(), asyncio.Event()
+    seen, stop = Recorder(), asyncio.Event()
     following = asyncio.create_task(
         kopf.operator(
             registry=handlers.registry(Access(str(kubeconfig)), cast(Controller, seen)),

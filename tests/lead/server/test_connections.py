@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
     from minicluster.lead_server.connections import Connection
 
-STRANGER, READER, OPERATOR = "stranger", "reader", "operator"
+UNPROVEN, READER, OPERATOR = "unproven", "reader", "operator"
 ROOM = [
-    pytest.param([OPERATOR, READER, STRANGER, STRANGER], 2, id="the oldest stranger"),
-    pytest.param([STRANGER, OPERATOR, READER, READER], 0, id="a stranger before readers"),
+    pytest.param([OPERATOR, READER, UNPROVEN, UNPROVEN], 2, id="the oldest unproven one"),
+    pytest.param([UNPROVEN, OPERATOR, READER, READER], 0, id="an unproven one before readers"),
     pytest.param([OPERATOR, READER, OPERATOR, READER], 1, id="the oldest reader"),
     pytest.param([OPERATOR, OPERATOR, OPERATOR, OPERATOR], 0, id="the oldest of all"),
 ]
@@ -37,7 +37,7 @@ class Pool:
         self.others.append(other)
         connection = self.connections.admit(here)
         self.admitted.append(connection)
-        if who != STRANGER:
+        if who != UNPROVEN:
             connection.prove(is_reader=who == READER)
         return connection
 
@@ -45,7 +45,7 @@ class Pool:
         """Return which clients, in their order, have lost their connections."""
         for each in self.others:
             each.setblocking(False)
-        return [place for place, each in enumerate(self.others) if _is_ended(each)]
+        return [position for position, each in enumerate(self.others) if _is_ended(each)]
 
     def close(self) -> None:
         """Close every socket."""
@@ -69,7 +69,7 @@ def pool() -> Iterator[Pool]:
 
 @pytest.mark.parametrize(("there", "ended"), ROOM)
 def test_a_new_connection_replaces(pool: Pool, there: list[str], ended: int) -> None:
-    for who in [*there, STRANGER]:
+    for who in [*there, UNPROVEN]:
         pool.add(who)
     assert pool.ended() == [ended]
 

@@ -75,7 +75,7 @@ def test_readers_of_metrics_do_not_throw_out_the_operator(
         assert response.read() == b'{"number": 1}\n{"number": 2}\n'
 
 
-def test_of_what_strangers_bring_about_a_line_a_minute_is_logged(
+def test_of_what_unproven_clients_bring_about_a_line_a_minute_is_logged(
     lead_api: Client, served: Served, running: Server
 ) -> None:
     """The client hears the status code alone."""

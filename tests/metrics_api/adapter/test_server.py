@@ -20,7 +20,7 @@ from metrics_api.adapter.front_proxy import of_config_map
 from metrics_api.adapter.measurements import Measurements
 from metrics_api.adapter.server import AdapterServer
 from metrics_api.answers import queries
-from minicluster.kube_client.served_connections import Connections
+from minicluster.kube_client.served_connections import ServedConnections
 from minicluster.lead_server.routes import FrontProxy
 from tests.devcluster import certificates
 from tests.devcluster.certificates import Pair
@@ -95,7 +95,7 @@ Work = Callable[[Running], Coroutine[Any, Any, None]]
 
 
 def with_server(
-    folder: Path, work: Work, evaluation: Any = None, connections: Connections | None = None
+    folder: Path, work: Work, evaluation: Any = None, connections: ServedConnections | None = None
 ) -> None:
     """Do something with a server that serves one MiniCluster."""
     scene = Scene().has("mc")

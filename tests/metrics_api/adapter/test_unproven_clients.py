@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from minicluster.kube_client.served_connections import UNPROVEN_BYTES, Connections
+from minicluster.kube_client.served_connections import UNPROVEN_BYTES, ServedConnections
 from tests.devcluster.certificates import Pair
 from tests.metrics_api.adapter.test_server import HOST, JANE, PATH, Running, with_server
 
 DEADLINE = 20.0
-PLACES = 8
-STRANGERS = 20
+LIMIT = 8
+CLIENTS = 20
 FINE = b"HTTP/1.1 200 OK"
 ASKING = f"GET {PATH} HTTP/1.1\r\nHost: x\r\nX-Remote-User: {JANE['X-Remote-User']}\r\n\r\n".encode()
 
@@ -46,7 +46,7 @@ async def rest(reader: asyncio.StreamReader) -> bytes:
 
 
 async def answered(here: Running, data: bytes, *, shaken: bool = True) -> bytes:
-    """Send bytes as a stranger; return what is sent until the server ends the connection."""
+    """Send bytes without a certificate; return what is sent until the server ends the connection."""
     async with connected(here, shaken=shaken) as (reader, writer):
         writer.write(data)
         return await rest(reader)
@@ -63,21 +63,21 @@ async def ask(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> byt
 async def until_few(readers: list[asyncio.StreamReader]) -> None:
     """Wait until the server has ended all connections but those for which there are places."""
     pending = {asyncio.create_task(rest(each)) for each in readers}
-    while len(pending) >= PLACES:
+    while len(pending) >= LIMIT:
         _, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
     for each in pending:
         each.cancel()
 
 
 @pytest.mark.parametrize("shaken", [True, False], ids=["after TLS", "before TLS"])
-def test_idle_strangers_keep_few_places_and_not_the_front_proxys(tmp_path: Path, shaken: bool) -> None:
+def test_idle_clients_keep_few_connections_and_not_the_front_proxys(tmp_path: Path, shaken: bool) -> None:
     async def work(here: Running) -> None:
         proxy, pair = here.proxy()
         here.server.trust(proxy)
         async with asyncio.timeout(DEADLINE), connected(here, pair) as kept, AsyncExitStack() as stack:
             assert await ask(*kept) == FINE
             readers = []
-            for _ in range(STRANGERS):
+            for _ in range(CLIENTS):
                 with contextlib.suppress(OSError):  # another one took its place meanwhile
                     found = await stack.enter_async_context(connected(here, shaken=shaken))
                     readers.append(found[0])
@@ -85,7 +85,7 @@ def test_idle_strangers_keep_few_places_and_not_the_front_proxys(tmp_path: Path,
             await until_few(readers)
             assert await ask(*kept) == FINE
 
-    with_server(tmp_path, work, connections=Connections(PLACES))
+    with_server(tmp_path, work, connections=ServedConnections(LIMIT))
 
 
 SLOW = [
@@ -96,22 +96,22 @@ SLOW = [
 
 
 @pytest.mark.parametrize(("data", "shaken"), SLOW)
-def test_a_stranger_has_little_time(tmp_path: Path, data: bytes, shaken: bool) -> None:
+def test_an_unproven_client_has_little_time(tmp_path: Path, data: bytes, shaken: bool) -> None:
     async def work(here: Running) -> None:
         assert await answered(here, data, shaken=shaken) == b""
 
-    with_server(tmp_path, work, connections=Connections(unproven_seconds=0.5))
+    with_server(tmp_path, work, connections=ServedConnections(unproven_seconds=0.5))
 
 
-def test_of_a_stranger_little_is_read(tmp_path: Path) -> None:
+def test_of_an_unproven_client_little_is_read(tmp_path: Path) -> None:
     async def work(here: Running) -> None:
         lines = b"".join(b"X-%d: %s\r\n" % (number, b"y" * 8000) for number in range(100))
         assert await answered(here, b"GET / HTTP/1.1\r\n" + lines[: UNPROVEN_BYTES + 1]) == b""
 
-    with_server(tmp_path, work, connections=Connections(unproven_seconds=10 * DEADLINE))
+    with_server(tmp_path, work, connections=ServedConnections(unproven_seconds=10 * DEADLINE))
 
 
-def test_a_stranger_gets_one_answer(tmp_path: Path) -> None:
+def test_an_unproven_client_gets_one_answer(tmp_path: Path) -> None:
     async def work(here: Running) -> None:
         here.server.trust(here.proxy()[0])
         assert (await answered(here, ASKING * 2)).count(b"HTTP/1.1 401") == 1
@@ -128,7 +128,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("data", "code"), BAD)
-def test_what_a_stranger_sends_is_not_logged(
+def test_what_an_unproven_client_sends_is_not_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, data: bytes, code: bytes
 ) -> None:
     async def work(here: Running) -> None:
