@@ -8,6 +8,8 @@ ParseError                 a text or document does not follow its format; the me
 ├── ConstraintError        RFC 31
 ├── JobIdError             RFC 19
 ├── DurationError          RFC 23
+├── EnvRuleError           flux-submit(1), "ENV RULES"
+├── DirectiveError         RFC 36
 ├── BootstrapError         the table [bootstrap] of broker.toml
 └── SignedJobspecError     RFC 15
 """
@@ -45,6 +47,14 @@ class JobIdError(ParseError):
 
 class DurationError(ParseError):
     """The text is no RFC 23 duration."""
+
+
+class EnvRuleError(ParseError):
+    """The text is no rule of flux-submit(1) for the environment of a job."""
+
+
+class DirectiveError(ParseError):
+    """A batch script has a comment that is no RFC 36 directive."""
 
 
 class BootstrapError(ParseError):

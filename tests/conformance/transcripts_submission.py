@@ -113,6 +113,17 @@ SUBMISSION = (
         ),
     ),
     Transcript(
+        "run-env",
+        (
+            "GREETING=hello flux run --env=-* --env=GREETING --env=PATH printenv GREETING",
+            "A=1 AB=2 flux run '--env=-/A./' sh -c 'echo $A.$AB.'",
+            "printf -- '-GREETING\\nA=$HOME\\n' > rules; GREETING=hello flux run --env=^rules sh -c 'echo $GREETING.$A'",
+            "flux run -n2 '--env=A=task-{{taskid}}-of-{{size}}' printenv A | sort",
+            "flux run '--env=A=$NO_SUCH_VARIABLE' true",
+            "flux run --env=^no-such-file true",
+        ),
+    ),
+    Transcript(
         "run-input",
         (
             r"printf 'one\ntwo\n' | flux run cat",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shlex
 from typing import TYPE_CHECKING
 
-from broker_config.formats import jobid
+from broker_config.formats import directives, jobid
+from broker_config.formats.errors import DirectiveError
 from minicluster.embedded.client import JSON, BrokerClient
 from minicluster.embedded.commands import submission
 from minicluster.embedded.commands.console import fail
@@ -19,7 +19,6 @@ from minicluster.embedded.commands.submit import request, submit_and_attach, wit
 if TYPE_CHECKING:
     import argparse
 
-_DIRECTIVE = re.compile(r"^\s*#\s*flux:(.*)$", re.IGNORECASE)
 _MODE = 0o100700  # of the script: a regular file that its owner runs
 
 
@@ -69,18 +68,11 @@ def _script(command: list[str], *, wrap: bool) -> tuple[str, str, list[str]]:
 
 
 def _directives(script: str, name: str) -> list[str]:
-    """Return the options in `# flux:` comments (RFC 36) before the first command."""
-    words: list[str] = []
-    for number, line in enumerate(script.splitlines(), 1):
-        found = _DIRECTIVE.match(line)
-        if found:
-            try:
-                words += shlex.split(found[1], comments=True)
-            except ValueError as error:
-                fail(f"{name}: line {number}: {error}")
-        elif line.strip() and not line.lstrip().startswith("#"):
-            break
-    return words
+    """Return the options in the script's directives (RFC 36)."""
+    try:
+        return [word for directive in directives.read(script) for word in directive.words]
+    except DirectiveError as error:
+        fail(f"{name}: {error}")
 
 
 def _alloc(words: list[str]) -> int:

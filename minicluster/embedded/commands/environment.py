@@ -2,37 +2,27 @@
 
 from __future__ import annotations
 
-import fnmatch
 import os
-from string import Template
 from typing import TYPE_CHECKING
 
+from broker_config.formats import env_rules
+from broker_config.formats.errors import EnvRuleError
 from minicluster.embedded.commands.console import fail
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-
-def environment(rules: Iterable[str], around: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Apply `rules` (NAME=VALUE, PATTERN, -PATTERN) in order to a copy of the environment `around`."""
-    result = dict(around)
-    for rule in rules:
-        name, assigned, value = rule.partition("=")
-        if rule.startswith("-"):
-            for unwanted in fnmatch.filter(list(result), rule[1:]):
-                del result[unwanted]
-        elif assigned:
-            result[name] = _substituted(value, rule, {**around, **result})
-        else:
-            for wanted in fnmatch.filter(around, rule):
-                result.setdefault(wanted, around[wanted])
-    return result
+    from broker_config.formats.env_rules import Variables
 
 
-def _substituted(value: str, rule: str, variables: Mapping[str, str]) -> str:
+def environment(rules: Iterable[str], own: Mapping[str, str] = os.environ) -> Variables:
+    """Apply `rules` to the environment `own`, or end the command."""
     try:
-        return Template(value).substitute(variables)
-    except KeyError as error:
-        fail(f"--env: Variable {error} not found in {rule}")
-    except ValueError:
-        fail(f"--env: Unable to substitute {rule}")
+        return env_rules.apply(rules, own, own, _read)
+    except (EnvRuleError, OSError) as error:
+        fail(str(error) if isinstance(error, EnvRuleError) else f"--env: {error}")
+
+
+def _read(path: str) -> str:
+    with open(os.path.expanduser(path), encoding="utf-8") as file:  # noqa: PTH111, PTH123 - pathlib is slow to import
+        return file.read()

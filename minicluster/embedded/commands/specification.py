@@ -14,21 +14,24 @@ from minicluster.embedded.commands.console import fail
 if TYPE_CHECKING:
     import argparse
 
+    from broker_config.formats.env_rules import Variables
     from minicluster.embedded.client import JSON
 
 
-def jobspec(options: argparse.Namespace, command: list[str], variables: dict[str, str]) -> JSON:
+def jobspec(options: argparse.Namespace, command: list[str], variables: Variables) -> JSON:
     """Build the jobspec of `command` with the environment `variables`."""
     if not command:
         fail("job command and arguments are missing")
     shell: JSON = {}
     resources, count = _resources(options, shell)
-    system: JSON = {"duration": _duration(options.time_limit), "environment": variables}
+    system: JSON = {"duration": _duration(options.time_limit), "environment": variables.values}
     system["cwd"] = options.cwd or _directory()
     spec = build(command, resources, count, system)
     if options.job_name:
         system["job"] = {"name": options.job_name}
     _redirect(options, shell)
+    if variables.templates:
+        shell["env-expand"] = variables.templates
     for setting in options.setopt:
         name, value = _value(setting)
         set_at(shell, name.split("."), value)

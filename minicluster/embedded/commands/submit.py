@@ -86,7 +86,8 @@ def _requests(options: argparse.Namespace) -> Iterator[JSON]:
     for number in numbers:
         copy = submission.replaced(options, number)
         own = environment(copy.env) if copy.env != options.env else variables
-        yield request(jobspec(copy, copy.command, {**own, "FLUX_JOB_CC": str(number)}), copy)
+        own = own._replace(values={**own.values, "FLUX_JOB_CC": str(number)})
+        yield request(jobspec(copy, copy.command, own), copy)
 
 
 class _Submitting:

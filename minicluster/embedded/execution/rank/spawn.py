@@ -113,13 +113,16 @@ def _detach(stream: Any) -> int:
 
 def environment(rank_launch: RankLaunch, task: int, broker: BrokerEnv, pmi: int | None) -> dict[str, str]:
     """Return the task's environment: the job's own, with the variables of Flux's shell."""
+    tmpdir = str(jobtmp(broker, rank_launch))
     env = {key: str(value) for key, value in rank_launch.env.items()}
+    templates: Mapping[str, Any] = rank_launch.options.get("env-expand", {})
+    env.update((key, rank_launch.expand(str(text), task, tmpdir)) for key, text in templates.items())
     env.update(
         FLUX_URI=broker.uri,
         FLUX_JOB_ID=rank_launch.f58,
         FLUX_JOB_SIZE=str(rank_launch.size),
         FLUX_JOB_NNODES=str(rank_launch.nodes),
-        FLUX_JOB_TMPDIR=str(jobtmp(broker, rank_launch)),
+        FLUX_JOB_TMPDIR=tmpdir,
         FLUX_TASK_RANK=str(task),
         FLUX_TASK_LOCAL_ID=str(rank_launch.tasks.index(task)),
     )
@@ -127,7 +130,7 @@ def environment(rank_launch: RankLaunch, task: int, broker: BrokerEnv, pmi: int 
     for name in (PATH_VARIABLE, ORDER_VARIABLE):  # of a job broker this instance
         env.pop(name, None)
     if rank_launch.credentials is not None:
-        env[PATH_VARIABLE] = str(jobtmp(broker, rank_launch) / rank_launch.credentials)
+        env[PATH_VARIABLE] = f"{tmpdir}/{rank_launch.credentials}"
     if rank_launch.order:
         env[ORDER_VARIABLE] = str(rank_launch.order)
     for name in ("PMI_FD", "PMI_RANK", "PMI_SIZE"):
