@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 
 JSON = dict[str, Any]
 
+_SCRIPT_MODE = 0o100700
+"""Of a regular file that its owner executes."""
+_SHELL_OF_BATCH = {"per-resource.type": "node", "mpi": "none", "exit-timeout": "none"}
+"""One broker on each node. Brokers are no MPI program, and one may exit before the others."""
+
 
 def jobspec(request: JobRequest, *, inherit: bool = True) -> JSON:
     """Return the jobspec. Raises SubmitRefused where fields of the request contradict each other.
@@ -27,12 +32,14 @@ def jobspec(request: JobRequest, *, inherit: bool = True) -> JSON:
     per_node = request.tasks % request.nodes if request.nodes else 0
     count = {"total": request.tasks} if per_node else {"per_slot": 1}
     system = _system(request, inherit=inherit)
-    return jobspecs.build(request.command, _resources(request), count, system, request.attributes)
+    return jobspecs.build(_command(request), _resources(request), count, system, request.attributes)
 
 
 def _check(request: JobRequest) -> None:
     if not request.command:
         raise SubmitRefused("command: is empty; give the program and its arguments")
+    if request.script and not request.script.startswith("#!"):
+        raise SubmitRefused(f"{request.command[0]}: is no script: it does not begin with '#!'")
     if request.tasks < 1 or request.cores_per_task < 1:
         raise SubmitRefused("tasks and cores per task are at least 1")
     if request.gpus_per_task < 0 or request.nodes < 0 or request.duration < 0:
@@ -41,6 +48,12 @@ def _check(request: JobRequest) -> None:
         raise SubmitRefused(f"{request.nodes} nodes for {request.tasks} tasks: each node needs a task")
     if request.exclusive and not request.nodes:
         raise SubmitRefused("exclusive: give the number of nodes as well")
+
+
+def _command(request: JobRequest) -> tuple[str, ...]:
+    if not request.script:
+        return request.command
+    return ("flux", "broker", "{{tmpdir}}/script", *request.command[1:])
 
 
 def _resources(request: JobRequest) -> JSON:
@@ -55,14 +68,21 @@ def _system(request: JobRequest, *, inherit: bool) -> JSON:
         system["environment"] = dict(os.environ if request.environment is None else request.environment)
     if request.cwd is not None or inherit:
         system["cwd"] = str(Path.cwd()) if request.cwd is None else request.cwd
-    if request.name:
-        system["job"] = {"name": request.name}
+    name = request.name or (Path(request.command[0]).name if request.script else "")
+    if name:
+        system["job"] = {"name": name}
     if request.queue:
         system["queue"] = request.queue
     if request.dependencies:
         system["dependencies"] = [_dependency(text) for text in request.dependencies]
-    if request.shell_options:
-        system["shell"] = {"options": _nested(request.shell_options)}
+    shell = {**(_SHELL_OF_BATCH if request.script else {}), **request.shell_options}
+    if shell:
+        system["shell"] = {"options": _nested(shell)}
+    if request.script:
+        script = {"mode": _SCRIPT_MODE, "data": request.script, "encoding": "utf-8"}
+        system["files"] = {"script": script}
+    for key, value in request.system.items():
+        jobspecs.set_at(system, key.split("."), value)
     return system
 
 

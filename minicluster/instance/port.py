@@ -14,6 +14,7 @@ from minicluster.instance.records import (
     Job,
     JobFilter,
     JobRequest,
+    JobState,
     OutputChunk,
     QueueStats,
     QueueStatus,
@@ -55,6 +56,9 @@ class Jobs(Protocol):
     def submit(self, request: JobRequest) -> int:
         """Submit a job and return its id. Raises SubmitRefused."""
 
+    def unsatisfiable(self, request: JobRequest) -> str:
+        """Return why the instance could never run a job; empty: it could, or that is not known."""
+
     def jobspec(self, jobid: int) -> Mapping[str, Any]:
         """Return a job's jobspec (RFC 25) as submitted, with its environment. Raises JobNotFound."""
 
@@ -72,6 +76,9 @@ class Jobs(Protocol):
 
     def cancel(self, jobid: int, reason: str = "") -> None:
         """Cancel a job: a fatal exception of type "cancel". Raises JobNotFound, JobInactive."""
+
+    def cancel_all(self, states: JobState = JobState.ACTIVE, reason: str = "") -> int:
+        """Cancel the jobs that are in one of these states; return how many."""
 
     def raise_exception(self, jobid: int, kind: str, severity: int = 0, note: str = "") -> None:
         """Raise an exception on a job; severity 0 ends it. Raises JobNotFound, JobInactive."""

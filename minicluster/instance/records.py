@@ -116,9 +116,16 @@ class JobRequest:
     """For `attributes.user`."""
     shell_options: Mapping[str, Any] = field(default_factory=dict)
     """For `attributes.system.shell.options`, with dots between levels: `output.stdout.path`."""
+    system: Mapping[str, Any] = field(default_factory=dict)
+    """Further ones of `attributes.system`, with dots between levels."""
     queue: str = ""
     waitable: bool = False
     """Whether it is kept for `flux job wait`."""
+    script: str = ""
+    """The text of a batch script, as of `flux batch`; `command` is then its name and its arguments.
+
+    The job is an instance of its own, with a broker on each of its nodes, and the script runs in that.
+    """
 
 
 @dataclass(frozen=True, slots=True)

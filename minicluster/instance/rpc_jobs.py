@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from broker_config.formats import signed_jobspec
 from broker_config.formats.job_states import JobFlag
-from broker_config.formats.jobspec import user_of
+from broker_config.formats.jobspec import redacted, user_of
 from minicluster.instance import jobspec as jobspecs
 from minicluster.instance import wire
 from minicluster.instance.errors import RequestRefused, SubmitRefused, WaitTimeout
@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 
 JSON = Mapping[str, Any]
 
+_EVERY_USER = 0xFFFFFFFF
+"""FLUX_USERID_UNKNOWN."""
+_INFEASIBLE = {errno.EINVAL, errno.EOVERFLOW, errno.ENODEV}
+"""How schedulers refuse what is not feasible; with ENOSYS they do not offer the check."""
+
 
 class RpcJobs:
     """See `minicluster.instance.port.Jobs`."""
@@ -36,6 +41,15 @@ class RpcJobs:
         """Submit a job."""
         spec = jobspecs.jobspec(request, inherit=self._links.inherits_environment)
         return self.resubmit(spec, urgency=request.urgency, waitable=request.waitable)
+
+    def unsatisfiable(self, request: JobRequest) -> str:
+        """Return why the instance could never run a job."""
+        spec = redacted(jobspecs.jobspec(request, inherit=False))
+        try:
+            self._links.rpc("feasibility.check", {"jobspec": spec})
+        except RequestRefused as refusal:
+            return refusal.text if refusal.errnum in _INFEASIBLE else ""
+        return ""
 
     def resubmit(self, jobspec: JSON, *, urgency: int = 16, waitable: bool = False) -> int:
         """Submit a jobspec as it is."""
@@ -92,6 +106,13 @@ class RpcJobs:
     def cancel(self, jobid: int, reason: str = "") -> None:
         """Cancel a job."""
         self.raise_exception(jobid, "cancel", 0, reason)
+
+    def cancel_all(self, states: JobState = JobState.ACTIVE, reason: str = "") -> int:
+        """Cancel jobs by their states."""
+        which = {"states": int(states), "userid": _EVERY_USER, "dry_run": False}
+        note = {"note": reason} if reason else {}
+        answer = self._links.rpc("job-manager.raiseall", {**which, "type": "cancel", "severity": 0, **note})
+        return int(answer["count"])
 
     def raise_exception(self, jobid: int, kind: str, severity: int = 0, note: str = "") -> None:
         """Raise an exception on a job."""

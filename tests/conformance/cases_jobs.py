@@ -17,6 +17,12 @@ def success(lab: Experiment) -> Any:
     return lab.job(done), lab.events(done)
 
 
+@case("jobs.submit", "jobs.jobspec")
+def further_attributes(lab: Experiment) -> Any:
+    done = lab.done("marked", "true", system={"a.b": 1, "constraints": {"hostlist": ["mc-1"]}})
+    return lab.job(done)["nodelist"], lab.instance.jobs.jobspec(done)["attributes"]
+
+
 @case("jobs.wait", "jobs.events")
 def exit_code(lab: Experiment) -> Any:
     done = lab.done("fails", *FAIL)
@@ -66,10 +72,54 @@ def cancel_running(lab: Experiment) -> Any:
     return lab.ended(runs), lab.events(runs)
 
 
+@case("jobs.cancel_all")
+def cancel_by_state(lab: Experiment) -> Any:
+    runs = lab.running("runs")
+    pending = [lab.submit(name, "true", urgency=0) for name in ("one", "two")]
+    for jobid in pending:
+        lab.settles(jobid, JobState.SCHED)
+    counts = [lab.instance.jobs.cancel_all(JobState.PENDING, "not needed")]
+    ended = [lab.ended(jobid) for jobid in pending]
+    counts += [lab.instance.jobs.cancel_all(), lab.instance.jobs.wait(runs, 20).returncode]
+    return counts, ended, lab.instance.jobs.cancel_all()
+
+
 @case("jobs.wait", "jobs.events")
 def time_limit(lab: Experiment) -> Any:
     late = lab.done("late", "sleep", "60", duration=0.3)
     return lab.job(late), lab.events(late)
+
+
+@case("jobs.submit", "jobs.jobspec")
+def batch_script(lab: Experiment) -> Any:
+    """It runs in an instance of its own, with a broker on each of its nodes."""
+    request = JobRequest(
+        ("there/job.sh", "two words"),
+        tasks=2,
+        nodes=2,
+        environment={"PATH": lab.lab.environment["PATH"], "HOME": "/tmp"},
+        cwd="/tmp",
+        shell_options={"mpi": "other"},
+        script='#!/bin/sh\necho "$1"; flux getattr size; flux run -N2 -n2 echo task | wc -l; exit 4\n',
+    )
+    jobid = lab.instance.jobs.submit(request)
+    lab.ids[jobid] = "batch"
+    spec = lab.instance.jobs.jobspec(jobid)
+    ended = lab.instance.jobs.wait(jobid, 60)
+    system = {key: spec["attributes"]["system"][key] for key in ("job", "shell", "files")}
+    return ended.name, ended.returncode, lab.output(jobid)["0 stdout"], spec["tasks"], system
+
+
+@case("jobs.unsatisfiable")
+def jobs_that_could_never_run(lab: Experiment) -> Any:
+    wanted: list[dict[str, Any]] = [
+        {"tasks": 4},
+        {"tasks": 5},
+        {"cores_per_task": 3},
+        {"tasks": 3, "gpus_per_task": 1},
+        {"nodes": 3, "tasks": 3},
+    ]
+    return [lab.instance.jobs.unsatisfiable(JobRequest(("true",), **each)) for each in wanted]
 
 
 @case("jobs.kill")

@@ -84,6 +84,7 @@ def test_jobspec_resources(wishes: dict[str, Any], resources: dict[str, Any], co
         ({"duration": -1.0}, "GPUs per task, nodes and duration are not negative"),
         ({"nodes": 3}, "3 nodes for 1 tasks: each node needs a task"),
         ({"exclusive": True}, "exclusive: give the number of nodes as well"),
+        ({"script": "echo"}, "true: is no script: it does not begin with '#!'"),
         ({"dependencies": ("123",)}, "dependency '123': expected SCHEME:VALUE, like afterok:ƒ2FdCrT"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
