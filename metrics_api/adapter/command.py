@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from minicluster.cli.option_errors import PlainCommand
 from minicluster.cli.options import Context, Kubeconfig  # noqa: TC001  # typer reads annotations
 from minicluster.cli.service_options import LogFormat, LogLevel, address, is_port
 
@@ -18,7 +19,7 @@ SERVICE = "minicluster-system/minicluster-operator-adapter"
 """As the shipped manifests make it."""
 
 
-@app.command("metrics-adapter")
+@app.command("metrics-adapter", cls=PlainCommand)
 def metrics_adapter(  # noqa: PLR0913, PLR0917 - an option each
     namespaces: Annotated[
         list[str] | None,

@@ -11,8 +11,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from typer.core import TyperCommand
 
+from minicluster.cli.option_errors import PlainCommand
 from minicluster.cli.reporting import PlainReporter, print_warning
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _GIVEN = "minicluster.cli.backend_choice"
 """The key of a command's context under which the values of these options are, by their first names."""
 
 
-class BackendCommand(TyperCommand):
+class BackendCommand(PlainCommand):
     """A command with --on, and with the options of every back end behind its own."""
 
     @property

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from minicluster.cli.option_errors import PlainCommand
 from minicluster.cli.options import Context, Kubeconfig
 from minicluster.cli.service_options import LogFormat, LogLevel, address
 
@@ -16,7 +17,7 @@ app = typer.Typer(add_completion=False)
 LISTEN = "127.0.0.1:8080"
 
 
-@app.command()
+@app.command(cls=PlainCommand)
 def operator(  # noqa: PLR0913, PLR0917 - an option each
     namespaces: Annotated[
         list[str] | None,

@@ -6,13 +6,14 @@ from typing import Annotated
 
 import typer
 
+from minicluster.cli.option_errors import PlainCommand
 from minicluster.cli.reporting import print_warning
 from minicluster.cli.tables import Output, show
 
 app = typer.Typer(add_completion=False)
 
 
-@app.command()
+@app.command(cls=PlainCommand)
 def policies(
     names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Only these.")] = None,
     output: Output = "table",

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from typer.core import TyperCommand
-
 from minicluster.cli.backend_choice import BackendCommand
+from minicluster.cli.option_errors import PlainCommand
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-class ProgramCommand(TyperCommand):
+class ProgramCommand(PlainCommand):
     """A command whose arguments are one word, and then a program with its arguments.
 
     Option parsing ends at the program, as in srun and flux, or at `--`.

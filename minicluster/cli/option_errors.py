@@ -1,0 +1,48 @@
+"""Wrong values of options, in plain words and not in those of the library that parses them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import typer
+from typer.core import TyperCommand
+
+Details = Mapping[str, Any]
+
+_WORDS: dict[str, Callable[[Details], str]] = {
+    "int_parsing": lambda found: f"{found['input']!r} is no whole number",
+    "int_from_float": lambda found: f"{found['input']!r} is no whole number",
+    "float_parsing": lambda found: f"{found['input']!r} is no number",
+    "bool_parsing": lambda found: f"{found['input']!r} is neither true nor false",
+    "greater_than_equal": lambda found: f"{found['input']} is too small; the least is {found['ctx']['ge']}",
+    "less_than_equal": lambda found: f"{found['input']} is too large; the most is {found['ctx']['le']}",
+}
+"""By the kinds of errors that pydantic, which typer parses values with, finds in options."""
+
+
+class PlainCommand(TyperCommand):
+    """A command that reports wrong values in plain words."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the words of the command line. Raises BadParameter, UsageError."""
+        with reworded():
+            return super().parse_args(ctx, args)
+
+
+@contextlib.contextmanager
+def reworded() -> Iterator[None]:
+    """Raise the block's BadParameter with plain words."""
+    try:
+        yield
+    except typer.BadParameter as error:
+        details = getattr(error.__cause__, "errors", list)()
+        if details:
+            error.message = _words(details[0])
+        raise
+
+
+def _words(found: Details) -> str:
+    words = _WORDS.get(found["type"])
+    return words(found) if words is not None else str(found["msg"]).removeprefix("Value error, ")

@@ -1,0 +1,37 @@
+"""A wrong value of an option is reported in plain words."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from minicluster.cli.main import run
+
+WRONG = [
+    pytest.param("submit mc -n two x", "'--tasks' / '-n': 'two' is no whole number", id="no-integer"),
+    pytest.param("submit mc -n 1.5 x", "'--tasks' / '-n': '1.5' is no whole number", id="fraction"),
+    pytest.param("top mc --interval soon", "'--interval': 'soon' is no number", id="no-number"),
+    pytest.param("top mc --interval 0.1", "'--interval': 0.1 is too small; the least is 0.2", id="small"),
+    pytest.param("logs mc --rank -1", "'--rank': -1 is too small; the least is 0", id="negative"),
+    pytest.param("operator --log-level loud", "'--log-level': 'loud' is not one of 'debug',", id="operator"),
+    pytest.param("metrics-adapter --log-format x", "'--log-format': 'x' is not one of", id="metrics-adapter"),
+    pytest.param("policies -o xml", "'--output' / '-o': 'xml' is not one of 'table', 'json'.", id="policies"),
+    pytest.param("run x.yaml --size x", "'--size': 'x' is no whole number", id="run"),
+    pytest.param(
+        "list --on k8s", "'--on' (env var: 'MINICLUSTER_ON'): 'k8s' is not one of 'local',", id="back-end"
+    ),
+]
+
+
+@pytest.mark.parametrize(("words", "message"), WRONG)
+def test_a_wrong_value(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: str, message: str
+) -> None:
+    monkeypatch.delenv("MINICLUSTER_ON", raising=False)
+    monkeypatch.setenv("COLUMNS", "160")
+    monkeypatch.setattr(sys, "argv", ["minicluster", *words.split()])
+    with pytest.raises(SystemExit) as end:
+        run()
+    shown = " ".join(capsys.readouterr().err.replace("│", "").split())
+    assert (end.value.code, f"Invalid value for {message}" in shown) == (2, True), shown
