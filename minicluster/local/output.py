@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
+
+from broker_config.formats import broker_log
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,13 +22,6 @@ LOG_LIMIT = 16 << 20
 """Bytes; at this size a log is renamed to `<log>.1`, so that a pod's logs stay below twice as much."""
 
 Sink = Callable[[bytes], None]
-BROKER_LINE = re.compile(
-    rb"^(?:<\d>|[A-Z][a-z]{2} [ \d]\d [\d:.]+ \w+ \d{4} )?"
-    rb"[\w.-]+\.(emerg|alert|crit|err|error|warning|notice|info|debug)\[\d+\]: "
-)
-QUIET = {b"notice", b"info", b"debug"}
-COMMAND_ENDED = re.compile(rb"\]: (rc2|cleanup)\.\d+: ")
-"""A broker's message that the command failed or was cancelled: the exit code reports it already."""
 
 
 class LogFile:
@@ -150,8 +144,7 @@ class CommandErrors:
         self._rest = b""
 
     def _is_quiet(self, line: bytes) -> bool:
-        match = BROKER_LINE.match(line[:200])
-        return bool(match and (match[1] in QUIET or COMMAND_ENDED.search(line[:200]) or self._over()))
+        return broker_log.is_quiet(line) or (self._over() and broker_log.is_logged(line))
 
 
 def last_lines(path: Path, count: int = 5) -> list[str]:

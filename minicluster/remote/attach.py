@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from broker_config.formats import broker_log
 from minicluster.backends.records import Following
 from minicluster.kube_client.errors import NotRunningError
 from minicluster.plan.constants import Phase
@@ -84,33 +85,42 @@ async def _known(session: NamespaceSession, name: str) -> _Known:
 async def _to_the_end(
     session: NamespaceSession, name: str, write: Callable[[bytes], None], known: _Known
 ) -> Summary:
-    """Write the log of each further start of the lead, and report each further stage, until all has ended."""
+    """Write the log of each further start of the lead, and report each further stage, until all has ended.
+
+    The log has what brokers wrote as well; what is no warning of theirs is left out.
+    """
+
+    def write_command(line: bytes) -> None:
+        if not broker_log.is_quiet(line):
+            write(line)
+
+    unattended = asyncio.get_running_loop().time() + clusters.UNATTENDED
     while True:
         cluster = summary.of(await session.cluster(name))
         pod = broker_pods.of_rank(await broker_pods.listing(session, name), 0)
-        if pod is not None and (started := _start(pod)) not in known.starts:
+        if pod is not None and lead.has_begun(pod) and (started := _start(pod)) not in known.starts:
             if known.starts:
                 session.notice(
                     f"{name}: its lead was lost; from here on its next start in pod {pod['metadata']['name']}"
                 )
             known.starts.add(started)
-            await pod_logs.copy(session, name, write, rank=0, follow=True)
+            await pod_logs.copy(session, name, write_command, rank=0, follow=True)
         elif lead.ended(cluster):
             return cluster
         else:
             if not known.is_patient and (cluster.is_suspended_by_document or cluster.phase == Phase.INVALID):
                 await lead.container(session, name)  # raises NotRunningError as soon as the pod is gone
-            if cluster.stage != known.stage:
-                known.stage = cluster.stage
-                session.notice(f"{name}: {known.stage}")
+            is_unattended = not cluster.phase and asyncio.get_running_loop().time() > unattended
+            stage = clusters.NO_OPERATOR if is_unattended else cluster.stage
+            if stage != known.stage:
+                known.stage = stage
+                session.notice(f"{name}: {stage}")
             await asyncio.sleep(POLL_INTERVAL)
 
 
 def _start(pod: Object) -> tuple[str, int]:
     """Return the present start of a pod's broker: the pod's UID and its restarts. Each start has a log."""
-    statuses = (pod.get("status") or {}).get("containerStatuses") or ()
-    name = broker_pods.runner(pod)
-    return pod["metadata"]["uid"], sum(each["restartCount"] for each in statuses if each["name"] == name)
+    return pod["metadata"]["uid"], sum(each["restartCount"] for each in lead.runner_statuses(pod))
 
 
 def _exit_code(session: NamespaceSession, cluster: Summary) -> int:

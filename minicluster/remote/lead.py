@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minicluster.kube_client.errors import NotRunningError
+from minicluster.kube_client.errors import FailedError, NotRunningError
+from minicluster.kube_client.exec_stream import STDERR, STDOUT
 from minicluster.kube_client.pod_streams import PodContainer
 from minicluster.lead_client.broker_pods import pod_report
 from minicluster.plan.constants import CONFIG_DIR, START_SCRIPT, Phase
@@ -38,15 +39,44 @@ async def container(session: NamespaceSession, name: str) -> PodContainer:
     return PodContainer(session.namespace, pod["metadata"]["name"], broker_pods.runner(pod))
 
 
+async def environment(session: NamespaceSession, name: str) -> dict[str, str]:
+    """Return the environment of the lead broker, which its jobs have.
+
+    Raises MissingError, NotRunningError; FailedError where the container cannot tell it.
+    """
+    command = visit("shell", "--", "env", "-0")
+    output: dict[int, bytes] = {}
+    async with session.client.pods.execute(await container(session, name), command) as stream:
+        async for channel, data in stream.output():
+            output[channel] = output.get(channel, b"") + data
+    if stream.exit_code:
+        words = output.get(STDERR, b"").decode(errors="replace").strip()
+        raise FailedError(f"cluster {name}: its lead's environment cannot be read: {words}")
+    entries = output.get(STDOUT, b"").decode(errors="surrogateescape").split("\0")
+    return dict(entry.split("=", 1) for entry in entries if "=" in entry)
+
+
 def ended(cluster: Summary) -> bool:
     """Whether a MiniCluster has done its work, or failed."""
     return cluster.phase in {Phase.SUCCEEDED, Phase.FAILED}
 
 
+def has_begun(pod: Object) -> bool:
+    """Whether the broker's container has run, so that it has a log."""
+    states = {"running", "terminated"}
+    return any(
+        states & {*(each.get("state") or ()), *(each.get("lastState") or ())} for each in runner_statuses(pod)
+    )
+
+
 def _runs(pod: Object) -> bool:
+    return any("running" in (each.get("state") or ()) for each in runner_statuses(pod))
+
+
+def runner_statuses(pod: Object) -> list[Object]:
+    """Return the status of the broker's container; none before the pod has a node."""
     statuses = (pod.get("status") or {}).get("containerStatuses") or ()
-    name = broker_pods.runner(pod)
-    return any(each["name"] == name and "running" in (each.get("state") or {}) for each in statuses)
+    return [each for each in statuses if each["name"] == broker_pods.runner(pod)]
 
 
 def _why_not(session: NamespaceSession, cluster: Summary, pod: Object | None) -> str:
