@@ -122,8 +122,11 @@ class Backend(Protocol):
         """Run `work` with a cluster's instance, and return its result."""
         refuse(self, "jobs")
 
-    def job_environment(self, name: str) -> Mapping[str, str] | None:
-        """Return the environment of submitted jobs; None: that of the lead broker."""
+    def job_environment(self, name: str, *, whole: bool = False) -> Mapping[str, str] | None:
+        """Return the environment of submitted jobs.
+
+        None: it is that of the lead broker, which is returned only where jobs need the `whole` of it.
+        """
 
     def trial(self, texts: Sequence[DocumentText], known: Sequence[Problem]) -> Sequence[Problem]:
         """Return what this back end would refuse in documents, besides the problems that are known."""

@@ -147,7 +147,7 @@ class LocalBackend(Backend):
         with connection.of(name) as instance:
             return work(instance)
 
-    def job_environment(self, name: str) -> Mapping[str, str]:
+    def job_environment(self, name: str, *, whole: bool = False) -> Mapping[str, str]:  # noqa: ARG002
         """Return this process's environment, as jobs of the cluster have it."""
         from minicluster.local import connection
 

@@ -156,6 +156,12 @@ class KubernetesBackend(Backend):
 
         return _run(self, lambda asked: instances.ask(asked, name, work))
 
+    def job_environment(self, name: str, *, whole: bool = False) -> Mapping[str, str] | None:
+        """Return the lead broker's environment, if the whole of it is needed."""
+        from minicluster.remote import lead
+
+        return _run(self, lambda asked: lead.environment(asked, name)) if whole else None
+
     def trial(self, texts: Sequence[DocumentText], known: Sequence[Problem]) -> Sequence[Problem]:
         """Return what the API server would refuse; nothing is stored there."""
         from minicluster.remote import documents, submission

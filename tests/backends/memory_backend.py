@@ -149,6 +149,11 @@ class MemoryBackend(Backend):
         """Do the work with what is remembered of the instance."""
         return work(cast("Instance", _need(self, name).instance))
 
+    def job_environment(self, name: str, *, whole: bool = False) -> Mapping[str, str] | None:
+        """Return one variable, if the whole environment is needed."""
+        _need(self, name)
+        return {"WHERE": "in memory"} if whole else None
+
     def trial(self, texts: Sequence[DocumentText], known: Sequence[Problem]) -> Sequence[Problem]:
         """Refuse one name."""
         return [

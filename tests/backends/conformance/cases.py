@@ -225,6 +225,17 @@ def a_jobs_end_is_reported(scene: Scene) -> None:
     assert (backend.attach("mc", lambda _: None, follow), seen) == (1, [False])
 
 
+def an_environment_for_jobs_is_known(scene: Scene) -> None:
+    """Whole, so that a job may have it with changes."""
+    scene.up()
+    backend = scene.backend
+    base = backend.job_environment("mc", whole=True)
+    assert base is not None
+    request = JobRequest(("sh", "-c", 'test "$MARK" = 1'), environment={**base, "MARK": "1"})
+    job = backend.ask("mc", lambda instance: instance.jobs.submit(request))
+    assert backend.ask("mc", lambda instance: instance.jobs.wait(job).returncode) == 0
+
+
 def a_status_asks_the_instance(scene: Scene) -> None:
     scene.up()
     _, seen = scene.backend.status(
@@ -252,4 +263,10 @@ def each_broker_has_logs(scene: Scene) -> None:
     assert {line.partition(b":")[0] for line in written} >= {b"mc-0", b"mc-1"}
 
 
-INSTANCE_CASES = (a_jobs_end_is_reported, a_status_asks_the_instance, it_is_watched, each_broker_has_logs)
+INSTANCE_CASES = (
+    a_jobs_end_is_reported,
+    an_environment_for_jobs_is_known,
+    a_status_asks_the_instance,
+    it_is_watched,
+    each_broker_has_logs,
+)
