@@ -1,13 +1,10 @@
-"""Jobs on the command line, for every back end: ids, rows, output, exit codes."""
+"""Jobs on the command line, for every back end: ids, output, exit codes."""
 
 from __future__ import annotations
 
 import sys
-import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-from minicluster.cli.tables import age
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,22 +57,6 @@ def written(jobid: int) -> str:
 
     wide = "utf" in (sys.stdout.encoding or "").lower()
     return f58(jobid) if wide else f58plain(jobid)
-
-
-def row(job: Job) -> dict[str, Any]:
-    """Return a job as a listing shows it."""
-    end = job.t_inactive or time.time()
-    return {
-        "id": written(job.id),
-        "name": job.name,
-        "state": job.result.name if job.result else job.state.name,
-        "tasks": job.ntasks,
-        "nodes": job.nnodes or None,  # not known before it runs
-        "time": age(end - job.t_run) if job.t_run else "",
-        "ranks": job.ranks,
-        "exit_code": job.returncode,
-        "exception": (job.exception.note or job.exception.type) if job.exception else "",
-    }
 
 
 def copy_output(instance: Instance, job: Job) -> None:

@@ -8,18 +8,25 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from minicluster.cli.backend_choice import BackendCommand, chosen
-from minicluster.cli.job_words import Whose, copy_output, exit_code, is_main, row, written
+from minicluster.cli.cluster_choice import MaybeName, split
+from minicluster.cli.job_words import Whose, copy_output, exit_code, is_main, written
 from minicluster.cli.options import ClusterName
 from minicluster.cli.program_command import BackendProgramCommand
 from minicluster.cli.reporting import write_line
 from minicluster.cli.tables import Output, show
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from minicluster.backends.port import Backend
     from minicluster.backends.records import Following
+    from minicluster.cli.job_rows import Row
     from minicluster.instance.port import Instance
 
 app = typer.Typer(add_completion=False)
+COLUMNS = (
+    *("id", "user", "queue", "name", "state", "urgency", "tasks", "nodes", "submitted", "time", "info"),
+)
 JobId = Annotated[str, typer.Argument(metavar="JOB", help="A job's id, as `submit` and `jobs` print it.")]
 
 
@@ -70,21 +77,33 @@ def submit(  # noqa: PLR0913, PLR0917 - an option each
 @app.command(cls=BackendCommand)
 def jobs(
     ctx: typer.Context,
-    name: ClusterName,
+    name: MaybeName = None,
+    job: Annotated[list[str] | None, typer.Argument(metavar="JOB", help="Only these.")] = None,
     every: Annotated[bool, typer.Option("--all", "-a", help="Ended ones as well.")] = False,
     output: Output = "table",
 ) -> None:
-    """List a cluster's jobs.
+    """List a cluster's jobs: how long ago they were submitted, how long they run, why they wait or failed.
+
+    The JSON output has numbers, and times in seconds since 1970 under the names that Flux has, such as t_run.
+    Of jobs that are named it has the command too.
 
     minicluster jobs mc --all --output json
 
     minicluster jobs mc --on kubernetes -n research
     """
-    from minicluster.instance.records import JobFilter, JobState
+    from minicluster.cli import job_rows
 
-    which = JobFilter() if every else JobFilter(states=JobState.ACTIVE)
-    rows = chosen(ctx).ask(name, lambda instance: [row(job) for job in instance.jobs.find(which, limit=0)])
-    show(rows, ("id", "state", "tasks", "nodes", "time", "ranks", "name"), output, "no jobs")
+    backend = chosen(ctx)
+    cluster, wanted = split(backend, name, job or ())
+    whose = Whose(cluster, lambda: backend.words)
+
+    def find(instance: Instance) -> list[Row]:
+        return _named(instance, whose, wanted) if wanted else _listed(instance, every=every)
+
+    found = backend.ask(cluster, find)
+    if output == "table":
+        found = job_rows.with_submitted(found)
+    show(found, job_rows.columns(found, COLUMNS), output, "no jobs")
 
 
 @app.command(cls=BackendCommand)
@@ -153,3 +172,21 @@ def cancel(ctx: typer.Context, name: ClusterName, job: JobId) -> None:
 
 def _whose(backend: Backend, name: str) -> Whose:
     return Whose(name, lambda: backend.words)
+
+
+def _listed(instance: Instance, *, every: bool) -> list[Row]:
+    from minicluster.cli import job_rows
+    from minicluster.instance.records import JobFilter, JobState
+
+    which = JobFilter() if every else JobFilter(states=JobState.ACTIVE)
+    return job_rows.rows(instance, instance.jobs.find(which, limit=0))
+
+
+def _named(instance: Instance, whose: Whose, wanted: Sequence[str]) -> list[Row]:
+    """Return the jobs of these ids, with their commands."""
+    from minicluster.cli import job_rows
+
+    found = [whose.job(instance, each) for each in wanted]
+    commands = [instance.jobs.jobspec(job.id)["tasks"][0]["command"] for job in found]
+    rows = job_rows.rows(instance, found)
+    return [{**row, "command": command} for row, command in zip(rows, commands, strict=True)]

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from minicluster.cli.backend_choice import BackendCommand, chosen
-from minicluster.cli.options import ClusterName
+from minicluster.cli.cluster_choice import MaybeName, named
 from minicluster.cli.reporting import write_line
 
 app = typer.Typer(add_completion=False)
@@ -16,7 +16,7 @@ app = typer.Typer(add_completion=False)
 @app.command(cls=BackendCommand)
 def logs(
     ctx: typer.Context,
-    name: ClusterName,
+    name: MaybeName = None,
     rank: Annotated[int | None, typer.Option(min=0, help="Only this broker's log.")] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as it grows.")] = False,
 ) -> None:
@@ -26,4 +26,5 @@ def logs(
 
     minicluster logs mc --on kubernetes
     """
-    chosen(ctx).logs(name, write_line, rank, follow=follow)
+    backend = chosen(ctx)
+    backend.logs(named(backend, name), write_line, rank, follow=follow)

@@ -37,7 +37,7 @@ def reworded() -> Iterator[None]:
     try:
         yield
     except typer.BadParameter as error:
-        details = getattr(error.__cause__, "errors", list)()
+        details: list[Details] = getattr(error.__cause__, "errors", list)()
         if details:
             error.message = _words(details[0])
         raise

@@ -1,4 +1,4 @@
-"""The demand of a cluster's queue, and its pending jobs with their reasons, for `status` and `top`."""
+"""The demand of a cluster's queue, what runs there, and what waits and why, for `status` and `top`."""
 
 from __future__ import annotations
 
@@ -10,21 +10,23 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import typer
 
-from minicluster.cli.job_words import written
+from minicluster.cli.job_rows import columns, rows
 from minicluster.cli.tables import age, show
 from minicluster.instance.records import JobFilter, JobState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from minicluster.cli.job_rows import Row
     from minicluster.instance.port import Instance
-    from minicluster.instance.records import Job, QueueStatus, Resources
 
 GROUP = "minicluster.onlookers"
 """Entry points of the queue client: a class that is called with an instance's links and the least size."""
 SHOWN = 10
-"""How many of the pending jobs are shown; there may be 100,000."""
-WAITING_COLUMNS = ("id", "tasks", "nodes", "time", "queue", "name", "why")
+"""How many of the running jobs are shown, and of the pending ones; there may be 100,000."""
+COLUMNS = ("id", "user", "queue", "name", "urgency", "tasks", "nodes", "time", "info")
+_QUIET = {"nodes_drained", "jobs_held", "jobs_unsatisfiable"}
+"""What users are not shown where it is 0."""
 
 
 class Number(Protocol):
@@ -51,10 +53,12 @@ class QueueView:
     """The metrics without labels, by name."""
     states: Mapping[str, int]
     """The numbers of jobs, by state."""
-    waiting: tuple[dict[str, Any], ...] = ()
+    waiting: tuple[Row, ...] = ()
     """The first pending jobs, as rows."""
     taken: float = field(default_factory=time.time)
     """The time of the sample, in seconds since 1970."""
+    running: tuple[Row, ...] = ()
+    """The latest of the jobs that run, as rows."""
 
     def whole(self, name: str) -> int:
         """Return the metric `flux_NAME` as an integer."""
@@ -76,6 +80,17 @@ class QueueView:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class JobTable:
+    """Some jobs of a queue."""
+
+    title: str
+    jobs: Sequence[Row]
+    columns: Sequence[str]
+    more: int
+    """How many there are besides."""
+
+
 @contextlib.contextmanager
 def watching(instance: Instance, minimum: int = 1) -> Iterator[SampleReader]:
     """Yield a reader of an instance's metrics; `minimum` is the least size of its cluster."""
@@ -93,12 +108,13 @@ def view(instance: Instance, watcher: SampleReader) -> QueueView:
             numbers[each.name] = each.value
         elif each.name == "flux_jobs":
             states[each.labels["state"]] = int(each.value)
-    waiting: tuple[dict[str, Any], ...] = ()
-    if numbers.get("flux_jobs_pending"):
-        found = instance.jobs.find(JobFilter(states=JobState.PENDING), limit=SHOWN)
-        resources, queues = instance.nodes.resources(), instance.queues.all()
-        waiting = tuple(_waiting(job, why(job, resources, queues)) for job in found)
-    return QueueView(numbers, states, waiting)
+    pending = _first(instance, JobState.PENDING) if numbers.get("flux_jobs_pending") else ()
+    running = _first(instance, JobState.RUNNING) if numbers.get("flux_jobs_running") else ()
+    return QueueView(numbers, states, tuple(map(_waiting, pending)), running=tuple(running))
+
+
+def _first(instance: Instance, states: JobState) -> Sequence[Row]:
+    return rows(instance, instance.jobs.find(JobFilter(states=states), limit=SHOWN))
 
 
 def once(instance: Instance, minimum: int = 1) -> QueueView:
@@ -107,44 +123,35 @@ def once(instance: Instance, minimum: int = 1) -> QueueView:
         return view(instance, watcher)
 
 
-def why(job: Job, resources: Resources, queues: Sequence[QueueStatus]) -> str:
-    """Return what a pending job waits for."""
-    if job.state is JobState.DEPEND:
-        return f"depends on {', '.join(job.dependencies) or 'other jobs'}"
-    if job.urgency == 0:
-        return "held: its urgency is 0"
-    stopped = next((each for each in queues if each.name in {job.queue, ""} and not each.started), None)
-    if stopped is not None:
-        which = f"queue {stopped.name}" if stopped.name else "the queue"
-        return f"{which} is stopped" + (f": {stopped.stop_reason}" if stopped.stop_reason else "")
-    greatest = resources.all.nodes
-    if job.nnodes > greatest:
-        return f"asks for {job.nnodes} nodes, there will never be more than {greatest}"
-    annotation = job.annotations.get("sched")
-    reason = annotation.get("reason_pending") if isinstance(annotation, dict) else None
-    free, up = resources.free.cores, resources.up
-    nodes = "1 node" if up.nodes == 1 else f"{up.nodes} nodes"
-    return str(reason or f"waits for resources: {free} of {up.cores} cores on {nodes} are free")
+def for_people(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a cluster and its queue for users: with units, without zeros that mean nothing."""
+    found = {key: value for key, value in fields.items() if value or key not in _QUIET}
+    if "oldest_wait" in found:
+        found["oldest_wait"] = age(found["oldest_wait"])
+    if not fields.get("jobs_pending"):
+        found.pop("oldest_wait", None)
+    return found
 
 
-def show_waiting(found: QueueView) -> None:
-    """Print the pending jobs, if there are any, below an empty line."""
-    if not found.waiting:
-        return
-    more = found.whole("jobs_pending") - len(found.waiting)
-    typer.echo("\nwaiting:")
-    show(found.waiting, WAITING_COLUMNS, "table")
-    if more > 0:
-        typer.echo(f"and {more} more")
+def tables(found: QueueView) -> Iterator[JobTable]:
+    """Yield what runs and what waits, where there is any."""
+    for title, jobs, total in (
+        ("running", found.running, found.whole("jobs_running")),
+        ("waiting", found.waiting, found.whole("jobs_pending")),
+    ):
+        if jobs:
+            yield JobTable(title, jobs, columns(jobs, COLUMNS), max(0, total - len(jobs)))
 
 
-def _waiting(job: Job, reason: str) -> dict[str, Any]:
-    return {
-        "id": written(job.id),
-        "name": job.name,
-        "queue": job.queue,
-        "tasks": job.ntasks,
-        "nodes": job.nnodes or None,
-        "time": age(time.time() - job.t_submit),
-        "why": reason,
-    }
+def show_jobs(found: Iterable[JobTable]) -> None:
+    """Print tables of jobs, each below an empty line and its title."""
+    for each in found:
+        typer.echo(f"\n{each.title}:")
+        show(each.jobs, each.columns, "table")
+        if each.more:
+            typer.echo(f"and {each.more} more")
+
+
+def _waiting(job: Row) -> Row:
+    """Return a pending job, whose time is that for which it waits."""
+    return {**job, "time": age(time.time() - job["t_submit"]), "why": job["info"]}

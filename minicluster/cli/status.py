@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from minicluster.cli.backend_choice import BackendCommand, chosen
-from minicluster.cli.options import ClusterName
+from minicluster.cli.cluster_choice import MaybeName, named
 from minicluster.cli.tables import Output, age, show, show_fields
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ def list_(ctx: typer.Context, output: Output = "table") -> None:
 
 
 @app.command(cls=BackendCommand)
-def status(ctx: typer.Context, name: ClusterName, output: Output = "table") -> None:
-    """Show how a cluster is: brokers, jobs, what waits and why, how many nodes all that demands.
+def status(ctx: typer.Context, name: MaybeName = None, output: Output = "table") -> None:
+    """Show how a cluster is: brokers, jobs, what runs, what waits and why, how many nodes all that demands.
 
     On Kubernetes also its conditions, its autoscaler and the latest Events. What the queue says is asked of
     its lead broker with your own rights (pods/exec); without them the rest is shown.
@@ -43,17 +43,18 @@ def status(ctx: typer.Context, name: ClusterName, output: Output = "table") -> N
     """
     from minicluster.cli import queue_view
 
-    report, queue = chosen(ctx).status(name, queue_view.once)
+    backend = chosen(ctx)
+    report, queue = backend.status(named(backend, name), queue_view.once)
     if output == "json":
         show([_as_json(report, queue)], (), output)
         return
-    show_fields(_fields(report, queue) | dict(report.people))
+    show_fields(queue_view.for_people(_fields(report, queue)) | dict(report.people))
     first = [each for each in report.tables if not each.title]
     for table in first:
         typer.echo("")
         show(_rows(table), table.columns, output, table.empty)
     if queue:
-        queue_view.show_waiting(queue)
+        queue_view.show_jobs(queue_view.tables(queue))
     for table in report.tables:
         if table.title and table.rows:
             typer.echo(f"\n{table.title}")
@@ -68,6 +69,7 @@ def _as_json(report: StatusReport, queue: QueueView | None) -> dict[str, Any]:
         **report.programs,
         **{table.name: _rows(table) for table in report.tables},
         "waiting": list(queue.waiting) if queue else None,
+        "running": list(queue.running) if queue else None,
     }
 
 

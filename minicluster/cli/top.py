@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from minicluster.cli.backend_choice import BackendCommand, chosen
-from minicluster.cli.options import ClusterName
+from minicluster.cli.cluster_choice import MaybeName, named
 from minicluster.cli.tables import Format, Output, cell, show, show_fields
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from minicluster.backends.records import ClusterSample, Watched
-    from minicluster.cli.queue_view import QueueView
+    from minicluster.cli.queue_view import JobTable, QueueView
     from minicluster.instance.port import Instance
 
 app = typer.Typer(add_completion=False)
@@ -46,26 +46,29 @@ class Screen:
     @property
     def shown(self) -> dict[str, Any]:
         """Return the fields for users."""
+        from minicluster.cli import queue_view
+
         jobs = ", ".join(f"{count} {state}" for state, count in self.queue.states.items() if count)
-        return {**self.cluster.row, **self.cluster.people, **self.queue.row, "jobs": jobs or "none"}
+        queue = queue_view.for_people(self.queue.row)
+        return {**self.cluster.row, **self.cluster.people, **queue, "jobs": jobs or "none"}
 
     @property
     def as_json(self) -> dict[str, Any]:
         """Return the fields of the JSON output."""
-        jobs, waiting = dict(self.queue.states), list(self.queue.waiting)
         known = {**self.cluster.row, **self.cluster.programs, **self.queue.row}
-        return {"time": self.queue.taken, **known, "jobs": jobs, "waiting": waiting}
+        jobs = {"waiting": list(self.queue.waiting), "running": list(self.queue.running)}
+        return {"time": self.queue.taken, **known, "jobs": dict(self.queue.states), **jobs}
 
 
 @app.command(cls=BackendCommand)
 def top(
     ctx: typer.Context,
-    name: ClusterName,
+    name: MaybeName = None,
     output: Output = "table",
     once: Annotated[bool, typer.Option("--once", help="Print it once, and end.")] = False,
     interval: Annotated[float, typer.Option(min=0.2, metavar="SECONDS", help="How often to look.")] = 2.0,
 ) -> None:
-    """Show a cluster's queue as it changes, until Ctrl-C: size, demand, jobs, what waits and why.
+    """Show a cluster's queue as it changes, until Ctrl-C: size, demand, what runs, what waits and why.
 
     On Kubernetes also what its autoscaler asks for. With --output json a line of JSON for each look.
 
@@ -73,8 +76,10 @@ def top(
 
       minicluster top mc --on kubernetes -n research --once --output json
     """
-    how = How(output, once, interval)
-    chosen(ctx).watch(name, lambda instance, watched: _watch(instance, watched, how))
+    how, backend = How(output, once, interval), chosen(ctx)
+    cluster = named(backend, name)
+    with contextlib.nullcontext() if once else contextlib.suppress(KeyboardInterrupt):  # the way to end it
+        backend.watch(cluster, lambda instance, watched: _watch(instance, watched, how))
 
 
 def _watch(instance: Instance, watched: Watched, how: How) -> None:
@@ -114,7 +119,8 @@ def _display(how: How) -> Iterator[Callable[[Screen], None]]:
     else:
         from rich.live import Live
 
-        with Live(auto_refresh=False, transient=False) as live:
+        # Nothing else writes there, and without its encoding ids would be written in ASCII.
+        with Live(auto_refresh=False, transient=False, redirect_stdout=False) as live:
             yield lambda screen: live.update(_drawn(screen), refresh=True)
 
 
@@ -130,11 +136,10 @@ def _print(screen: Screen) -> None:
     from minicluster.cli import queue_view
 
     show_fields(screen.shown)
-    queue_view.show_waiting(screen.queue)
+    queue_view.show_jobs(queue_view.tables(screen.queue))
 
 
 def _drawn(screen: Screen) -> RenderableType:
-    from rich import box
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
@@ -144,10 +149,19 @@ def _drawn(screen: Screen) -> RenderableType:
     grid = Table.grid(padding=(0, 2))
     for key, value in screen.shown.items():
         grid.add_row(Text(key.replace("_", " "), style="dim"), Text(cell(value)))
-    jobs = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in queue_view.WAITING_COLUMNS:
-        jobs.add_column(column.upper(), overflow="fold")
-    for each in screen.queue.waiting:
-        jobs.add_row(*(Text(cell(each[column])) for column in queue_view.WAITING_COLUMNS))
     moment = Text(time.strftime("%H:%M:%S", time.localtime(screen.queue.taken)), style="dim")
-    return Group(moment, grid, *([jobs] if screen.queue.waiting else []))
+    return Group(moment, grid, *map(_drawn_jobs, queue_view.tables(screen.queue)))
+
+
+def _drawn_jobs(found: JobTable) -> RenderableType:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    jobs = Table(title=f"{found.title}:", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    jobs.caption, jobs.caption_justify = f"and {found.more} more" if found.more else None, "left"
+    for column in found.columns:
+        jobs.add_column(column.upper(), overflow="fold")
+    for each in found.jobs:
+        jobs.add_row(*(Text(cell(each[column])) for column in found.columns))
+    return jobs

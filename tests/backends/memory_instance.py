@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 from minicluster.instance.errors import JobNotFound
 from minicluster.instance.records import (
@@ -44,12 +45,22 @@ class MemoryJobs:
             ntasks=request.tasks,
             ncores=request.tasks,
             urgency=request.urgency,
+            attributes=request.attributes,
             t_submit=100.0,
             t_run=0.0 if at_rest else 101.0,
             t_inactive=0.0 if at_rest else 105.0,
             waitstatus=None if at_rest else code << 8,
         )
         return number
+
+    def unsatisfiable(self, request: JobRequest) -> str:
+        """Refuse what needs more than four cores."""
+        cores = request.tasks * request.cores_per_task
+        return f"unsatisfiable request: {cores} cores" if cores > 4 else ""
+
+    def jobspec(self, jobid: int) -> dict[str, Any]:
+        """Return the command of a job."""
+        return {"tasks": [{"command": list(self.requests[jobid].command)}]}
 
     def find(self, which: JobFilter | None = None, limit: int = 1000) -> list[Job]:
         """List jobs."""
@@ -69,6 +80,13 @@ class MemoryJobs:
     def cancel(self, jobid: int, reason: str = "") -> None:
         """Take a held job away."""
         del self.found[jobid]
+
+    def cancel_all(self, states: JobState = JobState.ACTIVE, reason: str = "") -> int:
+        """Take jobs in some states away."""
+        found = [each.id for each in self.found.values() if each.state & states]
+        for jobid in found:
+            self.cancel(jobid)
+        return len(found)
 
     @contextlib.contextmanager
     def output(self, jobid: int, *, follow: bool = False) -> Iterator[list[OutputChunk]]:
@@ -106,6 +124,7 @@ class MemoryInstance:
     jobs: MemoryJobs = field(default_factory=MemoryJobs)
     nodes: MemoryNodes = field(default_factory=MemoryNodes)
     queues: MemoryQueues = field(default_factory=MemoryQueues)
+    links: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(inherits_environment=False))
 
     @property
     def found(self) -> dict[int, Job]:

@@ -1,9 +1,9 @@
-"""Why a job waits, and how `top` looks."""
+"""How `top` looks, and what it leaves out."""
 
 from __future__ import annotations
 
 import io
-from dataclasses import replace
+import sys
 from typing import Any
 
 import pytest
@@ -11,79 +11,40 @@ from rich.console import Console
 
 from minicluster.backends.records import ClusterSample
 from minicluster.cli import queue_view, top
+from minicluster.cli.job_words import written
 from minicluster.cli.queue_view import QueueView
-from minicluster.instance.records import Job, JobState, QueueStatus, Resources, ResourceSubset
-
-FOUR = ResourceSubset((0, 1, 2, 3), ("a", "b", "c", "d"), cores=8)
-UP = ResourceSubset((0, 1), ("a", "b"), cores=4)
-THERE = Resources(
-    FOUR, UP, FOUR, ResourceSubset((1,), ("b",), cores=1), UP, ResourceSubset(), ResourceSubset()
-)
-WAITS = Job(1, JobState.SCHED)
-STARTED = QueueStatus("", enabled=True, started=True)
-RESOURCES = "waits for resources: 1 of 4 cores on 2 nodes are free"
-CASES: dict[str, tuple[dict[str, Any], QueueStatus, str]] = {
-    "resources": ({}, STARTED, RESOURCES),
-    "the scheduler's own words": (
-        {"annotations": {"sched": {"reason_pending": "no GPUs"}}},
-        STARTED,
-        "no GPUs",
-    ),
-    "annotations of others": ({"annotations": {"sched": "odd"}}, STARTED, RESOURCES),
-    "held": ({"urgency": 0}, STARTED, "held: its urgency is 0"),
-    "another job": (
-        {"state": JobState.DEPEND, "dependencies": ("after-success=\u0192A",)},
-        STARTED,
-        "depends on after-success=\u0192A",
-    ),
-    "another job, nobody says which": ({"state": JobState.DEPEND}, STARTED, "depends on other jobs"),
-    "the queue": ({}, QueueStatus("", enabled=True, started=False), "the queue is stopped"),
-    "the queue, and why": (
-        {"queue": "batch"},
-        QueueStatus("batch", enabled=True, started=False, stop_reason="at night"),
-        "queue batch is stopped: at night",
-    ),
-    "another queue": ({"queue": "debug"}, QueueStatus("batch", enabled=True, started=False), RESOURCES),
-    "too much": ({"nnodes": 5}, STARTED, "asks for 5 nodes, there will never be more than 4"),
-}
 
 
-@pytest.mark.parametrize(("job", "queue", "why"), CASES.values(), ids=CASES)
-def test_why_it_waits(job: dict[str, Any], queue: QueueStatus, why: str) -> None:
-    assert queue_view.why(replace(WAITS, **job), THERE, [queue]) == why
+def _row(jobid: str, name: str, info: str) -> dict[str, Any]:
+    common = {"user": "you", "queue": "", "urgency": 16, "tasks": 1, "nodes": None, "time": "3s"}
+    return {"id": jobid, "name": name, "info": info, **common}
 
 
-def test_one_node_is_in_the_singular() -> None:
-    there = replace(THERE, up=ResourceSubset((0,), ("a",), cores=2))
-    assert queue_view.why(WAITS, there, [STARTED]).endswith("1 of 2 cores on 1 node are free")
-
-
-WAITING = {
-    "id": "f1",
-    "tasks": 1,
-    "nodes": None,
-    "time": "3s",
-    "queue": "",
-    "name": "sleep\x1b[2J",
-    "why": "held",
-}
+WAITING, RUNNING = _row("f1", "sleep\x1b[2J", "held"), _row("f2", "lmp", "mc-0")
 VIEW = QueueView(
-    {"flux_nodes_demanded": 3.0, "flux_jobs_pending": 1.0, "flux_oldest_wait_seconds": 2.54},
+    {
+        "flux_nodes_demanded": 3.0,
+        "flux_jobs_pending": 1.0,
+        "flux_jobs_running": 2.0,
+        "flux_oldest_wait_seconds": 2.54,
+    },
     {"run": 2, "sched": 1, "inactive": 0},
     (WAITING,),
     1_700_000_000.0,
+    (RUNNING,),
 )
 SCREEN = top.Screen(ClusterSample({"name": "mc"}, people={"autoscaler": "mc asks for 3"}), VIEW)
 
 
-def test_a_screen_is_drawn_with_what_waits() -> None:
+def test_a_screen_is_drawn_with_what_runs_and_what_waits() -> None:
     """Whatever a job's name is made of, the terminal is safe."""
     console = Console(file=io.StringIO(), width=100, color_system=None)
     console.print(top._drawn(SCREEN))
     text = console.file.getvalue()  # type: ignore[attr-defined]
     lines = [" ".join(line.split()) for line in text.splitlines()]
     assert {"name mc", "autoscaler mc asks for 3", "nodes demanded 3", "jobs 2 run, 1 sched"} <= set(lines)
-    assert "f1 1 3s sleep\\x1b[2J held" in lines
+    assert "f1 you sleep\\x1b[2J 1 3s held" in lines
+    assert lines.index("running:") < lines.index("f2 you lmp 1 3s mc-0") < lines.index("and 1 more")
     assert "\x1b" not in text
 
 
@@ -94,4 +55,34 @@ def test_programs_get_all_of_it() -> None:
         3,
         2.5,
     )
-    assert (document["jobs"], document["waiting"]) == ({"run": 2, "sched": 1, "inactive": 0}, [WAITING])
+    assert document["jobs"] == {"run": 2, "sched": 1, "inactive": 0}
+    assert (document["waiting"], document["running"]) == ([WAITING], [RUNNING])
+
+
+@pytest.mark.parametrize(
+    ("numbers", "shown"),
+    [
+        pytest.param({"jobs_pending": 0, "oldest_wait": 0.0}, {"jobs_pending": 0}, id="nothing waits"),
+        pytest.param(
+            {"jobs_pending": 1, "oldest_wait": 125.0}, {"jobs_pending": 1, "oldest_wait": "2m"}, id="units"
+        ),
+        pytest.param(
+            {"nodes_drained": 0, "jobs_held": 1, "jobs_unsatisfiable": 0, "nodes_free": 0},
+            {"jobs_held": 1, "nodes_free": 0},
+            id="what is amiss nowhere",
+        ),
+    ],
+)
+def test_users_are_shown_no_list_of_zeros(numbers: dict[str, Any], shown: dict[str, Any]) -> None:
+    assert queue_view.for_people(numbers) == shown
+
+
+def test_an_id_is_written_in_a_live_view_as_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The terminal takes ƒ, so that `top` must not write ids in ASCII."""
+    terminal = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stdout", terminal)
+    with top._display(top.How()) as display:
+        display(SCREEN)
+        assert written(1).startswith("ƒ")

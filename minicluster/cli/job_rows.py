@@ -1,0 +1,84 @@
+"""Jobs as rows of a listing, the same for `jobs`, `status` and `top`."""
+
+from __future__ import annotations
+
+import pwd
+import time
+from typing import TYPE_CHECKING, Any
+
+from minicluster.cli.job_reasons import ending, why
+from minicluster.cli.job_words import written
+from minicluster.cli.tables import age
+from minicluster.instance.records import JobState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from minicluster.instance.port import Instance
+    from minicluster.instance.records import Job
+
+Row = dict[str, Any]
+TIMES = ("t_submit", "t_depend", "t_run", "t_cleanup", "t_inactive", "expiration")
+"""Times as Flux names them, in seconds since 1970; None: not yet."""
+_SAME_NAME = ("userid", "queue", "urgency", "priority", "duration", "nodelist")
+_USUAL = {"queue": "", "urgency": 16}
+"""Columns that are left out where every job has this value."""
+
+
+def rows(instance: Instance, jobs: Sequence[Job]) -> list[Row]:
+    """Return jobs as rows. What pending ones wait for is asked of the instance."""
+    here = instance.links.inherits_environment
+    waiting = any(job.state in JobState.PENDING for job in jobs)
+    state = (instance.nodes.resources(), instance.queues.all()) if waiting else None
+
+    def info(job: Job) -> str:
+        if state is not None and job.state in JobState.PENDING:
+            return why(job, *state)
+        return ending(job) if job.result else job.nodelist
+
+    return [_row(job, info(job), user(job.userid, here=here)) for job in jobs]
+
+
+def with_submitted(found: Iterable[Row]) -> list[Row]:
+    """Return rows with how long ago each job was submitted, as users read it."""
+    now = time.time()
+    return [{**row, "submitted": age(now - row["t_submit"])} for row in found]
+
+
+def columns(found: Iterable[Row], names: Iterable[str]) -> list[str]:
+    """Return those of the columns that say something."""
+    listed = list(found)
+    return [name for name in names if name not in _USUAL or any(row[name] != _USUAL[name] for row in listed)]
+
+
+def user(userid: int, *, here: bool) -> str:
+    """Return a user's name; elsewhere than `here` users have other names, and the number is shown."""
+    if not here and userid:
+        return str(userid)
+    try:
+        return pwd.getpwuid(userid).pw_name
+    except KeyError:
+        return str(userid)
+
+
+def _row(job: Job, info: str, owner: str) -> Row:
+    end = job.t_inactive or time.time()
+    return {
+        "id": written(job.id),
+        "name": job.name,
+        "state": job.result.name if job.result else job.state.name,
+        "tasks": job.ntasks,
+        "nodes": job.nnodes or None,  # not known before it runs
+        "time": age(end - job.t_run) if job.t_run else "",
+        "ranks": job.ranks,
+        "exit_code": job.returncode,
+        "exception": (job.exception.note or job.exception.type) if job.exception else "",
+        "user": owner,
+        **{name: getattr(job, name) for name in _SAME_NAME},
+        "cores": job.ncores or None,
+        "dependencies": list(job.dependencies),
+        **{name: getattr(job, name) or None for name in TIMES},
+        "runtime": (job.t_cleanup or end) - job.t_run if job.t_run else None,
+        "info": info,
+        "command": None,  # a listing does not have it
+    }
