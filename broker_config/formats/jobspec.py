@@ -12,6 +12,7 @@ resizes.
 
 from __future__ import annotations
 
+import json
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -278,6 +279,21 @@ def node(count: int, inside: JSON, *, exclusive: bool = False) -> JSON:
     if exclusive:
         made["exclusive"] = True
     return {**made, "with": [inside]}
+
+
+def setting(text: str) -> tuple[str, Any]:
+    """Return name and value of NAME[=VALUE], as of --setopt and --setattr: JSON, else text; without one 1."""
+    name, equals, value = text.partition("=")
+    try:
+        return name, json.loads(value) if equals else 1
+    except ValueError:
+        return name, value
+
+
+def attribute_path(name: str) -> list[str]:
+    """Return the keys below `attributes` of a name of --setattr: below `system` unless it has its group."""
+    path = name.removeprefix(".").removeprefix("attributes.").split(".")
+    return path if path[0] in ("user", "system") else ["system", *path]
 
 
 def set_at(table: JSON, path: Iterable[str], value: Any) -> None:

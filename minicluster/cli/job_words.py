@@ -1,13 +1,16 @@
-"""Jobs on the command line, for every back end: ids, output, exit codes."""
+"""Jobs on the command line, for every back end: their ids, and the document's own command among them."""
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from minicluster.cli.reporting import PlainReporter
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
 
     from minicluster.instance.port import Instance
     from minicluster.instance.records import Job
@@ -59,24 +62,24 @@ def written(jobid: int) -> str:
     return f58(jobid) if wide else f58plain(jobid)
 
 
-def copy_output(instance: Instance, job: Job) -> None:
-    """Copy a job's output to ours until it ends; with several tasks each line begins with its task's rank."""
-    streams = {"stdout": sys.stdout.buffer, "stderr": sys.stderr.buffer}
-    with instance.jobs.output(job.id, follow=True) as chunks:
-        for chunk in chunks:
-            target = streams.get(chunk.stream, sys.stderr.buffer)
-            target.write(_labelled(chunk.data, chunk.task) if job.ntasks > 1 else chunk.data)
-            target.flush()
+@contextlib.contextmanager
+def goes_on(whose: Whose, jobs: Sequence[str] | None = None) -> Iterator[None]:
+    """After Ctrl-C in the block, tell the user that jobs go on; without a list the document's own command."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if jobs is None or jobs:
+            PlainReporter().notice(_going_on(whose, jobs or ()))
+        raise
 
 
-def exit_code(job: Job) -> int:
-    """Return the exit code that a shell would show for the job. Prints the exception that ended it."""
-    if job.exception is not None and job.exception.severity == 0:
-        print(f"minicluster: job.exception type={job.exception.type}: {job.exception.note}", file=sys.stderr)
-    code = job.returncode
-    if code is None:
-        return 1
-    return code if code >= 0 else 128 - code if code > -128 else 1
+def _going_on(whose: Whose, jobs: Sequence[str]) -> str:
+    if len(jobs) > 1:
+        return f"{len(jobs)} jobs go on: `minicluster jobs {whose.name}{whose.options()}` lists them"
+    where = " ".join((whose.name, *jobs)) + whose.options()
+    ends = f", `minicluster cancel {where}` ends it" if jobs else ""
+    what = jobs[0] if jobs else f"the command of {whose.name}"
+    return f"{what} goes on: `minicluster attach {where}` shows it again{ends}"
 
 
 def is_main(job: Job) -> bool:
@@ -84,7 +87,3 @@ def is_main(job: Job) -> bool:
     group, key = MAIN
     ours = (job.attributes or {}).get(group)
     return isinstance(ours, dict) and ours.get(key) is True
-
-
-def _labelled(data: bytes, task: int) -> bytes:
-    return b"".join(b"%d: %s" % (task, line) for line in data.splitlines(keepends=True))

@@ -25,10 +25,14 @@ class ProgramCommand(PlainCommand):
         if words and "--" not in options[-1:]:
             more, program = self._split(ctx, words[1:])
             options, words = [*options, *more], [words[0], *program]
-        ended = options[-1:] == ["--"]
-        return super().parse_args(
-            ctx, [*(options[:-1] if ended else options), "--", *words] if words else args
-        )
+        if not words:
+            return super().parse_args(ctx, args)
+        own = options[:-1] if options[-1:] == ["--"] else options
+        return super().parse_args(ctx, [*self.completed(ctx, own, words), "--", *words])
+
+    def completed(self, ctx: Any, options: Sequence[str], words: Sequence[str]) -> Sequence[str]:  # noqa: ARG002
+        """Return the options, with those that the words bring along: none do."""
+        return options
 
     def _split(self, ctx: Any, args: Sequence[str]) -> tuple[list[str], list[str]]:
         """Return the leading options, with the `--` that ends them, and the words behind them."""

@@ -79,29 +79,15 @@ class RpcJobs:
 
     def get(self, jobid: int) -> Job:
         """Return one job."""
-        return self._job({"id": jobid, "attrs": ["all"]}, None)
+        return _job(self._links, {"id": jobid, "attrs": ["all"]}, None)
 
     def wait(self, jobid: int, timeout: float | None = None) -> Job:
         """Wait until the job is inactive."""
         inactive = {"id": jobid, "attrs": ["all"], "state": int(JobState.INACTIVE)}
         try:
-            return self._job(inactive, timeout)
+            return _job(self._links, inactive, timeout)
         except WaitTimeout:
             raise WaitTimeout(f"job {jobid} has not ended within {timeout:g} s") from None
-
-    def _job(self, wanted: JSON, timeout: float | None) -> Job:
-        try:
-            entry = self._links.rpc("job-list.list-id", wanted, timeout)["job"]
-        except RequestRefused as refusal:
-            raise_for(wanted["id"], refusal)
-        spec = json.loads(self._logs.lookup(wanted["id"], "jobspec"))
-        return wire.job(entry, user_of(spec))
-
-    def _steer(self, topic: str, jobid: int, **payload: Any) -> JSON:
-        try:
-            return self._links.rpc(topic, {"id": jobid, **payload})
-        except RequestRefused as refusal:
-            raise_for(jobid, refusal)
 
     def cancel(self, jobid: int, reason: str = "") -> None:
         """Cancel a job."""
@@ -117,15 +103,15 @@ class RpcJobs:
     def raise_exception(self, jobid: int, kind: str, severity: int = 0, note: str = "") -> None:
         """Raise an exception on a job."""
         words = {"note": note} if note else {}
-        self._steer("job-manager.raise", jobid, type=kind, severity=severity, **words)
+        _steer(self._links, "job-manager.raise", jobid, type=kind, severity=severity, **words)
 
     def kill(self, jobid: int, signum: int) -> None:
         """Send a signal to every task."""
-        self._steer("job-manager.kill", jobid, signum=signum)
+        _steer(self._links, "job-manager.kill", jobid, signum=signum)
 
     def set_urgency(self, jobid: int, urgency: int) -> int:
         """Set a pending job's urgency."""
-        return int(self._steer("job-manager.urgency", jobid, urgency=urgency)["old_urgency"])
+        return int(_steer(self._links, "job-manager.urgency", jobid, urgency=urgency)["old_urgency"])
 
     def events(self, jobid: int | None = None, *, follow: bool = False) -> Stream[Event]:
         """The eventlog of one job or of all."""
@@ -150,3 +136,19 @@ class RpcJobs:
                 raise
             text = ""
         return Collected(decode({"event": text}))
+
+
+def _job(links: SharedLinks, wanted: JSON, timeout: float | None) -> Job:
+    try:
+        entry = links.rpc("job-list.list-id", wanted, timeout)["job"]
+    except RequestRefused as refusal:
+        raise_for(wanted["id"], refusal)
+    spec = json.loads(JobLogs(links).lookup(wanted["id"], "jobspec"))
+    return wire.job(entry, user_of(spec))
+
+
+def _steer(links: SharedLinks, topic: str, jobid: int, **payload: Any) -> JSON:
+    try:
+        return links.rpc(topic, {"id": jobid, **payload})
+    except RequestRefused as refusal:
+        raise_for(jobid, refusal)

@@ -6,6 +6,7 @@ import ast
 import contextlib
 import json
 import sys
+from dataclasses import replace
 from importlib.metadata import EntryPoint
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ import pytest
 from minicluster.backends import discovery
 from minicluster.cli import backend_choice, queue_view
 from minicluster.cli.main import run
+from minicluster.instance.records import JobState
 from tests.backends import memory_backend
 from tests.project.sources import sources
 
@@ -149,10 +151,122 @@ def test_a_job_is_submitted_listed_followed(call: Call) -> None:
 
 def test_a_job_of_urgency_0_is_cancelled(call: Call) -> None:
     job = call("submit", "mc", "--urgency", "0", "true")[1].strip()
-    assert call("cancel", "mc", job) == (0, "", "")
+    assert call("cancel", "mc", job) == (0, f"{job}: canceled\n", "")
     unknown = call("cancel", "mc", job)
     shows = "`minicluster jobs mc --all --on memory --rack first` lists what it has"
     assert unknown == (2, "", f"minicluster: {job}: cluster mc has no such job; {shows}\n")
+
+
+def test_several_jobs_are_cancelled(call: Call) -> None:
+    """What is wrong with one of them is reported once the others are canceled."""
+    jobs = call("submit", "mc", "--cc", "1-2", "--urgency", "hold", "true")[1].split()
+    ended = call("submit", "mc", "true")[1].strip()
+    code, out, err = call("cancel", "mc", jobs[0], ended, jobs[1])
+    assert (code, out.splitlines()) == (2, [f"{job}: canceled" for job in jobs])
+    assert err == f"minicluster: {ended}: has ended already, with COMPLETED; there is nothing to cancel\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "left", "message"),
+    [
+        ("--all", 1, "2 jobs canceled\n"),
+        ("--states pending", 1, "2 jobs canceled\n"),
+        ("--states run,sched", 1, "2 jobs canceled\n"),
+        ("-S depend", 3, "0 jobs canceled\n"),
+    ],
+)
+def test_jobs_are_cancelled_by_state(call: Call, words: str, left: int, message: str) -> None:
+    call("submit", "mc", "true")
+    call("submit", "mc", "--cc", "1-2", "--urgency", "hold", "true")
+    assert call("cancel", "mc", *words.split()) == (0, message, "")
+    assert len(json.loads(call("jobs", "mc", "-a", "-o", "json")[1])) == left
+
+
+def test_the_documents_own_command_is_canceled_by_its_id_alone(call: Call) -> None:
+    """The MiniCluster ends with it."""
+    marks = ("-S", "user.minicluster.main=true")
+    main = call("submit", "mc", "--urgency", "hold", *marks, "true")[1].strip()
+    jobs = memory_backend.RACKS["first"]["mc"].instance.jobs
+    jobs.found = {key: replace(job, state=JobState.RUN) for key, job in jobs.found.items()}
+    call("submit", "mc", "--urgency", "hold", "true")
+    kept = f"minicluster: {main} is the document's own command, and goes on\n"
+    assert call("cancel", "mc", "--all") == (0, "1 job canceled\n", kept)
+    assert call("cancel", "mc", main) == (0, f"{main}: canceled\n", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("cancel mc", "for JOB: is needed, or --all, or --states; `minicluster jobs` lists them"),
+        ("cancel mc f1 --all", "for JOB: either ids or --all or --states"),
+        ("cancel mc --states done", "for --states: 'done' is no state of a job; right would be depend, "),
+        ("jobs", "for NAME: is needed: up are mc, unlucky; see `minicluster list --on memory --rack first`"),
+    ],
+)
+def test_a_wrong_call_is_refused(call: Call, words: str, message: str) -> None:
+    call("up", "unlucky.yaml")
+    code, lines = _lines_of(call(*words.split()))
+    shown = " ".join(lines).replace("│", "")
+    assert (code, f"Invalid value {message}" in " ".join(shown.split())) == (2, True), shown
+
+
+NAMELESS = ["jobs", "jobs -a", "status", "top --once", "logs", "cancel --all"]
+
+
+@pytest.mark.parametrize("words", NAMELESS)
+def test_the_only_clusters_name_may_be_left_out(call: Call, words: str) -> None:
+    command, *options = words.split()
+    assert call(*words.split())[:2] == call(command, "mc", *options)[:2]
+
+
+def test_a_job_of_the_only_cluster_is_named_alone(call: Call) -> None:
+    jobid = "ƒJF"
+    assert call("submit", "mc", "echo", "x")[1] == f"{jobid}\n"
+    assert call("attach", jobid) == (0, "echo x\n", "")
+    (row,) = json.loads(call("jobs", jobid, "-o", "json")[1])
+    assert (row["id"], row["command"]) == (jobid, ["echo", "x"])
+
+
+def test_a_listing_has_owner_times_and_reasons(call: Call) -> None:
+    """Columns that say nothing are left out."""
+    call("submit", "mc", "false")
+    _, lines = _lines_of(call("jobs", "mc", "-a"))
+    assert lines[0] == "ID USER NAME STATE TASKS NODES SUBMITTED TIME INFO"
+    assert lines[1].startswith("ƒJF root false FAILED 1 ")
+    assert lines[1].endswith(" 4s exit code 1")
+    call("submit", "mc", "--urgency", "0", "true")
+    _, lines = _lines_of(call("jobs", "mc"))
+    assert lines[0] == "ID USER NAME STATE URGENCY TASKS NODES SUBMITTED TIME INFO"
+    assert lines[1].endswith(" held: its urgency is 0")
+
+
+def test_programs_get_numbers_and_times(call: Call) -> None:
+    """The keys of 0.1.0 keep their values."""
+    call("submit", "mc", "-n", "2", "true")
+    (row,) = json.loads(call("jobs", "mc", "-a", "-o", "json")[1])
+    old = {"id": "ƒJF", "name": "true", "state": "COMPLETED", "tasks": 2, "nodes": None, "time": "4s"}
+    old |= {"ranks": "", "exit_code": 0, "exception": ""}
+    assert {key: row[key] for key in old} == old
+    assert (row["t_submit"], row["t_run"], row["t_cleanup"], row["t_inactive"]) == (100.0, 101.0, None, 105.0)
+    assert (row["runtime"], row["user"], row["userid"], row["urgency"]) == (4.0, "root", 0, 16)
+    assert (row["queue"], row["cores"], row["command"]) == ("", 2, None)
+
+
+@pytest.mark.parametrize(
+    ("option", "expected"),
+    [
+        ("--wait", (1, "ƒJF\n", "")),
+        ("--watch", (1, "ƒJF\nfalse x\n", "")),
+        ("--quiet --watch", (1, "false x\n", "")),
+    ],
+)
+def test_a_job_is_submitted_and_followed(call: Call, option: str, expected: tuple[int, str, str]) -> None:
+    assert call("submit", "mc", *option.split(), "false", "x") == expected
+
+
+def test_a_job_that_can_never_run_is_reported_at_submission(call: Call) -> None:
+    never = "minicluster: ƒJF can never run here: unsatisfiable request: 9 cores\n"
+    assert call("submit", "mc", "-n", "9", "true") == (0, "ƒJF\n", never)
 
 
 def test_render_plans_for_its_site(call: Call) -> None:

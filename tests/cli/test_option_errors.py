@@ -9,8 +9,12 @@ import pytest
 from minicluster.cli.main import run
 
 WRONG = [
-    pytest.param("submit mc -n two x", "'--tasks' / '-n': 'two' is no whole number", id="no-integer"),
-    pytest.param("submit mc -n 1.5 x", "'--tasks' / '-n': '1.5' is no whole number", id="fraction"),
+    pytest.param(
+        "submit mc -n two x", "'--tasks' / '--ntasks' / '-n': 'two' is no whole number", id="no-integer"
+    ),
+    pytest.param(
+        "submit mc -n 1.5 x", "'--tasks' / '--ntasks' / '-n': '1.5' is no whole number", id="fraction"
+    ),
     pytest.param("top mc --interval soon", "'--interval': 'soon' is no number", id="no-number"),
     pytest.param("top mc --interval 0.1", "'--interval': 0.1 is too small; the least is 0.2", id="small"),
     pytest.param("logs mc --rank -1", "'--rank': -1 is too small; the least is 0", id="negative"),

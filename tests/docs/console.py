@@ -7,6 +7,7 @@ write anything. A line that is `…` stands for any lines, `…` in a line for a
 
 from __future__ import annotations
 
+import getpass
 import os
 import re
 import selectors
@@ -29,13 +30,13 @@ _MASKS = (
     (re.compile(r"\b\d+(\.\d+)?(?= (ms|s|m|h|d)\b)"), "N"),
     (re.compile(r"\b(\d+[dhm])?\d+(\.\d+)?(ms|s|m|h|d)\b"), "Ns"),
     (re.compile(r"(\d+-\d\d-\d\dT)?\d\d:\d\d:\d\dZ?"), "TIME"),
-    (re.compile(r"(?<=oldest wait:) +[\d.]+"), " N"),
+    (re.compile(rf"\b{re.escape(getpass.getuser())}\b"), "you"),
     (re.compile(r" +"), " "),
 )
 _PROGRESS = re.compile(
     r"minicluster: ([\w-]+: (Pending|Starting|Resizing|Running|saving|waiting|\d+ jobs? saved)\b"
     r"|[\w-]+: no operator has looked at it yet|\d+ of \d+ brokers have joined"
-    r"|waiting for \d+ running jobs?$)"
+    r"|waiting for \d+ running jobs?$|ƒ\w+: waits for resources: )"
 )
 """What waiting for a MiniCluster shows meanwhile: which of it is seen is chance."""
 _TASK = re.compile(r"\d+: ")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from broker_config.formats.durations import seconds
-from broker_config.formats.jobspec import build, node, set_at, slot
+from broker_config.formats.jobspec import attribute_path, build, node, set_at, setting, slot
 from minicluster.embedded.commands import constraints
 from minicluster.embedded.commands.console import fail
 
@@ -32,14 +31,13 @@ def jobspec(options: argparse.Namespace, command: list[str], variables: Variable
     _redirect(options, shell)
     if variables.templates:
         shell["env-expand"] = variables.templates
-    for setting in options.setopt:
-        name, value = _value(setting)
+    for name, value in map(setting, options.setopt):
         set_at(shell, name.split("."), value)
     if shell:
         system["shell"] = {"options": shell}
     _placement(options, system)
-    for setting in options.setattr:
-        _set_attribute(spec["attributes"], setting)
+    for name, value in map(setting, options.setattr):
+        set_at(spec["attributes"], attribute_path(name), value)
     return spec
 
 
@@ -131,21 +129,3 @@ def _dependency(uri: str) -> JSON:
     if not scheme:
         fail(f'Invalid dependency URI "{uri}"')
     return {"scheme": scheme, "value": value}
-
-
-def _value(setting: str) -> tuple[str, Any]:
-    """Split NAME[=VALUE]; the value is parsed where it is JSON."""
-    name, equals, text = setting.partition("=")
-    try:
-        return name, json.loads(text) if equals else 1
-    except ValueError:
-        return name, text
-
-
-def _set_attribute(attributes: JSON, setting: str) -> None:
-    """Set an attribute of `--setattr`, below `system` unless its key begins with user or system."""
-    name, value = _value(setting)
-    path = name.removeprefix(".").removeprefix("attributes.").split(".")
-    if path[0] not in ("user", "system"):
-        path.insert(0, "system")
-    set_at(attributes, path, value)

@@ -63,13 +63,12 @@ def test_jobs_are_listed_as_on_this_machine(worker: CommandLine, submit: Callabl
     job = submit("--", "true")
     worker("attach", "mc", job)
     assert worker("jobs", "mc", "--all").stdout.split("\n")[0].split() == [
-        *("ID", "STATE", "TASKS", "NODES", "TIME", "RANKS", "NAME"),
+        *("ID", "USER", "NAME", "STATE", "TASKS", "NODES", "SUBMITTED", "TIME", "INFO"),
     ]
     (row,) = [
         each for each in json.loads(worker("jobs", "mc", "-a", "-o", "json").stdout) if each["id"] == job
     ]
-    row.pop("time")
-    assert row == {
+    known = {
         "id": job,
         "name": "true",
         "state": "COMPLETED",
@@ -79,6 +78,20 @@ def test_jobs_are_listed_as_on_this_machine(worker: CommandLine, submit: Callabl
         "exit_code": 0,
         "exception": "",
     }
+    assert {key: row[key] for key in known} == known
+    assert row["t_submit"] <= row["t_run"] <= row["t_inactive"]
+
+
+def test_a_job_may_change_the_pods_environment(worker: CommandLine) -> None:
+    """A copy for each id; of the person's own only what is asked for."""
+    there = replace(worker, more=(("GREETING", "mine"), ("TOKEN", "given")))
+    program = ("sh", "-c", "echo $GREETING, $TOKEN, $MORE, $FLUX_JOB_CC; pwd; exit {cc}")
+    options = ("--watch", "--quiet", "--cc", "2", "--env", "TOKEN", "--env", "MORE=$GREETING more")
+    done = there("submit", "mc", *options, *program)
+    assert (done.returncode, done.stdout) == (
+        2,
+        "of the document, given, of the document more, 2\n/usr/share\n",
+    )
 
 
 def test_what_waits_can_be_cancelled(worker: CommandLine, submit: Callable[..., str]) -> None:

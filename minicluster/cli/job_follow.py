@@ -1,0 +1,118 @@
+"""Following jobs to their ends: their output, their exit codes, and why they wait meanwhile."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+from collections import deque
+from queue import SimpleQueue
+from typing import TYPE_CHECKING
+
+from minicluster.cli.job_words import written
+from minicluster.cli.reporting import PlainReporter
+from minicluster.instance.errors import InstanceError
+from minicluster.instance.records import JobState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from minicluster.instance.port import Instance
+    from minicluster.instance.records import Job
+
+WAITING = 2.0
+"""Seconds after which the user learns why a job has not begun."""
+MAX_FOLLOWED = 16
+"""Jobs whose output is read at the same time: each takes a thread and a connection."""
+
+
+def follow(instance: Instance, job: Job) -> int:
+    """Copy a job's output to ours until it ends, and return its exit code."""
+    with reported(instance, job):
+        copy_output(instance, job)
+    return exit_code(instance.jobs.wait(job.id))
+
+
+def follow_all(instance: Instance, jobids: Sequence[int]) -> int:
+    """Follow jobs side by side, and return the greatest exit code.
+
+    With several each line begins with the id of its job.
+    """
+    if len(jobids) == 1:
+        return follow(instance, instance.jobs.get(jobids[0]))
+    left, ends = deque(jobids), SimpleQueue[int | Exception]()
+
+    def work() -> None:
+        with contextlib.suppress(IndexError):  # none is left
+            while True:
+                ends.put(_followed(instance, left.popleft()))
+
+    for _ in range(min(MAX_FOLLOWED, len(jobids))):
+        threading.Thread(target=work, daemon=True).start()  # Ctrl-C must not wait for it
+    return max(_result(ends.get()) for _ in jobids)
+
+
+def wait_for_all(instance: Instance, jobids: Sequence[int]) -> int:
+    """Wait until jobs have ended, and return the greatest exit code."""
+    return max(exit_code(instance.jobs.wait(jobid)) for jobid in jobids)
+
+
+@contextlib.contextmanager
+def reported(instance: Instance, job: Job) -> Iterator[None]:
+    """Tell the user why a job waits, if it still does after a while, as long as the block runs."""
+    if job.state not in JobState.PENDING:
+        yield
+        return
+    timer = threading.Timer(WAITING, _report_waiting, (instance, job.id))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def copy_output(instance: Instance, job: Job, label: bytes = b"") -> None:
+    """Copy a job's output to ours until it ends; with several tasks each line begins with its task's rank."""
+    streams = {"stdout": sys.stdout.buffer, "stderr": sys.stderr.buffer}
+    with instance.jobs.output(job.id, follow=True) as chunks:
+        for chunk in chunks:
+            target = streams.get(chunk.stream, sys.stderr.buffer)
+            own = label + (b"%d: " % chunk.task if job.ntasks > 1 else b"")
+            lines = chunk.data.splitlines(keepends=True) if own else [chunk.data]
+            target.write(b"".join(own + line for line in lines))
+            target.flush()
+
+
+def exit_code(job: Job) -> int:
+    """Return the exit code that a shell would show for the job. Prints the exception that ended it."""
+    if job.exception is not None and job.exception.severity == 0:
+        print(f"minicluster: job.exception type={job.exception.type}: {job.exception.note}", file=sys.stderr)
+    code = job.returncode
+    if code is None:
+        return 1
+    return code if code >= 0 else 128 - code if code > -128 else 1
+
+
+def _followed(instance: Instance, jobid: int) -> int | Exception:
+    """Follow one of several jobs; return its exit code, or what went wrong."""
+    try:
+        copy_output(instance, instance.jobs.get(jobid), f"{written(jobid)}: ".encode())
+        return exit_code(instance.jobs.wait(jobid))
+    except Exception as error:  # noqa: BLE001 - raised in the thread that waits
+        return error
+
+
+def _result(end: int | Exception) -> int:
+    if isinstance(end, Exception):
+        raise end
+    return end
+
+
+def _report_waiting(instance: Instance, jobid: int) -> None:
+    from minicluster.cli.job_rows import rows
+
+    with contextlib.suppress(InstanceError):  # it has ended, and the connection with it
+        job = instance.jobs.get(jobid)
+        if job.state in JobState.PENDING:
+            PlainReporter().notice(f"{written(jobid)}: {rows(instance, [job])[0]['info']}")

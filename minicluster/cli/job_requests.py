@@ -1,0 +1,151 @@
+"""From the options of `submit` to the requests for its jobs."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from broker_config.formats import durations, env_rules, idset, jobspec
+from broker_config.formats.errors import DurationError, EnvRuleError, IdsetError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from minicluster.instance.records import JobRequest
+
+_URGENCIES = {"hold": 0, "default": 16, "expedite": 31}
+_CC = re.compile(r"(?<!\{)\{cc\}(?!\})")
+_AS_THEY_ARE = {"environment", "script"}
+"""Fields of a request in which {cc} is not replaced."""
+
+
+def queued(
+    request: JobRequest, queue: str, dependencies: Iterable[str], urgency: str, duration: float
+) -> JobRequest:
+    """Return a request with what decides when it runs, and for how long. Raises BadParameter."""
+    return replace(
+        request,
+        queue=queue,
+        dependencies=tuple(dependencies),
+        urgency=_urgency(urgency),
+        duration=duration,
+    )
+
+
+def time_limit(text: str, minutes: str) -> float:
+    """Return the seconds of --time-limit, or of -t, whose numbers are minutes. Raises BadParameter."""
+    return _seconds(text, "--time-limit", 1.0) if text else _seconds(minutes or "0", "-t", 60.0)
+
+
+def with_shell_options(
+    request: JobRequest, files: Sequence[str], settings: Iterable[str], *, label: bool
+) -> JobRequest:
+    """Return a request with files for standard input, output, error, and with the settings of --setopt."""
+    found: dict[str, Any] = {}
+    for stream, path in zip(("input.stdin", "output.stdout", "output.stderr"), files, strict=True):
+        if path in {"none", "kvs"}:
+            found[f"{stream}.type"] = path
+        elif path:
+            found |= {f"{stream}.type": "file", f"{stream}.path": path}
+            found |= {f"{stream}.label": True} if label and stream != "input.stdin" else {}
+    return replace(request, shell_options={**found, **dict(map(jobspec.setting, settings))})
+
+
+def with_attributes(request: JobRequest, settings: Iterable[str]) -> JobRequest:
+    """Return a request with the attributes of --setattr."""
+    found: dict[str, dict[str, Any]] = {"user": {}, "system": {}}
+    for setting in settings:
+        name, value = jobspec.setting(setting)
+        jobspec.set_at(found, jobspec.attribute_path(name), value)
+    return replace(request, attributes=found["user"], system=found["system"])
+
+
+def in_directory(request: JobRequest, cwd: str, *, here: bool) -> JobRequest:
+    """Return a request with a working directory; where jobs run `here`, it is one of this process's."""
+    return replace(request, cwd=str(Path(cwd).absolute()) if here else cwd) if cwd else request
+
+
+def ids(text: str) -> Sequence[int | None]:
+    """Return the ids of --cc; one that is None without it. Raises BadParameter."""
+    if not text:
+        return (None,)
+    try:
+        return idset.decode(text)
+    except IdsetError as error:
+        raise typer.BadParameter(str(error), param_hint="--cc") from error
+
+
+def copies(
+    template: JobRequest, rules: Sequence[str], numbers: Iterable[int | None], base: Mapping[str, str] | None
+) -> Iterator[JobRequest]:
+    """Yield a request for each id. `base` is the environment before the rules; None: jobs get the lead's.
+
+    Raises BadParameter.
+    """
+    for number in numbers:
+        request = _filled_request(template, number)
+        if base is None:
+            yield request
+            continue
+        found = _environment([_filled(rule, number) for rule in rules], base)
+        own = {} if number is None else {"FLUX_JOB_CC": str(number)}
+        shell = {"env-expand": found.templates} if found.templates else {}
+        yield replace(
+            request,
+            environment={**found.values, **own},
+            shell_options={**request.shell_options, **shell},
+        )
+
+
+def _environment(rules: Sequence[str], base: Mapping[str, str]) -> env_rules.Variables:
+    try:
+        return env_rules.apply(rules, base, os.environ, _read)
+    except (EnvRuleError, OSError, UnicodeError) as error:
+        raise typer.BadParameter(str(error).removeprefix("--env: "), param_hint="--env") from error
+
+
+def _read(path: str) -> str:
+    return Path(path).expanduser().read_text(encoding="utf-8")
+
+
+def _filled_request(template: JobRequest, number: int | None) -> JobRequest:
+    """Return a request with the id in place of each {cc}."""
+    if number is None:
+        return template
+    names = {field.name for field in fields(template)} - _AS_THEY_ARE
+    return replace(template, **{name: _filled(getattr(template, name), number) for name in names})
+
+
+def _filled(value: Any, number: int | None) -> Any:
+    if number is None:
+        return value
+    if isinstance(value, str):
+        return _CC.sub(str(number), value)
+    if isinstance(value, Mapping):
+        return {key: _filled(each, number) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(_filled(each, number) for each in value)
+    return value
+
+
+def _urgency(text: str) -> int:
+    number = _URGENCIES.get(text.lower(), int(text) if text.isdecimal() else -1)
+    if not 0 <= number <= 31:
+        message = f"{text!r} is no urgency; right would be 0 to 31, {', '.join(_URGENCIES)}"
+        raise typer.BadParameter(message, param_hint="--urgency")
+    return number
+
+
+def _seconds(text: str, option: str, unit: float) -> float:
+    """Return a duration (RFC 23); a number without a unit is one of `unit`. Raises BadParameter."""
+    try:
+        return durations.seconds(text) * (unit if text[-1:].isdigit() or text[-1:] == "." else 1.0)
+    except DurationError as error:
+        message = f"{text!r} is no duration; right would be 30s, 5m, 1.5h or 2d"
+        raise typer.BadParameter(message, param_hint=option) from error

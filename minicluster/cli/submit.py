@@ -1,0 +1,136 @@
+"""`minicluster submit`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import typer
+
+from minicluster.cli import submit_options as given
+from minicluster.cli.backend_choice import chosen
+from minicluster.cli.batch_script import SubmitCommand, text
+from minicluster.cli.job_words import Whose, goes_on, written
+from minicluster.cli.options import ClusterName
+from minicluster.cli.reporting import PlainReporter
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from minicluster.backends.port import Backend
+    from minicluster.instance.port import Instance
+    from minicluster.instance.records import JobRequest
+
+app = typer.Typer(add_completion=False)
+
+
+@dataclass(frozen=True, slots=True)
+class AfterSubmission:
+    """What to do once jobs are submitted."""
+
+    wait: bool
+    watch: bool
+    quiet: bool
+
+
+@app.command(cls=SubmitCommand)
+def submit(  # noqa: PLR0913, PLR0917 - an option each
+    ctx: typer.Context,
+    name: ClusterName,
+    command: given.Program,
+    tasks: given.Tasks = 1,
+    nodes: given.Nodes = 0,
+    cores: given.Cores = 1,
+    gpus: given.Gpus = 0,
+    exclusive: given.Exclusive = False,
+    queue: given.Queue = "",
+    time_limit: given.TimeLimit = "",
+    minutes: given.Minutes = "",
+    urgency: given.Urgency = "16",
+    job_name: given.JobName = "",
+    dependency: given.Dependency = None,
+    cwd: given.Cwd = "",
+    env: given.Env = None,
+    input_file: given.Input = "",
+    output: given.OutputFile = "",
+    error: given.ErrorFile = "",
+    label_io: given.LabelIo = False,
+    setopt: given.ShellOptions = None,
+    setattr_: given.Attributes = None,
+    cc: given.Cc = "",
+    batch: given.Batch = False,
+    wait: given.Wait = False,
+    watch: given.Watch = False,
+    quiet: given.Quiet = False,
+) -> None:
+    """Send a job to a cluster, and print its id.
+
+    On Kubernetes it has the environment and the working directory of the lead's pod, not yours.
+    What stands behind the program's name is the program's; `--` before it is allowed.
+
+      minicluster submit mc -n 4 lmp -in in.lj
+
+      minicluster submit mc --cc 0-9 --output 'run-{cc}.log' -t 10 ./a.out --seed {cc}
+
+      minicluster submit mc --on kubernetes --namespace research --watch -- hostname
+    """
+    from minicluster.cli import job_requests as requests
+    from minicluster.instance.records import JobRequest
+
+    backend = chosen(ctx)
+    base = backend.job_environment(name)
+    job = JobRequest(tuple(command), max(tasks, nodes), nodes, cores, gpus, exclusive, name=job_name)
+    limit = requests.time_limit(time_limit, minutes)
+    job = requests.queued(job, queue, dependency or (), urgency, limit)
+    job = requests.with_shell_options(job, (input_file, output, error), setopt or (), label=label_io)
+    job = requests.with_attributes(job, setattr_ or ())
+    job = requests.in_directory(job, cwd, here=base is not None)
+    if batch:
+        job = replace(job, script=text(command[0]))
+    if base is None and (env or cc):
+        base = _whole_environment(backend, name)
+    jobs = list(requests.copies(job, env or (), requests.ids(cc), base))
+    code = _send(backend, name, jobs, AfterSubmission(wait or watch, watch, quiet))
+    if wait or watch:
+        raise typer.Exit(code)
+
+
+def _whole_environment(backend: Backend, name: str) -> Mapping[str, str]:
+    """Return the environment of the lead broker. Raises NotOffered."""
+    from minicluster.backends.port import refuse
+
+    found = backend.job_environment(name, whole=True)
+    return refuse(backend, "submit with --env or --cc") if found is None else found
+
+
+def _send(backend: Backend, name: str, requests: Sequence[JobRequest], then: AfterSubmission) -> int:
+    """Submit jobs, and follow them where that is asked for; return the greatest exit code."""
+    sent: list[str] = []
+
+    def work(instance: Instance) -> int:
+        never = instance.jobs.unsatisfiable(requests[0])
+        jobids = [_submitted(instance, request, sent, then) for request in requests]
+        if never:
+            which = sent[0] if len(sent) == 1 else "none of these jobs"
+            PlainReporter().notice(f"{which} can never run here: {never}")
+        return _ended(instance, jobids, then)
+
+    with goes_on(Whose(name, lambda: backend.words), sent):
+        return backend.ask(name, work)
+
+
+def _submitted(instance: Instance, request: JobRequest, sent: list[str], then: AfterSubmission) -> int:
+    """Submit a job, print its id, add it to those that were sent, and return it."""
+    jobid = instance.jobs.submit(request)
+    sent.append(written(jobid))
+    if not then.quiet:
+        typer.echo(sent[-1])
+    return jobid
+
+
+def _ended(instance: Instance, jobids: Sequence[int], then: AfterSubmission) -> int:
+    from minicluster.cli import job_follow
+
+    if then.watch:
+        return job_follow.follow_all(instance, jobids)
+    return job_follow.wait_for_all(instance, jobids) if then.wait else 0

@@ -1,0 +1,234 @@
+"""From the options of `minicluster submit` to what an instance is asked to run."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from minicluster.cli.main import run
+from minicluster.local.backend import LocalBackend
+from minicluster.remote.backend import KubernetesBackend
+
+if TYPE_CHECKING:
+    from minicluster.instance.records import JobRequest
+
+HERE = {"PATH": "/bin", "A": "1"}
+LEAD = {"PATH": "/pod/bin", "A": "pod"}
+NEVER = "unsatisfiable request: 99 cores"
+
+
+class Recorder:
+    """Stands for the instances of all clusters, and keeps what was submitted."""
+
+    def __init__(self) -> None:
+        self.requests: list[JobRequest] = []
+        self.jobs = self
+
+    def unsatisfiable(self, request: JobRequest) -> str:
+        """Have four cores."""
+        return NEVER if request.cores_per_task > 4 else ""
+
+    def submit(self, request: JobRequest) -> int:
+        """Keep a request."""
+        self.requests.append(request)
+        return len(self.requests)
+
+
+@pytest.fixture
+def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
+    """Every cluster, here and on Kubernetes."""
+    made = Recorder()
+    for backend in (LocalBackend, KubernetesBackend):
+        monkeypatch.setattr(backend, "ask", lambda _self, _name, work: work(made))
+    monkeypatch.setattr(LocalBackend, "job_environment", lambda _self, _name: HERE)
+    monkeypatch.setattr(
+        KubernetesBackend, "job_environment", lambda _self, _name, whole=False: LEAD if whole else None
+    )
+    monkeypatch.delenv("MINICLUSTER_ON", raising=False)
+    monkeypatch.setenv("COLUMNS", "200")
+    return made
+
+
+def _end(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["minicluster", "submit", *words])
+    try:
+        run()
+    except SystemExit as end:
+        return int(end.code or 0)
+    return 0
+
+
+OPTIONS = [
+    pytest.param("--ntasks 3", {"tasks": 3}, id="ntasks"),
+    pytest.param("-g 2", {"gpus_per_task": 2}, id="gpus"),
+    pytest.param("-N 2 -x", {"nodes": 2, "tasks": 2, "exclusive": True}, id="whole-nodes"),
+    pytest.param("-q debug", {"queue": "debug"}, id="queue"),
+    pytest.param("--time-limit 90", {"duration": 90.0}, id="seconds, as in 0.1.0"),
+    pytest.param("--time-limit 1.5h", {"duration": 5400.0}, id="a duration"),
+    pytest.param("-t 10", {"duration": 600.0}, id="minutes, as Flux"),
+    pytest.param("-t 30s", {"duration": 30.0}, id="a short duration"),
+    pytest.param("--urgency 20", {"urgency": 20}, id="urgency"),
+    pytest.param("--urgency hold", {"urgency": 0}, id="hold"),
+    pytest.param("--job-name first", {"name": "first"}, id="name"),
+    pytest.param("--dependency afterok:f1", {"dependencies": ("afterok:f1",)}, id="dependency"),
+    pytest.param("--cwd /there", {"cwd": "/there"}, id="directory"),
+    pytest.param(
+        "--output out-{{id}} --input in -l",
+        {
+            "shell_options": {
+                "input.stdin.type": "file",
+                "input.stdin.path": "in",
+                "output.stdout.type": "file",
+                "output.stdout.path": "out-{{id}}",
+                "output.stdout.label": True,
+            }
+        },
+        id="files",
+    ),
+    pytest.param("--error none", {"shell_options": {"output.stderr.type": "none"}}, id="no-file"),
+    pytest.param("-o verbose -o a.b=2", {"shell_options": {"verbose": 1, "a.b": 2}}, id="shell"),
+    pytest.param(
+        "-S user.elastic.min=1 -S x.y=z",
+        {"attributes": {"elastic": {"min": 1}}, "system": {"x": {"y": "z"}}},
+        id="attributes",
+    ),
+    pytest.param("--env B=$A$A --env=-PATH", {"environment": {"A": "1", "B": "11"}}, id="environment"),
+    pytest.param(
+        "--env R={{taskid}}",
+        {"shell_options": {"env-expand": {"R": "{{taskid}}"}}},
+        id="environment-template",
+    ),
+]
+
+
+@pytest.mark.parametrize(("words", "expected"), OPTIONS)
+def test_an_option_reaches_the_request(
+    monkeypatch: pytest.MonkeyPatch, recorder: Recorder, words: str, expected: dict[str, Any]
+) -> None:
+    assert _end(monkeypatch, "mc", *words.split(), "prog") == 0
+    (request,) = recorder.requests
+    assert {name: getattr(request, name) for name in expected} == expected
+
+
+def test_a_directory_here_is_one_of_the_users(monkeypatch: pytest.MonkeyPatch, recorder: Recorder) -> None:
+    for options, expected in (((), str(Path.cwd() / "sub")), (("--on", "kubernetes"), "sub")):
+        assert _end(monkeypatch, "mc", *options, "--cwd", "sub", "prog") == 0
+        assert recorder.requests.pop().cwd == expected
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("prog", None),
+        ("--env A=2 prog", {"PATH": "/pod/bin", "A": "2"}),
+        ("--cc 7 prog", {**LEAD, "FLUX_JOB_CC": "7"}),
+    ],
+    ids=["left", "changed", "copies"],
+)
+def test_on_kubernetes_the_environment_is_the_leads(
+    monkeypatch: pytest.MonkeyPatch, recorder: Recorder, words: str, expected: dict[str, str] | None
+) -> None:
+    """It is fetched only where it is changed."""
+    assert _end(monkeypatch, "mc", "--on", "kubernetes", *words.split()) == 0
+    assert recorder.requests[0].environment == expected
+
+
+def test_a_job_for_each_id(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], recorder: Recorder
+) -> None:
+    words = [
+        "--cc",
+        "1,4-5",
+        "--job-name=n{cc}",
+        "--output=o{{id}}.{cc}",
+        "--env=SEED={cc}",
+        "-S",
+        "user.x={cc}",
+    ]
+    assert _end(monkeypatch, "mc", *words, "awk", "{print}", "{cc}", "{{cc}}") == 0
+    assert capsys.readouterr().out.split() == ["ƒ2", "ƒ3", "ƒ4"]
+    assert [request.command for request in recorder.requests] == [
+        ("awk", "{print}", number, "{{cc}}") for number in ("1", "4", "5")
+    ]
+    last = recorder.requests[-1]
+    assert (last.name, last.shell_options["output.stdout.path"]) == ("n5", "o{{id}}.5")
+    assert (last.environment, last.attributes) == ({**HERE, "SEED": "5", "FLUX_JOB_CC": "5"}, {"x": "5"})
+
+
+def test_braces_stay_where_there_is_one_job(monkeypatch: pytest.MonkeyPatch, recorder: Recorder) -> None:
+    assert _end(monkeypatch, "mc", "echo", "{cc}") == 0
+    assert recorder.requests[0].command == ("echo", "{cc}")
+
+
+def test_a_job_that_can_never_run_is_submitted_and_reported(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], recorder: Recorder
+) -> None:
+    assert _end(monkeypatch, "mc", "-c", "99", "prog") == 0
+    assert capsys.readouterr() == ("ƒ2\n", f"minicluster: ƒ2 can never run here: {NEVER}\n")
+    assert _end(monkeypatch, "mc", "--cc", "0-1", "--quiet", "-c", "99", "prog") == 0
+    assert capsys.readouterr() == ("", f"minicluster: none of these jobs can never run here: {NEVER}\n")
+
+
+def _script(tmp_path: Path, text: str) -> str:
+    path = tmp_path / "job.sh"
+    path.write_text(text)
+    return str(path)
+
+
+def test_a_batch_script_has_options_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, recorder: Recorder, tmp_path: Path
+) -> None:
+    """Those of the command line override them; the numbers of its time limit are minutes, as for Flux."""
+    text = "#!/bin/sh\n# flux: --nslots=2 --time-limit=5\n# flux: --job-name 'two words'\nhostname\n"
+    script = _script(tmp_path, text)
+    assert _end(monkeypatch, "mc", "--batch", "-n", "4", script, "-n", "x") == 0
+    (request,) = recorder.requests
+    assert (request.script, request.command) == (text, (script, "-n", "x"))
+    assert (request.tasks, request.duration, request.name) == (4, 300.0, "two words")
+
+
+def test_without_batch_a_script_is_a_program(
+    monkeypatch: pytest.MonkeyPatch, recorder: Recorder, tmp_path: Path
+) -> None:
+    assert _end(monkeypatch, "mc", _script(tmp_path, "#!/bin/sh\n# flux: -n 4\n")) == 0
+    assert (recorder.requests[0].tasks, recorder.requests[0].script) == (1, "")
+
+
+WRONG = [
+    pytest.param(
+        "--time-limit 5x p", "--time-limit: '5x' is no duration; right would be 30s, 5m,", id="limit"
+    ),
+    pytest.param("-t soon p", "-t: 'soon' is no duration; right would be 30s, 5m, 1.5h or 2d", id="minutes"),
+    pytest.param(
+        "--urgency 32 p", "--urgency: '32' is no urgency; right would be 0 to 31, hold,", id="urgency"
+    ),
+    pytest.param("--cc 3-1 p", "--cc: idset '3-1', character 1: range 3-1 does not ascend", id="cc"),
+    pytest.param("--env B=$NO p", "--env: Variable 'NO' not found in B=$NO", id="env"),
+    pytest.param("--env ^absent p", "--env: [Errno 2] No such file or directory: 'absent'", id="env-file"),
+    pytest.param("--batch absent.sh", "absent.sh: cannot be read: No such file or directory", id="no script"),
+    pytest.param("--batch bad.sh", "bad.sh: line 2: No such option: --frob", id="directive"),
+    pytest.param("--batch quote.sh", "quote.sh: line 2: No closing quotation", id="quotes"),
+    pytest.param("--batch bytes", "bytes: is no script: it is no text in UTF-8", id="no text"),
+]
+
+
+@pytest.mark.parametrize(("words", "message"), WRONG)
+def test_what_is_wrong_is_found_before_anything_is_sent(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    recorder: Recorder,
+    tmp_path: Path,
+    words: str,
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("bad.sh").write_text("#!/bin/sh\n# flux: --frob=1\n")
+    Path("quote.sh").write_text("#!/bin/sh\n# flux: --job-name='x\n")
+    Path("bytes").write_bytes(b"\x7fELF\xff")
+    assert _end(monkeypatch, "mc", *words.split()) == 2
+    shown = " ".join(capsys.readouterr().err.replace("│", "").split())
+    assert f"Invalid value for {message}" in shown, shown
+    assert recorder.requests == []
