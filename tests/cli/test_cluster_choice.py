@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import pytest
@@ -16,17 +17,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
+@dataclass(frozen=True)
 class Clusters(Backend):
     """A back end that has these clusters, and no more than their names."""
 
+    names: Sequence[str]
     location: ClassVar[str] = "a test"
-
-    def __init__(self, *names: str) -> None:
-        self._names = names
 
     def clusters(self) -> ClusterListing:
         """Return them."""
-        found = (ClusterSummary(name, "Running", 1, 1, time.time()) for name in self._names)
+        found = (ClusterSummary(name, "Running", 1, 1, time.time()) for name in self.names)
         return ClusterListing(tuple(found), ("name",))
 
 
@@ -47,7 +47,7 @@ class Clusters(Backend):
 )
 def test_one_cluster_is_up(name: str | None, jobs: Sequence[str], expected: object) -> None:
     """What could be a cluster's name is one: which clusters there are changes from call to call."""
-    assert split(Clusters("mc"), name, jobs) == expected
+    assert split(Clusters(["mc"]), name, jobs) == expected
 
 
 @pytest.mark.parametrize(
@@ -61,5 +61,5 @@ def test_one_cluster_is_up(name: str | None, jobs: Sequence[str], expected: obje
 )
 def test_a_name_is_needed(names: Sequence[str], name: str | None, message: str) -> None:
     with pytest.raises(typer.BadParameter) as refusal:
-        named(Clusters(*names), name)
+        named(Clusters(names), name)
     assert (refusal.value.param_hint, refusal.value.message) == ("NAME", message)

@@ -12,6 +12,11 @@ from tests.remote.far_cluster import Command, FarCluster, cluster, pod, run
 
 ENDED = cluster("Succeeded", "Succeeded", "the command ended with 0", exitCode=0)
 AWAITED = {
+    "no-pod": (
+        cluster("Pending", "ResourcesCreated", "a quota is full", holds="False"),
+        [],
+        "Pending: a quota is full",
+    ),
     "no-node": (
         cluster("Pending", "PodsScheduled", "0 of 1 pods have a node", holds="False"),
         [pod() | {"status": {"phase": "Pending"}}],

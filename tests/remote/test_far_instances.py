@@ -378,20 +378,3 @@ def test_a_command_is_followed_to_the_next_start_of_its_lead(following: Object, 
             return await attach.main_command(session, "mc", written.append)
 
     assert (run(work()), b"".join(written).decode()) == (0, f"mc-0-abcde: first\n{second}")
-
-
-def test_while_a_command_waits_its_state_is_reported() -> None:
-    far = FarCluster(
-        cluster=cluster("Pending", "ResourcesCreated", "a quota is full", holds="False"), pods=[]
-    )
-
-    async def work() -> int:
-        async with far.session() as session:
-            task = asyncio.ensure_future(attach.main_command(session, "mc", lambda _: None))
-            while not far.notices:
-                await asyncio.sleep(0)
-            far.cluster = ENDED
-            return await task
-
-    assert run(work()) == 0
-    assert far.notices[0] == "mc: Pending: a quota is full"
