@@ -76,9 +76,12 @@ def ids(text: str) -> Sequence[int | None]:
     if not text:
         return (None,)
     try:
-        return idset.decode(text)
+        found = idset.decode(text)
     except IdsetError as error:
         raise typer.BadParameter(str(error), param_hint="--cc") from error
+    if not found:
+        raise typer.BadParameter(f"{text}: has no ids; right would be 0-9 or 1,3", param_hint="--cc")
+    return found
 
 
 def copies(

@@ -111,8 +111,8 @@ def _send(backend: Backend, name: str, requests: Sequence[JobRequest], then: Aft
         never = instance.jobs.unsatisfiable(requests[0])
         jobids = [_submitted(instance, request, sent, then) for request in requests]
         if never:
-            which = sent[0] if len(sent) == 1 else "none of these jobs"
-            PlainReporter().notice(f"{which} can never run here: {never}")
+            what = f"{sent[0]} can never" if len(sent) == 1 else "none of these jobs can ever"
+            PlainReporter().notice(f"{what} run here: {never}")
         return _ended(instance, jobids, then)
 
     with goes_on(Whose(name, lambda: backend.words), sent):

@@ -169,7 +169,7 @@ def test_a_job_that_can_never_run_is_submitted_and_reported(
     assert _end(monkeypatch, "mc", "-c", "99", "prog") == 0
     assert capsys.readouterr() == ("ƒ2\n", f"minicluster: ƒ2 can never run here: {NEVER}\n")
     assert _end(monkeypatch, "mc", "--cc", "0-1", "--quiet", "-c", "99", "prog") == 0
-    assert capsys.readouterr() == ("", f"minicluster: none of these jobs can never run here: {NEVER}\n")
+    assert capsys.readouterr() == ("", f"minicluster: none of these jobs can ever run here: {NEVER}\n")
 
 
 def _script(tmp_path: Path, text: str) -> str:
@@ -206,6 +206,7 @@ WRONG = [
         "--urgency 32 p", "--urgency: '32' is no urgency; right would be 0 to 31, hold,", id="urgency"
     ),
     pytest.param("--cc 3-1 p", "--cc: idset '3-1', character 1: range 3-1 does not ascend", id="cc"),
+    pytest.param("--cc [] p", "--cc: []: has no ids; right would be 0-9 or 1,3", id="no ids"),
     pytest.param("--env B=$NO p", "--env: Variable 'NO' not found in B=$NO", id="env"),
     pytest.param("--env ^absent p", "--env: [Errno 2] No such file or directory: 'absent'", id="env-file"),
     pytest.param("--batch absent.sh", "absent.sh: cannot be read: No such file or directory", id="no script"),

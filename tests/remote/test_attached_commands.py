@@ -36,7 +36,13 @@ def test_while_a_command_is_awaited_the_reason_is_reported(
     monkeypatch: pytest.MonkeyPatch, what: Object, pods: list[Object], message: str
 ) -> None:
     monkeypatch.setattr(clusters, "UNATTENDED", 0.0)
-    far = FarCluster(cluster=what, pods=pods)
+    read: list[str] = []
+
+    def log(name: str) -> str:
+        read.append(name)
+        return ""
+
+    far = FarCluster(cluster=what, pods=pods, log=log)
 
     async def work() -> int:
         async with far.session() as session:
@@ -47,7 +53,7 @@ def test_while_a_command_is_awaited_the_reason_is_reported(
             return await task
 
     assert run(work()) == 0
-    assert far.notices[0] == f"mc: {message}"
+    assert (far.notices[0], read) == (f"mc: {message}", [])
 
 
 def test_of_what_brokers_log_only_warnings_are_amid_a_commands_output() -> None:
