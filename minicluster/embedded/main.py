@@ -13,6 +13,7 @@ _COMMANDS = {
     "alloc": ("commands.batch", "get a sub-instance on its own allocation"),
     "batch": ("commands.batch", "submit a script that runs in its own sub-instance"),
     "broker": ("broker.broker", "run a broker"),
+    "bulksubmit": ("commands.bulksubmit", "submit a job for each of many inputs"),
     "cancel": ("commands.cancel", "cancel jobs"),
     "dump": ("commands.saving", "save the jobs of the instance to a file"),
     "getattr": ("commands.attributes", "show a broker attribute"),
@@ -20,6 +21,8 @@ _COMMANDS = {
     "jobs": ("commands.jobs", "list jobs"),
     "keygen": ("commands.keygen", "make the certificate of an instance"),
     "overlay": ("commands.overlay", "show how the brokers are connected"),
+    "pgrep": ("commands.pgrep", "find jobs by name or id"),
+    "pkill": ("commands.pgrep", "cancel jobs by name or id"),
     "queue": ("commands.queue", "list, start, stop and drain queues"),
     "R": ("commands.resource_set", "make and read resource sets (RFC 20)"),
     "resource": ("commands.resource", "list, drain and undrain resources"),
@@ -29,6 +32,7 @@ _COMMANDS = {
     "submit": ("commands.submit", "submit jobs"),
     "uptime": ("commands.uptime", "show how long the instance has been up"),
     "version": ("commands.version", "show the version"),
+    "watch": ("commands.watch", "show the output of jobs"),
 }
 # For this project's own use; real Flux has no such commands, and `flux --help` does not show them.
 _HIDDEN = {
@@ -37,10 +41,9 @@ _HIDDEN = {
 }
 # What real Flux has besides.
 _ABSENT = (
-    "admin archive bulksubmit config content cron dmesg env event exec fortune fsck gc hostlist "
-    "housekeeping imp jobtap kvs logger lsattr modprobe module multi-prog perilog-run pgrep ping pkill pmi "
-    "post-job-event proxy pstree python relay restore setattr shell sproc startlog terminus top update uri "
-    "watch"
+    "admin archive config content cron dmesg env event exec fortune fsck gc hostlist housekeeping imp "
+    "jobtap kvs logger lsattr modprobe module multi-prog perilog-run ping pmi post-job-event proxy pstree "
+    "python relay restore setattr shell sproc startlog terminus top update uri"
 )
 
 
@@ -50,6 +53,8 @@ def main(argv: list[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         # Flux writes UTF-8 in every locale, and passes bytes that are not UTF-8 unchanged.
         stream.reconfigure(encoding="utf-8", errors="surrogateescape")  # type: ignore[union-attr]
+    if arguments[:1] == ["help"] and len(arguments) > 1:
+        arguments = [arguments[1].removeprefix("flux-"), *arguments[2:], "--help"]
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         print(_usage())
         return 0 if arguments else 1
@@ -99,7 +104,8 @@ def _unknown(name: str) -> int:
 
 def _usage() -> str:
     listed = "\n".join(f"   {name:<10} {purpose}" for name, (_module, purpose) in _COMMANDS.items())
-    return f"Usage: flux COMMAND ARGS\nThe commands of the embedded instance:\n{listed}"
+    more = "See 'flux help COMMAND' for more information about a specific command."
+    return f"Usage: flux COMMAND ARGS\nThe commands of the embedded instance:\n{listed}\n{more}"
 
 
 if __name__ == "__main__":

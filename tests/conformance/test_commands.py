@@ -12,6 +12,7 @@ from tests.conformance import masks
 from tests.conformance.transcripts import LISTED, Transcript
 from tests.conformance.transcripts_instance import INSTANCE
 from tests.conformance.transcripts_jobs import JOBS
+from tests.conformance.transcripts_selection import SELECTION
 from tests.conformance.transcripts_submission import SUBMISSION
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from tests.conformance.laboratory import CommandOutput, Laboratory
 
 CLEAN_UP = "flux cancel -q --all; flux queue start -q; flux resource undrain 0-1; flux queue drain"
-TRANSCRIPTS: tuple[Transcript, ...] = (*SUBMISSION, *JOBS, *INSTANCE)
+TRANSCRIPTS: tuple[Transcript, ...] = (*SUBMISSION, *JOBS, *SELECTION, *INSTANCE)
 GOLDEN = Path(__file__).with_name("golden") / "commands"
 
 

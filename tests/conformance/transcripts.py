@@ -29,12 +29,13 @@ class Transcript:
 
 
 LISTED = (
-    "broker", "start", "submit", "submit --cc", "submit --watch", "submit --dependency", "submit --urgency",
-    "submit --setattr", "submit --dry-run", "run", "batch", "alloc", "jobs", "job attach", "job wait ",
-    "job info", "job eventlog", "job wait-event", "job raise", "job kill", "job urgency", "job stats",
-    "job id", "cancel", "queue list", "queue status", "queue stop", "queue start", "queue idle",
-    "queue drain", "resource list", "resource status", "resource drain", "resource undrain",
-    "overlay status", "R encode", "keygen", "getattr", "uptime", "dump", "shutdown", "shutdown --dump",
-    "version",
+    "broker", "start", "submit", "submit --cc", "submit --watch", "submit --dependency",
+    "submit --urgency", "submit --setattr", "submit --dry-run", "submit --bcc", "submit --begin-time",
+    "bulksubmit", "run", "batch", "alloc", "jobs", "jobs --stats", "jobs --stats-only", "jobs --since",
+    "watch", "pgrep", "pkill", "job attach", "job status", "job last", "job wait ", "job info",
+    "job eventlog", "job wait-event", "job raise", "job kill", "job urgency", "job stats", "job id",
+    "cancel", "queue list", "queue status", "queue stop", "queue start", "queue idle", "queue drain",
+    "resource list", "resource status", "resource drain", "resource undrain", "overlay status", "R encode",
+    "keygen", "getattr", "uptime", "dump", "shutdown", "shutdown --dump", "version",
 )  # fmt: skip
 """The command lines that the embedded instance must have; each has a line in transcripts_*.py."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import stat
@@ -81,6 +82,29 @@ def test_job_ids_are_converted(words: str, out: str, capsys: Any) -> None:
         ("submit --dry-run --nonsense true", 2, "usage: flux submit [OPTIONS...] COMMAND [ARGS...]"),
         ("cancel zz", 2, "usage: flux cancel [OPTIONS] [JOBID...]"),
         ("queue", 2, "usage: flux-queue"),
+        ("watch", 1, "flux-watch: ERROR: At least one job selection option is required"),
+        ("watch --since=nope", 2, 'flux-watch: ERROR: --since: Invalid datetime: "nope"; right are +1h'),
+        ("pgrep", 2, "usage: flux-pgrep"),
+        ("pgrep [", 2, "flux-pgrep: ERROR: expression error: unterminated character set"),
+        ("bulksubmit --dry-run echo {} :::: /nowhere/x", 1, "flux-bulksubmit: ERROR: No such file"),
+        ("bulksubmit --dry-run echo {} ::::", 1, "flux-bulksubmit: ERROR: A file is missing after ::::"),
+        (
+            "bulksubmit --dry-run echo {1} ::: a",
+            1,
+            "flux: ERROR: Invalid replacement string in command: '{1}'",
+        ),
+        ("submit --cc=1 awk {print}", 1, "flux: ERROR: Invalid replacement string in command: '{print}'"),
+        (
+            "bulksubmit --define=up=x. {.up} ::: a",
+            1,
+            "flux-bulksubmit: ERROR: --define: up=x.: invalid syntax",
+        ),
+        ("submit --begin-time=nope true", 1, 'flux-submit: ERROR: Invalid datetime: "nope"; right are +1h, '),
+        ("job last x", 2, "usage: flux job last [N|SLICE]"),
+        ("job status", 2, "usage: flux job status [OPTIONS] id [id...]"),
+        ("jobs --stats --json", 1, "flux-jobs: ERROR: --json incompatible with --stats or --stats-only"),
+        ("help nosuch", 1, "flux: `nosuch' is not a flux command.  See 'flux --help'"),
+        ("help ping", 2, "flux: `ping' is not in the embedded instance"),
         ("resource", 2, "usage: flux-resource"),
     ],
 )
@@ -106,6 +130,12 @@ def test_a_wrong_command_line_reports_why(words: str, code: int, message: str, c
         ("uptime", "flux-uptime: "),
         ("shutdown", "flux-shutdown: "),
         ("cancel --all", "flux-cancel: ERROR: "),
+        ("bulksubmit true ::: a", "flux-bulksubmit: ERROR: "),
+        ("watch --all", "flux-watch: ERROR: "),
+        ("pgrep x", "flux-pgrep: ERROR: "),
+        ("pkill x", "flux-pkill: ERROR: "),
+        ("job last", "flux-job: "),
+        ("job status 1", "flux-job: "),
     ],
 )
 def test_without_a_broker_commands_name_its_socket(
@@ -132,6 +162,34 @@ def test_help_lists_every_command(capsys: Any) -> None:
         "overlay",
         "keygen",
     } <= listed
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        ("submit", "usage: flux submit [OPTIONS...] COMMAND [ARGS...]"),
+        ("flux-jobs", "usage: flux-jobs [-h] [-o FORMAT]"),
+        ("broker", "Usage: flux broker [-c PATH]"),
+        ("overlay", "usage: flux overlay status [OPTIONS]"),
+        ("R", "usage: flux R encode [OPTIONS]"),
+        ("job info", "usage: flux job info id key"),
+    ],
+)
+def test_help_shows_the_options_of_a_command(words: str, shown: str, capsys: Any) -> None:
+    with contextlib.suppress(SystemExit):
+        assert main(["help", *words.split()]) == 0
+    assert capsys.readouterr().out.startswith(shown)
+
+
+def test_format_help_lists_the_named_formats(capsys: Any) -> None:
+    with pytest.raises(SystemExit):
+        main(["pgrep", "-o", "help", "x"])
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == [
+        "default",
+        "full",
+        "long",
+        "deps",
+    ]
 
 
 def test_simple_commands_import_little() -> None:

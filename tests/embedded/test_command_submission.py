@@ -161,7 +161,6 @@ def test_batch_wraps_words_in_a_script(capsys: Any) -> None:
         ("submit", "job command and arguments are missing"),
         ("run -n1", "job command and arguments are missing"),
         ("submit --cc=x true", "IDset(): Invalid argument: x"),
-        ("submit --cc=1 awk {print}", "Invalid replacement string in command: '{print}'"),
         ("submit --env=A=$NOPE_X true", "--env: Variable 'NOPE_X' not found in A=$NOPE_X"),
         ("submit --requires=not true", "--requires='not': Unexpected end of input in 'not'"),
         ("submit --requires=host: true", "--requires='host:': Missing argument to token 'host:'"),

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from minicluster.embedded import configuration
 from minicluster.embedded.broker import boot
 from minicluster.embedded.broker.attributes import Attributes
-from minicluster.embedded.broker.options import Options
+from minicluster.embedded.broker.options import USAGE, Options
 from minicluster.embedded.errors import ConfigurationError, EmbeddedError
 from minicluster.embedded.log import CRIT, ERR, Log
 
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 def main(argv: Sequence[str]) -> int:
     """Run `flux broker` and return its exit code."""
+    if argv[:1] in (["-h"], ["--help"]):
+        print(USAGE)
+        return 0
     log = Log(os.uname().nodename)
     try:
         options = Options(argv)

@@ -182,6 +182,7 @@ def _register(registry: Registry, engine: LeadEngine, manager: JobManager, resou
         "job-manager.queue-list": queues.list,
         "job-manager.queue-status": queues.status,
         "job-manager.queue-start": queues.start,
+        "job-manager.history.get": listing.history,
         "job-manager.events-journal": info.journal,
         "job-list.list": listing.list,
         "job-list.list-id": listing.list_id,

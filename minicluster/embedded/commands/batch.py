@@ -82,6 +82,7 @@ def _alloc(words: list[str]) -> int:
 
 
 def _specification(options: argparse.Namespace, program: list[str]) -> JSON:
+    options = submission.counted(options)
     if not options.ntasks and not options.nodes:
         fail("Number of slots to allocate must be specified")
     spec = jobspec(options, ["flux", "broker", *program], environment(options.env))

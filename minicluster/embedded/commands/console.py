@@ -19,9 +19,9 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, prog: str, usage: str | None = None, **options: Any) -> None:
         super().__init__(prog=prog, usage=usage, allow_abbrev=False, **options)
 
-    def flag(self, *names: str, help: str) -> None:  # noqa: A002 - argparse's name
+    def flag(self, *names: str, help: str, **settings: Any) -> None:  # noqa: A002 - argparse's name
         """Add an option without a value."""
-        self.add_argument(*names, action="store_true", help=help)
+        self.add_argument(*names, action="store_true", help=help, **settings)
 
 
 class CommandError(Exception):
@@ -37,8 +37,14 @@ def fail(text: str, code: int = 1) -> NoReturn:
     raise CommandError(text, code)
 
 
-def absent(words: list[str]) -> NoReturn:
-    """End a command whose subcommand, the first of `words`, does not exist."""
+def subcommand(argv: list[str], only: str) -> list[str]:
+    """Return the words behind a command's `only` subcommand, or end the command."""
+    command, *words = argv
+    if words[:1] == [only]:
+        return words[1:]
+    if words[:1] in (["-h"], ["--help"]):
+        print(f"usage: flux {command} {only} [OPTIONS]")
+        raise SystemExit(0)
     if not words:
         fail("missing subcommand")
     fail(f"`{words[0]}' is not in the embedded instance", 2)

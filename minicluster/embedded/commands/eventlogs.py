@@ -13,6 +13,7 @@ from minicluster.embedded.commands.console import Parser, fail, limit, parsed_id
 
 if TYPE_CHECKING:
     import argparse
+    from typing import NoReturn
 
 _PATHS = {"exec": "guest.exec.eventlog", "output": "guest.output", "input": "guest.input"}
 
@@ -20,17 +21,17 @@ _PATHS = {"exec": "guest.exec.eventlog", "output": "guest.output", "input": "gue
 def main(argv: list[str]) -> int:
     """Run the command that argv[0] names."""
     run = {"info": _info, "eventlog": _eventlog, "wait-event": _wait_event}[argv[0]]
-    with BrokerClient() as client:
-        return run(client, argv[1:])
+    return run(argv[1:])
 
 
-def _info(client: BrokerClient, argv: list[str]) -> int:
+def _info(argv: list[str]) -> int:
     parser = Parser("flux job info", usage="flux job info id key")
     parser.add_argument("id")
     parser.add_argument("key")
     options = parser.parse_args(argv)
     try:
-        print(_value_of(client, options.id, options.key))
+        with BrokerClient() as client:
+            print(_value_of(client, options.id, options.key))
     except RpcError as error:
         if error.errnum != errno.ENOENT:
             raise
@@ -53,18 +54,20 @@ def _parser(command: str, operands: str) -> Parser:
     return parser
 
 
-def _eventlog(client: BrokerClient, argv: list[str]) -> int:
+def _eventlog(argv: list[str]) -> int:
     options = _parser("eventlog", "id").parse_args(argv)
     printer = _Printer(options)
     try:
-        for line in eventlog.lines(_value_of(client, options.id, _PATHS.get(options.path, options.path))):
-            printer.show(line)
+        with BrokerClient() as client:
+            value = _value_of(client, options.id, _PATHS.get(options.path, options.path))
     except RpcError as error:
         _absent(error, options)
+    for line in eventlog.lines(value):
+        printer.show(line)
     return 0
 
 
-def _absent(error: RpcError, options: argparse.Namespace) -> None:
+def _absent(error: RpcError, options: argparse.Namespace) -> NoReturn:
     if error.errnum != errno.ENOENT:
         raise error
     if options.path == "eventlog" or error.text == "invalid job id":
@@ -72,7 +75,7 @@ def _absent(error: RpcError, options: argparse.Namespace) -> None:
     fail(f"eventlog path {options.path} not found")
 
 
-def _wait_event(client: BrokerClient, argv: list[str]) -> int:
+def _wait_event(argv: list[str]) -> int:
     parser = _parser("wait-event", "id event")
     parser.add_argument("-t", "--timeout", metavar="DURATION", help="give up after DURATION")
     parser.add_argument("-m", "--match-context", metavar="KEY=VAL", help="KEY=VAL in the context")
@@ -80,7 +83,8 @@ def _wait_event(client: BrokerClient, argv: list[str]) -> int:
     parser.flag("-v", "--verbose", help="print the events before it")
     parser.add_argument("event")
     options = parser.parse_args(argv)
-    return _Awaited(client, options).wait(limit(options.timeout))
+    with BrokerClient() as client:
+        return _Awaited(client, options).wait(limit(options.timeout))
 
 
 class _Awaited:

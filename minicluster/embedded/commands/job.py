@@ -1,4 +1,4 @@
-"""`flux job attach|wait|info|eventlog|wait-event|raise|kill|urgency|stats|id`."""
+"""`flux job attach|status|wait|info|eventlog|wait-event|raise|kill|urgency|stats|id|last`."""
 
 from __future__ import annotations
 
@@ -18,8 +18,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 PREFIX = "flux-{name}: "
-_ELSEWHERE = {"attach": "attach", "info": "eventlogs", "eventlog": "eventlogs", "wait-event": "eventlogs"}
-_ABSENT = "hostpids killall last list list-ids memo namespace purge raiseall status submit taskmap timeleft"
+_ELSEWHERE = {
+    "attach": "attach",
+    "info": "eventlogs",
+    "eventlog": "eventlogs",
+    "wait-event": "eventlogs",
+    "status": "job_outcome",
+    "last": "job_outcome",
+}
+_ABSENT = "hostpids killall list list-ids memo namespace purge raiseall submit taskmap timeleft"
 
 
 def main(argv: list[str]) -> int:

@@ -4,33 +4,55 @@ from __future__ import annotations
 
 import os
 import pwd
+import signal
 import time
 from typing import TYPE_CHECKING, Any
 
 from broker_config.formats import durations, jobid
 from broker_config.formats.job_states import RESULT_NAMES, STATE_NAMES
+from minicluster.embedded.commands import named_formats
 from minicluster.embedded.formats import headings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    import argparse
+    from collections.abc import Callable, Mapping
 
     from minicluster.embedded.client import JSON
+    from minicluster.embedded.formats import OutputFormat
 
 _SHORT = {"COMPLETED": "CD", "FAILED": "F", "CANCELED": "CA", "TIMEOUT": "TO"}
+_WORDS = {126: "Command invoked cannot execute", 127: "command not found", 128: "Invalid argument to exit"}
 _ZERO = {"t_depend", "t_priority", "t_sched", "t_run", "t_cleanup", "t_inactive", "duration", "expiration"}
 HEADINGS = headings(
     "id=JOBID id.dec=JOBID id.f58=JOBID userid=UID username=USER urgency=URG priority=PRI state "
     "state_single=S name cwd queue ntasks ncores duration nnodes expiration t_remaining ranks "
     "nodelist success result status status_abbrev=ST t_submit t_depend t_run t_cleanup t_inactive runtime "
-    "waitstatus=WSTATUS returncode=RC contextual_info=INFO contextual_time=TIME dependencies "
+    "waitstatus=WSTATUS returncode=RC inactive_reason=INACTIVE-REASON contextual_info=INFO "
+    "contextual_time=TIME dependencies "
     "exception.occurred exception.severity exception.type exception.note"
 )
+_HEAD = "{id.f58:>12} ?:{queue:<8.8} +:{username:<8} {name:<10.10+} "
+_SIZE = " {ntasks:>6} {nnodes:>6h} "
+FORMATS = {
+    "default": _HEAD + "{status_abbrev:>2.2}" + _SIZE + "{contextual_time!F:>8h} {contextual_info}",
+    "long": _HEAD + "{status:>9.9}" + _SIZE + "{t_submit!d:%b%d %R::>12} {t_remaining!F:>12h} "
+    "{contextual_time!F:>8h} {contextual_info}",
+    "deps": "{id.f58:>12} ?:{queue:<8.8} {name:<10.10+} "
+    "{urgency:<3} {priority:<12} {state:<8.8} {dependencies}",
+    "endreason": _HEAD + "{status_abbrev:>2.2} {t_inactive!d:%b%d %R::>12h} {inactive_reason}",
+}
+"""The formats that -o names."""
 # The fields of the JSON form, in its order.
 _EXPORTED = (
     "t_depend t_priority t_sched t_run t_cleanup t_inactive duration expiration name cwd queue "
     "ntasks ncores nnodes priority ranks nodelist success result waitstatus id t_submit t_remaining state "
     "username userid urgency runtime status returncode"
 )
+
+
+def layout(options: argparse.Namespace, named: Mapping[str, str]) -> OutputFormat:
+    """Return the format that -o gives or names, or end the command."""
+    return named_formats.chosen(options, named, HEADINGS, value, "Error in user format: {}")
 
 
 def value(job: JSON, name: str) -> Any:
@@ -78,6 +100,26 @@ def _returncode(job: JSON) -> int | str:
     return {"CANCELED": -128, "FAILED": 1}.get(_result(job), "")
 
 
+def _inactive_reason(job: JSON) -> str:
+    """Return how a job ended; empty while it is active."""
+    result = _result(job) if _state(job) == "INACTIVE" else ""
+    kind, note = job.get("exception_type", ""), job.get("exception_note", "")
+    if result == "CANCELED":
+        return f"Canceled: {note}" if kind == "cancel" and note else "Canceled"
+    if result == "FAILED" and kind not in ("", "exec") and job.get("exception_severity") == 0:
+        return f"Exception: type={kind}" + (f" note={note}" if note else "")
+    return _ending(job) if result in ("COMPLETED", "FAILED") else result.capitalize()
+
+
+def _ending(job: JSON) -> str:
+    code = _returncode(job)
+    if code in _WORDS:
+        return _WORDS[int(code)]
+    if isinstance(code, int) and code > 128:
+        return signal.strsignal(code - 128) or f"Signaled {code - 128}"
+    return f"Exit {code}"
+
+
 def _info(job: JSON) -> str:
     """Return why the job waits, or where it runs."""
     state = _state(job)
@@ -107,7 +149,17 @@ def _time(job: JSON) -> float:
 
 
 def _dependencies(job: JSON) -> str:
-    return ",".join(job.get("dependencies", ()))
+    return ",".join(_dependency(each) for each in job.get("dependencies", ()))
+
+
+def _dependency(text: str) -> str:
+    """Return a dependency as a user reads it: a begin time as day and time of day."""
+    kind, _, value = text.partition("=")
+    if kind != "begin-time":
+        return text
+    begin, now = time.localtime(float(value)), time.localtime()
+    day = "" if begin[:3] == now[:3] else time.strftime("%b%d-", begin)
+    return f"begin@{day}{time.strftime('%H:%M:%S' if begin.tm_sec else '%H:%M', begin)}"
 
 
 def _username(job: JSON) -> str:
@@ -130,6 +182,7 @@ _COMPUTED: dict[str, Callable[[JSON], Any]] = {
     "runtime": _runtime,
     "t_remaining": _remaining,
     "returncode": _returncode,
+    "inactive_reason": _inactive_reason,
     "username": _username,
     "dependencies": _dependencies,
     "contextual_info": _info,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from broker_config.formats import hostlist
 from minicluster.embedded.client import JSON, BrokerClient, RpcError
-from minicluster.embedded.commands.console import Parser, absent, fail, limit
+from minicluster.embedded.commands.console import Parser, fail, limit, subcommand
 
 if TYPE_CHECKING:
     import argparse
@@ -21,9 +21,7 @@ _POLL_INTERVAL = 0.05
 
 def main(argv: list[str]) -> int:
     """Run `flux overlay status`."""
-    if argv[1:2] != ["status"]:
-        absent(argv[1:])
-    options = _parser().parse_args(argv[2:])
+    options = _parser().parse_args(subcommand(argv, "status"))
     if options.wait and options.wait not in _STATES:
         fail(f"invalid --wait state: {options.wait}")
     timeout = limit(options.timeout)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from broker_config.formats import hostlist, idset, resource_set
 from broker_config.formats.errors import ParseError
 from broker_config.formats.resource_set import Node, ResourceSet
-from minicluster.embedded.commands.console import Parser, absent, fail
+from minicluster.embedded.commands.console import Parser, fail, subcommand
 
 if TYPE_CHECKING:
     import argparse
@@ -21,9 +21,7 @@ PREFIX = "flux-{name}: "
 
 def main(argv: list[str]) -> int:
     """Run `flux R encode`."""
-    if argv[1:2] != ["encode"]:
-        absent(argv[1:])
-    print(json.dumps(_encoded(_parser().parse_args(argv[2:]))))
+    print(json.dumps(_encoded(_parser().parse_args(subcommand(argv, "encode")))))
     return 0
 
 

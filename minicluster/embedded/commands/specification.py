@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from broker_config.formats.durations import seconds
 from broker_config.formats.jobspec import attribute_path, build, node, set_at, setting, slot
-from minicluster.embedded.commands import constraints
+from minicluster.embedded.commands import constraints, submission
 from minicluster.embedded.commands.console import fail
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ def jobspec(options: argparse.Namespace, command: list[str], variables: Variable
     """Build the jobspec of `command` with the environment `variables`."""
     if not command:
         fail("job command and arguments are missing")
+    options = submission.counted(options)
     shell: JSON = {}
     resources, count = _resources(options, shell)
     system: JSON = {"duration": _duration(options.time_limit), "environment": variables.values}

@@ -1,18 +1,16 @@
-"""The options that submit, run, batch and alloc share, and the ids that `--cc` names."""
+"""The options that submit, bulksubmit, run, batch and alloc share."""
 
 from __future__ import annotations
 
 import argparse
-import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from broker_config.formats.job_states import JobFlag
 from minicluster.embedded.commands.console import Parser, fail
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Mapping
 
-_BRACES = re.compile(r"(?<!\{)\{([^{}]*)\}(?!\})")
 URGENCY = {"hold": 0, "default": 16, "expedite": 31}
 
 
@@ -42,14 +40,28 @@ def parser(command: str, operands: str = "COMMAND [ARGS...]") -> Parser:
         (("--env",), "RULE", "NAME=VALUE, PATTERN or -PATTERN"),
     ):
         text(*names, metavar=metavar, action="append", default=[], help=what)
+    remove = "the same as --env=-PATTERN"
+    text("--env-remove", metavar="PATTERN", type="-{}".format, action="append", dest="env", help=remove)
+    begin = "not before: +1h, 15:30, 3pm, tomorrow 9:00, 2031-01-02 18:00"
+    text("--begin-time", metavar="+FSD|TIME", type=_begin, action="append", dest="dependency", help=begin)
     _resources(options, "slots" if command in ("batch", "alloc") else "tasks")
     return options
 
 
+def _begin(text: str) -> str:
+    from minicluster.embedded.commands import datetimes  # noqa: PLC0415 - seldom needed
+
+    return f"begin-time:{datetimes.wanted(text)}"
+
+
 def _resources(options: Parser, unit: str) -> None:
-    def number(short: str, long: str, what: str, **settings: Any) -> None:
+    flags: dict[str, str] = {}
+
+    def number(short: str, long: str, what: str, dest: str = "") -> None:
         names = [name for name in (short, f"--{long}") if name]
-        options.add_argument(*names, metavar="N", type=_count(long), help=what, **settings)
+        dest = dest or long.replace("-", "_")
+        flags[dest] = f"--{long}"
+        options.add_argument(*names, metavar="N", dest=dest, help=what)
 
     each = unit.removesuffix("s")
     number("-N", "nodes", "nodes to allocate")
@@ -57,21 +69,26 @@ def _resources(options: Parser, unit: str) -> None:
     number("-c", f"cores-per-{each}", f"cores of each {each}", dest="cores_per_task")
     number("-g", f"gpus-per-{each}", f"GPUs of each {each}", dest="gpus_per_task")
     options.flag("-x", "--exclusive", help="with --nodes: whole nodes")
-    options.set_defaults(cores=None, tasks_per_node=None, tasks_per_core=None)
+    options.set_defaults(cores=None, tasks_per_node=None, tasks_per_core=None, counts=flags)
     if unit == "tasks":
         number("", "cores", "cores in all")
         number("", "tasks-per-node", "tasks on each node")
         number("", "tasks-per-core", "tasks on each core")
 
 
-def _count(flag: str) -> Callable[[str], int]:
-    def read(text: str) -> int:
-        try:
-            return int(text)
-        except ValueError:
-            fail(f"--{flag}: invalid int value '{text}'")
+def counted(options: argparse.Namespace) -> argparse.Namespace:
+    """Return a copy of the options with counts as numbers, which are texts for `replacements` before."""
+    flags: Mapping[str, str] = options.counts
+    given = {name: getattr(options, name) for name in flags}
+    numbers = {name: _count(flags[name], value) for name, value in given.items() if value is not None}
+    return argparse.Namespace(**{**vars(options), **numbers})
 
-    return read
+
+def _count(flag: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        fail(f"{flag}: invalid int value '{text}'")
 
 
 def flags(options: argparse.Namespace) -> int:
@@ -92,25 +109,3 @@ def urgency(options: argparse.Namespace) -> int:
         return URGENCY[word] if word in URGENCY else int(word)
     except ValueError:
         fail(f"--urgency: invalid int value '{options.urgency}'")
-
-
-def replaced(options: argparse.Namespace, number: int) -> argparse.Namespace:
-    """Return a copy of the options with {cc} replaced; {{…}} stays for the job's own templates."""
-    copy = argparse.Namespace(**vars(options))
-    for name, value in vars(options).items():
-        if isinstance(value, str):
-            setattr(copy, name, _replaced(value, number, name))
-        elif isinstance(value, list):
-            setattr(copy, name, [_replaced(word, number, name) for word in value])
-    return copy
-
-
-def _replaced(text: str, number: int, where: str) -> str:
-    def replacement(found: re.Match[str]) -> str:
-        if found[1] == "cc":
-            return str(number)
-        if where == "command":
-            fail(f"Invalid replacement string in command: '{text}'")
-        return found[0]
-
-    return _BRACES.sub(replacement, text) if "{" in text else text

@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import errno
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from broker_config.formats import idset, jobid
 from broker_config.formats.errors import ParseError
 from minicluster.embedded.client import JSON, BrokerClient, RpcError
 from minicluster.embedded.commands import submission
-from minicluster.embedded.commands.console import fail, note
+from minicluster.embedded.commands.console import Parser, fail, note
 from minicluster.embedded.commands.environment import environment
 from minicluster.embedded.commands.specification import jobspec
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 _WINDOW = 128  # submissions without an answer so far
+
+
+class Request(NamedTuple):
+    """The payload of a job-ingest.submit, and what stands before a refusal of it."""
+
+    payload: JSON
+    label: str = ""
 
 
 def main(argv: list[str]) -> int:
@@ -26,17 +33,22 @@ def main(argv: list[str]) -> int:
     command, *words = argv
     parser = submission.parser(command)
     if command == "submit":
-        parser.add_argument(
-            "--cc", metavar="IDSET", help="one job for each id, which is $FLUX_JOB_CC and {cc}"
-        )
-        parser.add_argument("--wait-event", metavar="NAME", help="wait for event NAME of all jobs")
-        parser.flag("--wait", help="wait for all jobs to end")
-        parser.flag("--watch", help="show the output of all jobs; implies --wait")
+        add_copies(parser)
     options = parser.parse_args(words)
     options.command = without_dashes(options.command)
     if command == "submit":
         return _submit(options)
     return submit_and_attach(jobspec(options, options.command, environment(options.env)), options)
+
+
+def add_copies(parser: Parser) -> None:
+    """Add the options of commands that submit several jobs."""
+    text = parser.add_argument
+    text("--cc", metavar="IDSET", help="one job for each id, which is $FLUX_JOB_CC and {cc}")
+    text("--bcc", metavar="IDSET", help="the same without $FLUX_JOB_CC")
+    text("--wait-event", metavar="NAME", help="wait for event NAME of all jobs")
+    parser.flag("--wait", help="wait for all jobs to end")
+    parser.flag("--watch", help="show the output of all jobs; implies --wait")
 
 
 def without_dashes(command: list[str]) -> list[str]:
@@ -65,29 +77,40 @@ def request(spec: JSON, options: argparse.Namespace) -> JSON:
 
 
 def _submit(options: argparse.Namespace) -> int:
-    requests = _requests(options)
+    requests = copies(options)
     first = next(requests)  # what is wrong with the options shows before anything is submitted
     if options.dry_run:
-        print(json.dumps(first["jobspec"]))  # the first of several copies
+        print(json.dumps(first.payload["jobspec"]))  # the first of several copies
         return 0
-    with BrokerClient() as client:
-        return _Submitting(client, options).all(first, requests)
+    return submit_all(options, (one for some in ((first,), requests) for one in some))
 
 
-def _requests(options: argparse.Namespace) -> Iterator[JSON]:
-    variables = environment(options.env)
-    if options.cc is None:
-        yield request(jobspec(options, options.command, variables), options)
+def copies(options: argparse.Namespace) -> Iterator[Request]:
+    """Yield the request for the job, or for each copy that --cc or --bcc asks for."""
+    if options.cc and options.bcc:
+        fail("specify only one of --cc or --bcc")
+    ids = options.cc or options.bcc
+    if ids is None:
+        yield Request(request(jobspec(options, options.command, environment(options.env)), options))
         return
+    from minicluster.embedded.commands.replacements import replaced  # noqa: PLC0415 - one job does not need it
+
     try:
-        numbers = idset.decode(options.cc)
+        numbers = idset.decode(ids)
     except ParseError:
-        fail(f"IDset(): Invalid argument: {options.cc}")
+        fail(f"IDset(): Invalid argument: {ids}")
     for number in numbers:
-        copy = submission.replaced(options, number)
-        own = environment(copy.env) if copy.env != options.env else variables
-        own = own._replace(values={**own.values, "FLUX_JOB_CC": str(number)})
-        yield request(jobspec(copy, copy.command, own), copy)
+        copy = replaced(options, cc=number)
+        variables = environment(copy.env)
+        if options.cc:
+            variables.values["FLUX_JOB_CC"] = str(number)
+        yield Request(request(jobspec(copy, copy.command, variables), copy), f"cc={number}: ")
+
+
+def submit_all(options: argparse.Namespace, requests: Iterable[Request]) -> int:
+    """Submit jobs, many at once, and follow them if asked to; return the exit code."""
+    with BrokerClient() as client:
+        return _Submitting(client, options).all(requests)
 
 
 class _Submitting:
@@ -104,10 +127,9 @@ class _Submitting:
 
             self._watcher = JobWatcher(client, options)
 
-    def all(self, first: JSON, others: Iterator[JSON]) -> int:
+    def all(self, requests: Iterable[Request]) -> int:
         """Submit all requests; return the exit code."""
-        self._send(first)
-        for one in others:
+        for one in requests:
             while self._unanswered >= _WINDOW:
                 self._client.dispatch()
             self._client.dispatch(0)
@@ -116,16 +138,18 @@ class _Submitting:
             self._client.dispatch()
         return max(self._code, self._watcher.code if self._watcher else 0)
 
-    def _send(self, payload: JSON) -> None:
+    def _send(self, one: Request) -> None:
         self._unanswered += 1
-        self._client.call("job-ingest.submit", payload, self._answered)
+        self._client.call(
+            "job-ingest.submit", one.payload, lambda *answer: self._answered(one.label, *answer)
+        )
 
-    def _answered(self, answer: JSON | None, refusal: RpcError | None) -> None:
+    def _answered(self, label: str, answer: JSON | None, refusal: RpcError | None) -> None:
         self._unanswered -= 1
         if answer is None:
             self._code = max(self._code, 1)
             refusal = refusal or RpcError(errno.EPROTO)
-            note(f"[Errno {refusal.errnum}] {refusal}")
+            note(f"{label}[Errno {refusal.errnum}] {refusal}")
             return
         if not self._options.quiet:
             print(jobid.f58(answer["id"]), flush=True)

@@ -1,9 +1,10 @@
-"""`flux submit --wait`, `--watch` and `--wait-event`: many jobs followed at once on one connection."""
+"""`flux watch` and `flux submit --wait`, `--watch`, `--wait-event`: many jobs followed on one connection."""
 
 from __future__ import annotations
 
 import errno
 import json
+import math
 import sys
 from collections import deque
 from typing import TYPE_CHECKING
@@ -32,6 +33,7 @@ class JobWatcher:
         self._events = options.watch or options.verbose > 1 or options.wait_event
         self._reading = 0
         self._unread: deque[tuple[int, float]] = deque()
+        self._zero = math.inf  # when the first of the jobs was submitted
         self.code = 0
 
     def follow(self, number: int) -> None:
@@ -53,21 +55,29 @@ class JobWatcher:
         if status is None or fatal:
             self.exception(job.get("exception_type", ""), 0, job.get("exception_note", ""))
         if status is not None:
-            self.finished(number, status, job.get("t_cleanup", 0.0) - job.get("t_submit", 0.0))
+            self.submitted(job.get("t_submit", 0.0))
+            self.finished(number, status, job.get("t_cleanup", 0.0))
         if status is None or (fatal and status == 0):
             self.count(1)
 
-    def finished(self, number: int, status: int, elapsed: float) -> None:
+    def submitted(self, when: float) -> None:
+        """Count times from the submission of the first job."""
+        self._zero = min(self._zero, when)
+
+    def finished(self, number: int, status: int, when: float) -> None:
         """Process the wait status of a job that ended."""
         self.count(exit_code(status))
         if self._options.verbose:
-            word = "failed" if status else "complete"
-            note(f"{jobid.f58(number)}: {elapsed:.3f}s: {word}: status={status}")
+            self.note(number, when, f"{'failed' if status else 'complete'}: status={status}")
+
+    def note(self, number: int, when: float, text: str) -> None:
+        """Write a line about a job, with the seconds so far."""
+        note(f"{jobid.f58(number)}: {when - self._zero:.3f}s: {text}")
 
     def exception(self, kind: str, severity: int, text: str) -> None:
         """Show an exception that ends a job."""
         if severity == 0:
-            note(f"job.exception: type={kind} severity={severity} {text}")
+            note(f"job.exception: type={kind} severity={severity} {text}".rstrip())
 
     def count(self, code: int) -> None:
         """Keep an exit code, if it is the largest."""
@@ -79,7 +89,7 @@ class JobWatcher:
             self._unread.append((number, zero))
             return
         self._reading += 1
-        name = f"{jobid.f58(number)}: " if self._options.verbose or self._options.label_io else ""
+        name = f"{jobid.f58(number)}: " if self._options.label_io else ""
         writer = OutputWriter(label=self._options.label_io, prefix=name, quiet=self._options.quiet)
 
         def callback(response: JSON | None, refusal: RpcError | None) -> None:
@@ -123,15 +133,15 @@ class _Followed:
         name, context = event["name"], eventlog.context(event)
         if name == "submit":
             self._zero = event["timestamp"]
-        elapsed = event["timestamp"] - self._zero
+            self._watcher.submitted(self._zero)
         if self._options.verbose > 1:
             text = json.dumps(context, separators=(",", ":"), sort_keys=True) if context else ""
-            note(f"{jobid.f58(self._id)}: {elapsed:.3f}s: {name} {text}")
+            self._watcher.note(self._id, event["timestamp"], f"{name} {text}")
         if name == "start" and self._options.watch:
             sys.stdout.flush()
             self._watcher.read(self._id, self._zero)
         elif name == "finish":
-            self._watcher.finished(self._id, context["status"], elapsed)
+            self._watcher.finished(self._id, context["status"], event["timestamp"])
         elif name == "exception":
             self._watcher.exception(context["type"], context["severity"], context.get("note", ""))
             if context["severity"] == 0:

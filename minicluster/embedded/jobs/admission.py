@@ -43,7 +43,7 @@ class Admission:
         self._log = log
         self._commits = commits
         self._lifecycle = lifecycle
-        self._dependencies = Dependencies(self._target, self._satisfied, self._impossible)
+        self._dependencies = Dependencies(self._target, self._satisfied, self._impossible, parts.call_at)
         lifecycle.on_inactive.append(self._dependencies.ended)
 
     def submit(self, spec: JSON, urgency: int, flags: int) -> int:

@@ -1,4 +1,4 @@
-"""Dependencies between jobs, with Flux's rules for when one is satisfied, or can never be.
+"""Dependencies on jobs and times, with Flux's rules for when one is satisfied, or can never be.
 
 A target that never got resources satisfies `afterany` only.
 """
@@ -6,6 +6,7 @@ A target that never got resources satisfies `afterany` only.
 from __future__ import annotations
 
 import errno
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from minicluster.embedded.jobs.job import ActiveJob
 _KINDS = {"afterok": "after-success", "afterany": "after-finish", "afternotok": "after-failure"}
+_BEGIN = "begin-time"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +48,17 @@ class DependencyTarget:
 
 
 class Dependencies:
-    """The jobs that wait for other jobs."""
+    """The jobs that wait for other jobs, or for a time."""
 
     def __init__(
         self,
         find: Callable[[int], DependencyTarget | None],
         satisfied: Callable[[int, str], None],
         impossible: Callable[[int, str], None],
+        call_at: Callable[[float, Callable[[], None]], object],
     ) -> None:
         self._find = find
+        self._call_at = call_at
         self._satisfied = satisfied
         self._impossible = impossible
         self._waiting: dict[int, list[tuple[int, str]]] = {}  # by target: job, description
@@ -67,6 +71,8 @@ class Dependencies:
         return [self._describe(scheme, value) for scheme, value in wanted]
 
     def _describe(self, scheme: str, value: str) -> tuple[str, bool]:
+        if scheme == _BEGIN:
+            return f"{_BEGIN}={_begin_time(value):.3f}", False
         if scheme not in _KINDS:
             raise RpcError(errno.EINVAL, f'dependency scheme "{scheme}" not supported')
         try:
@@ -84,7 +90,11 @@ class Dependencies:
 
     def wait(self, job: int, description: str) -> None:
         """Add a dependency of the job that is not satisfied yet (or was not, before a restart)."""
-        number = jobid.parse(description.partition("=")[2])
+        kind, _, value = description.partition("=")
+        if kind == _BEGIN:
+            self._call_at(float(value), lambda: self._satisfied(job, description))
+            return
+        number = jobid.parse(value)
         target = self._find(number)
         if target is None:
             self._impossible(job, f"dependency {description} can never be satisfied")
@@ -104,3 +114,14 @@ class Dependencies:
         else:
             why = "can never be satisfied" if target.allocated else "job never started"
             self._impossible(job, f"dependency {description} {why}")
+
+
+def _begin_time(text: str) -> float:
+    """Return seconds since 1970. Raises RpcError."""
+    try:
+        begin = float(text)
+    except ValueError:
+        begin = -1.0
+    if not 0 <= begin < math.inf:
+        raise RpcError(errno.EINVAL, f"Invalid {_BEGIN}={text}")
+    return begin

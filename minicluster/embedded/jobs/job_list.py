@@ -6,6 +6,7 @@ import asyncio
 import errno
 import json
 import operator
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,7 @@ ATTRIBUTES = [
     "exception_note", "result", "expiration", "annotations", "waitstatus", "dependencies",
 ]
 # fmt: on
+_SLICE = re.compile(r"\[(-?\d+)?:(-?\d+)?(?::(-?\d+)?)?\]")
 _YIELD_EVERY = 500  # jobs, after which the loop serves other requests
 
 
@@ -90,6 +92,14 @@ class JobList:
             return attributes(job)
         info = self._manager.parts.store.jobs.info(jobid)
         return json.loads(info) if info else None
+
+    def history(self, request: RpcRequest) -> JSON:
+        """job-manager.history.get: the ids in a slice, as of Python, of all jobs, the latest first."""
+        found = _SLICE.fullmatch(request.need("slice", str))
+        bounds = [int(text) if text else None for text in found.groups()] if found else [None, None, 0]
+        if bounds[2] == 0:
+            raise RpcError(errno.EINVAL, "could not parse python-style slice expression")
+        return {"jobs": list(self._manager.parts.store.jobs.ids())[::-1][slice(*bounds)]}
 
     def stats(self, _request: RpcRequest) -> JSON | Awaitable[JSON]:
         """job-list.job-stats; readers of the journal receive the events that it counts before it."""

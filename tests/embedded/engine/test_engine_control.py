@@ -84,8 +84,12 @@ def test_an_inactive_job_cannot_be_steered(bench: Any, topic: str, payload: Any)
             (errno.EINVAL, 'dependency: afterok: "x y" is not a valid jobid'),
         ),
         (
-            {"dependencies": [{"scheme": "begin-time", "value": "1"}]},
-            (errno.EINVAL, 'dependency scheme "begin-time" not supported'),
+            {"dependencies": [{"scheme": "begin-time", "value": "soon"}]},
+            (errno.EINVAL, "Invalid begin-time=soon"),
+        ),
+        (
+            {"dependencies": [{"scheme": "begin-time", "value": "-1"}]},
+            (errno.EINVAL, "Invalid begin-time=-1"),
         ),
     ],
 )
@@ -113,6 +117,40 @@ def test_a_dependency_on_a_job_that_ended_otherwise(bench: Any, scheme: str, sta
     with pytest.raises(RpcError) as refused:
         bench.submit(dependencies=[{"scheme": scheme, "value": str(target)}])
     assert refused.value.text == text.format(target)
+
+
+def test_a_job_waits_for_its_begin_time(bench: Any) -> None:
+    job = bench.submit(dependencies=[{"scheme": "begin-time", "value": str(bench.loop.now + 60)}])
+    assert bench.shown(job)["dependencies"] == [f"begin-time={bench.loop.now + 60:.3f}"]
+    bench.loop.advance(59)
+    assert bench.running() == []
+    bench.loop.advance(1)
+    assert bench.running() == [job]
+
+
+def test_a_job_that_is_canceled_before_its_begin_time_never_starts(bench: Any) -> None:
+    job = bench.submit(dependencies=[{"scheme": "begin-time", "value": str(bench.loop.now + 60)}])
+    bench.call("job-manager.raise", id=job, severity=0, type="cancel")
+    bench.loop.advance(61)
+    assert (bench.names(job)[-1], bench.running()) == ("clean", [])
+
+
+@pytest.mark.parametrize(
+    ("given", "chosen"),
+    [("[:2]", [2, 1]), ("[1:]", [1, 0]), ("[::-1]", [0, 1, 2]), ("[-1:]", [0]), ("[7:]", [])],
+)
+def test_the_history_of_jobs(bench: Any, given: str, chosen: list[int]) -> None:
+    """The latest first, whether they run, wait or have ended."""
+    jobs = [bench.submit(), bench.submit(urgency=0), bench.submit()]
+    bench.finish(jobs[2])
+    answer = bench.call("job-manager.history.get", slice=given)
+    assert answer == {"jobs": [jobs[number] for number in chosen]}
+
+
+@pytest.mark.parametrize("given", ["2", "[0]", "[x:]", "[::0]", "[1:2:3:4]"])
+def test_a_wrong_slice_of_the_history(bench: Any, given: str) -> None:
+    refusal = _refusal(bench, "job-manager.history.get", slice=given)
+    assert refusal == (errno.EINVAL, "could not parse python-style slice expression")
 
 
 def test_urgency_of_a_running_job(bench: Any) -> None:

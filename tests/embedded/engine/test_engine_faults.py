@@ -121,6 +121,17 @@ def test_waiting_jobs_go_on_after_a_restart(bench: Any) -> None:
     assert later > satisfied
 
 
+def test_a_begin_time_holds_after_a_restart(bench: Any) -> None:
+    begin = bench.loop.now + 60
+    job = bench.submit(dependencies=[{"scheme": "begin-time", "value": str(begin)}])
+    bench.loop.advance(30)
+    bench.restart()
+    bench.loop.advance(29)
+    assert bench.running() == []
+    bench.loop.advance(1)
+    assert bench.running() == [job]
+
+
 def test_user_attributes_survive(kit: Any, bench: Any) -> None:
     spec = kit.jobspec()
     spec["attributes"]["user"] = {"elastic": {"min": 1, "max": 4}}
