@@ -66,7 +66,10 @@ class LeadServer:
         self._snapshot = StatusSnapshot(self._wake)
         main_job = bool(settings.get("main-job", False))
         self._archive = str(settings.get("archive", ""))
-        self._state_files = StateFiles(os.environ.get("MINICLUSTER_RUN", "/run/minicluster"))
+        # Both variables are the start script's.
+        run = os.environ.get("MINICLUSTER_RUN", "/run/minicluster")
+        restored = os.environ.get("MINICLUSTER_RESTORED")
+        self._state_files = StateFiles(run, restored=bool(restored))
         self._follower = Follower(self._snapshot, connect, broke, self._state_files, main_job=main_job)
         self._extensions = list(extensions.load(ExtensionContext(settings, connect, broke), log))
         self._thread = threading.Thread(target=self._serve, name="door-server", daemon=True)

@@ -142,7 +142,7 @@ class Follower(threading.Thread):
         return {**seen, "online": self._online}  # it may have been pushed meanwhile
 
     def _halted(self, link: BrokerLink) -> list[str]:
-        if not self._running or self._over:
+        if not self._running or self._over or self._state_files.queues_are_due():
             return []  # queues start with the instance's work, and stop with it
         return status.halted(queues.statuses(partial(_asked, link)))
 

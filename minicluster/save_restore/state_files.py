@@ -5,8 +5,9 @@
 * `settled`: what became of the running jobs
 * `restarted`: jobs that were restarted because their brokers leave
 * `kept`: jobs that do not fit any more
+* `main-started`: a mark of the start script's: the queues of what was restored are started
 
-Each is written atomically.
+Each of the others is written atomically.
 """
 
 from __future__ import annotations
@@ -71,10 +72,11 @@ class _Files:
 
 
 class StateFiles:
-    """The files in `directory`."""
+    """The files in `directory`. `restored` is whether the instance began with jobs of an earlier one."""
 
-    def __init__(self, directory: str) -> None:
+    def __init__(self, directory: str, *, restored: bool = False) -> None:
         self._directory = Path(directory)
+        self._restored = restored
         self._files = _Files(self._directory)
 
     # -- the command -----------------------------------------------------------------------------------
@@ -99,6 +101,10 @@ class StateFiles:
             return int((self._directory / "pid").read_text())
         except (OSError, ValueError):
             raise ProcessLookupError from None
+
+    def queues_are_due(self) -> bool:
+        """Return whether the start script has yet to start the queues of what was restored."""
+        return self._restored and not (self._directory / "main-started").exists()
 
     # -- the progress ----------------------------------------------------------------------------------
 

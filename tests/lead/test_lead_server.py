@@ -55,6 +55,25 @@ def test_a_queue_that_was_stopped(three: Pods) -> None:
         watch.until(halted=[])
 
 
+def test_a_restored_instance_reports_no_stopped_queue_before_its_queues_start(
+    pods: Callable[..., Pods],
+) -> None:
+    """It has them from the former one, which stopped them at its end; the start script starts them."""
+    cluster = pods(1, keeps_state=True).start(0)
+    until(lambda: cluster.lead_api.status()["running"], "an instance that runs")
+    cluster.end(0)
+    cluster.start(0)
+    reported: list[str] = []
+
+    def have_started() -> bool:
+        reported.extend(cluster.lead_api.status()["halted"])
+        return (cluster.directory / "0" / "main-started").exists()
+
+    until(have_started, "queues that are started")
+    reported += cluster.lead_api.status()["halted"]
+    assert reported == []
+
+
 def test_brokers_come_and_go(pods: Callable[..., Pods]) -> None:
     """A watch hears of each, and why the one that left is not there."""
     cluster = pods().start(0)
