@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _WINDOW = 128  # submissions without an answer so far
 
 
-class Request(NamedTuple):
+class SubmitRequest(NamedTuple):
     """The payload of a job-ingest.submit, and what stands before a refusal of it."""
 
     payload: JSON
@@ -85,13 +85,13 @@ def _submit(options: argparse.Namespace) -> int:
     return submit_all(options, (one for some in ((first,), requests) for one in some))
 
 
-def copies(options: argparse.Namespace) -> Iterator[Request]:
+def copies(options: argparse.Namespace) -> Iterator[SubmitRequest]:
     """Yield the request for the job, or for each copy that --cc or --bcc asks for."""
     if options.cc and options.bcc:
         fail("specify only one of --cc or --bcc")
     ids = options.cc or options.bcc
     if ids is None:
-        yield Request(request(jobspec(options, options.command, environment(options.env)), options))
+        yield SubmitRequest(request(jobspec(options, options.command, environment(options.env)), options))
         return
     from minicluster.embedded.commands.replacements import replaced  # noqa: PLC0415 - one job does not need it
 
@@ -104,10 +104,10 @@ def copies(options: argparse.Namespace) -> Iterator[Request]:
         variables = environment(copy.env)
         if options.cc:
             variables.values["FLUX_JOB_CC"] = str(number)
-        yield Request(request(jobspec(copy, copy.command, variables), copy), f"cc={number}: ")
+        yield SubmitRequest(request(jobspec(copy, copy.command, variables), copy), f"cc={number}: ")
 
 
-def submit_all(options: argparse.Namespace, requests: Iterable[Request]) -> int:
+def submit_all(options: argparse.Namespace, requests: Iterable[SubmitRequest]) -> int:
     """Submit jobs, many at once, and follow them if asked to; return the exit code."""
     with BrokerClient() as client:
         return _Submitting(client, options).all(requests)
@@ -127,7 +127,7 @@ class _Submitting:
 
             self._watcher = JobWatcher(client, options)
 
-    def all(self, requests: Iterable[Request]) -> int:
+    def all(self, requests: Iterable[SubmitRequest]) -> int:
         """Submit all requests; return the exit code."""
         for one in requests:
             while self._unanswered >= _WINDOW:
@@ -138,7 +138,7 @@ class _Submitting:
             self._client.dispatch()
         return max(self._code, self._watcher.code if self._watcher else 0)
 
-    def _send(self, one: Request) -> None:
+    def _send(self, one: SubmitRequest) -> None:
         self._unanswered += 1
         self._client.call(
             "job-ingest.submit", one.payload, lambda *answer: self._answered(one.label, *answer)

@@ -123,7 +123,7 @@ def test_a_job_waits_for_its_begin_time(bench: Any) -> None:
     job = bench.submit(dependencies=[{"scheme": "begin-time", "value": str(bench.loop.now + 60)}])
     assert bench.shown(job)["dependencies"] == [f"begin-time={bench.loop.now + 60:.3f}"]
     bench.loop.advance(59)
-    assert bench.running() == []
+    assert not bench.running()
     bench.loop.advance(1)
     assert bench.running() == [job]
 
@@ -141,16 +141,14 @@ def test_a_job_that_is_canceled_before_its_begin_time_never_starts(bench: Any) -
 )
 def test_the_history_of_jobs(bench: Any, given: str, chosen: list[int]) -> None:
     """The latest first, whether they run, wait or have ended."""
-    jobs = [bench.submit(), bench.submit(urgency=0), bench.submit()]
-    bench.finish(jobs[2])
-    answer = bench.call("job-manager.history.get", slice=given)
-    assert answer == {"jobs": [jobs[number] for number in chosen]}
+    bench.finish((jobs := [bench.submit(), bench.submit(urgency=0), bench.submit()])[2])
+    assert bench.call("job-manager.history.get", slice=given)["jobs"] == [jobs[number] for number in chosen]
 
 
 @pytest.mark.parametrize("given", ["2", "[0]", "[x:]", "[::0]", "[1:2:3:4]"])
 def test_a_wrong_slice_of_the_history(bench: Any, given: str) -> None:
-    refusal = _refusal(bench, "job-manager.history.get", slice=given)
-    assert refusal == (errno.EINVAL, "could not parse python-style slice expression")
+    message = "could not parse python-style slice expression"
+    assert _refusal(bench, "job-manager.history.get", slice=given) == (errno.EINVAL, message)
 
 
 def test_urgency_of_a_running_job(bench: Any) -> None:
