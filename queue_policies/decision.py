@@ -10,6 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from queue_policies.errors import PolicyDefect
+from queue_policies.frames import last_frames
 from queue_policies.records import Action, Grow, Preempt, Reserve, Shrink, Start, State, WakeAt
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def decide(policy: Policy, state: State, now: float) -> Sequence[Action]:
     try:
         actions = policy.decide(state, now)
     except Exception as error:
-        what = f"failed: {type(error).__name__}: {error}"
+        what = f"failed: {type(error).__name__}: {error}{last_frames(error)}"
         raise PolicyDefect(f"queue policy {policy.name} {what}; {described(state, now)}") from error
     wrong = None
     if not isinstance(actions, list | tuple):

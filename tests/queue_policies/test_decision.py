@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -117,18 +118,30 @@ def test_what_can_be_passes(given: State) -> None:
     assert decide(Fixed(actions), given, 5.0) == actions
 
 
-def test_a_policy_that_raises_is_named(given: State) -> None:
+def test_what_is_no_list_of_actions_is_named(given: State) -> None:
     with pytest.raises(PolicyDefect) as error:
         decide(Fixed(7), given, 5.0)
     assert "queue policy fixed answers 7, which is no list of actions" in str(error.value)
 
-    class Broken(Fixed):
-        def decide(self, state: State, now: float) -> Sequence[Action]:
-            raise KeyError("job 3")
 
+class Broken(Fixed):
+    """Raises, some calls below."""
+
+    def decide(self, state: State, now: float) -> Sequence[Action]:
+        return self._called(4)
+
+    def _called(self, depth: int) -> Sequence[Action]:
+        if depth == 0:
+            raise KeyError("job 3")
+        return self._called(depth - 1)
+
+
+def test_a_policy_that_raises_is_named_with_the_last_calls(given: State) -> None:
     with pytest.raises(PolicyDefect) as error:
         decide(Broken(), given, 5.0)
-    assert str(error.value) == f"queue policy fixed failed: KeyError: 'job 3'{STATE}"
+    calls = ", ".join([f"{__file__}:N in _called"] * 3)
+    seen = re.sub(r"py:\d+", "py:N", str(error.value))
+    assert seen == f"queue policy fixed failed: KeyError: 'job 3' ({calls}){STATE}"
 
 
 def test_one_that_never_wakes_is_named(kit: Any) -> None:

@@ -288,7 +288,8 @@ def test_a_policy_that_raises_is_named(kit: Any) -> None:
         raise ZeroDivisionError("oh")
 
     with pytest.raises(
-        PolicyDefect, match="queue policy scripted failed: ZeroDivisionError: oh; at 0 with 1 queued"
+        PolicyDefect,
+        match=r"queue policy scripted failed: ZeroDivisionError: oh \(.*:\d+ in fail\); at 0 with 1 queued",
     ):
         simulate(kit.workload(kit.rigid(1, 6, 10)), kit.Scripted(fail))
 
