@@ -122,7 +122,7 @@ def load(
     Raises UnknownPolicy (with the nearest names), PolicySettings or PolicyPlugin.
     """
     known = registry()
-    policy = _configured(known.kind(name), settings or {})
+    policy = configured(known.kind(name), settings or {})
     if warn is not None:
         for text in known.warnings:
             warn(text)
@@ -153,7 +153,7 @@ def _add(implementation: pluggy.HookImpl, found: dict[str, type[Policy]]) -> Ite
     for policy in offered:
         name = getattr(policy, "name", None)
         named = name if isinstance(name, str) else ""
-        wrong = _wrong(policy, named)
+        wrong = fault(policy)
         if not wrong and found.setdefault(named, policy) is not policy:
             first = found[named]
             wrong = f"another policy {named!r}: there is {first.__module__}.{first.__name__}"
@@ -161,12 +161,13 @@ def _add(implementation: pluggy.HookImpl, found: dict[str, type[Policy]]) -> Ite
             yield PluginProblem(named or plugin, f"policy plug-in {plugin} offers {wrong}")
 
 
-def _wrong(policy: Any, name: str) -> str:
+def fault(policy: Any) -> str:
     """Return what is wrong with an offered policy, empty: nothing."""
+    name = getattr(policy, "name", None)
     decide = getattr(policy, "decide", None)
     if not (isinstance(policy, type) and dataclasses.is_dataclass(policy) and callable(decide)):
         return f"{policy!r}, which is no dataclass with decide(state, now)"
-    if not name:
+    if not isinstance(name, str) or not name:
         return f"{policy!r} without a name"
     for field in dataclasses.fields(policy):
         if field.init and field.default is field.default_factory is dataclasses.MISSING:
@@ -174,7 +175,8 @@ def _wrong(policy: Any, name: str) -> str:
     return ""
 
 
-def _configured(kind: type[Policy], settings: Mapping[str, Any]) -> Policy:
+def configured(kind: type[Policy], settings: Mapping[str, Any]) -> Policy:
+    """Make a policy with these settings. Raises PolicySettings."""
     fields = {field.name: field for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
     values: dict[str, Any] = {}
     for key, value in settings.items():

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from queue_policies import plugins
-from queue_policies.errors import PolicySettings
+from queue_policies.errors import PolicySettings, UnknownPolicy
+from queue_policies.simulator import policy_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from queue_policies.policy import Policy
+
+
+_FILE = re.compile(r"(?P<path>.+\.py):(?P<kind>\w+)(?::(?P<given>.*))?")
 
 
 class Setting(NamedTuple):
@@ -31,21 +36,40 @@ class PolicyDescription(NamedTuple):
 
 
 def policy_named(word: str) -> Policy:
-    """Make the policy of this word. Raises UnknownPolicy or PolicySettings, with the nearest name."""
+    """Make the policy of this word, `NAME:SETTINGS` or `FILE.py:CLASS:SETTINGS`.
+
+    Raises UnknownPolicy or PolicySettings, with the nearest name, or PolicyPlugin.
+    """
+    found = _FILE.fullmatch(word)
+    if found is not None:
+        kind = policy_file.kind(found["path"], found["kind"])
+        return plugins.configured(kind, _values(kind.name, kind, found["given"] or ""))
+    if word.endswith(".py"):
+        raise UnknownPolicy(f"unknown queue policy {word!r}; a class in a file is written FILE.py:CLASS")
     return plugins.load(*read(word))
 
 
 def read(word: str) -> tuple[str, dict[str, Any]]:
-    """Return the name and the settings in a word, without checking them. Raises PolicySettings."""
+    """Return the name and the settings in a word, for a policy that brokers load by its name.
+
+    They are not checked. Raises PolicySettings, or UnknownPolicy for a class in a file.
+    """
     name, _, given = word.partition(":")
-    defaults = {each.name: each.default for each in _settings(plugins.policies().get(name))}
+    if name.endswith(".py"):
+        raise UnknownPolicy("only the simulator takes a file; brokers take the name of an installed plug-in")
+    return name, _values(name, plugins.policies().get(name), given)
+
+
+def _values(name: str, kind: type[Policy] | None, given: str) -> dict[str, Any]:
+    """Return the settings of a word, without checking them. Raises PolicySettings."""
+    defaults = {each.name: each.default for each in _settings(kind)}
     values: dict[str, Any] = {}
     for text in filter(None, given.split(",")):
         key, equals, value = text.partition("=")
         if not equals:
             raise PolicySettings(f"queue policy {name}: {text!r}; a setting is written name=value")
         values[key] = _read(value, defaults.get(key.replace("-", "_")))
-    return name, values
+    return values
 
 
 def choices(policies: Mapping[str, type[Policy]]) -> Iterator[PolicyDescription]:

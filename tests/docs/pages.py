@@ -9,7 +9,11 @@ from tests.docs.console import Block, blocks
 ROOT = Path(__file__).parents[2]
 PAGES = {
     str(path.relative_to(ROOT)): blocks(path.read_text(encoding="utf-8"))
-    for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
+    for path in (
+        ROOT / "README.md",
+        *sorted((ROOT / "docs").rglob("*.md")),
+        ROOT / "examples" / "policy-plugin" / "README.md",
+    )
 }
 ON_A_CLUSTER = {
     ("README.md", "On Kubernetes"),

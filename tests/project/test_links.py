@@ -7,6 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "containers" / "README.md"]
+PAGES += (ROOT / "examples").rglob("README.md")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 QUOTED = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
 FOLDERS = "|".join(sorted(path.name for path in ROOT.iterdir() if path.is_dir() and path.name[0] != "."))
