@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from minicluster.embedded.jobs.dump import DumpedJob
     from minicluster.instance.port import Instance
     from queue_policies.simulator.job import WorkloadJob
-    from queue_policies.simulator.workload import Workload
+    from queue_policies.simulator.workload import Oversized, Workload
 
 NO_DUMP = "needed is the name of a cluster that is up, or a file that `minicluster down NAME --dump` wrote"
 
@@ -71,13 +71,13 @@ def of_dump(path: str) -> list[Past]:
         raise WorkloadError(f"{error}; {NO_DUMP}") from error
 
 
-def workload(past: Iterable[Past], total: int, name: str) -> Workload:
+def workload(past: Iterable[Past], total: int, name: str, oversized: Oversized = "refuse") -> Workload:
     """Return the jobs in the order in which they were submitted, on so many cores.
 
     The run times of an elastic job at other sizes are unknown. They follow Amdahl's law, from an assumed
     efficiency of 0.8.
     """
-    from queue_policies.simulator.workload import Workload
+    from queue_policies.simulator.workload import Workload, fitted
 
     ordered = sorted(past, key=lambda each: each.submitted)
     if not ordered:
@@ -85,8 +85,8 @@ def workload(past: Iterable[Past], total: int, name: str) -> Workload:
     if not total:
         raise WorkloadError(f"{name}: a dump does not tell how many cores there were; say so with --size")
     first = ordered[0].submitted
-    jobs = tuple(_job(number, each, first, total) for number, each in enumerate(ordered, 1))
-    return Workload(name, jobs, total, "cores")
+    jobs = (_job(number, each, first, total) for number, each in enumerate(ordered, 1))
+    return Workload(name, fitted(jobs, total, oversized), total, "cores")
 
 
 def _job(number: int, past: Past, first: float, total: int) -> WorkloadJob:

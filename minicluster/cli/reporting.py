@@ -48,6 +48,11 @@ class PlainReporter:
         )
 
 
+def print_notice(text: str) -> None:
+    """Print a line about the command's progress to standard error."""
+    _write(f"minicluster: {text}\n")
+
+
 def print_warning(text: str) -> None:
     """Print a warning to standard error."""
     _write(f"minicluster: warning: {text}\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +12,12 @@ import typer
 
 from minicluster.cli import simulation_options as simulation
 from minicluster.cli.backend_choice import BackendCommand, chosen
-from minicluster.cli.reporting import print_warning
+from minicluster.cli.reporting import print_notice, print_warning
 from minicluster.cli.tables import Output, show
 
 if TYPE_CHECKING:
     from queue_policies.simulator.experiment import SimulationRun
-    from queue_policies.simulator.workload import Workload
+    from queue_policies.simulator.workload import Oversized, Workload
 
 app = typer.Typer(add_completion=False)
 COLUMNS = (
@@ -30,6 +31,10 @@ COLUMNS = (
     "grows",
     "shrinks",
 )
+WHERE_NOT_ZERO = ("preemptions", "restarts", "timeouts")
+"""Columns that are shown where a policy has a value in them."""
+PROGRESS_INTERVAL = 10.0
+"""Seconds between two lines about the progress, where no terminal shows a bar."""
 
 
 @app.command(cls=BackendCommand)
@@ -41,6 +46,7 @@ def simulate(  # noqa: PLR0913, PLR0917 - an option each
     seeds: simulation.Seeds = 1,
     first_seed: simulation.FirstSeed = 0,
     size: simulation.Size = 0,
+    oversized: simulation.Oversized = "refuse",
     estimates: simulation.Estimates = "told",
     error: simulation.Error = 0.0,
     refusals: simulation.Refusals = 0.0,
@@ -54,10 +60,13 @@ def simulate(  # noqa: PLR0913, PLR0917 - an option each
     csv: simulation.Csv = "",
     parquet: simulation.Parquet = "",
     output: Output = "table",
+    rows: simulation.Rows = "",
 ) -> None:
-    """Simulate queue policies on a workload, and compare them; means over the seeds, times in seconds.
+    """Simulate queue policies on a workload, and compare them: means over the seeds and their spread, in s.
 
     minicluster simulate --workload charm:gap=90 --policy moldable --policy priority-elastic --seeds 20
+
+    minicluster simulate --workload charm --policy easy --policy ./shortest.py:Shortest
 
     minicluster simulate --workload trace.swf --policy fcfs --policy easy --report out.html
 
@@ -81,13 +90,14 @@ def simulate(  # noqa: PLR0913, PLR0917 - an option each
         refusals=refusals,
         failures=Failures(mtbf, repair, checkpoint, restart) if mtbf else None,
         preemption=Preemption(preempting, restart),
-        workload=_history(ctx, source, size) if source else None,
+        workload=_history(ctx, source, size, oversized) if source else None,
+        oversized=oversized,
     )
-    _check_policies(plan.policies)
+    _check(plan.policies, csv, parquet, report)
     with _progress(len(plan.seeds) * len(plan.policies)) as progress:
         runs = experiment.run(plan, jobs, progress)
     _write(runs, csv, parquet, report)
-    _show(runs, output)
+    _show(runs, output, rows or ("runs" if output == "json" else "policies"))
 
 
 def _check_asked(workload: str, source: str, seeds: int) -> None:
@@ -102,26 +112,28 @@ def _check_asked(workload: str, source: str, seeds: int) -> None:
         )
 
 
-def _history(ctx: typer.Context, source: str, size: int) -> Workload:
+def _history(ctx: typer.Context, source: str, size: int, oversized: Oversized) -> Workload:
     """Return the history of a cluster, or of a dump, as a workload."""
     from pathlib import Path
 
     from minicluster.cli import history
 
     if "/" in source or Path(source).is_file():
-        return history.workload(history.of_dump(source), size, source)
+        return history.workload(history.of_dump(source), size, source, oversized)
     past, cores = chosen(ctx).ask(source, history.of_instance)
-    return history.workload(past, size or cores, source)
+    return history.workload(past, size or cores, source, oversized)
 
 
-def _check_policies(words: Sequence[str]) -> None:
-    """Warn of policies that are passed over. Raises PolicyError where `words` has one of them."""
+def _check(policies: Sequence[str], csv: str, parquet: str, report: str) -> None:
+    """Warn of policies that are passed over. Raises PolicyError for one of those, and for a file."""
     from queue_policies import plugins
+    from queue_policies.simulator import output_files
+    from queue_policies.simulator.selection import policy_named
 
-    registry = plugins.registry()
-    for word in words:
-        registry.kind(word.partition(":")[0])
-    for text in registry.warnings:
+    for word in policies:
+        policy_named(word)
+    output_files.check(csv, parquet, report)
+    for text in plugins.registry().warnings:
         print_warning(text)
 
 
@@ -139,38 +151,59 @@ def _write(runs: Sequence[SimulationRun], csv: str, parquet: str, report: str) -
         write_report(report, runs)
 
 
-def _show(runs: Sequence[SimulationRun], output: Output) -> None:
-    """Show a row a run as JSON, or the means of each policy in a table."""
+def _show(runs: Sequence[SimulationRun], output: Output, rows: str) -> None:
+    """Show a row a run, or what the runs of each policy have in common."""
     from queue_policies.simulator import listing
 
     if output == "json":
-        show(list(listing.run_rows(runs)), (), output)
+        show(list(listing.run_rows(runs) if rows == "runs" else listing.policy_rows(runs)), (), output)
+        return
+    columns = [
+        *COLUMNS,
+        *(name for name in WHERE_NOT_ZERO if any(getattr(run.metrics, name) for run in runs)),
+    ]
+    if rows == "runs":
+        listed = [{**row, **_worded(row, columns)} for row in listing.run_rows(runs)]
+        show(listed, (columns[0], "seed", *columns[1:]), output)
     else:
-        show(_rows(runs), COLUMNS, output)
+        show(list(_policy_rows(runs, columns)), columns, output)
 
 
-def _rows(runs: Sequence[SimulationRun]) -> list[dict[str, Any]]:
+def _policy_rows(runs: Sequence[SimulationRun], columns: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Yield the means of each policy; of several seeds also the deviations and the intervals."""
     from queue_policies.simulator import experiment
 
-    return [
-        {"policy": policy}
-        | {
-            name: f"{value:.1%}"
-            if name == "utilization"
-            else f"{value:.2f}"
-            if value < 100
-            else f"{value:.1f}"
-            for name, value in means.items()
-        }
-        for policy, means in experiment.means(runs).items()
-    ]
+    several = len({run.seed for run in runs}) > 1
+    for policy, metrics in experiment.spreads(runs).items():
+        kinds = [(policy, "mean", "")]
+        if several:
+            kinds += [("  deviation", "deviation", ""), ("  95 % interval", "margin", "±")]
+        for title, field, mark in kinds:
+            values = {name: getattr(each, field) for name, each in metrics.items()}
+            yield {"policy": title} | {name: mark + text for name, text in _worded(values, columns).items()}
+
+
+def _worded(values: dict[str, Any], columns: Sequence[str]) -> dict[str, str]:
+    """Return the numbers of a row as users read them."""
+    return {
+        name: f"{values[name]:.1%}"
+        if name == "utilization"
+        else f"{values[name]:.2f}"
+        if values[name] < 100
+        else f"{values[name]:.1f}"
+        for name in columns
+        if name != "policy"
+    }
 
 
 @contextlib.contextmanager
 def _progress(total: int) -> Iterator[Callable[[int, int], None] | None]:
-    """Yield the callback of a progress bar on standard error; None for a single run or without a terminal."""
-    if total == 1 or not sys.stderr.isatty():
+    """Yield the callback of a progress bar on standard error, or of lines there; None for a single run."""
+    if total == 1:
         yield None
+        return
+    if not sys.stderr.isatty():
+        yield ProgressLines(time.monotonic)
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -179,3 +212,19 @@ def _progress(total: int) -> Iterator[Callable[[int, int], None] | None]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=total)
         yield lambda done, _total: bar.update(task, completed=done)
+
+
+class ProgressLines:
+    """Writes the progress into a log, a line at each interval: a short simulation writes none."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._begin = self._last = clock()
+
+    def __call__(self, done: int, total: int) -> None:
+        """Write a line, if one is due."""
+        now = self._clock()
+        if done < total and now - self._last >= PROGRESS_INTERVAL:
+            self._last = now
+            left = (now - self._begin) / done * (total - done)
+            print_notice(f"simulated {done} of {total} runs, about {left:.0f} s to go")

@@ -8,7 +8,11 @@ import typer
 
 Policies = Annotated[
     list[str],
-    typer.Option(metavar="POLICY", help="With settings as in priority-elastic:gap=60; repeat it to compare."),
+    typer.Option(
+        metavar="POLICY",
+        help="With settings as in priority-elastic:gap=60, or a class in a file, FILE.py:CLASS; repeat it to"
+        " compare.",
+    ),
 ]
 Word = Annotated[
     str,
@@ -30,6 +34,12 @@ Seeds = Annotated[int, typer.Option(min=1, metavar="N", help="So many job sets o
 FirstSeed = Annotated[int, typer.Option(min=0, metavar="SEED", help="The first of them.")]
 Size = Annotated[
     int, typer.Option(min=0, metavar="UNITS", help="Another size of the cluster than the workload's.")
+]
+Oversized = Annotated[
+    Literal["refuse", "skip", "clip"],
+    typer.Option(
+        help="Jobs that need more units than there are: an error, left out, or given all units there are."
+    ),
 ]
 Estimates = Annotated[
     Literal["told", "learned", "none"],
@@ -56,6 +66,14 @@ Preempting = Annotated[
     typer.Option(min=0, metavar="SECONDS", help="How long a job writes its work when it is preempted."),
 ]
 Restart = Annotated[float, typer.Option(min=0, metavar="SECONDS", help="What beginning again takes.")]
+Rows = Annotated[
+    Literal["", "runs", "policies"],
+    typer.Option(
+        metavar="[runs|policies]",
+        help="A row a run, or one a policy with its spread over the seeds. By default JSON has runs, and the"
+        " table policies.",
+    ),
+]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", min=0, metavar="J", help="Processes; 0: one a core.")]
 Report = Annotated[str, typer.Option(metavar="FILE.html", help="Write a page with charts.")]
 Csv = Annotated[str, typer.Option(metavar="FILE.csv", help="Write a row a job.")]

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
+import signal
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field
-from multiprocessing import get_context
+from dataclasses import astuple, dataclass, field
+from multiprocessing import active_children, forkserver, get_context
+from threading import current_thread, main_thread
 from typing import TYPE_CHECKING
 
 from queue_policies.simulator.errors import SimulationError
 from queue_policies.simulator.estimate import Estimates
 from queue_policies.simulator.loop import simulate
-from queue_policies.simulator.metrics import RunMetrics, mean, measure
+from queue_policies.simulator.metrics import NAMES, RunMetrics, mean, measure
 from queue_policies.simulator.selection import policy_named
 from queue_policies.simulator.simulation_options import Preemption, SimulationOptions
+from queue_policies.simulator.spread import Spread, spread
 from queue_policies.simulator.workloads import catalogue
 
 if TYPE_CHECKING:
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
 
     from queue_policies.simulator.failure import Failures
     from queue_policies.simulator.outcome import RunOutcome
-    from queue_policies.simulator.workload import Workload
+    from queue_policies.simulator.workload import Oversized, Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +48,11 @@ class Experiment:
     preemption: Preemption = field(default_factory=Preemption)
     workload: Workload | None = field(default=None, repr=False)
     """Used instead of `word`, if it is given."""
+    oversized: Oversized = "refuse"
 
     def made(self, seed: int) -> Workload:
         """Return the workload of a seed."""
-        return self.workload or catalogue.load(self.word, seed, self.total)
+        return self.workload or catalogue.load(self.word, seed, self.total, self.oversized)
 
     def options(self, seed: int) -> SimulationOptions:
         """Return the options of a simulation with this seed."""
@@ -81,6 +85,7 @@ def run(
     workers = min(processes or os.cpu_count() or 1, len(tasks))
     if workers == 1:
         return list(_here(plan, tasks, progress))
+    _start_server()
     with ProcessPoolExecutor(workers, mp_context=get_context("forkserver")) as pool:
         waiting = {pool.submit(_one, plan, *task): task for task in tasks}
         finished: dict[tuple[str, int], SimulationRun] = {}
@@ -92,15 +97,45 @@ def run(
             raise SimulationError(
                 "a simulating process was killed, perhaps for its memory; use fewer --jobs"
             ) from error
+        except KeyboardInterrupt:
+            for process in active_children():
+                process.terminate()
+            raise
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
     return [finished[task] for task in tasks]
+
+
+def _start_server() -> None:
+    """Start the server that forks the simulating processes, so that none of them sees an interrupt.
+
+    All have their handler from the server. A terminal sends its interrupt to every process, and each would
+    print a traceback; this one ends them.
+    """
+    if current_thread() is not main_thread():
+        return  # only the main thread may set handlers, and only it is interrupted
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def means(runs: Sequence[SimulationRun]) -> dict[str, dict[str, float]]:
     """Return the mean metrics of each policy, in the order of the policies."""
     policies = dict.fromkeys(run.policy for run in runs)
     return {policy: mean(run.metrics for run in runs if run.policy == policy) for policy in policies}
+
+
+def spreads(runs: Sequence[SimulationRun]) -> dict[str, dict[str, Spread]]:
+    """Return how far each metric of each policy is spread over the seeds, in the order of the policies."""
+    rows: dict[str, list[tuple[float, ...]]] = {}
+    for run in runs:
+        rows.setdefault(run.policy, []).append(astuple(run.metrics))
+    return {
+        policy: dict(zip(NAMES, map(spread, zip(*some, strict=True)), strict=True))
+        for policy, some in rows.items()
+    }
 
 
 def _here(

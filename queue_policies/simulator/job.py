@@ -78,7 +78,7 @@ def _fault(job: WorkloadJob, total: int) -> str:  # noqa: PLR0911 - a line each
     if job.min > job.max:
         return f"min is {job.min} and max {job.max}; min must not be larger"
     if job.min > total:
-        return f"needs {job.min} units, and the cluster has {total}"
+        return f"needs {job.min} units, and the cluster has {total}; --oversized skips or clips it"
     if math.isnan(job.limit) or job.limit <= 0:
         return f"a time limit of {job.limit:g} s; needed is one above 0"
     if not math.isfinite(job.redistribution) or job.redistribution < 0:

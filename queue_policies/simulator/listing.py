@@ -1,4 +1,4 @@
-"""Results as rows, one for each run or one for each job, and as CSV and Parquet files."""
+"""Results as rows, one for each run, policy or job, and as CSV and Parquet files."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from queue_policies.simulator.errors import OutputError
+from queue_policies.simulator.experiment import spreads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,6 +32,21 @@ def run_rows(runs: Sequence[SimulationRun]) -> Iterator[dict[str, Any]]:
             "seed": run.seed,
             "decisions": run.outcome.decisions,
         } | dataclasses.asdict(run.metrics)
+
+
+def policy_rows(runs: Sequence[SimulationRun]) -> Iterator[dict[str, Any]]:
+    """Yield a row for each policy: its seeds, and the spread of every metric over them."""
+    for policy, metrics in spreads(runs).items():
+        seeds = [run.seed for run in runs if run.policy == policy]
+        yield {"policy": policy, "seeds": seeds} | {
+            name: {
+                "mean": each.mean,
+                "deviation": each.deviation,
+                "low": each.mean - each.margin,
+                "high": each.mean + each.margin,
+            }
+            for name, each in metrics.items()
+        }
 
 
 def job_rows(runs: Sequence[SimulationRun]) -> Iterator[tuple[Any, ...]]:
@@ -59,17 +75,21 @@ def write_csv(path: str, runs: Sequence[SimulationRun]) -> None:
 
 def write_parquet(path: str, runs: Sequence[SimulationRun]) -> None:
     """Write a row for each job. Raises OutputError, also if pyarrow is not installed."""
+    pyarrow, parquet = arrow(path)
+    columns = dict(zip(JOB_COLUMNS, zip(*job_rows(runs), strict=True), strict=True))
     try:
-        arrow: Any = importlib.import_module("pyarrow")
-        parquet: Any = importlib.import_module("pyarrow.parquet")
+        with Path(path).open("wb") as file:
+            parquet.write_table(pyarrow.table(columns), file)
+    except OSError as error:
+        raise OutputError(f"{path}: {error.strerror or error}") from error
+
+
+def arrow(path: str) -> tuple[Any, Any]:
+    """Return the modules that write Parquet. Raises OutputError where they are not installed."""
+    try:
+        return importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
     except ImportError as error:
         raise OutputError(
             f"{path}: writing Parquet needs pyarrow, which is not installed: "
             "pip install 'minicluster[parquet]'"
         ) from error
-    columns = dict(zip(JOB_COLUMNS, zip(*job_rows(runs), strict=True), strict=True))
-    try:
-        with Path(path).open("wb") as file:
-            parquet.write_table(arrow.table(columns), file)
-    except OSError as error:
-        raise OutputError(f"{path}: {error.strerror or error}") from error

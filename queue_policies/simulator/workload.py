@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from queue_policies.simulator.cost import Cost
 from queue_policies.simulator.job import checked
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from queue_policies.simulator.job import WorkloadJob
+
+Oversized = Literal["refuse", "skip", "clip"]
+"""What becomes of a job that needs more units than there are: see `fitted`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,3 +33,18 @@ class Workload:
 
     def __post_init__(self) -> None:
         checked(self.jobs, self.total, self.name)
+
+
+def fitted(jobs: Iterable[WorkloadJob], total: int, oversized: Oversized) -> tuple[WorkloadJob, ...]:
+    """Return the jobs for a cluster of `total` units.
+
+    `refuse` changes nothing, and making the workload raises. `skip` leaves out a job that needs more.
+    `clip` gives it all units, for the run time that it has there.
+    """
+    if oversized == "skip":
+        return tuple(job for job in jobs if job.min <= total)
+    if oversized == "clip":
+        return tuple(
+            job if job.min <= total else job._replace(min=total, max=total, malleable=False) for job in jobs
+        )
+    return tuple(jobs)

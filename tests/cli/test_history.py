@@ -85,7 +85,11 @@ def test_an_elastic_job_takes_as_long_at_its_size_as_it_took_there() -> None:
             0,
             "mc: a dump does not tell how many cores there were; say so with --size",
         ),
-        ([Past(0, 1, 2, 4, 0, 16, 0, "a")], 2, "mc: job 1: needs 4 units, and the cluster has 2"),
+        (
+            [Past(0, 1, 2, 4, 0, 16, 0, "a")],
+            2,
+            "mc: job 1: needs 4 units, and the cluster has 2; --oversized skips or clips it",
+        ),
     ],
 )
 def test_a_history_that_cannot_be_simulated_is_refused(past: list[Past], total: int, message: str) -> None:

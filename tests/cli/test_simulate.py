@@ -29,11 +29,47 @@ def _call(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProce
 def test_policies_are_compared_in_a_table() -> None:
     called = ("simulate", "--workload", "charm:gap=90", "--seeds", "2", "-j", "1")
     shown = _call(*called, "--policy", "moldable", "--policy", "priority-elastic:gap=60")
-    head, first, second = shown.stdout.splitlines()
+    head, *rows = shown.stdout.splitlines()
     assert head.split()[:4] == ["POLICY", "MAKESPAN", "UTILIZATION", "WAIT"]
-    assert first.split()[0] == "moldable"
-    assert second.split()[0] == "priority-elastic:gap=60"
+    titles = [row.strip().partition("  ")[0] for row in rows]
+    assert titles[::3] == ["moldable", "priority-elastic:gap=60"]
+    assert titles[1:3] == ["deviation", "95 % interval"]
+    assert all("±" in row for row in rows[2::3])
     assert shown.stderr == "", "no progress bar where nobody looks"
+
+
+def test_one_seed_has_no_spread_and_what_was_preempted_is_in_the_table() -> None:
+    shown = _call("simulate", "--workload", "charm", "--policy", "fcfs", "--policy", "preemptive")
+    lines = [line.split() for line in shown.stdout.splitlines()]
+    assert [(line[0], line[-1]) for line in lines] == [
+        ("POLICY", "PREEMPTIONS"),
+        ("fcfs", "0.00"),
+        ("preemptive", "6.00"),
+    ]
+
+
+def test_json_has_a_row_a_policy_where_that_is_asked_for() -> None:
+    called = (
+        "simulate",
+        "--workload",
+        "charm",
+        "--seeds",
+        "2",
+        "-j",
+        "1",
+        "-o",
+        "json",
+        "--rows",
+        "policies",
+    )
+    (row,) = json.loads(_call(*called, "--policy", "fcfs").stdout)
+    assert (row["seeds"], set(row["wait"])) == ([0, 1], {"mean", "deviation", "low", "high"})
+
+
+def test_a_table_has_a_row_a_run_where_that_is_asked_for() -> None:
+    called = ("simulate", "--workload", "charm", "--seeds", "2", "-j", "1", "--rows", "runs")
+    lines = _call(*called, "--policy", "fcfs").stdout.splitlines()
+    assert [line.split()[:2] for line in lines] == [["POLICY", "SEED"], ["fcfs", "0"], ["fcfs", "1"]]
 
 
 def test_json_has_a_row_a_run_and_files_are_written(tmp_path: Path) -> None:
@@ -59,7 +95,17 @@ def test_json_has_a_row_a_run_and_files_are_written(tmp_path: Path) -> None:
         (
             ("--workload", "charm", "--policy", "fcfs", "--size", "8"),
             1,
-            "charm-0: job 6: needs 16 units, and the cluster has 8",
+            "charm-0: job 6: needs 16 units, and the cluster has 8; --oversized skips or clips it",
+        ),
+        (
+            ("--workload", "charm", "--policy", "fcfs", "--report", "/nonexistent/x.html"),
+            1,
+            "/nonexistent/x.html: there is no directory /nonexistent; nothing was simulated",
+        ),
+        (
+            ("--workload", "charm", "--policy", "./none.py:None"),
+            1,
+            "none.py: there is no such file",
         ),
     ],
 )
@@ -67,6 +113,12 @@ def test_what_cannot_be_is_reported(arguments: tuple[str, ...], code: int, messa
     shown = _call("simulate", *arguments)
     assert shown.returncode == code
     assert message in " ".join(shown.stderr.replace("│", " ").split())
+
+
+def test_jobs_that_are_too_large_can_be_left_out() -> None:
+    called = ("simulate", "--workload", "charm", "--size", "8", "--policy", "fcfs", "-o", "json")
+    (row,) = json.loads(_call(*called, "--oversized", "skip").stdout)
+    assert row["jobs"] < 16
 
 
 def test_units_fail_where_that_is_asked_for() -> None:

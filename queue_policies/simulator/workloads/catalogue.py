@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from queue_policies.simulator.errors import WorkloadError
-from queue_policies.simulator.workload import Workload
+from queue_policies.simulator.workload import Oversized, Workload, fitted
 from queue_policies.simulator.workloads import apgas, charm, document, elastisim, lublin, swf
 
 if TYPE_CHECKING:
@@ -43,6 +45,16 @@ GENERATORS: dict[str, Callable[..., Workload]] = {
     "elastisim": _elastisim,
     "lublin": _lublin,
 }
+BOUNDS: dict[str, tuple[str, Callable[[float], bool]]] = {
+    "gap": ("0 or more", lambda value: value >= 0),
+    "jobs": ("1 or more", lambda value: value >= 1),
+    "total": ("1 or more", lambda value: value >= 1),
+    "days": ("1 or more", lambda value: value >= 1),
+    "load": ("above 0", lambda value: value > 0),
+    "share": ("from 0 to 1", lambda value: 0 <= value <= 1),
+    "elastic": ("from 0 to 1", lambda value: 0 <= value <= 1),
+}
+"""Which numbers a setting may be, in words and as a test; a name means the same in every generator."""
 ENDINGS = {".swf": swf.read, ".swf.gz": swf.read, ".json": document.read}
 
 
@@ -57,20 +69,20 @@ def is_file(word: str) -> bool:
     return word.endswith(tuple(ENDINGS))
 
 
-def load(word: str, seed: int = 0, total: int = 0) -> Workload:
-    """Make the workload of this word. `seed` is for generators, `total` for files (0: their own).
+def load(word: str, seed: int = 0, total: int = 0, oversized: Oversized = "refuse") -> Workload:
+    """Make the workload of this word. `seed` is for generators; a `total` other than 0 replaces its own.
 
     Raises WorkloadError for an unknown word, with the nearest one, and for what cannot be simulated.
     """
     for ending, read in ENDINGS.items():
         if word.endswith(ending):
-            return read(word, total)
+            return read(word, total, oversized)
     name, _, given = word.partition(":")
     if name not in GENERATORS:
-        raise WorkloadError(f"unknown workload {word!r}{_nearest(name, [*GENERATORS, *ENDINGS])}")
+        raise WorkloadError(f"unknown workload {word!r}{_known(name)}")
     chosen = dict(_setting(name, each) for each in given.split(",") if each)
     made = GENERATORS[name](seed, **chosen)
-    return made if not total else Workload(made.name, made.jobs, total, made.unit, made.cost, made.tick)
+    return replace(made, jobs=fitted(made.jobs, total, oversized), total=total) if total else made
 
 
 def _setting(name: str, text: str) -> tuple[str, Any]:
@@ -82,10 +94,21 @@ def _setting(name: str, text: str) -> tuple[str, Any]:
     try:
         if isinstance(default, bool):
             return key, {"true": True, "false": False}[value.lower()]
-        return key, type(default)(value if equals else "nothing")
+        number = type(default)(value if equals else "nothing")
     except (ValueError, KeyError) as error:
         kind = {bool: "true or false", int: "a whole number", float: "a number"}[type(default)]
         raise WorkloadError(f"workload {name}: setting {text!r}; needed is {key}=, and {kind}") from error
+    words, valid = BOUNDS[key]
+    if not (math.isfinite(number) and valid(number)):
+        raise WorkloadError(f"workload {name}: setting {text!r}; {key} is {words}")
+    return key, number
+
+
+def _known(name: str) -> str:
+    """Return what an unknown workload may be: a file of another kind, or a misspelt generator."""
+    if "." in name or "/" in name:
+        return f"; a file is {', '.join(f'FILE{ending}' for ending in ENDINGS)}"
+    return _nearest(name, [*GENERATORS, *ENDINGS])
 
 
 def _nearest(word: str, known: list[str]) -> str:

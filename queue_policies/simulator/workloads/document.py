@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from queue_policies.simulator import cost, speedup
 from queue_policies.simulator.errors import WorkloadError
 from queue_policies.simulator.job import WorkloadJob
-from queue_policies.simulator.workload import Workload
+from queue_policies.simulator.workload import Oversized, Workload, fitted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -32,16 +32,16 @@ TIMES: Mapping[str, type[Any]] = {
 COSTS: Mapping[str, type[Any]] = {"free": cost.Cost, "relaunch": cost.Relaunch, "per-unit": cost.PerUnit}
 
 
-def read(path: str, total: int = 0) -> Workload:
+def read(path: str, total: int = 0, oversized: Oversized = "refuse") -> Workload:
     """Read a document; a `total` other than 0 replaces its own. Raises WorkloadError for a wrong field."""
     try:
         text = Path(path).read_text(encoding="utf-8")
     except OSError as error:
         raise WorkloadError(f"{path}: {error.strerror or error}") from error
-    return parse(text, path, total)
+    return parse(text, path, total, oversized)
 
 
-def parse(text: str, source: str, total: int = 0) -> Workload:
+def parse(text: str, source: str, total: int = 0, oversized: Oversized = "refuse") -> Workload:
     """Return the workload of a document's text."""
     try:
         document = json.loads(text)
@@ -49,10 +49,12 @@ def parse(text: str, source: str, total: int = 0) -> Workload:
         raise WorkloadError(f"{source}: this is no JSON: {error}") from error
     if not isinstance(document, dict) or not isinstance(document.get("jobs"), list):
         raise WorkloadError(f'{source}: needed is an object with "total" and a list "jobs"')
+    jobs = [_job(each, f"{source}, jobs[{index}]") for index, each in enumerate(document["jobs"])]
+    total = total or int(_number(document, "total", source))
     return Workload(
         source,
-        tuple(_job(each, f"{source}, jobs[{index}]") for index, each in enumerate(document["jobs"])),
-        total or int(_number(document, "total", source)),
+        fitted(jobs, total, oversized),
+        total,
         str(document.get("unit", "nodes")),
         _made(document["cost"], COSTS, f"{source}, cost") if "cost" in document else cost.Cost(),
         _number(document, "tick", source, 0.0),

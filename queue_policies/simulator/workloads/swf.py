@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from queue_policies.simulator.errors import WorkloadError
 from queue_policies.simulator.job import PRIORITY, WorkloadJob
 from queue_policies.simulator.speedup import Amdahl, Fixed
-from queue_policies.simulator.workload import Workload
+from queue_policies.simulator.workload import Oversized, Workload, fitted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -37,7 +37,7 @@ class Elasticity(NamedTuple):
     malleable: bool
 
 
-def read(path: str, total: int = 0) -> Workload:
+def read(path: str, total: int = 0, oversized: Oversized = "refuse") -> Workload:
     """Read a trace (also gzipped). `total`: processors of the cluster; 0: those of the header.
 
     Jobs without run time or processors, which never ran, are left out. Raises WorkloadError with the line.
@@ -51,10 +51,16 @@ def read(path: str, total: int = 0) -> Workload:
         raise WorkloadError(f"{path}: {error.strerror or error}") from error
     sidecar = _sidecar_of(source)
     elastic = {each.job: each for each in _read_sidecar(sidecar)} if sidecar.exists() else {}
-    return parse(text, path, total, elastic)
+    return parse(text, path, total, elastic, oversized)
 
 
-def parse(text: str, source: str, total: int = 0, elastic: dict[int, Elasticity] | None = None) -> Workload:
+def parse(
+    text: str,
+    source: str,
+    total: int = 0,
+    elastic: dict[int, Elasticity] | None = None,
+    oversized: Oversized = "refuse",
+) -> Workload:
     """Return the workload of a trace's text."""
     known = elastic or {}
     header: dict[str, str] = {}
@@ -68,7 +74,7 @@ def parse(text: str, source: str, total: int = 0, elastic: dict[int, Elasticity]
             if job is not None:
                 jobs.append(job)
     total = total or _size(header, source)
-    return Workload(source, tuple(jobs), total, "processors")
+    return Workload(source, fitted(jobs, total, oversized), total, "processors")
 
 
 def _size(header: dict[str, str], source: str) -> int:

@@ -12,6 +12,7 @@ from queue_policies.simulator import experiment
 from queue_policies.simulator.errors import SimulationError, WorkloadError
 from queue_policies.simulator.experiment import Experiment
 from queue_policies.simulator.selection import choices, policy_named, row
+from queue_policies.simulator.spread import spread
 
 PLAN = Experiment("charm:gap=30", ("rigid-min", "priority-elastic:gap=60"), (0, 1, 2))
 
@@ -31,6 +32,15 @@ def test_means_are_by_policy() -> None:
     means = experiment.means(runs)
     assert tuple(means) == PLAN.policies
     assert means["rigid-min"]["makespan"] == pytest.approx(sum(run.metrics.makespan for run in runs[:3]) / 3)
+
+
+def test_spreads_are_by_policy_too() -> None:
+    runs = experiment.run(PLAN, 1)
+    spreads = experiment.spreads(runs)
+    assert tuple(spreads) == PLAN.policies
+    makespans = [run.metrics.makespan for run in runs[:3]]
+    assert spreads["rigid-min"]["makespan"] == spread(makespans)
+    assert spreads["rigid-min"]["makespan"].mean == experiment.means(runs)["rigid-min"]["makespan"]
 
 
 def test_a_workload_at_hand_stands_for_its_word(kit: Any) -> None:
@@ -56,7 +66,7 @@ def test_seeds_also_draw_errors_and_refusals() -> None:
         (
             Experiment("charm", ("fcfs",), total=8),
             WorkloadError,
-            "charm-0: job 6: needs 16 units, and the cluster has 8",
+            "charm-0: job 6: needs 16 units, and the cluster has 8; --oversized skips or clips it",
         ),
     ],
 )

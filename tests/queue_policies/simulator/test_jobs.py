@@ -76,7 +76,11 @@ GOOD = WorkloadJob(1, 0.0, 2, 4, Fixed(10.0))
     [
         ((), 8, "w: there is no job in it"),
         ((GOOD,), 0, "w: a cluster of 0 units; at least one is needed"),
-        ((GOOD._replace(min=9, max=9),), 8, "w: job 1: needs 9 units, and the cluster has 8"),
+        (
+            (GOOD._replace(min=9, max=9),),
+            8,
+            "w: job 1: needs 9 units, and the cluster has 8; --oversized skips or clips it",
+        ),
         ((GOOD._replace(min=5),), 8, "w: job 1: min is 5 and max 4; min must not be larger"),
         ((GOOD._replace(min=0),), 8, "w: job 1: min is 0; at least one unit is needed"),
         ((GOOD._replace(submitted=-1.0),), 8, "w: job 1: submitted at -1 s; needed is a time from 0 on"),

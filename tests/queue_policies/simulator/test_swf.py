@@ -15,6 +15,8 @@ from queue_policies.simulator.workloads import swf
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from queue_policies.simulator.workload import Oversized
+
 HEADER = "; UnixStartTime: 0\n; MaxNodes: 16\n; MaxProcs: 32\n"
 LINE = "1 0 -1 100 4 -1 -1 4 200 -1 1 7 1 1 1 1 -1 -1"
 TEXT = HEADER + LINE + "\n\n2 60 5 30 -1 -1 -1 8 -1 -1 1 -1 1 1 1 1 -1 -1\n"
@@ -79,7 +81,10 @@ def _with(index: int, word: str) -> str:
                 "(only the run time may be -1: unknown)"
             ),
         ),
-        (_with(5, "64"), "t.swf: job 1: needs 64 units, and the cluster has 32"),
+        (
+            _with(5, "64"),
+            "t.swf: job 1: needs 64 units, and the cluster has 32; --oversized skips or clips it",
+        ),
         (f"{HEADER}{LINE}\n{LINE}", "t.swf: job 1 is there twice; each id must be there once"),
         (HEADER, "t.swf: there is no job in it"),
         (LINE, "t.swf: its header has no MaxProcs and no MaxNodes; say how large the cluster is (--size)"),
@@ -90,6 +95,13 @@ def test_a_bad_trace_is_refused_with_its_line(text: str, message: str) -> None:
     with pytest.raises(WorkloadError) as error:
         swf.parse(text, "t.swf")
     assert str(error.value) == message
+
+
+@pytest.mark.parametrize(("oversized", "sizes"), [("skip", [4]), ("clip", [32, 4])])
+def test_a_trace_with_a_job_that_is_too_large(oversized: Oversized, sizes: list[int]) -> None:
+    other = " ".join(["2", "10", *LINE.split()[2:4], "4", *LINE.split()[5:7], "4", *LINE.split()[8:]])
+    trace = f"{_with(5, '64')}\n{other}\n"
+    assert [job.max for job in swf.parse(trace, "t.swf", oversized=oversized).jobs] == sizes
 
 
 def test_a_file_may_be_gzipped_and_must_be_there(tmp_path: Path) -> None:

@@ -164,13 +164,45 @@ def test_workloads_are_named_by_words(word: str, total: int, name: str, jobs: in
         ("charm:gap=x", "workload charm: setting 'gap=x'; needed is gap=, and a number"),
         ("charm:jobs=1.5", "workload charm: setting 'jobs=1.5'; needed is jobs=, and a whole number"),
         ("apgas:blocking=1", "workload apgas: setting 'blocking=1'; needed is blocking=, and true or false"),
-        ("charm:gap=-5", "charm-0: job 2: submitted at -5 s; needed is a time from 0 on"),
+        ("charm:gap=-5", "workload charm: setting 'gap=-5'; gap is 0 or more"),
+        ("charm:gap=inf", "workload charm: setting 'gap=inf'; gap is 0 or more"),
+        ("charm:jobs=0", "workload charm: setting 'jobs=0'; jobs is 1 or more"),
+        ("lublin:load=-1", "workload lublin: setting 'load=-1'; load is above 0"),
+        ("lublin:load=nan", "workload lublin: setting 'load=nan'; load is above 0"),
+        ("lublin:total=0", "workload lublin: setting 'total=0'; total is 1 or more"),
+        ("lublin:elastic=2", "workload lublin: setting 'elastic=2'; elastic is from 0 to 1"),
+        ("apgas:share=-0.1", "workload apgas: setting 'share=-0.1'; share is from 0 to 1"),
+        ("elastisim:days=0", "workload elastisim: setting 'days=0'; days is 1 or more"),
+        ("t.swf2", "unknown workload 't.swf2'; a file is FILE.swf, FILE.swf.gz, FILE.json"),
+        ("traces/t", "unknown workload 'traces/t'; a file is FILE.swf, FILE.swf.gz, FILE.json"),
     ],
 )
 def test_a_word_that_means_nothing_is_refused(word: str, message: str) -> None:
     with pytest.raises(WorkloadError) as error:
         catalogue.load(word)
     assert str(error.value) == message
+
+
+def test_every_setting_that_is_a_number_has_bounds() -> None:
+    numbers = {
+        key
+        for name in catalogue.GENERATORS
+        for key, default in catalogue.settings(name).items()
+        if not isinstance(default, bool)
+    }
+    assert numbers == set(catalogue.BOUNDS)
+
+
+@pytest.mark.parametrize(("oversized", "jobs"), [("skip", 5), ("clip", 16)])
+def test_jobs_that_are_too_large_are_left_out_or_cut(oversized: Any, jobs: int) -> None:
+    made = catalogue.load("charm", total=3, oversized=oversized)
+    assert (len(made.jobs), max(job.min for job in made.jobs) <= 3) == (jobs, True)
+
+
+def test_a_job_that_is_cut_is_rigid_and_has_all_units() -> None:
+    before = next(job for job in catalogue.load("charm").jobs if job.min > 8)
+    after = catalogue.load("charm", total=8, oversized="clip").jobs[before.id - 1]
+    assert after == before._replace(min=8, max=8, malleable=False)
 
 
 def test_files_are_known_by_their_ending(tmp_path: Any) -> None:
