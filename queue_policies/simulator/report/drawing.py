@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import html
-import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from queue_policies.simulator.report.axis import Axis
     from queue_policies.simulator.report.series import Point
 
 COLOURS = (
@@ -18,64 +17,7 @@ COLOURS = (
 )  # fmt: skip
 WIDTH, HEIGHT = 1080, 260
 LEFT, RIGHT, TOP, BOTTOM = 70, 16, 12, 40
-
-
-@dataclass(frozen=True, slots=True)
-class Axis:
-    """A scale from `low` to `high`, linear or logarithmic, with ticks at round numbers."""
-
-    low: float
-    high: float
-    label: str
-    times: bool = False
-    percent: bool = False
-    log: bool = False
-
-    def position(self, value: float, start: float, stop: float) -> float:
-        """Return the position of a value between two pixels."""
-        if self.log:
-            return start + (stop - start) * math.log(value / self.low) / math.log(self.high / self.low)
-        return start + (stop - start) * (value - self.low) / ((self.high - self.low) or 1.0)
-
-    def ticks(self) -> Iterator[tuple[float, str]]:
-        """Yield the values of ticks, with their labels."""
-        if self.log:
-            yield from self._log_ticks()
-            return
-        step = self._step()
-        value = math.ceil(self.low / step - 1e-9) * step
-        while value <= self.high + step * 1e-6:
-            yield value, self._word(value, step)
-            value += step
-
-    def _log_ticks(self) -> Iterator[tuple[float, str]]:
-        for power in range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1):
-            for each in (1, 3):
-                value = each * 10.0**power
-                if self.low <= value <= self.high:
-                    yield value, _seconds(value, value) if self.times else f"{value:g}"
-
-    def _step(self) -> float:
-        rough = ((self.high - self.low) or 1.0) / 8
-        units = (1, 60, 3600, 86400)
-        unit = max((each for each in units if each <= rough), default=1) if self.times else 1
-        power = 10.0 ** math.floor(math.log10(rough / unit))
-        return unit * power * next(each for each in (1, 2, 5, 10) if each * power >= rough / unit)
-
-    def _word(self, value: float, step: float) -> str:
-        if self.percent:
-            return f"{value:.0%}"
-        if not self.times:
-            return f"{value:,.0f}" if step >= 1 else f"{value:g}"
-        return _seconds(value, step)
-
-
-def _seconds(value: float, step: float) -> str:
-    """Return a time with the largest unit that is not larger than the step between ticks."""
-    for unit, letter in ((86400, "d"), (3600, "h"), (60, "min")):
-        if step >= unit:
-            return f"{value / unit:.3g} {letter}"
-    return f"{value:g} s"
+CHARACTER, LINE = 6.4, 13.0  # the width and height of a character of a label
 
 
 def colour(index: int) -> str:
@@ -99,27 +41,52 @@ def scatter(x: Axis, y: Axis, points: Sequence[tuple[str, Point]], front: Sequen
     """Return a chart of named points; those of the front are joined."""
     width, height = WIDTH // 2 - 8, 360
     parts = list(_frame(x, y, height, width))
-    joined = " ".join(
-        f"{_x(x, points[i][1][0], width):.1f},{_y(y, points[i][1][1], height):.1f}" for i in front
-    )
+    dots = [(_x(x, px, width), _y(y, py, height)) for _, (px, py) in points]
+    joined = " ".join(f"{dots[i][0]:.1f},{dots[i][1]:.1f}" for i in front)
     parts.append(f'<polyline fill="none" stroke="#999" stroke-dasharray="5 3" points="{joined}"/>')
-    used: list[tuple[float, float]] = []
-    for index, (name, (px, py)) in enumerate(points):
-        cx, cy = _x(x, px, width), _y(y, py, height)
+    taken = [Box(cx - 7, cy - 7, cx + 7, cy + 7) for cx, cy in dots]
+    for index, ((name, _), (cx, cy)) in enumerate(zip(points, dots, strict=True)):
         radius = 6 if index in front else 4
         parts.append(f'<circle cx="{cx:.1f}" cy="{cy:.1f}" r="{radius}" fill="{colour(index)}"/>')
-        parts.append(_label(name, cx, cy, width, used))
+        box = _free(name, cx, cy, Box(LEFT, TOP, width, height - BOTTOM), taken)
+        taken.append(box)
+        parts.append(f'<text x="{box.left:.1f}" y="{box.bottom - 3:.1f}">{html.escape(name)}</text>')
     return _svg(parts, width, height)
 
 
-def _label(name: str, cx: float, cy: float, width: float, used: list[tuple[float, float]]) -> str:
-    """Return the label beside its point, moved up until it covers no other."""
-    left = cx > width * 0.65
-    while any(abs(cy - other) < 13 and abs(cx - at) < 160 for at, other in used):
-        cy -= 13
-    used.append((cx, cy))
-    anchor, shift = ("end", -9) if left else ("start", 9)
-    return f'<text x="{cx + shift:.1f}" y="{cy + 4:.1f}" text-anchor="{anchor}">{html.escape(name)}</text>'
+class Box(NamedTuple):
+    """A rectangle of a chart, in pixels."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def overlaps(self, other: Box) -> bool:
+        """Return whether both have a point in common."""
+        return (
+            self.left < other.right
+            and other.left < self.right
+            and self.top < other.bottom
+            and other.top < self.bottom
+        )
+
+
+def _free(name: str, cx: float, cy: float, frame: Box, taken: Sequence[Box]) -> Box:
+    """Return where a point's label covers no other label and no point: beside it, else above or below."""
+    long = CHARACTER * len(name)
+    lefts = (cx + 9, cx - 9 - long, min(max(cx - long / 2, frame.left), frame.right - long))
+    tops = (cy - 7, *(cy - 7 + sign * LINE * number for number in range(1, 9) for sign in (-1, 1)))
+    boxes = [Box(left, top, left + long, top + LINE) for top in tops for left in lefts]
+    inside = [
+        each
+        for each in boxes
+        if each.left >= frame.left
+        and each.right <= frame.right
+        and each.top >= frame.top
+        and each.bottom <= frame.bottom
+    ]
+    return next((box for box in inside if not any(map(box.overlaps, taken))), boxes[0])
 
 
 def _frame(x: Axis, y: Axis, height: int, width: int) -> Iterator[str]:
@@ -132,10 +99,10 @@ def _frame(x: Axis, y: Axis, height: int, width: int) -> Iterator[str]:
         at = _y(y, value, height)
         yield f'<line class="g" x1="{LEFT}" y1="{at:.1f}" x2="{width - RIGHT}" y2="{at:.1f}"/>'
         yield f'<text x="{LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{word}</text>'
-    yield f'<text class="l" x="{(LEFT + width) / 2}" y="{height - 6}" text-anchor="middle">{x.label}</text>'
+    yield f'<text class="l" x="{(LEFT + width) / 2}" y="{height - 6}" text-anchor="middle">{x.title}</text>'
     yield (
         f'<text class="l" transform="translate(14 {(TOP + bottom) / 2}) rotate(-90)" text-anchor="middle">'
-        f"{y.label}</text>"
+        f"{y.title}</text>"
     )
 
 

@@ -10,32 +10,19 @@ from typing import TYPE_CHECKING
 
 from queue_policies.simulator.errors import OutputError
 from queue_policies.simulator.experiment import means
-from queue_policies.simulator.report import series
-from queue_policies.simulator.report.drawing import Axis, colour, curves, scatter
+from queue_policies.simulator.report import series, tables
+from queue_policies.simulator.report.axis import Axis, Unit, time_unit
+from queue_policies.simulator.report.drawing import colour, curves, scatter
 from queue_policies.simulator.report.gantt import rectangles
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from queue_policies.simulator.experiment import SimulationRun
 
 BINS = 500
 DRAWN_JOBS = 20_000
 GRAINS = 1_000_000  # so finely the time is divided in the page's data
-COLUMNS: Mapping[str, tuple[str, int]] = {  # words; 1: more is better, -1: less is, 0: neither
-    "makespan": ("makespan s", -1),
-    "utilization": ("utilization", 1),
-    "wait": ("wait s", -1),
-    "wait_p95": ("wait 95 % s", -1),
-    "wait_max": ("longest wait s", -1),
-    "turnaround": ("turnaround s", -1),
-    "slowdown": ("bounded slow-down", -1),
-    "weighted_wait": ("wait by priority s", -1),
-    "weighted_turnaround": ("turnaround by priority s", -1),
-    "grows": ("grown", 0),
-    "shrinks": ("shrunk", 0),
-    "idle": ("without progress s", 0),
-}
 WIDE = 8.0  # a range of values so many times as large as the least gets a logarithmic axis
 FRONTS = (
     ("turnaround", "makespan"),
@@ -43,6 +30,7 @@ FRONTS = (
     ("wait", "idle"),
     ("wait_max", "turnaround"),
 )
+"""Pairs of metrics of which less is better; all are times."""
 
 
 def write_report(path: str, runs: Sequence[SimulationRun]) -> None:
@@ -59,15 +47,17 @@ def page(runs: Sequence[SimulationRun]) -> str:
     shown = [first[policy] for policy in means(runs)]
     template = resources.files("queue_policies.simulator.report").joinpath("page.html").read_text("utf-8")
     parts = {
-        "@TITLE@": html.escape(f"{shown[0].outcome.workload}: {', '.join(run.policy for run in shown)}"),
+        "@TITLE@": html.escape(_title(runs)),
         "@INTRODUCTION@": html.escape(_introduction(runs, shown)),
         "@LEGEND@": "".join(
             f'<span class="k"><i style="background:{colour(index)}"></i>{html.escape(run.policy)}</span>'
             for index, run in enumerate(shown)
         ),
-        "@TABLE@": _table(runs),
+        "@TABLE@": tables.metrics(runs),
         "@UTILIZATION@": _utilization(shown),
         "@WAITING@": _waiting(shown),
+        "@PERCENTILES@": tables.percentiles(runs),
+        "@WAITS@": _waits(runs),
         "@FRONTS@": _fronts(runs),
         "@DATA@": json.dumps([_drawn(run) for run in shown], separators=(",", ":")).replace("<", "\\u003c"),
     }
@@ -76,74 +66,77 @@ def page(runs: Sequence[SimulationRun]) -> str:
     return template
 
 
+def _title(runs: Sequence[SimulationRun]) -> str:
+    """Return the workload and its policies; of several seeds the first and the last workload."""
+    workloads = list(dict.fromkeys(run.outcome.workload for run in runs))
+    named = workloads[0] if len(workloads) == 1 else f"{workloads[0]} to {workloads[-1]}"
+    return f"{named}: {', '.join(dict.fromkeys(run.policy for run in runs))}"
+
+
 def _introduction(runs: Sequence[SimulationRun], shown: Sequence[SimulationRun]) -> str:
     outcome = shown[0].outcome
     seeds = sorted({run.seed for run in runs})
     text = f"{len(outcome.jobs):,} jobs on {outcome.total:,} {outcome.unit}."
     if len(seeds) > 1:
-        text += f" Numbers are means over {len(seeds)} seeds; curves and units are those of seed {seeds[0]}."
+        text += (
+            f" Numbers are means over {len(seeds)} seeds, with half of their 95 % interval (±) and the"
+            f" standard deviation of a seed (sd). Curves over time, and who held what, are those of seed"
+            f" {seeds[0]}."
+        )
     return text
-
-
-def _table(runs: Sequence[SimulationRun]) -> str:
-    rows = means(runs)
-    best = {
-        name: (max if better > 0 else min)(row[name] for row in rows.values())
-        for name, (_, better) in COLUMNS.items()
-        if better
-    }
-    head = "".join(f"<th>{words}</th>" for words, _ in COLUMNS.values())
-    lines = [f"<tr><th>policy</th>{head}</tr>"]
-    for policy, row in rows.items():
-        cells = ""
-        for name in COLUMNS:
-            bold = " class=b" if len(rows) > 1 and best.get(name) == row[name] else ""
-            cells += f"<td{bold}>{_number(name, row[name])}</td>"
-        lines.append(f"<tr><th>{html.escape(policy)}</th>{cells}</tr>")
-    return "<table>" + "".join(lines) + "</table>"
-
-
-def _number(name: str, value: float) -> str:
-    if name == "utilization":
-        return f"{value:.1%}"
-    return f"{value:,.2f}" if abs(value) < 100 else f"{value:,.0f}"
 
 
 def _span(shown: Sequence[SimulationRun]) -> tuple[float, float]:
     return min(run.outcome.begin for run in shown), max(run.outcome.last_end for run in shown)
 
 
+def _time(begin: float, end: float) -> Axis:
+    return Axis(begin, end, "time", time_unit(end - begin))
+
+
 def _utilization(shown: Sequence[SimulationRun]) -> str:
     begin, end = _span(shown)
     lines = [(run.policy, series.utilization(run.outcome, begin, end, BINS)) for run in shown]
-    return curves(Axis(begin, end, "time", times=True), Axis(0, 1, "units in use", percent=True), lines)
+    return curves(_time(begin, end), Axis(0, 1, f"{shown[0].outcome.unit} in use", percent=True), lines)
 
 
 def _waiting(shown: Sequence[SimulationRun]) -> str:
     begin, end = _span(shown)
     lines = [(run.policy, series.waiting(run.outcome, begin, end, BINS)) for run in shown]
     most = max(value for _, points in lines for _, value in points)
-    return curves(Axis(begin, end, "time", times=True), Axis(0, max(most, 1.0), "jobs that wait"), lines)
+    return curves(_time(begin, end), Axis(0, max(most, 1.0), "jobs that wait", whole=True), lines)
+
+
+def _waits(runs: Sequence[SimulationRun]) -> str:
+    """Return the distribution of waits. Many are short: the axis is logarithmic, from a tenth of its unit."""
+    waits = series.waits(runs)
+    longest = max(ordered[-1] for ordered in waits.values())
+    unit = time_unit(longest / 100)
+    least = max(1.0, unit.size / 10)
+    lines = [(policy, series.distribution(ordered, least, BINS)) for policy, ordered in waits.items()]
+    x = Axis(least, max(longest, 10 * least), "wait (logarithmic)", unit, log=True)
+    return curves(x, Axis(0, 1, "share of the jobs", percent=True), lines)
 
 
 def _fronts(runs: Sequence[SimulationRun]) -> str:
-    rows = means(runs).values()
+    rows = means(runs)
     charts = []
     for x, y in FRONTS:
-        points = [(policy, (row[x], row[y])) for policy, row in means(runs).items()]
-        if len({row[x] for row in rows}) > 1 and len({row[y] for row in rows}) > 1:
-            axes = (_axis([row[x] for row in rows], x), _axis([row[y] for row in rows], y))
+        points = [(policy, (row[x], row[y])) for policy, row in rows.items()]
+        (xs, ys) = ([point[side] for _, point in points] for side in (0, 1))
+        if len(set(xs)) > 1 and len(set(ys)) > 1:
+            unit = time_unit(max(xs), max(ys))
+            axes = (_axis(xs, x, unit), _axis(ys, y, unit))
             charts.append(scatter(*axes, points, series.pareto([point for _, point in points])))
     return "".join(charts) or "<p>There is nothing to choose: all policies are the same in these.</p>"
 
 
-def _axis(values: Sequence[float], name: str) -> Axis:
-    low, high = min(values), max(values)
-    label, times = COLUMNS[name][0].removesuffix(" s"), COLUMNS[name][0].endswith(" s")
+def _axis(values: Sequence[float], name: str, unit: Unit) -> Axis:
+    low, high, label = min(values), max(values), name.replace("_", " ")
     if low > 0 and high / low > WIDE:
-        return Axis(low / 1.5, high * 1.5, f"{label} (logarithmic)", times, log=True)
+        return Axis(low / 1.5, high * 1.5, f"{label} (logarithmic)", unit, log=True)
     margin = (high - low) * 0.12
-    return Axis(max(0.0, low - margin), high + margin, label, times)
+    return Axis(max(0.0, low - margin), high + margin, label, unit)
 
 
 def _drawn(run: SimulationRun) -> dict[str, object]:

@@ -1,12 +1,15 @@
-"""Curves over time of an outcome: units in use, and jobs that wait."""
+"""Curves of outcomes: units in use and jobs that wait, over time, and how long jobs wait."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from queue_policies.simulator.metrics import percentile
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from queue_policies.simulator.experiment import SimulationRun
     from queue_policies.simulator.outcome import JobOutcome, RunOutcome
 
 Point = tuple[float, float]
@@ -20,6 +23,20 @@ def utilization(outcome: RunOutcome, begin: float, end: float, bins: int) -> lis
 def waiting(outcome: RunOutcome, begin: float, end: float, bins: int) -> list[Point]:
     """Return the number of jobs between submission and start, likewise."""
     return _means(_queued(outcome.jobs), begin, end, bins, 1.0)
+
+
+def waits(runs: Iterable[SimulationRun]) -> dict[str, list[float]]:
+    """Return the ascending waits of each policy's jobs, of all seeds together."""
+    found: dict[str, list[float]] = {}
+    for run in runs:
+        found.setdefault(run.policy, []).extend(job.wait for job in run.outcome.jobs)
+    return {policy: sorted(values) for policy, values in found.items()}
+
+
+def distribution(ordered: Sequence[float], least: float, points: int) -> list[Point]:
+    """Return the share of ascending values up to each of some of them; values below `least` count as it."""
+    fractions = (number / points for number in range(points + 1))
+    return [(max(least, percentile(ordered, each)), each) for each in fractions]
 
 
 def _allocation_steps(jobs: Iterable[JobOutcome]) -> Iterator[Point]:

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyarrow import parquet
 
-from queue_policies.simulator import experiment, listing
+from queue_policies.simulator import experiment, listing, output_files
 from queue_policies.simulator.errors import OutputError
 from queue_policies.simulator.experiment import Experiment
 from queue_policies.simulator.report import page as pages
-from queue_policies.simulator.report import series, write_report
-from queue_policies.simulator.report.drawing import Axis
+from queue_policies.simulator.report import series, tables, write_report
 from queue_policies.simulator.report.gantt import rectangles
+from queue_policies.simulator.spread import spread
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -95,7 +95,7 @@ def test_the_page_needs_nothing_but_itself(runs: list[SimulationRun], tmp_path: 
     assert not re.search(r"https?://(?!www\.w3\.org)|@[A-Z]+@", text), (
         "no address, and no place left unfilled"
     )
-    assert text.count("<svg") == 2 + 4, "two curves and four fronts"
+    assert text.count("<svg") == 3 + 4, "three curves and four fronts"
 
 
 def test_the_page_s_data_are_the_rectangles_and_the_jobs(runs: list[SimulationRun]) -> None:
@@ -152,22 +152,91 @@ def test_the_front_has_who_is_beaten_by_nobody() -> None:
     assert series.pareto([(3, 1), (1, 3), (2, 2), (3, 3), (2, 4)]) == [1, 2, 0]
 
 
+def test_a_row_a_policy_has_the_spread_of_every_metric(runs: list[SimulationRun]) -> None:
+    row = next(listing.policy_rows(runs))
+    assert (row["policy"], row["seeds"]) == ("rigid-min", [0, 1])
+    makespan = spread([runs[0].metrics.makespan, runs[1].metrics.makespan])
+    assert row["makespan"] == {
+        "mean": makespan.mean,
+        "deviation": makespan.deviation,
+        "low": makespan.mean - makespan.margin,
+        "high": makespan.mean + makespan.margin,
+    }
+
+
+def test_a_page_about_several_seeds_shows_their_spread(runs: list[SimulationRun]) -> None:
+    text = pages.page(runs)
+    assert "<title>charm-0 to charm-1: rigid-min, moldable, priority-elastic</title>" in text
+    assert "Numbers are means over 2 seeds, with half of their 95 % interval (±)" in text
+    assert text.count("<br>sd ") == 3 * len(tables.COLUMNS)
+
+
+def test_a_page_about_one_seed_shows_none(runs: list[SimulationRun]) -> None:
+    text = pages.page(runs[::2])
+    assert "<title>charm-0: rigid-min, moldable, priority-elastic</title>" in text
+    assert "<br>sd" not in text
+
+
+def test_percentiles_of_the_wait_are_of_all_seeds(kit: Any) -> None:
+    """Of one seed the second job waits for 10 s, of the other for 30 s."""
+    plans = [kit.workload(kit.rigid(1, 8, seconds), kit.rigid(2, 8, 1)) for seconds in (10, 30)]
+    runs = [experiment.run(Experiment("", ("fcfs",), workload=workload))[0] for workload in plans]
+    assert series.waits(runs) == {"fcfs": [0, 0, 10, 30]}
+    head, row = tables.percentiles(runs).split("</tr>")[:2]
+    assert re.findall("<th>([^<]*)</th>", head) == [
+        "policy",
+        "median",
+        "75 %",
+        "90 %",
+        "95 %",
+        "99 %",
+        "longest",
+    ]
+    assert re.findall("<td>([^<]*)</td>", row) == ["5.00", "15.00", "24.00", "27.00", "29.40", "30.00"]
+
+
+def test_a_distribution_begins_at_the_least_value_that_is_drawn() -> None:
+    assert series.distribution([0, 1, 4, 5], 2, 3) == [(2, 0), (2, 1 / 3), (4, 2 / 3), (5, 1)]
+
+
+def test_columns_of_the_page_are_those_of_the_table() -> None:
+    """In the words of `minicluster simulate`."""
+    words = {name: head.removesuffix(" s") for name, (head, _) in tables.COLUMNS.items()}
+    assert words == {name: name.replace("_", " ") for name in tables.COLUMNS}
+
+
 @pytest.mark.parametrize(
-    ("axis", "words"),
+    ("options", "message"),
     [
-        (Axis(0, 1, "", percent=True), ["0%", "20%", "40%", "60%", "80%", "100%"]),
-        (
-            Axis(0, 7200, "", times=True),
-            ["0 min", "20 min", "40 min", "60 min", "80 min", "100 min", "120 min"],
-        ),
-        (Axis(0, 4e5, "", times=True), ["0 h", "20 h", "40 h", "60 h", "80 h", "100 h"]),
-        (Axis(0, 8, "", times=True), ["0 s", "1 s", "2 s", "3 s", "4 s", "5 s", "6 s", "7 s", "8 s"]),
-        (Axis(0, 16, ""), ["0", "2", "4", "6", "8", "10", "12", "14", "16"]),
-        (Axis(0, 0.8, ""), ["0", "0.1", "0.2", "0.3", "0.4", "0.5", "0.6", "0.7", "0.8"]),
-        (Axis(0.5, 40, "", log=True), ["1", "3", "10", "30"]),
-        (Axis(5, 9000, "", True, log=True), ["10 s", "30 s", "1.67 min", "5 min", "16.7 min", "50 min"]),
-        (Axis(3, 3, ""), ["3"]),
+        ({"report": "none/x.html"}, "none/x.html: there is no directory none; nothing was simulated"),
+        ({"csv": "none/x.csv"}, "none/x.csv: there is no directory none; nothing was simulated"),
+        ({"report": "."}, ".: is a directory; needed is the name of a file"),
+        ({"report": "x.pdf"}, "x.pdf: a report is a page in HTML; right would be x.html"),
+        ({"report": "full.html"}, "full.html: full.html cannot be written; nothing was simulated"),
     ],
 )
-def test_axes_have_round_numbers(axis: Axis, words: list[str]) -> None:
-    assert [word for _, word in axis.ticks()][: len(words)] == words
+def test_what_cannot_be_written_is_refused_before(
+    options: dict[str, str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "full.html").touch()
+    # The superuser of tests may write everything.
+    monkeypatch.setattr(output_files.os, "access", lambda path, _mode: path.name != "full.html")
+    with pytest.raises(OutputError) as error:
+        output_files.check(**options)
+    assert str(error.value) == message
+
+
+def test_parquet_without_pyarrow_is_refused_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(OutputError, match="writing Parquet needs pyarrow"):
+        output_files.check(parquet="out.parquet")
+
+
+@pytest.mark.parametrize("report", ["x.html", "x.HTM", "x", "x.2026", "/dev/null"])
+def test_what_can_be_written_is_accepted(
+    report: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    output_files.check(csv="x.csv", report=report)
+    assert list(tmp_path.iterdir()) == [], "and nothing is left behind"
