@@ -8,7 +8,7 @@ import typer
 
 from minicluster.cli.backend_choice import BackendCommand, chosen
 from minicluster.cli.options import Document, Name
-from minicluster.cli.tables import Output, show
+from minicluster.cli.tables import Output, echo, json_text, show
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,13 +47,13 @@ def validate(
     refused = {each.source for each in problems}
     valid = {source: names for source, names in valid.items() if source not in refused}
     for source, names in valid.items() if output == "table" else ():
-        typer.echo(f"{source}: valid ({', '.join(names)})")
+        echo(f"{source}: valid ({', '.join(names)})")
     if output == "json":
         fields = ("source", "line", "column", "path", "message", "found", "allowed", "hint")
         show([{key: getattr(each, key) for key in fields} for each in problems], fields, output)
     else:
         for problem in problems:
-            typer.echo(str(problem))
+            echo(str(problem))
     raise typer.Exit(1 if problems else 0)
 
 
@@ -79,7 +79,6 @@ def render(
 
     minicluster render cluster.yaml --on kubernetes
     """
-    import json
     from dataclasses import replace
 
     from broker_config import curve
@@ -99,7 +98,7 @@ def render(
         objects = [_inapplicable(each) if each["kind"] == "Secret" else each for each in objects]
     if output == "json":
         items = {"apiVersion": "v1", "kind": "List", "items": objects}
-        typer.echo(json.dumps(items, indent=2, ensure_ascii=False))
+        typer.echo(json_text(items, indent=2))
     else:
         typer.echo("" if with_secrets else REDACTED, nl=False)
         typer.echo(plan.to_yaml(objects), nl=False)

@@ -8,6 +8,7 @@ import typer
 
 from minicluster.cli.backend_choice import BackendCommand, chosen
 from minicluster.cli.options import ClusterName
+from minicluster.cli.tables import echo
 
 app = typer.Typer(add_completion=False)
 
@@ -48,6 +49,6 @@ def down(
       minicluster down mc --on kubernetes --dump
     """
     done = chosen(ctx).down(name, dump)
-    typer.echo(f"cluster {name} is down" if done.is_done else f"cluster {name} is being deleted")
+    echo(f"cluster {name} is down" if done.is_done else f"cluster {name} is being deleted")
     if done.note:
-        typer.echo(done.note)
+        echo(done.note)

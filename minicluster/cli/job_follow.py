@@ -10,7 +10,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 from minicluster.cli.job_words import written
-from minicluster.cli.reporting import PlainReporter
+from minicluster.cli.reporting import PlainReporter, print_notice
 from minicluster.instance.errors import InstanceError
 from minicluster.instance.records import JobState
 
@@ -87,7 +87,7 @@ def copy_output(instance: Instance, job: Job, label: bytes = b"") -> None:
 def exit_code(job: Job) -> int:
     """Return the exit code that a shell would show for the job. Prints the exception that ended it."""
     if job.exception is not None and job.exception.severity == 0:
-        print(f"minicluster: job.exception type={job.exception.type}: {job.exception.note}", file=sys.stderr)
+        print_notice(f"job.exception type={job.exception.type}: {job.exception.note}")
     code = job.returncode
     if code is None:
         return 1

@@ -87,7 +87,10 @@ def _is_closed(number: int) -> bool:
 
 def _report_error(error: Exception) -> int:
     """Print an error of ours, and return the exit code for it."""
+    from broker_config.formats.printable import printable
+
     with contextlib.suppress(OSError):  # a terminal that was closed
         for line in str(error).splitlines():
-            print(f"minicluster: {line}" if not line.startswith(" ") else line, file=sys.stderr, flush=True)
+            shown = printable(line)
+            print(shown if line.startswith(" ") else f"minicluster: {shown}", file=sys.stderr, flush=True)
     return int(getattr(error, "exit_code", 1))

@@ -20,7 +20,7 @@ class PlainReporter:
     def notice(self, text: str) -> None:
         """Write a message that the user should read."""
         if not self._quiet:
-            _write(f"minicluster: {text}\n")
+            print_notice(text)
 
     def bring_up(self, joined: int, size: int) -> None:
         """Write how many brokers start, and that all have joined."""
@@ -55,7 +55,7 @@ def print_notice(text: str) -> None:
 
 def print_warning(text: str) -> None:
     """Print a warning to standard error."""
-    _write(f"minicluster: warning: {text}\n")
+    print_notice(f"warning: {text}")
 
 
 def write_line(line: bytes) -> None:
@@ -69,6 +69,8 @@ def _brokers(number: int) -> str:
 
 
 def _write(text: str) -> None:
+    from broker_config.formats.printable import printable_lines
+
     with contextlib.suppress(OSError, ValueError):  # a terminal that was closed must not stop the clean-up
-        sys.stderr.write(text)
+        sys.stderr.write(printable_lines(text))
         sys.stderr.flush()

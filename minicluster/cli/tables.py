@@ -24,7 +24,7 @@ def show(rows: Sequence[Row], columns: Sequence[str], output: Format, empty: str
     each row becomes a block of lines.
     """
     if output == "json":
-        typer.echo(json.dumps(list(rows), indent=2, ensure_ascii=False))
+        typer.echo(json_text(list(rows), indent=2))
     elif rows:
         lines = [[cell(row[column]) for column in columns] for row in rows]
         titles = [column.replace("_", " ") for column in columns]
@@ -42,14 +42,26 @@ def show_fields(row: Row) -> None:
         typer.echo(f"{titles[key]:<{margin}} {cell(value)}".rstrip())
 
 
+def json_text(value: object, indent: int | None = None) -> str:
+    """Return a value as JSON that is safe to see on a terminal: what is not printable is escaped."""
+    text = json.dumps(value, indent=indent, ensure_ascii=False)
+    return "".join(each if each.isprintable() or each == "\n" else json.dumps(each)[1:-1] for each in text)
+
+
+def echo(text: str) -> None:
+    """Print lines; control characters in them, which could move the cursor, are escaped."""
+    from broker_config.formats.printable import printable_lines
+
+    typer.echo(printable_lines(text))
+
+
 def cell(value: object) -> str:
     """Return a value as text for users. Control characters, which could move the cursor, are escaped."""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    text = "" if value is None else str(value)
-    return "".join(
-        each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in text
-    )
+    from broker_config.formats.printable import printable
+
+    return "" if value is None else printable(str(value))
 
 
 def _table(titles: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +11,7 @@ import typer
 
 from minicluster.cli.backend_choice import BackendCommand, chosen
 from minicluster.cli.cluster_choice import MaybeName, named
-from minicluster.cli.tables import Format, Output, cell, show, show_fields
+from minicluster.cli.tables import Format, Output, cell, json_text, show, show_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -125,7 +124,7 @@ def _display(how: How) -> Iterator[Callable[[Screen], None]]:
 
 
 def _print_json(screen: Screen) -> None:
-    typer.echo(json.dumps(screen.as_json, ensure_ascii=False))
+    typer.echo(json_text(screen.as_json))
 
 
 def _print_once_json(screen: Screen) -> None:

@@ -8,6 +8,7 @@ import typer
 
 from minicluster.cli.backend_choice import BackendCommand, chosen
 from minicluster.cli.options import Document, Name, Size
+from minicluster.cli.tables import echo
 
 app = typer.Typer(add_completion=False)
 
@@ -44,4 +45,4 @@ def up(
 
     backend = chosen(ctx)
     for each in backend.up(documents.read(document), UpRequest(name, size, policy)):
-        typer.echo(f"cluster {each.name} is {each.phase}{each.note}")
+        echo(f"cluster {each.name} is {each.phase}{each.note}")

@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from broker_config.formats.printable import printable, printable_lines
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -33,8 +35,13 @@ class Problem:
     source: str = ""
     """The file's name."""
 
+    def __post_init__(self) -> None:
+        """Escape what a document's author could move a reader's cursor with; API servers write lines."""
+        for name in ("path", "message", "found", "allowed", "hint"):
+            object.__setattr__(self, name, printable_lines(getattr(self, name)))
+
     def __str__(self) -> str:
-        location = self.source
+        location = printable(self.source)
         if self.line:
             location = f"{location}:{self.line}" if location else f"line {self.line}"
         return ": ".join(part for part in (location, self.path, self.message) if part)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from broker_config.formats.printable import printable
 from minicluster.document import positions
 from minicluster.document import problems as problem_texts
 from minicluster.document.bound_rules import RULES
@@ -39,7 +40,7 @@ class Skipped:
 
     def __str__(self) -> str:
         location = f"{self.source}:{self.line}" if self.source else f"line {self.line}"
-        return f"{location}: skipped {self.kind} {self.name}".rstrip()
+        return printable(f"{location}: skipped {self.kind} {self.name}".rstrip())
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +162,7 @@ def _nothing_found(skipped: list[Skipped], source: str) -> Problem:
     if not skipped:
         return Problem("", "no document in it; a MiniCluster is needed", 1, 1, source=source)
     kinds = ", ".join(f"{other.kind} {other.name}".rstrip() for other in skipped)
-    return Problem("", f"no MiniCluster in it; found {kinds}", skipped[0].line, 1, source=source)
+    return Problem("", f"no MiniCluster in it; found {printable(kinds)}", skipped[0].line, 1, source=source)
 
 
 def _read_one(document: Located, source: str) -> tuple[MiniCluster | None, list[Problem]]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from broker_config.formats.printable import printable
 from minicluster.document.bounds import MAX_DIGITS
 from minicluster.document.errors import Problem
 
@@ -206,7 +207,7 @@ class _Reader:
         kind = node.tag.rpartition(":")[2]
         if isinstance(node, yaml.ScalarNode) and kind in {"str", "int", "float"}:
             return _joined(node.value)
-        word = f" {node.value}" if isinstance(node, yaml.ScalarNode) else ""
+        word = f" {printable(node.value)}" if isinstance(node, yaml.ScalarNode) else ""
         self._problem(node, path, f"the key{word} is not a text; write it in quotes")
         return None
 
