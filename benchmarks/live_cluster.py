@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 from engines import MINICLUSTER, wait_for
 
 from minicluster.instance.records import Event, JobRequest
-from minicluster.local import connection, state_directory
+from minicluster.local import connection, ownership
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -115,7 +115,7 @@ class Cluster:
 def live(policy: str, brokers: int, cores: int) -> Iterator[Cluster]:
     """Bring up a cluster whose brokers have so many cores each, independent of the machine, and end it."""
     with tempfile.TemporaryDirectory(prefix="mcb-", dir="/tmp") as directory:
-        os.environ[state_directory.ROOT_VARIABLE] = f"{directory}/m"
+        os.environ[ownership.ROOT_VARIABLE] = f"{directory}/m"
         document = Path(directory, "live.yaml")
         document.write_text(DOCUMENT.format(name=NAME, brokers=brokers, cores=cores))
         _minicluster("up", str(document), "--engine", "embedded", "--policy", policy)

@@ -51,7 +51,7 @@ def prepare(
     cluster = _for_this_machine(source.cluster)
     plan, mapping = _planned(source, cluster, directory)
     _write_files(plan.objects, directory)
-    links, unlinked = volumes.link(mapping)
+    links, unlinked = volumes.link(mapping, directory)
     for text in unlinked:
         notice(text)
     if engine.name == "embedded":

@@ -64,7 +64,7 @@ def run(request: RunRequest, reporter: Reporter) -> int:
             try:
                 exit_code, times = asyncio.run(_Run(request, prepared, reporter, interrupts).whole())
             finally:
-                state_file.unlink(prepared.links)
+                state_file.unlink(directory, prepared.links)
         reporter.ended(times, prepared.cluster.spec.size)
         return exit_code
 

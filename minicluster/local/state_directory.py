@@ -20,13 +20,14 @@ import errno
 import hashlib
 import os
 import shutil
-import stat
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from minicluster.local import ownership
 from minicluster.local.errors import StateDirectoryError
+from minicluster.local.ownership import ROOT_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +36,6 @@ SOCKET_PATH_LIMIT = 107
 """Bytes of a UNIX socket's path, the closing NUL left out (unix(7))."""
 DEEPEST_SOCKET = "r/99999/flux/local-0"
 """The longest path of a socket below a cluster's directory."""
-ROOT_VARIABLE = "MINICLUSTER_RUNTIME_DIR"
 NAME_LENGTH = 20
 
 
@@ -113,14 +113,9 @@ def root() -> Path:
     path = _chosen_root()
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        status = path.lstat()
     except OSError as error:
         raise StateDirectoryError(_cannot(path, error)) from error
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o077:
-        raise StateDirectoryError(
-            f"state directory {path}: must be a directory of your own that nobody else can enter (mode 0700);"
-            f" remove it, or name another one in {ROOT_VARIABLE}"
-        )
+    ownership.is_private_directory(path)
     return path
 
 
@@ -148,15 +143,24 @@ def create(name: str, *, unique: bool) -> ClusterDirectory:
 
 
 def find(name: str) -> ClusterDirectory:
-    """Return the directory of a persistent cluster with this name, which need not exist."""
-    return ClusterDirectory(_chosen_root() / short_name(name))
+    """Return the directory of a persistent cluster with this name, which need not exist.
+
+    Raises StateDirectoryError where it may be another user's.
+    """
+    base = _chosen_root()
+    cluster = ClusterDirectory(base / short_name(name))
+    if ownership.is_private_directory(base):
+        ownership.is_private_directory(cluster.path)
+    return cluster
 
 
 def all_clusters() -> Iterator[ClusterDirectory]:
-    """Yield every cluster directory there is."""
+    """Yield every cluster directory there is. Raises StateDirectoryError where one may be another user's."""
     base = _chosen_root()
-    if base.is_dir():
-        yield from (ClusterDirectory(entry) for entry in sorted(base.iterdir()) if entry.is_dir())
+    entries = sorted(base.iterdir()) if ownership.is_private_directory(base) else ()
+    for entry in entries:
+        if entry.is_dir() and not entry.is_symlink() and ownership.is_private_directory(entry):
+            yield ClusterDirectory(entry)
 
 
 def remove(cluster: ClusterDirectory) -> None:
@@ -184,9 +188,17 @@ def _chosen_root() -> Path:
     if chosen:
         return Path(chosen)
     runtime = os.environ.get("XDG_RUNTIME_DIR")
-    if runtime and Path(runtime).is_dir():
+    if runtime and _is_own(Path(runtime)):
         return Path(runtime) / "minicluster"
     return Path(tempfile.gettempdir()) / f"minicluster-{os.geteuid()}"
+
+
+def _is_own(runtime: Path) -> bool:
+    """Whether it is this user's runtime directory: after `su` the variable still names the other user's."""
+    try:
+        return runtime.is_dir() and runtime.stat().st_uid == os.geteuid()
+    except OSError:
+        return False
 
 
 def _check_length(base: Path) -> None:

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from minicluster.local import processes, state_directory
+from minicluster.local import ownership, processes, state_directory
 from minicluster.local.errors import NoSuchCluster
 from minicluster.local.records import ClusterState, LocalPhase
 
@@ -23,14 +23,17 @@ HATCHING = 30.0
 def write(cluster: ClusterDirectory, state: ClusterState) -> None:
     """Write the state; a reader sees the old or the new one, never a part."""
     temporary = cluster.state.with_suffix(".new")
-    temporary.write_text(json.dumps(dataclasses.asdict(state)))
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+    with os.fdopen(os.open(temporary, flags, 0o600), "w") as file:
+        json.dump(dataclasses.asdict(state), file)
     temporary.replace(cluster.state)
 
 
 def read(cluster: ClusterDirectory) -> ClusterState | None:
-    """Return the state, or None where there is none (yet)."""
+    """Return the state, or None where there is none (yet). Raises StateDirectoryError for another user's."""
     try:
-        values = json.loads(cluster.state.read_text())
+        with ownership.opened(cluster.state) as file:
+            values = json.load(file)
     except (OSError, ValueError):
         return None
     values["phase"] = LocalPhase(values["phase"])
@@ -61,16 +64,16 @@ def clean(cluster: ClusterDirectory) -> None:
     state = read(cluster)
     processes.sweep(lambda: processes.marked(cluster.path))
     if state is not None:
-        unlink(state.links)
+        unlink(cluster, state.links)
     state_directory.remove(cluster)
 
 
-def unlink(links: tuple[tuple[str, str], ...]) -> None:
-    """Remove the links that stand for volumes, where they still have the target that they were given."""
+def unlink(cluster: ClusterDirectory, links: tuple[tuple[str, str], ...]) -> None:
+    """Remove the links that stand for volumes, where they still lead into the cluster's directory."""
     for path, target in links:
         link = Path(path)
         try:
-            if link.is_symlink() and str(link.readlink()) == target:
+            if Path(target).parent == cluster.volumes and str(link.readlink()) == target:
                 link.unlink()
         except OSError:
             continue  # it was replaced, or is out of reach

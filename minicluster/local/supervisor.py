@@ -183,7 +183,7 @@ def main(directory: ClusterDirectory, task: Message, report: Callable[[Message],
             raise
         return 1
     finally:
-        state_file.unlink(links)
+        state_file.unlink(directory, links)
         state_directory.remove(directory)
     return 0
 

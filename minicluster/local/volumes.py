@@ -55,10 +55,11 @@ def mapped(source: DocumentFile, pod_specs: list[dict[str, Any]], cluster: Clust
     return VolumeMap(directories, names)
 
 
-def link(volumes: VolumeMap) -> tuple[list[tuple[str, str]], list[str]]:
+def link(volumes: VolumeMap, cluster: ClusterDirectory) -> tuple[list[tuple[str, str]], list[str]]:
     """Make each mount path a link to its directory; return the links made, and notices for the user.
 
-    A path that exists is never touched: an emptyDir is then the machine's own directory.
+    All links lead into the cluster's directory: at the end none is removed that leads elsewhere. A path that
+    exists is never touched: an emptyDir is then the machine's own directory.
     """
     links: list[tuple[str, str]] = []
     notices: list[str] = []
@@ -66,9 +67,10 @@ def link(volumes: VolumeMap) -> tuple[list[tuple[str, str]], list[str]]:
         target = volumes.directories[path]
         if os.path.realpath(path) == os.path.realpath(target):
             continue
+        inside = _inside(cluster, name, target)
         try:
-            Path(path).symlink_to(target)
-            links.append((path, str(target)))
+            Path(path).symlink_to(inside)
+            links.append((path, str(inside)))
         except OSError as error:
             variable = next(key for key, value in volumes.environment().items() if value == str(target))
             notices.append(
@@ -76,6 +78,14 @@ def link(volumes: VolumeMap) -> tuple[list[tuple[str, str]], list[str]]:
                 f" commands find it in ${variable}"
             )
     return links, notices
+
+
+def _inside(cluster: ClusterDirectory, name: str, directory: Path) -> Path:
+    """Return a path in the cluster's directory that is a volume's directory, or leads there (hostPath)."""
+    inside = cluster.volumes / name
+    if inside != directory:
+        inside.symlink_to(directory)
+    return inside
 
 
 def state_directory(pod_specs: list[dict[str, Any]], name: str) -> Path | None:

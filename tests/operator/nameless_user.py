@@ -15,6 +15,11 @@ _READING = ("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search")
 
 def command(uid: int, words: list[str]) -> list[str]:
     """Return the command line that runs `minicluster` with these words as the uid; skip where none can be."""
+    return python(uid, ["-m", "minicluster.cli", *words])
+
+
+def python(uid: int, arguments: list[str]) -> list[str]:
+    """Return the command line that runs Python with these arguments as the uid; skip where none can be."""
     if os.geteuid() != 0:
         pytest.skip("only root can run a program as another user")
     if shutil.which("setpriv") is None:
@@ -23,7 +28,7 @@ def command(uid: int, words: list[str]) -> list[str]:
     probe = subprocess.run([*user, "true"], capture_output=True, text=True, check=False)
     if probe.returncode:
         pytest.skip(f"no program can be run as another user here: {probe.stderr.strip()}")
-    return [*user, sys.executable, "-m", "minicluster.cli", *words]
+    return [*user, sys.executable, *arguments]
 
 
 def environment(**more: str) -> dict[str, str]:
