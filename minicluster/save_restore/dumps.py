@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 import tarfile
+import tempfile
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -35,18 +36,15 @@ _BLOCK = 512  # so that no more is read than up to tar's end
 
 def writable(archive: Path) -> None:
     """Raise DumpUnusable if no dump can be written beside `archive`."""
-    probe = archive.with_name(f".trying.{archive.name}")
     try:
         archive.parent.mkdir(parents=True, exist_ok=True)
-        with probe.open("wb") as file:
+        # Under a name that nobody foresees: the directory may be one for all users.
+        with tempfile.NamedTemporaryFile(prefix=f".trying.{archive.name}.", dir=archive.parent) as file:
             file.write(_ENDING)
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
         raise _not_written(archive, error) from error
-    finally:
-        with contextlib.suppress(OSError):
-            probe.unlink()
 
 
 def keep(temporary: Path, archive: Path) -> int:

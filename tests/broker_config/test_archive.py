@@ -8,6 +8,7 @@ import gzip
 import io
 import json
 import lzma
+import os
 import signal
 import sqlite3
 import tarfile
@@ -101,6 +102,25 @@ class TestArchive:
         assert [(each.name, each.stat().st_mode & 0o777) for each in archive.parent.iterdir()] == [
             ("dump.tgz", 0o600)
         ]
+
+    @pytest.mark.parametrize("theirs", ["file", "link"])
+    def test_flux_writes_into_nothing_of_another_user(self, pod, archive, theirs):
+        """It cannot be removed from a directory for all users, and they would read the dump."""
+        archive.parent.mkdir()
+        made = archive.with_name(".saving.dump.tgz")
+        remove = pod.directory / "bin" / "rm"
+        remove.write_text("#!/bin/sh\n")
+        remove.chmod(0o755)
+        if theirs == "link":
+            made.symlink_to(pod.directory / "bin" / "flux")
+        elif os.geteuid():
+            pytest.skip("only root can give a file away")
+        else:
+            made.touch()
+            os.chown(made, 1234, 1234)
+        result = pod.start(self.archived(archive))
+        assert [word for word in pod.call("broker") if word.startswith("-Scontent.dump")] == []
+        assert f"{made} is another user's: nothing will be saved before it is removed" in result.err
 
     def test_failed_dump_keeps_the_older_one(self, pod, archive):
         """And says so."""

@@ -13,7 +13,7 @@ import sqlite3
 import stat
 import tarfile
 import zipfile
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -21,9 +21,6 @@ from minicluster.save_restore import dumps
 from minicluster.save_restore.command import MAX_MESSAGE_BYTES, message
 from minicluster.save_restore.errors import DumpUnusable
 from minicluster.save_restore.state_files import StateFiles
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def tar() -> bytes:
@@ -109,6 +106,21 @@ def test_kept_dump_is_its_owners_alone(tmp_path: Path) -> None:
         each.chmod(0o644)
     dumps.keep(temporary, archive)
     assert stat.S_IMODE(archive.stat().st_mode) == 0o600
+
+
+def test_trial_of_a_directory_for_all_users_touches_no_file(tmp_path: Path) -> None:
+    """Another user may have put a link there, to a file of this one."""
+    mine, link = tmp_path / "mine", tmp_path / ".trying.mc.tgz"
+    mine.write_bytes(b"precious")
+    link.symlink_to(mine)
+    dumps.writable(tmp_path / "mc.tgz")
+    assert mine.read_bytes() == b"precious"
+    assert sorted(tmp_path.iterdir()) == [link, mine]
+
+
+def test_directory_that_cannot_be_written_is_named() -> None:
+    with pytest.raises(DumpUnusable, match=r"/proc/mc.tgz \(archive.path\) cannot be written: "):
+        dumps.writable(Path("/proc/mc.tgz"))
 
 
 def test_file_that_flux_left_empty(tmp_path: Path) -> None:

@@ -312,7 +312,12 @@ live() {
     # A dump holds the jobs' environments. Flux writes into the file that is there, and leaves its mode.
     (umask 177 && set -C && : >"$dump") 2>/dev/null ||
         warn "cannot make $dump, private to uid $(id -u): is its volume writable?"
-    set -- "$@" "-Scontent.dump=$dump"
+    # In a directory for all users another one may have made it, to read there what Flux writes.
+    if [ -L "$dump" ] || { [ -e "$dump" ] && [ ! -O "$dump" ]; }; then
+        warn "$dump is another user's: nothing will be saved before it is removed and the lead has started again"
+    else
+        set -- "$@" "-Scontent.dump=$dump"
+    fi
     export MINICLUSTER_RESTORED
     starter=''
     if [ -n "$MINICLUSTER_RESTORED" ]; then
