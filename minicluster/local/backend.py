@@ -225,7 +225,10 @@ KIND = BackendKind(
             commands=_UP,
         ),
         BackendOption(
-            ("--restore",), "Begin with the jobs that `down --dump` saved.", metavar="DUMP", commands=_UP
+            ("--restore",),
+            "Begin with the jobs that `down --dump` saved. They run as you: give a dump that you trust.",
+            metavar="DUMP",
+            commands=_UP,
         ),
     ),
     run,

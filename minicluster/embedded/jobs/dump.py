@@ -2,6 +2,7 @@
 
 A dump is a compact copy of the job data (an SQLite file); its table `meta` names the program that wrote it.
 It is checked and synced to the disk before it gets its name, so that a file of that name is a whole dump.
+The user who restores a dump trusts it: its jobs run as that user.
 """
 
 from __future__ import annotations
@@ -87,6 +88,7 @@ def check(path: Path) -> int:
     _check_kind(path)
     try:
         with _opened(path) as db:
+            _check_schema(path, db)
             version = db.execute("SELECT value FROM meta WHERE key='version'").fetchone()
             if version is None or int(version[0]) > VERSION:
                 found = version[0] if version else "none"
@@ -119,11 +121,14 @@ def restore(source: Path, target: Path, report: Callable[[int, str], None]) -> N
         report(log.NOTICE, f"{target} holds jobs already: {source} is not restored over them")
         return
     count = check(source)
-    partial = target.with_name(f".{target.name}.partial")
     try:
-        shutil.copyfile(source, partial)
-        _sync(partial)
-        partial.replace(target)
+        partial = partial_file.create(target)
+        try:
+            shutil.copyfile(source, partial)
+            _sync(partial)
+            partial.replace(target)
+        finally:
+            partial.unlink(missing_ok=True)
     except OSError as error:
         raise DumpError(f"{source} cannot be restored to {target}: {error}") from error
     report(log.INFO, f"restored {count} job(s) from {source}")
@@ -144,6 +149,17 @@ def _check_kind(path: Path) -> None:
         raise DumpError(f"{path}: no dump of the embedded instance")
     if len(head) >= 72 and int.from_bytes(head[68:72], "big") != APPLICATION_ID:
         raise DumpError(f"{path}: an SQLite file, but no dump of the embedded instance")
+
+
+def _check_schema(path: Path, db: sqlite3.Connection) -> None:
+    """Raise DumpError where a name stands for a program, such as a view: its rows may have no end."""
+    for kind, name, sql in db.execute("SELECT type, name, sql FROM sqlite_master"):
+        if kind not in ("table", "index") or str(sql).upper().startswith("CREATE VIRTUAL"):
+            found = f"virtual {kind}" if kind == "table" else kind
+            raise DumpError(
+                f"{path}: no dump of the embedded instance: it has a {found} {name!r}, and a dump has"
+                " tables and indexes alone"
+            )
 
 
 @contextlib.contextmanager

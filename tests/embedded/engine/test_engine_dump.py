@@ -16,7 +16,7 @@ from minicluster.embedded.errors import DumpError, RpcError
 from minicluster.embedded.jobs import dump
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 
 @pytest.fixture
@@ -135,6 +135,17 @@ def _damaged(path: Path) -> None:
     path.write_bytes(content)
 
 
+def _made_anew(statements: str) -> Callable[[Path], None]:
+    def change(path: Path) -> None:
+        with sqlite3.connect(path) as db:
+            db.executescript(statements)
+        db.close()
+
+    return change
+
+
+ENDLESS = "WITH RECURSIVE more(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM more) SELECT id FROM more"
+PROGRAMS = "no dump of the embedded instance: it has a {}, and a dump has tables and indexes alone"
 FLUX = (
     "a dump of Flux (a tar archive); this is the embedded instance, "
     "which restores only dumps of the embedded instance"
@@ -163,6 +174,26 @@ FLUX = (
         pytest.param(_newer, "a dump of the embedded instance, version 99; this reads up to 1", id="newer"),
         pytest.param(
             _versionless, "a dump of the embedded instance, version none; this reads up to 1", id="no version"
+        ),
+        pytest.param(
+            _made_anew(f"DROP TABLE jobs; CREATE VIEW jobs AS {ENDLESS};"),
+            PROGRAMS.format("view 'jobs'"),
+            id="endless jobs",
+        ),
+        pytest.param(
+            _made_anew(f"DROP TABLE meta; CREATE VIEW meta AS {ENDLESS};"),
+            PROGRAMS.format("view 'meta'"),
+            id="endless values",
+        ),
+        pytest.param(
+            _made_anew("CREATE TRIGGER t AFTER INSERT ON jobs BEGIN DELETE FROM jobs; END;"),
+            PROGRAMS.format("trigger 't'"),
+            id="a trigger",
+        ),
+        pytest.param(
+            _made_anew("DROP TABLE output; CREATE VIRTUAL TABLE output USING rtree(id, a, b);"),
+            PROGRAMS.format("virtual table 'output'"),
+            id="a virtual table",
         ),
         pytest.param(lambda p: p.unlink(), "the dump cannot be read: No such file or directory", id="absent"),
     ],
@@ -196,6 +227,15 @@ def open_umask() -> Iterator[None]:
     before = os.umask(0)
     yield
     os.umask(before)
+
+
+@pytest.mark.usefixtures("open_umask")
+def test_only_its_owner_can_read_what_is_restored(kit: Any, tmp_path: Path, dumped: Any) -> None:
+    """It is the same as in the dump."""
+    (tmp_path / "new").mkdir()
+    bench = kit.Bench(tmp_path / "new", restore=str(dumped[0]))
+    assert {each.stat().st_mode & 0o777 for each in (tmp_path / "new").iterdir()} == {0o600}
+    bench.engine.close()
 
 
 @pytest.mark.usefixtures("open_umask")
