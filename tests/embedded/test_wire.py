@@ -72,3 +72,37 @@ def test_a_peer_that_is_gone_already_is_not_taken_for_the_one_before() -> None:
 
     asyncio.run(watch())
     assert failed == ["127.0.0.1", None]
+
+
+def test_a_message_whose_handling_fails_holds_up_none() -> None:
+    """ZeroMQ reports what waits once."""
+    received: list[bytes] = []
+    failures: list[Exception] = []
+
+    def receive(frames: wire.Frames) -> None:
+        received.append(frames[0])
+        if frames == [b"first"]:
+            raise KeyError(frames[0])
+
+    async def send_both() -> None:
+        asyncio.get_running_loop().set_exception_handler(
+            lambda _loop, context: failures.append(context["exception"])
+        )
+        with (
+            zmq.Context() as context,
+            context.socket(zmq.PAIR) as sender,
+            context.socket(zmq.PAIR) as receiver,
+        ):
+            sender.bind("inproc://messages")
+            receiver.connect("inproc://messages")
+            sender.send(b"first")
+            sender.send(b"second")
+            link = wire.Wire(receiver, receive)
+            async with asyncio.timeout(20):
+                while len(received) < 2:
+                    await asyncio.sleep(0.005)
+            link.close()
+
+    asyncio.run(send_both())
+    assert received == [b"first", b"second"]
+    assert [type(each) for each in failures] == [KeyError]

@@ -4,6 +4,8 @@ Messages are a JSON header {"type": …} and sometimes raw bytes. A follower sen
 `welcome` or `refused`. With `goodbye` a follower leaves in order; with `shutdown` the lead ends the instance.
 Handlers registered by type receive all other messages. ZeroMQ's heartbeats detect dead links. A follower that
 lost its link ends, and may be started anew.
+
+A message that cannot be handled is dropped and logged: those behind it are read all the same.
 """
 
 from __future__ import annotations
@@ -11,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import errno
 import uuid
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ import zmq
 from minicluster.embedded.errors import BootError
 from minicluster.embedded.log import DEBUG, ERR, INFO, WARNING, Log
 from minicluster.embedded.overlay import wire
+from minicluster.embedded.overlay.message_guard import MessageGuard, PeerCounts, quoted
 from minicluster.embedded.overlay.rejected_peers import UNKNOWN, RejectedPeers
 
 if TYPE_CHECKING:
@@ -29,6 +31,11 @@ if TYPE_CHECKING:
 
 Handler = Callable[[int, Any, bytes], None]
 """Receives (sender's rank, header, body). The header's type names its record; the overlay knows none."""
+
+RECEIVE_QUEUE = 1_000
+"""Messages of one follower that wait in the lead's memory; a follower that sends more of them waits."""
+MAX_MESSAGE_BYTES = 64 << 20
+"""Bytes of a follower's message: a client's request has 16 MiB at most, and thrice that as JSON in ASCII."""
 
 VERSION = "0.88.0"
 """The Flux release whose interfaces this instance has; all brokers of an instance must have the same."""
@@ -72,7 +79,7 @@ class LeadOverlay(_Overlay):
 
     def __init__(self, bootstrap: Bootstrap, log: Log, timing: OverlayTimeouts) -> None:
         super().__init__(bootstrap, log, timing)
-        self.refused: Counter[str] = Counter()  # connections by address
+        self.refused = PeerCounts()  # connections by address
         self.rejected_peers = RejectedPeers()
         self.lost = 0  # links
         self.uuid = str(uuid.uuid4())
@@ -82,6 +89,7 @@ class LeadOverlay(_Overlay):
         self.left: Callable[[int, str, bool], None] = lambda _rank, _reason, _lost: None
         self._ranks: dict[bytes, int] = {}
         self._empty = asyncio.Event()
+        self._guard = MessageGuard(log, self._receive, lambda frames: _sender(self._ranks.get(frames[0])))
 
     def open(self) -> None:
         """Bind the configured endpoint; an instance of one broker needs no socket."""
@@ -91,6 +99,7 @@ class LeadOverlay(_Overlay):
         socket = context.socket(zmq.ROUTER)
         wire.secure(socket, self._bootstrap.certificate, server=True, timeout=self._timing.link_timeout)
         socket.router_mandatory = True
+        socket.rcvhwm, socket.maxmsgsize = RECEIVE_QUEUE, MAX_MESSAGE_BYTES
         # Before the bind: without an authenticator ZeroMQ admits every key.
         self._authenticator = wire.Authenticator(context, self._bootstrap.certificate, self._refused)
         self._monitor = wire.Monitor(socket, gone=self._probe, failed=self._refused)
@@ -104,38 +113,34 @@ class LeadOverlay(_Overlay):
                 f"error binding to {self._bootstrap.bind}: {zmq.strerror(error.errno or 0)}"
             ) from error
         self.endpoint = bytes(socket.getsockopt(zmq.LAST_ENDPOINT)).decode().rstrip("\0")
-        self._wire = wire.Wire(socket, self._receive)
+        self._wire = wire.Wire(socket, self._guard)
         self._open = True
 
     def _receive(self, frames: wire.Frames) -> None:
         identity = frames[0]
-        try:
-            message, body = wire.decode(frames[1:])
-        except (ValueError, IndexError):
-            self._log(WARNING, "a peer sent no overlay message", "overlay")
-            return
+        message, body = wire.decode(frames[1:])
         rank = self._ranks.get(identity)
         if message["type"] == "hello":
             self._hello(identity, message)
         elif rank is not None:
             if message["type"] == "goodbye":
-                self._leave(rank, str(message.get("reason")), lost=False)
+                self._leave(rank, quoted(message.get("reason")), lost=False)
             else:
                 self._dispatch(rank, message, body)
 
     def _dispatch(self, rank: int, message: Mapping[str, Any], body: bytes) -> None:
         handler = self._handlers.get(message["type"])
         if handler is None:
-            self._log(WARNING, f"rank {rank} sent an unknown message {message['type']!r}", "overlay")
-        else:
-            handler(rank, message, body)
+            raise ValueError(f"its type {message['type']!r} is unknown")
+        handler(rank, message, body)
 
     def _hello(self, identity: bytes, message: JSON) -> None:
-        rank, host = message.get("rank"), str(message.get("host"))
+        rank, host = message.get("rank"), quoted(message.get("host"))
         reason = self._objection(rank, message)
         if reason is not None:
-            self._log(ERR, f"rejecting connection from {host} (rank {rank}): {reason}", "overlay")
-            self.refused[host] += 1
+            if self.refused.note(host):
+                text = f"rejecting connection from {host} (rank {quoted(rank)}): {reason}"
+                self._log(ERR, text, "overlay")
             self.rejected_peers.note(host, reason)
             self._send_to(identity, {"type": "refused", "reason": reason})
             return
@@ -152,9 +157,9 @@ class LeadOverlay(_Overlay):
     def _objection(self, rank: object, message: JSON) -> str | None:
         version = message.get("version")
         if version != VERSION:
-            return f"version {version} does not match the lead's {VERSION}"
+            return f"version {quoted(version)} does not match the lead's {VERSION}"
         if not isinstance(rank, int) or not 0 < rank < self._bootstrap.size:
-            return f"rank {rank} is not one of 1-{self._bootstrap.size - 1}"
+            return f"rank {quoted(rank)} is not one of 1-{self._bootstrap.size - 1}"
         self._probe_ranks([rank])
         if rank in self.peers:
             return f"rank {rank} is already connected, from {self.peers[rank].host}"
@@ -163,10 +168,8 @@ class LeadOverlay(_Overlay):
     def _refused(self, address: str | None) -> None:
         """Count a peer with another certificate; as it tries for ever, log its 1st, 2nd, 4th, … try."""
         peer = address or UNKNOWN
-        self.refused[peer] += 1
         self.rejected_peers.note(peer, "wrong certificate")
-        count = self.refused[peer]
-        if count & (count - 1) == 0:
+        if count := self.refused.note(peer):
             text = f"refused a broker from {peer} ({count}x): it does not have this instance's certificate"
             self._log(ERR, text, "overlay")
 
@@ -239,6 +242,7 @@ class FollowerOverlay(_Overlay):
         super().__init__(bootstrap, log, timing)
         self._failed = False  # to shake hands
         self._greeted = False
+        self._guard = MessageGuard(log, self._receive, lambda _frames: "the lead")
         self.ended: Callable[[BootError | None], None] = lambda _error: None
         self.welcome: asyncio.Future[JSON] = self._loop.create_future()
 
@@ -263,7 +267,7 @@ class FollowerOverlay(_Overlay):
             raise BootError(
                 f"cannot connect to {bootstrap.connect}: {zmq.strerror(error.errno or 0)}"
             ) from error
-        self._wire = wire.Wire(socket, self._receive)
+        self._wire = wire.Wire(socket, self._guard)
         self._open = True
         self._connect_timer = self._loop.call_later(self._timing.connect or 30, self._still_waiting)
 
@@ -334,6 +338,10 @@ class FollowerOverlay(_Overlay):
             self._connect_timer.cancel()
             self._monitor.close()
             self._wire.close(linger=500)
+
+
+def _sender(rank: int | None) -> str:
+    return "a peer that has not joined" if rank is None else f"rank {rank}"
 
 
 Overlay = LeadOverlay | FollowerOverlay

@@ -73,7 +73,11 @@ class Wire:
                 frames = self.socket.recv_multipart(zmq.NOBLOCK)
             except zmq.Again:
                 return
-            self._receive(frames)
+            try:
+                self._receive(frames)
+            except Exception:
+                self._loop.call_soon(self._drain)  # no event comes for what waits behind it
+                raise
         self._loop.call_soon(self._drain)
 
     def close(self, linger: int = 0) -> None:
