@@ -11,10 +11,10 @@ from minicluster.cli.options import Document, Name
 from minicluster.cli.tables import Output, echo, json_text, show
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from minicluster.backends.documents import DocumentText
-    from minicluster.document import Problem
+    from minicluster.document import MiniCluster, Problem
 
 app = typer.Typer()
 REDACTED = """\
@@ -116,9 +116,20 @@ def _checked(texts: Sequence[DocumentText]) -> tuple[dict[str, list[str]], list[
             clusters = loading.parse(text.text, source=text.source).clusters
         except DocumentError as error:
             problems += error.problems
-        else:
-            valid[text.source] = [each.metadata.name for each in clusters]
+            continue
+        valid[text.source] = [each.metadata.name for each in clusters]
+        problems += _unplannable(clusters, text.source)
     return valid, problems
+
+
+def _unplannable(clusters: Sequence[MiniCluster], source: str) -> Iterator[Problem]:
+    """Yield why no objects can be made of MiniClusters whose documents are valid."""
+    from minicluster import plan
+    from minicluster.document.errors import Problem
+
+    for cluster in clusters:
+        if problem := plan.problem(cluster, plan.Site()):
+            yield Problem("spec", f"MiniCluster {cluster.metadata.name}: {problem}", source=source)
 
 
 def _inapplicable(secret: dict[str, Any]) -> dict[str, Any]:

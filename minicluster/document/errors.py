@@ -16,6 +16,9 @@ from broker_config.formats.printable import printable, printable_lines
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+BEYOND_PYTHON = (RecursionError, OverflowError, MemoryError, ValueError)
+"""What Python raises where a text asks for more depth, digits or memory than there is."""
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -45,6 +48,12 @@ class Problem:
         if self.line:
             location = f"{location}:{self.line}" if location else f"line {self.line}"
         return ": ".join(part for part in (location, self.path, self.message) if part)
+
+
+def described(error: Exception) -> str:
+    """Return the kind and the words of an error in BEYOND_PYTHON, for a message."""
+    words = str(error)[:200]
+    return f"{type(error).__name__}: {words}" if words else type(error).__name__
 
 
 class SpecError(ValueError):

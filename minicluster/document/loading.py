@@ -15,7 +15,7 @@ from minicluster.document import positions
 from minicluster.document import problems as problem_texts
 from minicluster.document.bound_rules import RULES
 from minicluster.document.cluster import API_VERSION, GROUP, KIND, MiniCluster
-from minicluster.document.errors import DocumentError, Problem
+from minicluster.document.errors import BEYOND_PYTHON, DocumentError, Problem, described
 from minicluster.document.positions import Located, written_path
 
 if TYPE_CHECKING:
@@ -171,6 +171,14 @@ def _read_one(document: Located, source: str) -> tuple[MiniCluster | None, list[
     if header:
         return None, [header]
     try:
+        return _checked(document, source)
+    except BEYOND_PYTHON as error:
+        message = f"too deep or too large to be checked ({described(error)})"
+        return None, [_located((), message, document, source)]
+
+
+def _checked(document: Located, source: str) -> tuple[MiniCluster | None, list[Problem]]:
+    try:
         cluster = MiniCluster.model_validate(document.value, by_alias=True, by_name=False)
     except ValidationError as error:
         return None, _all_problems(document, error, source)
@@ -199,7 +207,7 @@ def _header_problem(document: Located, source: str) -> Problem | None:
 
 def _broken_rules(cluster: MiniCluster, document: Located, source: str) -> list[Problem]:
     return [
-        _located(path, message, document, source) for rule in RULES for path, message in rule.check(cluster)
+        _located(path, message, document, source) for rule in RULES for path, message in rule.broken(cluster)
     ]
 
 
@@ -221,7 +229,7 @@ def _all_problems(document: Located, error: ValidationError, source: str) -> lis
         return problems
     for rule in RULES:
         if not rule.fields & doubtful:
-            problems += [_located(path, text, document, source) for path, text in rule.check(rest)]
+            problems += [_located(path, text, document, source) for path, text in rule.broken(rest)]
     return problems
 
 

@@ -15,7 +15,7 @@ import yaml
 
 from broker_config.formats.printable import printable
 from minicluster.document.bounds import MAX_DIGITS
-from minicluster.document.errors import Problem
+from minicluster.document.errors import BEYOND_PYTHON, Problem, described
 
 Path = tuple[str | int, ...]
 
@@ -87,8 +87,11 @@ def read(text: str) -> tuple[list[Located], list[Problem]]:
     """Return the documents of a text, and its problems as YAML; reading ends at a syntax error."""
     documents: list[Located] = []
     problems: list[Problem] = []
+    loader = None
     try:
-        for node in yaml.compose_all(_spaced(text), Loader=_Loader):
+        loader = _Loader(_spaced(text))
+        while loader.check_node():
+            node: Any = loader.get_node()
             reader = _Reader(problems)
             value = reader.value(node, ())
             documents.append(Located(value, reader.positions, reader.written))
@@ -98,6 +101,8 @@ def read(text: str) -> tuple[list[Located], list[Problem]]:
         problems.append(Problem("", f"not a text that YAML allows: {_first_line(error)}", 1, 1))
     except RecursionError:
         problems.append(Problem("", "not readable: nested too deeply, or too large", 1, 1))
+    except BEYOND_PYTHON as error:
+        problems.append(_impossible(error, loader))
     return documents, problems
 
 
@@ -129,6 +134,13 @@ def _syntax_problem(error: yaml.MarkedYAMLError) -> Problem:
         position.column,
         hint=hint,
     )
+
+
+def _impossible(error: Exception, loader: _Loader | None) -> Problem:
+    """Return the problem of a number or character that Python has not: PyYAML does not expect any."""
+    position = Position.of(loader.get_mark()) if loader else Position(1, 1)
+    what = f"a number or character that there is not, or too much text ({described(error)})"
+    return Problem("", f"malformed YAML, column {position.column}: {what}", position.line, position.column)
 
 
 def _syntax_hint(what: str) -> str:

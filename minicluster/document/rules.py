@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from minicluster.document import formats, messages
+from minicluster.document.errors import BEYOND_PYTHON, described
 from minicluster.document.modes import RUNNER_NAME
 
 if TYPE_CHECKING:
@@ -35,6 +36,14 @@ class Rule:
     name: str
     fields: frozenset[str]
     check: Check
+
+    def broken(self, cluster: MiniCluster) -> Iterator[Broken]:
+        """Yield what breaks the rule, also that it could not be checked, with the fields that it reads."""
+        try:
+            yield from self.check(cluster)
+        except BEYOND_PYTHON as error:
+            fields = " or ".join(sorted(self.fields)) or "a field"
+            yield SPEC, f"{fields} is too deep or too large to be checked ({described(error)})"
 
 
 RULES: list[Rule] = []

@@ -126,11 +126,12 @@ def _others(text: str) -> list[dict[str, Any]]:
     """Return the ConfigMaps and Secrets of a text that the document room has found well-formed."""
     if "ConfigMap" not in text and "Secret" not in text:
         return []
-    import yaml
+    from minicluster.document import positions
 
     found: list[dict[str, Any]] = []
-    for document in yaml.safe_load_all(text):
-        members = document.get("items", []) if isinstance(document, dict) else []
+    for document in (each.value for each in positions.read(text)[0]):
+        items = document.get("items") if isinstance(document, dict) else None
+        members = items if isinstance(items, list) else []
         found += [each for each in (document, *members) if _is_data(each)]
     return found
 
@@ -145,7 +146,16 @@ def _is_data(value: object) -> bool:
 
 
 def _data(value: dict[str, Any]) -> dict[str, bytes]:
-    """Return the files of a ConfigMap or Secret; base64 is a Secret's `data`, a ConfigMap's `binaryData`."""
+    """Return the files of a ConfigMap or Secret; base64 is a Secret's `data`, a ConfigMap's `binaryData`.
+
+    Raises UsageProblem.
+    """
     plain, encoded = ("data", "binaryData") if value["kind"] == "ConfigMap" else ("stringData", "data")
-    files = {key: base64.b64decode(text) for key, text in (value.get(encoded) or {}).items()}
-    return files | {key: str(text).encode() for key, text in (value.get(plain) or {}).items()}
+    try:
+        files = {key: base64.b64decode(text) for key, text in (value.get(encoded) or {}).items()}
+        return files | {key: str(text).encode() for key, text in (value.get(plain) or {}).items()}
+    except (AttributeError, TypeError, ValueError) as error:
+        raise UsageProblem(
+            f"{value['kind']} {value['metadata']['name']}: {plain} must hold texts by name,"
+            f" and {encoded} texts in base64 ({error})"
+        ) from error

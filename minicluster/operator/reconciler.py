@@ -7,6 +7,7 @@ in a condition with the reason why not. `plan()` decides everything; this module
 from __future__ import annotations
 
 import logging
+import traceback
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import Enum
@@ -43,6 +44,8 @@ log = logging.getLogger(__name__)
 
 RETRY_LIMIT = 3
 """After how many passing refusals (429, 5xx) in a row the status shows them."""
+AFTER_UNPLANNABLE = 300.0
+"""Seconds before a document that could not be planned is tried again: memory may have been short then."""
 
 
 class ReconcileOutcome(Enum):
@@ -115,14 +118,17 @@ class Reconciler:
             return ReconcileResult(ReconcileOutcome.GONE if item is None else ReconcileOutcome.SETTLED)
         try:
             cluster = document.validate(item)
+            reconcile = self._tear_down if _is_leaving(item) else self._run
+            return await reconcile(name, item, cluster, failures)
         except document.DocumentError as error:
-            refused = self._refuse(item, error)
-            await self._status.write(name, item, refused, failures)
-            await self._finalizers.release(name, refused)
-            return ReconcileResult(ReconcileOutcome.SETTLED)
-        if _is_leaving(item):
-            return await self._tear_down(name, item, cluster, failures)
-        return await self._run(name, item, cluster, failures)
+            problem, again = "; ".join(str(each) for each in error.problems), None
+        except planning.UnplannableError as error:
+            log.warning("%s: %s; raised in %s", name, error, _where(error.__cause__ or error))
+            problem, again = str(error), AFTER_UNPLANNABLE
+        refused = self._refuse(item, problem)
+        await self._status.write(name, item, refused, failures)
+        await self._finalizers.release(name, refused)
+        return ReconcileResult(ReconcileOutcome.SETTLED, again)
 
     def forget(self, name: Name) -> None:
         """Forget a MiniCluster that is gone."""
@@ -216,13 +222,12 @@ class Reconciler:
         self._built[name] = Built(inputs, tuple(observation.stamp(each) for each in objects))
         return objects
 
-    def _refuse(self, item: Object, error: document.DocumentError) -> Plan:
+    def _refuse(self, item: Object, problem: str) -> Plan:
         """Return the plan for a document that the API server accepted and that is not valid."""
         try:
             stored = document.Status.model_validate(item["status"])
         except ValidationError:
             stored = document.Status()
-        problem = "; ".join(str(each) for each in error.problems)
         refused = planning.refuse(stored, item["metadata"]["generation"], problem, self._options.now())
         # Without a valid document it is unknown what to save, and the MiniCluster must not stay for ever.
         return replace(refused, finalizer=False) if _is_leaving(item) else refused
@@ -276,6 +281,12 @@ class Reconciler:
             return str(item["metadata"]["uid"])
         found = self._cache.dependents.get(ObjectReference(key.kind, name.namespace, key.name))
         return found.uid if found else ""
+
+
+def _where(error: BaseException) -> str:
+    """Return the last lines at which an error was raised: a recursion that is too deep has a thousand."""
+    frames = list(traceback.walk_tb(error.__traceback__))[-3:]
+    return ", ".join(f"{frame.f_code.co_filename}:{line}" for frame, line in frames)
 
 
 def _is_left_alone(item: Object) -> bool:

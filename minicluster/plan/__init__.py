@@ -5,11 +5,11 @@ here sends requests: the operator and the local run fill an `Observed`, and appl
 """
 
 from minicluster.plan.decision import plan, refuse
-from minicluster.plan.errors import KeysNeededError, PlanError
+from minicluster.plan.errors import KeysNeededError, PlanError, UnplannableError
 from minicluster.plan.objects.keys import FreshKeys, LeadKeys, lead_dns_name
 from minicluster.plan.objects.names import lead_hosts
 from minicluster.plan.objects.objects import build, secret_key, unwanted
-from minicluster.plan.objects.rendering import render, to_yaml
+from minicluster.plan.objects.rendering import problem, render, to_yaml
 from minicluster.plan.objects.settings import broker_settings
 from minicluster.plan.records import (
     ApplyRefusal,
@@ -51,11 +51,13 @@ __all__ = [
     "RestartReport",
     "SaveProgress",
     "Site",
+    "UnplannableError",
     "broker_settings",
     "build",
     "lead_dns_name",
     "lead_hosts",
     "plan",
+    "problem",
     "refuse",
     "render",
     "secret_key",

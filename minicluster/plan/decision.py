@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from broker_config.errors import BrokerConfigError
 from broker_config.formats.errors import ParseError
 from minicluster.plan.constants import FINALIZER, KIND, ConditionType
+from minicluster.plan.errors import unplannable
 from minicluster.plan.lifecycle import deletion, saving, shrinking
 from minicluster.plan.objects import autoscaler, curve_secret, job, objects
 from minicluster.plan.records import ObjectKey, Plan
@@ -49,10 +50,22 @@ def plan(
     `cluster.status` is the stored status. `fresh_keys` are used only where no Secret is observed:
     the brokers' unless the document has a certificate, those of the lead API where the site has one. Where
     they are missing then, KeysNeededError is raised. A caller that plans often passes a `build` that caches
-    its results.
+    its results. Raises UnplannableError where the document asks for too much.
 
     A MiniCluster that another controller manages, or that is being deleted, is only saved if need be.
     """
+    with unplannable():
+        return _planned(cluster, observed, site, fresh_keys, now, build)
+
+
+def _planned(
+    cluster: MiniCluster,
+    observed: Observed,
+    site: Site,
+    fresh_keys: FreshKeys | None,
+    now: datetime,
+    build: Build,
+) -> Plan:
     cluster = release_0_1_0.migrated(cluster)
     if cluster.spec.managed_by or cluster.metadata.deletion_timestamp:
         return deletion.plan(cluster, observed, site, now)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from minicluster.backends.errors import WrongRequest
 from minicluster.local import documents, pod_policy, processes, state_directory
-from minicluster.local.errors import SizeRefused, StateDirectoryError
+from minicluster.local.errors import SizeRefused, StateDirectoryError, UsageProblem
 from minicluster.local.output import CommandErrors, LogFile, last_lines
 from minicluster.local.pod_policy import PodPolicy, Verdict, back_off
 from minicluster.local.records import EndedContainer, LocalContainer, LocalPod
@@ -61,6 +61,27 @@ def test_a_file_holds_config_maps_and_secrets_too() -> None:
     source = documents.parse(DOCUMENT, "x.yaml")
     assert source.config_maps == {"files": {"in.txt": b"text"}}
     assert source.secrets == {"keys": {"a": b"hello", "b": b"plain"}}
+
+
+def test_data_files_are_read_by_the_documents_own_rules() -> None:
+    """No date is looked for, and a number stays as it is written."""
+    source = documents.parse(DOCUMENT.replace("{in.txt: text}", "{a: 2024-99-99, b: 1:30}"), "x.yaml")
+    assert source.config_maps == {"files": {"a": b"2024-99-99", "b": b"1:30"}}
+
+
+MISSHAPEN = {
+    "no base64": ("{a: aGVsbG8=}", "{a: xx}", "Incorrect padding"),
+    "a number": ("{a: aGVsbG8=}", "{a: 1}", "argument should be"),
+    "a list": ("{b: plain}", "[plain]", "'list' object has no attribute 'items'"),
+}
+
+
+@pytest.mark.parametrize(("written", "misshapen", "why"), MISSHAPEN.values(), ids=MISSHAPEN)
+def test_a_secret_of_another_shape_is_refused(written: str, misshapen: str, why: str) -> None:
+    with pytest.raises(UsageProblem) as refusal:
+        documents.parse(DOCUMENT.replace(written, misshapen), "x.yaml")
+    rule = "Secret keys: stringData must hold texts by name, and data texts in base64 "
+    assert str(refusal.value).startswith(f"{rule}({why}")
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from broker_config.errors import BrokerConfigError
+from broker_config.formats.errors import ParseError
+from minicluster.plan.errors import UnplannableError, unplannable
 from minicluster.plan.objects import curve_secret, job, objects
 
 if TYPE_CHECKING:
@@ -24,12 +27,24 @@ def render(
 ) -> list[Object]:
     """Return the objects as they are first made; the Secret's data only where it is asked for.
 
-    Raises KeysNeededError where secrets are asked for, and neither `keys` nor the document have them.
+    Raises KeysNeededError where secrets are asked for, and neither `keys` nor the document have them,
+    UnplannableError where the document asks for too much, and BrokerConfigError or ParseError for what only
+    shows when the brokers' files are written, such as two hosts of one name.
     """
-    files = curve_secret.files(cluster, site, keys) if with_secrets else {}
-    secret = curve_secret.build(cluster, site, files)
-    shown = secret if with_secrets else _redacted(secret, site)
-    return [shown, *objects.build(cluster, site, suspended=job.is_suspended(cluster, None))]
+    with unplannable():
+        files = curve_secret.files(cluster, site, keys) if with_secrets else {}
+        secret = curve_secret.build(cluster, site, files)
+        shown = secret if with_secrets else _redacted(secret, site)
+        return [shown, *objects.build(cluster, site, suspended=job.is_suspended(cluster, None))]
+
+
+def problem(cluster: MiniCluster, site: Site) -> str:
+    """Return why no objects can be made of a valid document; empty: they can."""
+    try:
+        render(cluster, site)
+    except (UnplannableError, BrokerConfigError, ParseError) as error:
+        return str(error)
+    return ""
 
 
 def to_yaml(items: Iterable[Object]) -> str:
