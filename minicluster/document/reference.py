@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from minicluster.document import field_facts
 from minicluster.document.cel import IMMUTABLE
 from minicluster.document.cluster import KIND
 from minicluster.document.schema import json_schema
@@ -26,16 +27,13 @@ if TYPE_CHECKING:
 
 MAX_EXAMPLE_LINES = 16
 """Lines of an example: a longer one hides the fields that it is to show."""
-_PREFIX = "#/$defs/"
-_TYPES = {"string": "text", "integer": "whole number", "boolean": "true or false", "object": "map"}
-_UNITS = {"Seconds": "seconds", "bytes": "bytes"}
 _HEAD = """\
 # Reference of the document
 
 Every field of a MiniCluster (`flux-framework.org/v1alpha2`). Do not edit this page: `make reference` writes
 it from the records in `minicluster/document/`. The CustomResourceDefinition is made from them too, so
-`kubectl explain minicluster.spec` shows the same. `minicluster validate FILE` checks a document,
-and editors check it by `minicluster crd --output json-schema`.
+`kubectl explain minicluster.spec` shows the same; so does `minicluster explain spec`, without a cluster.
+`minicluster validate FILE` checks a document. Editors do by `minicluster explain --output json-schema`.
 
 How to read the tables:
 
@@ -107,40 +105,13 @@ def _collect(
     record: Schema, field_path: str, records: dict[str, Schema], field_paths: dict[str, list[str]]
 ) -> None:
     for name, field in record["properties"].items():
-        inner, suffix = _record_of(field)
+        inner, suffix = field_facts.record_of(field)
         if not inner:
             continue
         here = f"{field_path}.{name}{suffix}" if field_path else f"{name}{suffix}"
         field_paths.setdefault(inner, []).append(here)
         if len(field_paths[inner]) == 1:
             _collect(records[inner], here, records, field_paths)
-
-
-def _record_of(field: Schema) -> tuple[str, str]:
-    """Return the record of a field's value, and the end of its field path; empty: it has none."""
-    plain = _plain(field)
-    if "$ref" in plain:
-        return plain["$ref"].removeprefix(_PREFIX), ""
-    for inner, suffix in ((plain.get("items"), "[]"), (_values(plain), ".<name>")):
-        if isinstance(inner, dict) and "$ref" in inner:
-            return inner["$ref"].removeprefix(_PREFIX), suffix
-    return "", ""
-
-
-def _plain(field: Schema) -> Schema:
-    """Return the schema of a field without the alternative null."""
-    for option in field.get("anyOf", ()):
-        if option != {"type": "null"}:
-            return {**option, **{key: value for key, value in field.items() if key != "anyOf"}}
-    return field
-
-
-def _values(field: Schema) -> Schema | None:
-    """Return the schema of a map's values."""
-    for values in field.get("patternProperties", {}).values():
-        return dict(values)
-    values = field.get("additionalProperties")
-    return values if isinstance(values, dict) else None
 
 
 def _contents(sections: Iterable[Section]) -> str:
@@ -152,17 +123,11 @@ def _written(section: Section, sections: Mapping[str, Section], examples: Sequen
     parts = [f"\n## `{section.title}`\n", section.schema["description"]]
     if others := ", ".join(f"`{field_path}`" for field_path in section.field_paths[1:]):
         parts.append(f"The same fields are at {others}.")
-    if reason := _fixed(section.field_paths[0]):
+    if reason := field_facts.fixed(section.field_paths[0]):
         parts.append(f"Fixed: {reason}.")
     if example := _example(section.field_paths, examples):
         parts.append(f"\n{example}")
     return "\n".join([*parts, "", _fields(section, sections)])
-
-
-def _fixed(field_path: str) -> str:
-    """Return why the field at a path cannot change; empty: it can."""
-    spec, _, rest = field_path.partition(".")
-    return IMMUTABLE.get(re.split(r"[.\[]", rest)[0], "") if spec == "spec" else ""
 
 
 def _fields(section: Section, sections: Mapping[str, Section]) -> str:
@@ -170,57 +135,24 @@ def _fields(section: Section, sections: Mapping[str, Section]) -> str:
     is_spec = section.field_paths == ("spec",)
     rows = []
     for name, field in section.schema["properties"].items():
-        plain = _plain(field)
-        default = "**required**" if name in required else _default(field.get("default"))
-        row = [f"`{name}`", _type(name, plain, sections), _allowed(plain), default]
-        row.append(field.get("description") or sections[_record_of(field)[0]].schema["description"])
+        plain = field_facts.without_null(field)
+        default = "**required**" if name in required else field_facts.default(field.get("default"))
+        row = [f"`{name}`", _type(name, plain, sections), field_facts.allowed(plain), default]
+        row.append(
+            field.get("description") or sections[field_facts.record_of(field)[0]].schema["description"]
+        )
         rows.append([*row, *(["fixed" if name in IMMUTABLE else "may change"] if is_spec else [])])
     head = ("field", "type", "allowed", "default", "meaning", *(["later"] if is_spec else []))
     return _table(head, rows)
 
 
 def _type(name: str, field: Schema, sections: Mapping[str, Section]) -> str:
-    record, suffix = _record_of(field)
-    if record:
-        link = f"[`{sections[record].title}`](#{sections[record].anchor})"
-        return {"": link, "[]": f"list: {link}"}.get(suffix, f"map: {link}")
-    if "items" in field:
-        return f"list of {_type('', field['items'], sections)}"
-    if values := _values(field):
-        return f"map of {_type('', values, sections)}"
-    if field.get("x-kubernetes-int-or-string"):
-        return "quantity"
-    unit = next((unit for ending, unit in _UNITS.items() if name.endswith(ending)), "")
-    return unit or _TYPES.get(field.get("type", ""), "any value")
-
-
-def _allowed(field: Schema) -> str:
-    """Return what a field allows: its shape, its values, or its bounds."""
-    if values := field.get("enum") or ([field["const"]] if "const" in field else []):
-        return ", ".join(f"`{value}`" for value in values if value != "")
-    if "items" in field or "maxProperties" in field:
-        return _allowed_entries(field)
-    if words := field.get("x-allowed"):
-        return "" if field.get("x-kubernetes-int-or-string") else str(words)
-    if "minimum" in field:
-        least, most = field["minimum"], field.get("maximum")
-        return f"from {least}" if most is None else f"{least} to {most}"
-    return f"at most {field['maxLength']} characters" if "maxLength" in field else ""
-
-
-def _allowed_entries(field: Schema) -> str:
-    """Return how many entries a list or a map may have, and what each may be."""
-    most = field.get("maxItems", field.get("maxProperties"))
-    least = field.get("minItems", 0)
-    each = _allowed(field.get("items") or _values(field) or {})
-    count = f"{least} to {most} entries" if least else f"at most {most} entries" if most else ""
-    return "; ".join(filter(None, [count, f"each: {each}" if each else ""]))
-
-
-def _default(value: object) -> str:
-    if value is None or value in ("", [], {}):
-        return ""
-    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
+    """Return the type of a field, with a link to the section of its record."""
+    record, _ = field_facts.record_of(field)
+    if not record:
+        return field_facts.type_name(name, field)
+    link = f"[`{sections[record].title}`](#{sections[record].anchor})"
+    return field_facts.of_shape(field, link)
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
