@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from minicluster.kube_client.api import Selection
-from minicluster.kube_client.errors import ApiError, FailedError, MissingError, RefusalError
+from minicluster.kube_client.errors import ApiError, FailedError, MissingError, NotRunningError, RefusalError
 from minicluster.kube_client.resources import AUTOSCALERS, EVENTS, MINICLUSTERS
 from minicluster.plan.constants import API_VERSION, KIND, ConditionType, Phase
 from minicluster.remote import follow, summary
@@ -120,11 +120,13 @@ async def settled(session: NamespaceSession, name: str, *, to_the_end: bool = Fa
 
 
 async def scale(session: NamespaceSession, name: str, size: int, *, wait: bool = True) -> SizeChange:
-    """Set a MiniCluster's size, and wait until its pods are there or gone, even if it had that size before.
+    """Set a MiniCluster's size, and wait until its brokers are online, even if it had that size before.
 
-    Raises MissingError, RefusalError for a size that is not allowed, FailedError where it cannot be reached.
+    Raises MissingError, NotRunningError for one that has ended, RefusalError for a size that is not allowed,
+    FailedError where it cannot be reached.
     """
     before = summary.of(await session.cluster(name))
+    _need_not_ended(before)
     body = {"spec": {"replicas": size}}
     try:
         await session.client.patch(MINICLUSTERS, session.namespace, name, body, "scale")
@@ -135,15 +137,34 @@ async def scale(session: NamespaceSession, name: str, size: int, *, wait: bool =
         limit = f" ({before.max_size})" if before.max_size else ""
         raise RefusalError(f"cluster {name}: cannot have {size} brokers: {causes}{limit}") from error
 
-    def is_settled(now: Summary) -> bool:
-        resizing = now.condition(ConditionType.RESIZING)
-        if now.phase == Phase.INVALID:
-            raise _failure(now)
-        return resizing is not None and resizing.status == "False"
-
-    if wait and not (before.size == size and before.is_seen and is_settled(before)):
-        await until_settled(session, name, is_settled)
+    if wait and not (before.size == size and before.is_seen and has_its_size(before)):
+        await until_settled(session, name, has_its_size)
     return SizeChange(before.size, size)
+
+
+def has_its_size(now: Summary) -> bool:
+    """Whether a MiniCluster has its size, with its brokers online where the operator can know that.
+
+    Raises FailedError for a size that cannot be reached, NotRunningError where it has ended meanwhile.
+    """
+    if now.phase == Phase.INVALID:
+        raise _failure(now)
+    _need_not_ended(now)
+    resizing, brokers = now.condition(ConditionType.RESIZING), now.condition(ConditionType.BROKERS_READY)
+    if resizing is None or resizing.status != "False":
+        return False
+    if now.phase == Phase.SUSPENDED:
+        return True
+    return now.phase == Phase.RUNNING and (brokers is None or brokers.status != "False")
+
+
+def _need_not_ended(now: Summary) -> None:
+    """Raise NotRunningError for a MiniCluster that has ended."""
+    if now.phase in {Phase.SUCCEEDED, Phase.FAILED}:
+        raise NotRunningError(
+            f"cluster {now.name}: has ended ({now.stage}), so it cannot be scaled;"
+            f" bring it up anew with another size: minicluster down {now.name}, minicluster up FILE --size N"
+        )
 
 
 async def until_settled(

@@ -1,0 +1,81 @@
+"""When a MiniCluster on Kubernetes counts as scaled, and which ones cannot be."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from minicluster.kube_client.errors import FailedError, NotRunningError
+from minicluster.remote import clusters, summary
+
+if TYPE_CHECKING:
+    from minicluster.remote.session import NamespaceSession
+    from tests.operator.field_sets import Object
+
+
+def item(phase: str, resizing: str = "False", brokers: str = "", message: str = "") -> Object:
+    """Return a MiniCluster whose status is about its document; brokers: the status of BrokersReady."""
+    conditions = [
+        {"type": "Resizing", "status": resizing, "reason": "AtSize"},
+        {"type": phase, "status": "True", "reason": "It", "message": message},
+    ]
+    if brokers:
+        conditions.append({"type": "BrokersReady", "status": brokers, "reason": "It"})
+    return {
+        "metadata": {"name": "mc", "namespace": "science", "uid": "1", "generation": 1},
+        "spec": {"size": 9},
+        "status": {"phase": phase, "observedGeneration": 1, "conditions": conditions},
+    }
+
+
+@pytest.mark.parametrize(
+    ("found", "is_scaled"),
+    [
+        pytest.param(item("Running", brokers="True"), True, id="all online"),
+        pytest.param(item("Running", brokers="False"), False, id="brokers missing"),
+        pytest.param(item("Running", brokers="Unknown"), True, id="the operator does not reach the lead"),
+        pytest.param(item("Running"), True, id="an older operator"),
+        pytest.param(item("Resizing", resizing="True"), False, id="it grows"),
+        pytest.param(item("Pending"), False, id="no node for its pods"),
+        pytest.param(item("Starting"), False, id="pods start"),
+        pytest.param(item("Suspended"), True, id="suspended"),
+    ],
+)
+def test_it_is_scaled_once_its_brokers_are_online(found: Object, is_scaled: bool) -> None:
+    assert clusters.has_its_size(summary.of(found)) == is_scaled
+
+
+def test_a_size_that_cannot_be_had_is_an_error() -> None:
+    with pytest.raises(FailedError, match="cluster mc: Invalid"):
+        clusters.has_its_size(summary.of(item("Invalid")))
+
+
+class Session:
+    """Has one MiniCluster, and refuses to change it."""
+
+    def __init__(self, found: Object) -> None:
+        self.found = found
+        self.client = self
+
+    async def cluster(self, _name: str) -> Object:
+        """Return it."""
+        return self.found
+
+    async def patch(self, *_: Any) -> None:
+        """Fail the test."""
+        pytest.fail("it was changed")
+
+
+@pytest.mark.parametrize("wait", [True, False], ids=["wait", "no wait"])
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+def test_what_has_ended_is_not_scaled(phase: str, wait: bool) -> None:
+    session = cast("NamespaceSession", Session(item(phase, message="the main command ended with 0")))
+    with pytest.raises(NotRunningError) as refusal:
+        asyncio.run(clusters.scale(session, "mc", 2, wait=wait))
+    message = (
+        f"cluster mc: has ended ({phase}: the main command ended with 0), so it cannot be scaled; bring it up"
+        " anew with another size: minicluster down mc, minicluster up FILE --size N"
+    )
+    assert (refusal.value.exit_code, str(refusal.value)) == (1, message)
