@@ -44,6 +44,8 @@ _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f]")
 
 # Loggers with many lines that help only to find a defect.
 _TALKATIVE = ("kopf", "asyncio", "aiohttp.server")
+_REFUSALS = "kopf._cogs.clients.errors"
+"""The module of kopf's errors that are answers of an API server."""
 
 
 def setup(log_format: LogFormat, level: LogLevel, stream: TextIO | None = None) -> None:
@@ -55,9 +57,22 @@ def setup(log_format: LogFormat, level: LogLevel, stream: TextIO | None = None) 
     root.setLevel(level.upper())
     logging.captureWarnings(True)
     least = logging.WARNING if level == "info" else logging.NOTSET
+    if level != "debug":
+        handler.addFilter(_without_trace_of_refusal)
     for name in _TALKATIVE:
         logging.getLogger(name).setLevel(least)
     logging.getLogger("aiohttp.access").disabled = True
+
+
+def _without_trace_of_refusal(record: logging.LogRecord) -> bool:
+    """Take the traceback from a line of kopf about an API server's refusal: each of its tasks logs one.
+
+    Such a refusal is no defect: a CRD that was deleted, or a right that was taken away. The message has it.
+    """
+    error = record.exc_info[1] if record.exc_info else None
+    if record.name.startswith("kopf.") and type(error).__module__ == _REFUSALS:
+        record.exc_info = record.exc_text = None
+    return True
 
 
 class ObjectLogger(logging.LoggerAdapter[logging.Logger]):

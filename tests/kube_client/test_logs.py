@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from aiohttp import web
+from kopf._cogs.clients.errors import APIClientError
 
 from broker_config import curve
 from minicluster.kube_client import logs
@@ -185,6 +186,27 @@ def test_levels(log_format: LogFormat, logger: str, level: int, expected: set[st
         if stream.getvalue():
             shown.add(chosen)
     assert shown == expected
+
+
+REFUSED = APIClientError(None, status=404, headers={})
+DEFECT = ValueError("hm")
+
+
+@pytest.mark.parametrize(
+    ("logger", "level", "error", "is_shown"),
+    [
+        pytest.param("kopf._core.reactor.running", "info", REFUSED, False, id="an API server's refusal"),
+        pytest.param("kopf._core.reactor.running", "debug", REFUSED, True, id="to look for a defect"),
+        pytest.param("kopf._core.reactor.running", "info", DEFECT, True, id="a defect"),
+        pytest.param("minicluster.x", "info", REFUSED, True, id="of ours"),
+    ],
+)
+def test_tracebacks(logger: str, level: LogLevel, error: Exception, is_shown: bool) -> None:
+    """Each of kopf's tasks logs the refusal that ends them all, as when the CRD is deleted."""
+    stream = begin("text", level)
+    logging.getLogger(logger).error("the task has failed: %s", 404, exc_info=error)
+    first, *rest = stream.getvalue().splitlines()
+    assert ("the task has failed: 404" in first, bool(rest)) == (True, is_shown)
 
 
 KEYS = curve.generate()
