@@ -6,13 +6,14 @@ A command that works with clusters has `cls=BackendCommand`, and calls `chosen` 
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from minicluster.cli.option_errors import PlainCommand
+from minicluster.cli.help_text import PlainCommand
 from minicluster.cli.reporting import PlainReporter, print_warning
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from minicluster.backends.port import Backend, BackendOption
 
 _ON = "--on"
+_ON_VARIABLE = "MINICLUSTER_ON"
 _GIVEN = "minicluster.cli.backend_choice"
 """The key of a command's context under which the values of these options are, by their first names."""
 
@@ -53,6 +55,17 @@ def chosen(ctx: typer.Context) -> Backend:
     own = kind.options_of(ctx.command.name or "")
     refuse(ctx, (each.names[0] for each in own))
     return kind.open({each.key: given[each.names[0]] for each in own}, PlainReporter())
+
+
+def likely(ctx: typer.Context) -> Backend:
+    """Return the back end that a command line names which is still being typed: no value was checked."""
+    from minicluster.backends.discovery import USUAL
+
+    given = ctx.params
+    kind = registry().kind(given.get("on") or os.environ.get(_ON_VARIABLE) or USUAL)
+    options = kind.options_of(ctx.command.name or "")
+    texts = {each.key: given.get(each.key, each.default) for each in options if each.type is str}
+    return kind.open({each.key: each.default for each in options} | texts, PlainReporter(quiet=True))
 
 
 def refuse(ctx: typer.Context, known: Iterable[str] = (), needed: str = "") -> None:
@@ -103,7 +116,7 @@ def _backend_parameters(command: str, own: Iterable[Any]) -> list[Any]:
     taken = {word for each in own for word in each.opts} | {_ON}
     on = typer.Option(
         _ON,
-        envvar="MINICLUSTER_ON",
+        envvar=_ON_VARIABLE,
         help="This machine, or a Kubernetes cluster.",
         expose_value=False,
         callback=_keeper(_ON),

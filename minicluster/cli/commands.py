@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.core import TyperGroup
 
+from minicluster.cli.help_text import HelpLayout
+
 if TYPE_CHECKING:
     from typer.core import TyperCommand
 
@@ -25,34 +27,25 @@ MINICLUSTER_ON=kubernetes makes that the default of every command that has --on.
 Exit codes: that of the main command; 1 an invalid document, 2 a wrong call,
 124 time over, 125 the cluster failed, 129 hang-up, 130 Ctrl-C, 143 SIGTERM.
 """
-ORDER = (
-    "run",
-    "up",
-    "list",
-    "status",
-    "top",
-    "submit",
-    "jobs",
-    "attach",
-    "cancel",
-    "scale",
-    "suspend",
-    "resume",
-    "shell",
-    "logs",
-    "down",
-    "validate",
-    "render",
-    "crd",
-    "operator",
-    "metrics-adapter",
-    "policies",
-    "simulate",
-)
-"""Our commands as --help lists them: in the order in which one needs them, then what few ever call."""
+PANELS = {
+    "Clusters": (
+        *("run", "up", "list", "status", "top", "scale"),
+        *("suspend", "resume", "shell", "logs", "down"),
+    ),
+    "Jobs": ("submit", "jobs", "attach", "cancel"),
+    "Documents": ("validate", "render"),
+    "Simulation": ("policies", "simulate"),
+    "Administration": ("crd", "operator", "metrics-adapter"),
+    "This program": ("help"),
+}
+"""Our commands as --help groups and lists them: in the order in which one needs them."""
+ORDER = tuple(name for names in PANELS.values() for name in names)
+_PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
+PLUGINS = "Plug-ins"
+"""The panel of plug-ins' commands, the last one."""
 
 
-class CommandGroup(TyperGroup):
+class CommandGroup(HelpLayout, TyperGroup):
     """Commands found by entry point; a module is imported when its command is called, or for --help."""
 
     @cached_property
@@ -69,9 +62,26 @@ class CommandGroup(TyperGroup):
         """Return a command, importing its group."""
         if cmd_name not in self._found:
             return None
-        group: Any = typer.main.get_command(self._found[cmd_name].load())
+        loaded = self._found[cmd_name].load()
+        vars(loaded).update(_add_completion=False)  # typer's own works for one command only
+        group: Any = typer.main.get_command(loaded)
         members: dict[str, TyperCommand] = getattr(group, "commands", {})
-        return members.get(cmd_name, group)
+        found: Any = members.get(cmd_name, group)
+        found.rich_help_panel = _PANEL_OF.get(cmd_name, found.rich_help_panel or PLUGINS)
+        return found
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return a command and its arguments. Raises UsageError with the nearest name."""
+        name = args[0]
+        if not (ctx.resilient_parsing or name.startswith("-") or self.get_command(ctx, name)):
+            ctx.fail(f"No such command {name!r}; {self._hint(name)}")
+        return super().resolve_command(ctx, args)
+
+    def _hint(self, name: str) -> str:
+        import difflib
+
+        near = difflib.get_close_matches(name, self._found, 1)
+        return f"did you mean {near[0]!r}?" if near else "`minicluster help` lists them."
 
 
 def _version(wanted: bool) -> None:
@@ -82,8 +92,15 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
+SETTINGS = {"help_option_names": ["-h", "--help"]}
+"""Of the group, and by it of each command."""
 app = typer.Typer(
-    cls=CommandGroup, help=HELP, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
+    cls=CommandGroup,
+    help=HELP,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings=SETTINGS,
 )
 
 

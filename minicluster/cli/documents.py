@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from minicluster.cli.backend_choice import BackendCommand, chosen
+from minicluster.cli.help_text import PlainCommand
 from minicluster.cli.options import Document, Name
 from minicluster.cli.tables import Output, echo, json_text, show
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from minicluster.backends.documents import DocumentText
     from minicluster.document import MiniCluster, Problem
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 REDACTED = """\
 # For reading only: the Secret is redacted, and Kubernetes refuses it. What can be applied is printed by
 #   minicluster render FILE --with-secrets
@@ -142,7 +143,7 @@ def _inapplicable(secret: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-@app.command()
+@app.command(cls=PlainCommand)
 def crd(
     output: Annotated[
         Literal["yaml", "json-schema"],

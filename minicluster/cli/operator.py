@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from minicluster.cli.option_errors import PlainCommand
+from minicluster.cli.help_text import PlainCommand
 from minicluster.cli.options import Context, Kubeconfig
 from minicluster.cli.service_options import LogFormat, LogLevel, address
 

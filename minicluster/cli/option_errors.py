@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import typer
-from typer.core import TyperCommand
 
 Details = Mapping[str, Any]
 
@@ -20,15 +19,6 @@ _WORDS: dict[str, Callable[[Details], str]] = {
     "less_than_equal": lambda found: f"{found['input']} is too large; the most is {found['ctx']['le']}",
 }
 """By the kinds of errors that pydantic, which typer parses values with, finds in options."""
-
-
-class PlainCommand(TyperCommand):
-    """A command that reports wrong values in plain words."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the words of the command line. Raises BadParameter, UsageError."""
-        with reworded():
-            return super().parse_args(ctx, args)
 
 
 @contextlib.contextmanager

@@ -8,14 +8,18 @@ import typer
 
 Engine = Literal["auto", "flux", "embedded"]
 Document = Annotated[str, typer.Argument(metavar="FILE", help="The document; - is standard input.")]
-Size = Annotated[int | None, typer.Option("--size", min=1, help="Number of brokers, in place of spec.size.")]
+Size = Annotated[
+    int | None, typer.Option("--size", min=1, metavar="BROKERS", help="How many, in place of spec.size.")
+]
 EngineOption = Annotated[
     Engine, typer.Option("--engine", help="What runs the brokers; auto: real Flux where it is on PATH.")
 ]
-Name = Annotated[str, typer.Option("--name", help="Which MiniCluster, where the file has several.")]
+Name = Annotated[
+    str, typer.Option("--name", metavar="NAME", help="Which MiniCluster, where the file has several.")
+]
 ClusterName = Annotated[str, typer.Argument(metavar="NAME", help="The cluster, see `minicluster list`.")]
 Context = Annotated[
-    str, typer.Option("--context", metavar="NAME", help="Kubernetes: in place of the current context.")
+    str, typer.Option("--context", metavar="CONTEXT", help="Kubernetes: in place of the current context.")
 ]
 Kubeconfig = Annotated[
     str,

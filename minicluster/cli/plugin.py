@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from minicluster.cli.commands import CommandGroup, version_option
+from minicluster.cli.commands import SETTINGS, CommandGroup, version_option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +26,7 @@ HELP = """Run Flux MiniClusters in a Kubernetes cluster.
 """
 LOCAL = frozenset({"run"})
 """Commands for clusters of this machine only."""
-NOWHERE = frozenset({"crd", "policies"})
+NOWHERE = frozenset({"crd", "policies", "help"})
 """Commands that use no cluster: kubectl's options before them are dropped."""
 _SHARED = ("--context", "--namespace", "--kubeconfig", "-n")
 
@@ -48,7 +48,12 @@ class PluginCommands(CommandGroup):
 
 
 app = typer.Typer(
-    cls=PluginCommands, help=HELP, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
+    cls=PluginCommands,
+    help=HELP,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings=SETTINGS,
 )
 app.callback()(version_option)
 

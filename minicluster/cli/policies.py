@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from minicluster.cli.option_errors import PlainCommand
+from minicluster.cli.help_text import PlainCommand
 from minicluster.cli.reporting import print_warning
 from minicluster.cli.tables import Output, show
 
@@ -15,7 +15,7 @@ app = typer.Typer(add_completion=False)
 
 @app.command(cls=PlainCommand)
 def policies(
-    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Only these.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(metavar="[POLICY...]", help="Only these.")] = None,
     output: Output = "table",
 ) -> None:
     """List the queue policies, with what can be set and its defaults.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from minicluster.cli.backend_choice import BackendCommand
-from minicluster.cli.option_errors import PlainCommand
+from minicluster.cli.help_text import PlainCommand
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,20 +21,24 @@ class ProgramCommand(PlainCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the options before the first word and those before the program. Raises UsageError."""
-        options, words = self._split(ctx, args)
+        return super().parse_args(ctx, self.arranged(ctx, args))
+
+    def arranged(self, ctx: Any, args: list[str]) -> list[str]:
+        """Return the arguments with all options in front, and `--` behind these. Raises UsageError."""
+        options, words = self.split(ctx, args)
         if words and "--" not in options[-1:]:
-            more, program = self._split(ctx, words[1:])
+            more, program = self.split(ctx, words[1:])
             options, words = [*options, *more], [words[0], *program]
         if not words:
-            return super().parse_args(ctx, args)
+            return args
         own = options[:-1] if options[-1:] == ["--"] else options
-        return super().parse_args(ctx, [*self.completed(ctx, own, words), "--", *words])
+        return [*self.completed(ctx, own, words), "--", *words]
 
     def completed(self, ctx: Any, options: Sequence[str], words: Sequence[str]) -> Sequence[str]:  # noqa: ARG002
         """Return the options, with those that the words bring along: none do."""
         return options
 
-    def _split(self, ctx: Any, args: Sequence[str]) -> tuple[list[str], list[str]]:
+    def split(self, ctx: Any, args: Sequence[str]) -> tuple[list[str], list[str]]:
         """Return the leading options, with the `--` that ends them, and the words behind them."""
         values, extra, _ = self.make_parser(ctx).parse_args(list(args))
         count = len(extra)

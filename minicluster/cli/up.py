@@ -21,7 +21,7 @@ def up(
     policy: Annotated[
         str,
         typer.Option(
-            metavar="NAME[:SETTING=VALUE,...]",
+            metavar="POLICY[:SETTING=VALUE,...]",
             help="Queue policy, in place of spec.flux.scheduler's; see `minicluster policies`.",
         ),
     ] = "",

@@ -83,7 +83,7 @@ class KubernetesBackend(Backend):
         """Return the MiniClusters of the namespace, or of all."""
         from minicluster.remote import clusters, reports
 
-        everywhere = self.given["all_namespaces"]
+        everywhere = bool(self.given.get("all_namespaces"))  # only `list` has that option
         found = _run(self, lambda asked: clusters.listing(asked, every_namespace=everywhere))
         return reports.listing(found, "" if everywhere else _namespace(self))
 
@@ -264,7 +264,7 @@ KIND = BackendKind(
             default=False,
             commands=frozenset({"list"}),
         ),
-        BackendOption(("--context",), "Kubernetes: in place of the current context.", metavar="NAME"),
+        BackendOption(("--context",), "Kubernetes: in place of the current context.", metavar="CONTEXT"),
         BackendOption(
             ("--kubeconfig",), "Kubernetes: in place of $KUBECONFIG and ~/.kube/config.", metavar="FILE"
         ),

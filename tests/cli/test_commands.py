@@ -53,15 +53,6 @@ def test_commands_of_plug_ins_come_after_ours(monkeypatch: pytest.MonkeyPatch) -
     assert commands.CommandGroup().list_commands(None) == [*commands.ORDER, "acme", "zoo"]
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_has_help_with_an_example(command: str) -> None:
-    shown = _call(command, "--help")
-    assert shown.returncode == 0, shown.stderr
-    assert (
-        f"minicluster {command}" in shown.stdout.split("Options")[0].split("Usage:", 1)[1].split("\n", 1)[1]
-    )
-
-
 def _imported_by(statement: str) -> set[str]:
     """Return the names of the modules that a statement adds to a fresh interpreter's."""
     program = f"""\

@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 OLD: dict[str, Any] = json.loads((DATA / "surface.json").read_text())
+NEVER_WORKED = {
+    "command run: option --install-completion is gone",
+    "command run: option --show-completion is gone",
+}
+"""What `run` alone had, and what printed an error at each press of Tab; now there is `completion`."""
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +30,8 @@ def new() -> dict[str, Any]:
 @pytest.mark.parametrize("part", OLD)
 def test_all_of_it_is_there(part: str, new: dict[str, Any]) -> None:
     others = {each: {} for each in OLD if each != part}
-    assert surface.missing({part: OLD[part], **others}, new) == []
+    missing = surface.missing({part: OLD[part], **others}, new)
+    assert [each for each in missing if each not in NEVER_WORKED] == []
 
 
 def _draft(found: dict[str, Any]) -> dict[str, Any]:
