@@ -1,7 +1,9 @@
 """The errors of this package.
 
     SpecError
-    └── DocumentError      all problems of the documents that were read, each with its path and position
+    ├── DocumentError      all problems of the documents that were read, each with its path and position
+    ├── UnknownField       the document has no field at a path
+    └── UnwritableCommand  no document can be made from a command line
 
 A `DocumentError` lists every problem at once. No message quotes a certificate or the value of a variable.
 """
@@ -58,6 +60,14 @@ def described(error: Exception) -> str:
 
 class SpecError(ValueError):
     """The base of this package's errors."""
+
+
+class UnknownField(SpecError):  # noqa: N818 - named for the state that it reports
+    """The document has no field at a path."""
+
+
+class UnwritableCommand(SpecError):  # noqa: N818 - named for the state that it reports
+    """No document can be made from a command line."""
 
 
 class DocumentError(SpecError):
