@@ -33,7 +33,14 @@ def read(path: str) -> DocumentText:
     except UnicodeDecodeError as error:
         raise WrongRequest(f"{path}: not UTF-8: byte 0x{error.object[error.start]:02x}") from error
     except OSError as error:
-        raise WrongRequest(f"{path}: cannot be read: {error.strerror}") from error
+        raise WrongRequest(f"{path}: cannot be read: {error.strerror}{_program_hint(path)}") from error
+
+
+def _program_hint(path: str) -> str:
+    """Return how a program is run, where the name of one was given for a document."""
+    import shutil
+
+    return f"; to run a program without a document: minicluster run -- {path}" if shutil.which(path) else ""
 
 
 def choose(clusters: Sequence[MiniCluster], name: str, source: str) -> MiniCluster:

@@ -32,6 +32,10 @@ class ForegroundRun:
     engine: str = "auto"
     timeout: float | None = None
     """In seconds; None: no limit."""
+    tasks: int | None = None
+    """Of the command; None leaves what the document has."""
+    oversubscribe: bool = False
+    """Whether there may be more brokers than the place should have."""
 
 
 @dataclass(frozen=True, slots=True)

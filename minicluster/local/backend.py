@@ -67,6 +67,7 @@ class LocalBackend(Backend):
             policy=request.policy,
             engine=self.given["engine"],
             restore=self.given["restore"],
+            oversubscribe=self.given["oversubscribe"],
         )
         return (BroughtUp(name, "up", f": minicluster submit {name} -- COMMAND, minicluster down {name}"),)
 
@@ -129,12 +130,16 @@ class LocalBackend(Backend):
 
     def shell(self, name: str, command: Sequence[str]) -> int:
         """Run a command, or a shell, in the cluster's environment."""
-        from minicluster.local import connection
+        from minicluster.local import connection, prompt
         from minicluster.local.run import shell_of_user
 
+        environment = connection.environment(name)
+        if not command:
+            environment |= prompt.variables(name)
+            self.reporter.notice(f"a shell in cluster {name}: flux speaks to it here; `exit` leaves it up")
         words = tuple(command or shell_of_user())
         try:
-            done = subprocess.run(words, env=connection.environment(name), check=False)
+            done = subprocess.run(words, env=environment, check=False)
         except OSError as error:
             print(f"minicluster: {words[0]}: cannot be started: {error.strerror}", file=sys.stderr)
             return 127 if isinstance(error, FileNotFoundError) else 126
@@ -162,11 +167,12 @@ class LocalBackend(Backend):
 
 def run(text: DocumentText, request: ForegroundRun, reporter: Reporter) -> int:
     """Run a document's command, and return its exit code."""
-    from minicluster.local import documents
+    from minicluster.local import documents, site
     from minicluster.local import run as foreground
 
     source = documents.parse(text.text, text.source, request.name)
-    source = documents.with_request(source, size=request.size, command=request.command)
+    source = documents.with_request(source, size=request.size, tasks=request.tasks, command=request.command)
+    site.check_brokers(source.cluster.spec.size, oversubscribe=request.oversubscribe)
     return foreground.run(
         foreground.RunRequest(
             source=source,
@@ -203,7 +209,7 @@ def _report(state: ClusterState, instance: Instance) -> StatusReport:
     values = {
         "queue_policy": f"minicluster/{policy}" if policy else None,
         "brokers_online": resources.all.nodes - resources.offline.nodes,
-        "cores": resources.all.cores,
+        "cores": resources.all.cores - resources.offline.cores,
         "cores_free": resources.free.cores,
         "jobs_pending": stats.pending,
         "jobs_running": stats.running,
@@ -228,6 +234,13 @@ KIND = BackendKind(
             ("--restore",),
             "Begin with the jobs that `down --dump` saved. They run as you: give a dump that you trust.",
             metavar="DUMP",
+            commands=_UP,
+        ),
+        BackendOption(
+            ("--oversubscribe",),
+            "Start more brokers than this machine should have.",
+            bool,
+            default=False,
             commands=_UP,
         ),
     ),

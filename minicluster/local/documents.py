@@ -48,10 +48,17 @@ def parse(text: str, source: str, name: str = "") -> DocumentFile:
 
 
 def with_request(
-    source: DocumentFile, *, size: int | None = None, command: Sequence[str] = (), policy: str = ""
+    source: DocumentFile,
+    *,
+    size: int | None = None,
+    tasks: int | None = None,
+    command: Sequence[str] = (),
+    policy: str = "",
 ) -> DocumentFile:
     """Return the source with the options of the command line. Raises SizeRefused, WrongRequest."""
     cluster = with_policy(with_size(source.cluster, size), policy)
+    if tasks is not None:
+        cluster = _changed(cluster, tasks=tasks)
     return replace(source, cluster=with_command(cluster, command))
 
 

@@ -1,5 +1,7 @@
 """The errors of clusters on this machine, as one tree below that of all back ends.
 
+The exit code of each is 125, where it has no other one.
+
 LocalError (BackendError)
 ├── UsageProblem          (WrongRequest) the request does not fit the document or this machine
 │   ├── SizeRefused       a size outside of what the document allows
@@ -61,6 +63,8 @@ class ClusterExists(LocalError):
 
 class NoSuchCluster(LocalError, NoCluster):
     """No cluster of that name is up."""
+
+    exit_code = NoCluster.exit_code
 
 
 class BringUpFailed(LocalError):

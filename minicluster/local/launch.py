@@ -11,7 +11,7 @@ import threading
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from minicluster.local import documents, state_directory, state_file
+from minicluster.local import documents, site, state_directory, state_file
 from minicluster.local.control import SupervisorRefused
 from minicluster.local.errors import BringUpFailed, ClusterExists, Interrupted, UsageProblem
 from minicluster.local.interrupts import Interrupts
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 END = 15.0
 
 
-def up(
+def up(  # noqa: PLR0913 - an option each
     document: DocumentText,
     reporter: Reporter,
     *,
@@ -35,10 +35,12 @@ def up(
     policy: str = "",
     engine: str = "auto",
     restore: str = "",
+    oversubscribe: bool = False,
 ) -> str:
     """Bring a persistent cluster up, and return its name. Raises LocalError."""
     source = documents.parse(document.text, document.source, name)
-    documents.with_request(source, size=size, policy=policy)
+    asked = documents.with_request(source, size=size, policy=policy)
+    site.check_brokers(asked.cluster.spec.size, oversubscribe=oversubscribe)
     if restore and not (Path(restore).is_file() and os.access(restore, os.R_OK)):
         raise UsageProblem(f"--restore {restore}: there is no such file, or it cannot be read")
     called = source.cluster.metadata.name

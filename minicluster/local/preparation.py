@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from minicluster.local import pods, volumes
 from minicluster.local.errors import UsageProblem
 from minicluster.local.pods import Blueprint, Object
-from minicluster.local.site import Engine, local_site
+from minicluster.local.site import Engine, gpu_notice, local_site
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from minicluster.document import MiniCluster
     from minicluster.local.documents import DocumentFile
     from minicluster.local.state_directory import ClusterDirectory
@@ -49,6 +49,11 @@ def prepare(
     Raises UsageProblem, PortTaken, minicluster.plan.PlanError.
     """
     cluster = _for_this_machine(source.cluster)
+    _check_settings(cluster, engine)
+    if restore:
+        _check_dump(restore, engine)
+    if text := gpu_notice(cluster):
+        notice(text)
     plan, mapping = _planned(source, cluster, directory)
     _write_files(plan.objects, directory)
     links, unlinked = volumes.link(mapping, directory)
@@ -70,6 +75,32 @@ def _for_this_machine(cluster: MiniCluster) -> MiniCluster:
     view = spec.flux.container.model_copy(update={"disable": True})
     changed = {"flux": spec.flux.model_copy(update={"container": view})}
     return cluster.model_copy(update={"spec": spec.model_copy(update=changed)})
+
+
+def _check_settings(cluster: MiniCluster, engine: Engine) -> None:
+    """Raise UsageProblem for settings that a policy does not have. Under Flux a bare name is Fluxion's."""
+    scheduler = cluster.spec.flux.scheduler
+    if engine.name != "embedded" or not scheduler.settings:
+        return
+    from queue_policies import plugins
+    from queue_policies.errors import PolicySettings, UnknownPolicy
+
+    with contextlib.suppress(UnknownPolicy):  # Fluxion's `hybrid`: another one of ours takes its place
+        try:
+            plugins.load(scheduler.queue_policy.removeprefix("minicluster/"), scheduler.settings)
+        except PolicySettings as error:
+            raise UsageProblem(str(error)) from error
+
+
+def _check_dump(restore: str, engine: Engine) -> None:
+    """Raise UsageProblem for a file that the engine cannot restore."""
+    from minicluster.save_restore import dumps
+    from minicluster.save_restore.errors import DumpUnusable
+
+    try:
+        dumps.check_for(Path(restore), engine.name)
+    except DumpUnusable as error:
+        raise UsageProblem(f"--restore {error}") from error
 
 
 def _planned(

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from minicluster.backends.records import Times
-from minicluster.local import preparation, state_directory, state_file
+from minicluster.local import preparation, prompt, state_directory, state_file
 from minicluster.local.cluster import LocalCluster
 from minicluster.local.errors import BringUpFailed, Interrupted, LeadLost, TimeOver
 from minicluster.local.interrupts import Interrupts
@@ -83,7 +83,8 @@ def _prepare(
     request: RunRequest, directory: ClusterDirectory, chosen: Engine, reporter: Reporter
 ) -> Prepared:
     spec = request.source.cluster.spec
-    reporter.notice(f"commands run on this machine, not in the image {spec.containers[0].image}")
+    if "image" in spec.containers[0].model_fields_set:
+        reporter.notice(f"commands run on this machine, not in the image {spec.containers[0].image}")
     prepared = preparation.prepare(
         request.source, directory, chosen, request.working_directory, reporter.notice
     )
@@ -202,6 +203,7 @@ class _Run:
         if has_terminal:
             self._interrupts.leave_to_child()
         environment = {**cluster.environment(), "FLUX_URI": cluster.directory.uri}
+        environment |= prompt.variables(self._prepared.cluster.metadata.name)
         process = subprocess.Popen(
             self._request.shell, env=environment, cwd=self._request.working_directory, start_new_session=False
         )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from minicluster.local.errors import EngineMissing, PortTaken
+from minicluster.local.errors import EngineMissing, PortTaken, SizeRefused
 
 if TYPE_CHECKING:
     from broker_config.settings import BrokerEndpoint
@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 
 ADDRESS = "127.0.0.1"
 ENGINES = ("auto", "flux", "embedded")
+MAX_BROKERS_PER_CORE = 64
+"""On two cores 64 brokers came up in 17 s; more than twice as many are taken for a mistake."""
+DEVICES = Path("/dev")
+GPU_DEVICES = ("nvidia[0-9]*", "dri/renderD*")
+"""The devices of GPUs there: NVIDIA's, and those of the kernel's own drivers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +57,35 @@ def engine(wanted: str) -> Engine:
 def cores_of_machine() -> int:
     """Return how many cores this process may use."""
     return len(os.sched_getaffinity(0))
+
+
+def check_brokers(size: int, *, oversubscribe: bool) -> None:
+    """Raise SizeRefused where this machine is asked for far more brokers than it has cores."""
+    cores = cores_of_machine()
+    most = MAX_BROKERS_PER_CORE * cores
+    if size > most and not oversubscribe:
+        has = "1 core" if cores == 1 else f"{cores} cores"
+        raise SizeRefused(
+            f"{size} brokers are too many for {has}: each is a process, and this machine should have at most"
+            f" {most}. Take fewer with --size, or start them all the same with --oversubscribe"
+        )
+
+
+def gpu_notice(cluster: MiniCluster) -> str:
+    """Return what the GPUs of a document mean on this machine; empty: they are there, or there are none."""
+    from minicluster.document import rank_resources, runner_index
+
+    resources = cluster.spec.containers[runner_index(cluster.spec)].resources
+    asked = rank_resources.gpus(resources)
+    found = max(len(list(DEVICES.glob(pattern))) for pattern in GPU_DEVICES)
+    if not asked or (asked <= found and cluster.spec.size == 1):
+        return ""
+    names = ", ".join(rank_resources.gpu_names(resources))
+    gpus = "1 GPU" if asked == 1 else f"{asked} GPUs"
+    return (
+        f"each broker schedules {gpus} ({names}) because the document asks for them; this machine has"
+        f" {found or 'none'}, and brokers do not share them out"
+    )
 
 
 def local_site(cluster: MiniCluster, hosts: tuple[str, ...], directory: ClusterDirectory) -> Site:

@@ -82,6 +82,6 @@ def test_top_goes_on_until_it_is_interrupted(embedded: Machine, tmp_path: Path) 
 def test_top_of_what_is_not_up_reports_it(embedded: Machine) -> None:
     done = embedded.call("top", "mc", "--once")
     assert (done.returncode, done.stderr) == (
-        125,
+        1,
         "minicluster: cluster mc: is not up; `minicluster list` shows the ones that are\n",
     )

@@ -130,8 +130,9 @@ def an_absent_cluster_is_named(scene: Scene) -> None:
         lambda: backend.ask(ABSENT, lambda _: None),
     ]
     for call in calls:
-        with pytest.raises(NoCluster, match=f"cluster {ABSENT}: "):
+        with pytest.raises(NoCluster, match=f"cluster {ABSENT}: ") as absence:
             call()
+        assert absence.value.exit_code == 1
 
 
 def a_size_beyond_the_greatest_is_refused(scene: Scene) -> None:

@@ -1,0 +1,159 @@
+"""What this machine says to a document before anything starts: too many brokers, GPUs, settings, dumps."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minicluster.local import documents, prompt, site
+from minicluster.local.errors import SizeRefused, UsageProblem
+from minicluster.local.preparation import prepare
+from minicluster.local.site import Engine
+from minicluster.local.state_directory import ClusterDirectory
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DOCUMENT = """\
+apiVersion: flux-framework.org/v1alpha2
+kind: MiniCluster
+metadata: {name: mc}
+spec:
+  size: SIZE
+  flux: {scheduler: SCHEDULER}
+  containers: [{image: x, command: a, resources: {limits: LIMITS}}]
+"""
+
+
+def document(limits: str = "{}", scheduler: str = "{}", size: int = 1) -> str:
+    """Return a document."""
+    text = DOCUMENT.replace("LIMITS", limits).replace("SCHEDULER", scheduler)
+    return text.replace("SIZE", str(size))
+
+
+@pytest.fixture
+def _two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(site, "cores_of_machine", lambda: 2)
+
+
+@pytest.mark.usefixtures("_two_cores")
+@pytest.mark.parametrize(
+    ("size", "oversubscribe"),
+    [pytest.param(128, False, id="as many as it should have"), pytest.param(100_000, True, id="as asked")],
+)
+def test_brokers_are_started(size: int, oversubscribe: bool) -> None:
+    site.check_brokers(size, oversubscribe=oversubscribe)  # raises nothing
+    assert site.MAX_BROKERS_PER_CORE == 64
+
+
+@pytest.mark.usefixtures("_two_cores")
+def test_too_many_brokers_are_refused_with_what_would_be_right() -> None:
+    with pytest.raises(SizeRefused) as refusal:
+        site.check_brokers(129, oversubscribe=False)
+    assert str(refusal.value) == (
+        "129 brokers are too many for 2 cores: each is a process, and this machine should have at most 128."
+        " Take fewer with --size, or start them all the same with --oversubscribe"
+    )
+
+
+NOTICES = [
+    pytest.param("{}", 1, 0, "", id="none asked for"),
+    pytest.param("{amd.com/gpu: 2}", 1, 2, "", id="as many here"),
+    pytest.param(
+        "{nvidia.com/gpu: 8}",
+        1,
+        0,
+        "each broker schedules 8 GPUs (nvidia.com/gpu) because the document asks for them;"
+        " this machine has none, and brokers do not share them out",
+        id="none here",
+    ),
+    pytest.param(
+        "{amd.com/gpu: 1}",
+        2,
+        2,
+        "each broker schedules 1 GPU (amd.com/gpu) because the document asks for them;"
+        " this machine has 2, and brokers do not share them out",
+        id="two brokers",
+    ),
+]
+
+
+@pytest.mark.parametrize(("limits", "size", "devices", "notice"), NOTICES)
+def test_gpus_are_noticed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, limits: str, size: int, devices: int, notice: str
+) -> None:
+    for number in range(devices):
+        (tmp_path / f"nvidia{number}").touch()
+    (tmp_path / "nvidiactl").touch()
+    monkeypatch.setattr(site, "DEVICES", tmp_path)
+    cluster = documents.parse(document(limits, size=size), "x.yaml").cluster
+    assert site.gpu_notice(cluster) == notice
+
+
+def _prepare(tmp_path: Path, engine: str, scheduler: str = "{}", restore: str = "") -> None:
+    directory = ClusterDirectory(tmp_path / "mc")
+    directory.config.mkdir(parents=True)
+    parsed = documents.parse(document(scheduler=scheduler), "x.yaml")
+    prepare(parsed, directory, Engine(engine, "/x/flux"), tmp_path, print, restore)
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "message"),
+    [
+        pytest.param(
+            "{queuePolicy: easy, settings: {gap: 6}}", "queue policy easy: unknown setting", id="name"
+        ),
+        pytest.param("{queuePolicy: easy, settings: {extra: 6}}", "it must be of type bool", id="value"),
+    ],
+)
+def test_settings_that_a_policy_has_not_are_refused_before_a_broker_starts(
+    tmp_path: Path, scheduler: str, message: str
+) -> None:
+    """The name alone may be that of a policy of Fluxion, so the document is valid."""
+    with pytest.raises(UsageProblem, match=message):
+        _prepare(tmp_path, "embedded", scheduler)
+
+
+@pytest.mark.parametrize(
+    ("engine", "scheduler"),
+    [
+        pytest.param("flux", "{queuePolicy: easy, settings: {gap: 6}}", id="Fluxion's"),
+        pytest.param("embedded", "{queuePolicy: easy, settings: {extra: true}}", id="ours"),
+    ],
+)
+def test_other_settings_are_not_refused(tmp_path: Path, engine: str, scheduler: str) -> None:
+    _prepare(tmp_path, engine, scheduler)
+    assert (tmp_path / "mc" / "etc" / "broker.toml").exists()
+
+
+def test_what_is_no_dump_is_refused_before_a_broker_starts(tmp_path: Path) -> None:
+    (tmp_path / "ds.yaml").write_text("a: 1")
+    with pytest.raises(UsageProblem, match=r"--restore /.*/ds\.yaml: no dump, or one that is truncated"):
+        _prepare(tmp_path, "embedded", restore=str(tmp_path / "ds.yaml"))
+
+
+def test_an_engines_dump_is_refused_by_the_other_engine(tmp_path: Path) -> None:
+    (tmp_path / "saved.dump").write_bytes(b"SQLite format 3\0" + bytes(84))
+    with pytest.raises(UsageProblem, match=r"--restore .*saved\.dump"):
+        _prepare(tmp_path, "flux", restore=str(tmp_path / "saved.dump"))
+
+
+@pytest.mark.parametrize("own", ["", "true"], ids=["no command", "a command"])
+def test_a_prompt_has_the_clusters_name_once(monkeypatch: pytest.MonkeyPatch, own: str) -> None:
+    """Also after bash's start files have set it anew."""
+    monkeypatch.setenv("PROMPT_COMMAND", own)
+    shown = subprocess.run(
+        ["bash", "-c", 'PS1="> "; eval "$PROMPT_COMMAND"; eval "$PROMPT_COMMAND"; echo "$PS1"'],
+        env=prompt.variables("mc"),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert shown.stdout == "(mc) > \n"
+
+
+def test_a_prompt_of_sh_has_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PS1", "> ")
+    assert prompt.variables("mc")["PS1"] == "(mc) > "
