@@ -33,7 +33,7 @@ PANELS = {
         *("suspend", "resume", "shell", "logs", "down"),
     ),
     "Jobs": ("submit", "jobs", "attach", "cancel"),
-    "Documents": ("validate", "explain", "render"),
+    "Documents": ("init", "validate", "explain", "render"),
     "Simulation": ("policies", "simulate"),
     "Administration": ("crd", "operator", "metrics-adapter"),
     "This program": ("help"),

@@ -26,7 +26,7 @@ HELP = """Run Flux MiniClusters in a Kubernetes cluster.
 """
 LOCAL = frozenset({"run"})
 """Commands for clusters of this machine only."""
-NOWHERE = frozenset({"crd", "policies", "explain", "help"})
+NOWHERE = frozenset({"crd", "policies", "init", "explain", "help"})
 """Commands that use no cluster: kubectl's options before them are dropped."""
 _SHARED = ("--context", "--namespace", "--kubeconfig", "-n")
 

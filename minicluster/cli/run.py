@@ -2,29 +2,53 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from minicluster.cli.options import Document, EngineOption, Name, Size
+from minicluster.cli.options import EngineOption, Name, Size
 from minicluster.cli.program_command import ProgramCommand
 
-app = typer.Typer()
+if TYPE_CHECKING:
+    from minicluster.backends.documents import DocumentText
+
+app = typer.Typer(add_completion=False)
 
 
-@app.command(cls=ProgramCommand)
-def run(
-    document: Document,
+class _Run(ProgramCommand):
+    """`run`, whose command may stand behind `--` without a document."""
+
+    def arranged(self, ctx: Any, args: list[str]) -> list[str]:
+        """Return the arguments with an empty name for the document where `--` is the first word."""
+        options, words = self.split(ctx, args)
+        return super().arranged(ctx, [*options, "", *words] if options[-1:] == ["--"] else args)
+
+
+@app.command(cls=_Run)
+def run(  # noqa: PLR0913, PLR0917 - an option each
+    document: Annotated[
+        str, typer.Argument(metavar="[FILE]", help="The document; - is standard input.")
+    ] = "",
     command: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[COMMAND...]", help="Run this in place of the document's command."),
+        typer.Argument(
+            metavar="[COMMAND...]", help="Run this in place of the document's command, or without one."
+        ),
     ] = None,
     size: Size = None,
+    tasks: Annotated[
+        int | None,
+        typer.Option("--tasks", "-n", min=1, metavar="N", help="Number of tasks, in place of spec.tasks."),
+    ] = None,
     timeout: Annotated[
-        float | None, typer.Option(min=0.001, help="End the run after this many seconds.")
+        float | None,
+        typer.Option(min=0.001, metavar="SECONDS", help="End the run after this many seconds."),
     ] = None,
     engine: EngineOption = "auto",
     name: Name = "",
+    oversubscribe: Annotated[
+        bool, typer.Option("--oversubscribe", help="Start more brokers than this machine should have.")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only the command's own output.")] = False,
 ) -> None:
     """Run a document's command on a MiniCluster of this machine, and end with its exit code.
@@ -34,8 +58,12 @@ def run(
       minicluster run examples/hello-world/minicluster.yaml
 
       minicluster run cluster.yaml --size 2 --timeout 60 -- ./a.out --steps 10
+
+    Without a document: one broker and one task, unless --size and --tasks ask for more.
+
+      minicluster run --tasks 4 -- ./a.out --steps 10
     """
-    from minicluster.backends import discovery, documents
+    from minicluster.backends import discovery
     from minicluster.backends.errors import NotOffered
     from minicluster.backends.records import ForegroundRun
     from minicluster.cli.reporting import PlainReporter
@@ -43,5 +71,20 @@ def run(
     kind = discovery.registry().kind(discovery.USUAL)
     if kind.run is None:
         raise NotOffered(f"run: is not offered by the back end {discovery.USUAL}")
-    request = ForegroundRun(name, size, command or (), engine, timeout)
-    raise typer.Exit(kind.run(documents.read(document), request, PlainReporter(quiet=quiet)))
+    text = _document(document, command or [], size or 1, tasks or 0)
+    request = ForegroundRun(name, size, command or (), engine, timeout, tasks, oversubscribe)
+    raise typer.Exit(kind.run(text, request, PlainReporter(quiet=quiet)))
+
+
+def _document(path: str, command: list[str], size: int, tasks: int) -> DocumentText:
+    """Return the document of a path; without one, a document that is made for the command."""
+    from minicluster.backends import documents
+
+    if path:
+        return documents.read(path)
+    if not command:
+        raise typer.BadParameter("give a document, or a command behind --", param_hint="FILE")
+    from minicluster.document import request
+
+    asked = request.DocumentRequest(command=tuple(command), size=size, tasks=tasks, image="")
+    return documents.DocumentText(request.text(asked), "the command line")

@@ -150,4 +150,4 @@ def test_run_passes_options_on(monkeypatch: pytest.MonkeyPatch, words: str) -> N
     monkeypatch.setattr(documents, "parse", lambda *_: None)
     monkeypatch.setattr(documents, "with_request", refuse)
     assert _end(monkeypatch, "run", "x.yaml", *words.split()) == 2
-    assert given == [{"size": 2, "command": ["echo", "--size", "3", "-q"]}]
+    assert given == [{"size": 2, "tasks": None, "command": ["echo", "--size", "3", "-q"]}]
