@@ -8,13 +8,12 @@ import typer
 
 from minicluster.cli.help_text import PlainCommand
 from minicluster.cli.options import Context, Kubeconfig  # noqa: TC001  # typer reads annotations
-from minicluster.cli.service_options import LogFormat, LogLevel, address, is_port
+from minicluster.cli.service_options import ANY_PORT, Listen, LogFormat, LogLevel, address, is_port
 
 if TYPE_CHECKING:
     from metrics_api.adapter.registration import ServiceReference
 
 app = typer.Typer(add_completion=False)
-LISTEN = "127.0.0.1:6443"
 SERVICE = "minicluster-system/minicluster-operator-adapter"
 """As the shipped manifests make it."""
 
@@ -37,9 +36,7 @@ def metrics_adapter(  # noqa: PLR0913, PLR0917 - an option each
     owner: Annotated[
         str, typer.Option(metavar="NAME", help="The ClusterRole with which the APIServices are to go.")
     ] = "",
-    listen: Annotated[
-        str, typer.Option(metavar="ADDRESS:PORT", help="Where metrics, /healthz and /readyz are served.")
-    ] = LISTEN,
+    listen: Listen = ANY_PORT,
     door_port: Annotated[int, typer.Option(hidden=True)] = 0,
     log_format: LogFormat = "text",
     log_level: LogLevel = "info",
@@ -51,7 +48,7 @@ def metrics_adapter(  # noqa: PLR0913, PLR0917 - an option each
 
       minicluster metrics-adapter --listen :6443 --service minicluster-system/minicluster-operator-adapter
     """
-    endpoint, reference = address(listen, LISTEN), _reference(service)
+    endpoint, reference = address(listen), _reference(service)
 
     from metrics_api.adapter import adapter  # noqa: PLC0415 - the help comes without all this
     from metrics_api.adapter.settings import AdapterSettings  # noqa: PLC0415

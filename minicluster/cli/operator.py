@@ -8,13 +8,12 @@ import typer
 
 from minicluster.cli.help_text import PlainCommand
 from minicluster.cli.options import Context, Kubeconfig
-from minicluster.cli.service_options import LogFormat, LogLevel, address
+from minicluster.cli.service_options import ANY_PORT, Listen, LogFormat, LogLevel, address
 
 if TYPE_CHECKING:
     from minicluster.kube_client.access import Access
 
 app = typer.Typer(add_completion=False)
-LISTEN = "127.0.0.1:8080"
 
 
 @app.command(cls=PlainCommand)
@@ -39,9 +38,7 @@ def operator(  # noqa: PLR0913, PLR0917 - an option each
     no_leader_election: Annotated[
         bool, typer.Option("--no-leader-election", help="Lead without asking: there must be no other.")
     ] = False,
-    listen: Annotated[
-        str, typer.Option(metavar="ADDRESS:PORT", help="Where /healthz, /readyz and /metrics are served.")
-    ] = LISTEN,
+    listen: Listen = ANY_PORT,
     log_format: LogFormat = "text",
     log_level: LogLevel = "info",
 ) -> None:
@@ -58,7 +55,7 @@ def operator(  # noqa: PLR0913, PLR0917 - an option each
     """
     _refuse_both("--namespace", namespaces, "--all-namespaces", all_namespaces)
     _refuse_both("--lease", lease, "--no-leader-election", no_leader_election)
-    where = address(listen, LISTEN)
+    where = address(listen)
     named = _lease(lease) if lease else None
 
     import os

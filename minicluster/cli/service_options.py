@@ -9,16 +9,24 @@ import typer
 LogFormat = Annotated[Literal["text", "json"], typer.Option(help="One line, or one object, a fact.")]
 LogLevel = Annotated[Literal["debug", "info", "warning", "error"], typer.Option(help="What is worth a line.")]
 
+Listen = Annotated[
+    str,
+    typer.Option(
+        metavar="ADDRESS:PORT", help="Where metrics, /healthz and /readyz are served; port 0: a free one."
+    ),
+]
+ANY_PORT = "127.0.0.1:0"
+"""A free port of this machine: on a laptop a fixed one may be taken. The service logs which one it is."""
 
-def address(text: str, usual: str, option: str = "--listen") -> tuple[str, int]:
+
+def address(text: str, option: str = "--listen") -> tuple[str, int]:
     """Return address and port of a text such as `127.0.0.1:8080`, `:8080` or `[::1]:8080`; port 0 is any.
 
-    Raises BadParameter, with the `usual` one as an example.
+    Raises BadParameter, with an example.
     """
     name, colon, port = text.rpartition(":")
     if not colon or not is_port(port, least=0) or (":" in name and "[" not in name):
-        every = f":{usual.rpartition(':')[2]}"
-        message = f"{text}: needed is ADDRESS:PORT, such as {usual}; {every} means every address"
+        message = f"{text}: needed is ADDRESS:PORT, such as 127.0.0.1:8080; :8080 means every address"
         raise typer.BadParameter(message, param_hint=option)
     return name.strip("[]"), int(port)
 

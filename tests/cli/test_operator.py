@@ -67,7 +67,7 @@ def test_a_laptops_operator_manages_its_contexts_namespace(start: Start, kubecon
         access=Access(str(kubeconfig), ""),
         namespaces=("research",),
         lease=("research", "minicluster-operator"),
-        listen=("127.0.0.1", 8080),
+        listen=("127.0.0.1", 0),
         log_format="text",
         log_level="info",
         identity="",
