@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import warnings
+from functools import partial
 from typing import TYPE_CHECKING
 
 from minicluster.cli.reporting import print_warning
@@ -16,13 +17,21 @@ if TYPE_CHECKING:
 
 OURS = ("minicluster.", "broker_config.", "queue_policies.")
 """Errors of these packages, and those below them, are for users: they are shown without a traceback."""
+PROGRAM = "minicluster"
+COMPLETIONS = (["__complete"], ["__complete_bash"])
+"""What a shell's completion script says in place of a command."""
 
 
 def run() -> None:
-    """Run the command line, and end with its exit code."""
+    """Run the command line, or complete it, and end with its exit code."""
     with _nothing_to_clean_up():
         from minicluster.cli.commands import app
-    _end_with(app)
+    if sys.argv[1:2] in COMPLETIONS:
+        from minicluster.cli.completion.answers import answer
+
+        _end_with(partial(answer, app, PROGRAM, sys.argv[1:]))
+    else:
+        _end_with(partial(app, prog_name=PROGRAM))
 
 
 def run_plugin() -> None:
@@ -30,6 +39,13 @@ def run_plugin() -> None:
     with _nothing_to_clean_up():
         from minicluster.cli.plugin import call
     _end_with(call)
+
+
+def complete_plugin() -> None:
+    """Complete a command line of `kubectl minicluster`: kubectl calls kubectl_complete-minicluster."""
+    from minicluster.cli.plugin import complete
+
+    _end_with(complete)
 
 
 @contextlib.contextmanager

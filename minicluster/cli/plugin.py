@@ -26,7 +26,7 @@ HELP = """Run Flux MiniClusters in a Kubernetes cluster.
 """
 LOCAL = frozenset({"run"})
 """Commands for clusters of this machine only."""
-NOWHERE = frozenset({"crd", "policies", "init", "explain", "help"})
+NOWHERE = frozenset({"crd", "policies", "init", "explain", "completion", "help"})
 """Commands that use no cluster: kubectl's options before them are dropped."""
 _SHARED = ("--context", "--namespace", "--kubeconfig", "-n")
 
@@ -62,6 +62,15 @@ def call() -> None:
     """Run the command line that kubectl passed on."""
     os.environ["MINICLUSTER_ON"] = "kubernetes"
     app(args=ordered(sys.argv[1:]), prog_name=PROGRAM)
+
+
+def complete() -> None:
+    """Print what may stand next on the command line that kubectl passed on."""
+    from minicluster.cli.completion.answers import answer_kubectl
+
+    os.environ["MINICLUSTER_ON"] = "kubernetes"
+    *words, incomplete = sys.argv[1:] or [""]
+    answer_kubectl(app, PROGRAM, [*ordered(words), incomplete])
 
 
 def ordered(arguments: Sequence[str]) -> list[str]:
