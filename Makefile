@@ -88,10 +88,13 @@ reference: $(VENV)/.ready
 
 # --universal: one file for every platform and Python from 3.11 on; no address of an index is written. With extras:
 # the pip of Python 3.11 takes the newest version for a name with extras, unless the file pins it with them.
+COMPILE = $(VENV)-lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-strip-extras --no-emit-index-url --no-header
 lock: $(VENV)/.ready
 	@$(PYTHON) -m venv $(VENV)-lock && $(VENV)-lock/bin/pip install --quiet uv
-	@$(VENV)-lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --upgrade \
-		--no-strip-extras --no-emit-index-url --no-header --all-extras pyproject.toml -o requirements/lock.txt
+	@$(COMPILE) --upgrade --all-extras pyproject.toml -o requirements/lock.txt
+	@$(COMPILE) -c requirements/lock.txt pyproject.toml -o requirements/runtime.txt
+	@$(COMPILE) -c requirements/lock.txt --group image-build -o requirements/image-build.txt
 	@rm -rf $(VENV)-lock
 
 clean:
