@@ -5,6 +5,7 @@
 # make cluster   a real Kubernetes control plane on this machine, in the background; FAKE_NODES=3: with nodes
 #                that kwok plays; NODES=4: with real ones, on which pods run (needs root on Linux)
 # make cluster-down   end it
+# make images   build the images of containers/ (with buildah, as root on Debian); prints their archives
 # make lint   ruff, mypy and import-linter
 # make manifests   write deploy/manifests and the chart's files anew (with helm, or Go, which builds it once)
 # make reference   write docs/reference.md anew, from the records in minicluster/document
@@ -14,7 +15,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 
-.PHONY: help demo test test-all test-pure properties cluster cluster-down lint format manifests reference lock clean
+.PHONY: help demo test test-all test-pure properties cluster cluster-down images lint format manifests reference lock clean
 help:
 	@sed -n 's/^# make/make/p; s/^#      /     /p' Makefile
 
@@ -45,6 +46,9 @@ cluster: $(VENV)/.ready
 
 cluster-down: $(VENV)/.ready
 	@$(BIN)/python -m tests.devcluster down
+
+images: $(VENV)/.ready
+	@$(BIN)/python -m tests.devcluster images
 
 lint: $(VENV)/.ready
 	@$(BIN)/ruff check .

@@ -8,6 +8,9 @@ import hypothesis
 import pytest
 
 from tests import budgets
+from tests.devcluster import MissingProgramsError, shipped_images
+from tests.devcluster.archives import Archive
+from tests.devcluster.reporting import unavailable
 
 # A run in the background ignores SIGINT, one under nohup SIGHUP; and so would every process that a test
 # starts and sends one: what is ignored is inherited, what is handled is not.
@@ -24,6 +27,15 @@ hypothesis.settings.register_profile(
     max_examples=budgets.examples(budgets.DEFAULT),
 )
 hypothesis.settings.load_profile("project")
+
+
+@pytest.fixture(scope="session")
+def shipped() -> list[Archive]:
+    """The images of containers/, built now if they changed; nodes have them where a test asks for this."""
+    try:
+        return shipped_images.build()
+    except MissingProgramsError as error:
+        unavailable(error, what="builder of images")
 
 
 @pytest.hookimpl(optionalhook=True)

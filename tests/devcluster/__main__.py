@@ -1,4 +1,4 @@
-"""A test cluster for development: `python -m tests.devcluster up`, `down` and `status`.
+"""A test cluster for development: `python -m tests.devcluster up`, `down` and `status`; `images` for it.
 
 One a checkout (or more, by --name), in the background until `down`. Standard output is for shells: eval "$(…
 up)".
@@ -64,6 +64,15 @@ def bring_up(options: argparse.Namespace) -> Path:
     return plane.directory
 
 
+def images(options: argparse.Namespace) -> int:
+    """Build the images of containers/, and print the archive of each."""
+    from tests.devcluster import shipped_images  # noqa: PLC0415
+
+    for archive in shipped_images.build():
+        print(f"{archive.name} {archive.file}")
+    return 0
+
+
 def down(options: argparse.Namespace) -> int:
     """End the cluster, and remove what crashes left behind."""
     if directory := state.find(options.name):
@@ -123,7 +132,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run a command; errors of the harness are one line, without a traceback."""
     parser = argparse.ArgumentParser(prog="python -m tests.devcluster", description=__doc__)
     parser.add_argument("--name", default=NAME, help="of the cluster, where one for a checkout is not enough")
-    commands = parser.add_subparsers(required=True, metavar="up|down|status")
+    commands = parser.add_subparsers(required=True, metavar="up|down|status|images")
     starting = commands.add_parser("up", help="start it, or find it running; prints an export of KUBECONFIG")
     starting.add_argument(
         "--fake-nodes", type=int, default=0, metavar="N", help="with N nodes that kwok plays"
@@ -135,6 +144,8 @@ def main(arguments: list[str] | None = None) -> int:
         "--version", metavar="1.N", help="of Kubernetes, where not the pinned one is wanted"
     )
     starting.set_defaults(run=up)
+    building = commands.add_parser("images", help="build the images of containers/; prints their archives")
+    building.set_defaults(run=images)
     commands.add_parser("down", help="end it; nothing stays").set_defaults(run=down)
     commands.add_parser("status", help="say what runs").set_defaults(run=status)
     options = parser.parse_args(arguments)

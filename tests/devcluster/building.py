@@ -137,11 +137,8 @@ def compile_into(
         shutil.rmtree(leftover, ignore_errors=True)
     folder = Path(tempfile.mkdtemp(prefix=f"{target.name}.build-", dir=target.parent))
     try:
-        run(
-            [go, "build", "-ldflags", linking(sources), "-o", *build_target(sources, folder)],
-            sources,
-            environment,
-        )
+        argv = [go, "build", "-ldflags", linking(sources), "-o", *build_target(sources, folder)]
+        run(argv, sources.name, sources, environment)
         for program in programs:
             if not (folder / program).exists():
                 (folder / program).symlink_to(sources.name)
@@ -159,21 +156,23 @@ def build_target(sources: Path, folder: Path) -> list[str]:
     return [str(folder / sources.name), "."]
 
 
-def run(argv: list[str], sources: Path, environment: Mapping[str, str]) -> None:
-    """Run the compiler with a low priority, and print that it runs."""
-    report(f"building {sources.name} (once; minutes on a machine that never did)")
+def run(
+    argv: Sequence[str], name: str, folder: Path, environment: Mapping[str, str], command: str = "go build"
+) -> None:
+    """Run a command that builds from a folder, with a low priority, and print that it runs."""
+    report(f"building {name} (once; minutes on a machine that never did)")
     began = time.monotonic()
     with tempfile.TemporaryFile() as output:
         with subprocess.Popen(
-            argv, cwd=sources, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output
+            argv, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output
         ) as process:
             os.setpriority(os.PRIO_PROCESS, process.pid, 10)
             while not ended(process):
-                report(f"still building {sources.name}, {time.monotonic() - began:.0f} s")
+                report(f"still building {name}, {time.monotonic() - began:.0f} s")
         output.seek(0)
         if process.returncode:
-            raise MissingProgramsError(f"`go build` of {sources} failed: {output_tail(output.read())}")
-    report(f"built {sources.name} in {time.monotonic() - began:.0f} s")
+            raise MissingProgramsError(f"`{command}` of {folder} failed: {output_tail(output.read())}")
+    report(f"built {name} in {time.monotonic() - began:.0f} s")
 
 
 def ended(process: subprocess.Popen[bytes]) -> bool:

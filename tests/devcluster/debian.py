@@ -4,12 +4,13 @@ import contextlib
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from tests.devcluster.building import cache_folder, report
-from tests.devcluster.errors import MissingProgramsError
+from tests.devcluster.errors import HarnessError, MissingProgramsError
 from tests.devcluster.images import locked
+from tests.devcluster.network import program
 
 
 @contextlib.contextmanager
@@ -25,6 +26,35 @@ def install(packages: list[str], environ: Mapping[str, str]) -> None:
     for words in (["update"], ["install", "--yes", "--no-install-recommends", *packages]):
         if not _apt(words, environ):
             return
+
+
+def require(missing: Callable[[], list[str]], purpose: str, environ: Mapping[str, str] = os.environ) -> None:
+    """Raise MissingProgramsError where `missing` names packages; `purpose` begins it, such as `nodes need`.
+
+    Under CI=true they are installed, where there is apt.
+    """
+    packages = missing()
+    if packages and environ.get("CI") == "true":
+        with one_at_a_time(environ):
+            if packages := missing():
+                install(packages, environ)
+                packages = missing()
+    if packages:
+        raise MissingProgramsError(f"{purpose} programs of the packages {', '.join(packages)}")
+
+
+def lacking(programs: Mapping[str, str]) -> set[str]:
+    """Return the packages of programs that are not here; `programs` has the package of each."""
+    return {package for name, package in programs.items() if not has(name)}
+
+
+def has(name: str) -> bool:
+    """Return whether there is a program."""
+    try:
+        program(name)
+    except HarnessError:
+        return False
+    return True
 
 
 def unpacked(name: str, package: str, environ: Mapping[str, str] = os.environ) -> Path:

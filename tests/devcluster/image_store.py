@@ -18,7 +18,7 @@ from typing import BinaryIO
 
 from tests.devcluster import building
 from tests.devcluster.errors import ComponentError
-from tests.devcluster.images import Image, digest, locked
+from tests.devcluster.images import AnyImage, digest, locked
 from tests.devcluster.images import prune as prune_layers
 from tests.devcluster.lookup import Programs
 from tests.devcluster.network import call, program
@@ -67,7 +67,7 @@ def folder(environ: Mapping[str, str] = os.environ) -> Path:
     return building.cache_folder(environ).with_name("images")
 
 
-def store(images: Sequence[Image], programs: Programs) -> tuple[Path, BinaryIO]:
+def store(images: Sequence[AnyImage], programs: Programs) -> tuple[Path, BinaryIO]:
     """Return the store with exactly these images, made now if it is not there; and a file to keep open.
 
     For as long as that file is open in any process, the store is not removed.
@@ -85,7 +85,7 @@ def store(images: Sequence[Image], programs: Programs) -> tuple[Path, BinaryIO]:
     return target, lock_file
 
 
-def fill(target: Path, images: Sequence[Image], programs: Programs) -> None:
+def fill(target: Path, images: Sequence[AnyImage], programs: Programs) -> None:
     """Make a store under a temporary name, then rename it."""
     building.report("unpacking images")
     prune_layers(target.parent / "layers")

@@ -13,14 +13,15 @@ import os
 import platform
 import tarfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, Protocol
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 OCI = "application/vnd.oci.image"
+INDEX = "index.json"
 KEPT_SECONDS = 3 * 24 * 3600.0
 MAKERS = ("images", "libraries", "node_images", "python_tree", "real_flux", "userland")
 
@@ -50,6 +51,24 @@ class Layer:
     def size(self) -> int:
         """The file's length."""
         return self.file.stat().st_size
+
+
+class AnyImage(Protocol):
+    """An image for a node's store: made here of layers, or built from a Dockerfile."""
+
+    @property
+    def name(self) -> str:
+        """Its name, with a tag."""
+
+    @property
+    def aliases(self) -> Sequence[str]:
+        """Further names, in full."""
+
+    def manifest(self) -> bytes:
+        """Return its manifest; the digest identifies the image."""
+
+    def write(self, file: Path) -> None:
+        """Write it as one tar file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,25 +116,28 @@ class Image:
     def write(self, file: Path) -> None:
         """Write the image as one tar file, in the layout of the Open Container Initiative."""
         manifest, config = self.manifest(), self.config()
-        entries = [
-            {
-                "mediaType": f"{OCI}.manifest.v1+json",
-                "digest": digest(manifest),
-                "size": len(manifest),
-                "platform": {"architecture": architecture(), "os": "linux"},
-                "annotations": {"io.containerd.image.name": name},
-            }
-            for name in (self.name, *self.aliases)
-        ]
-        kind = f"{OCI}.index.v1+json"
         with tarfile.open(file, "w") as archive:
             add(archive, "oci-layout", Entry(content=document({"imageLayoutVersion": "1.0.0"})))
-            index = document({"schemaVersion": 2, "mediaType": kind, "manifests": entries})
-            add(archive, "index.json", Entry(content=index))
+            add(archive, INDEX, Entry(content=index(manifest, (self.name, *self.aliases))))
             for blob in (manifest, config):
                 add(archive, blob_name(digest(blob)), Entry(content=blob))
             for layer in {layer.digest: layer for layer in self.layers}.values():
                 add(archive, blob_name(layer.digest), Entry(source=layer.file, mode=0o644))
+
+
+def index(manifest: bytes, names: Iterable[str]) -> bytes:
+    """Return the index of a layout that has one image, under several names."""
+    entries = [
+        {
+            "mediaType": f"{OCI}.manifest.v1+json",
+            "digest": digest(manifest),
+            "size": len(manifest),
+            "platform": {"architecture": architecture(), "os": "linux"},
+            "annotations": {"io.containerd.image.name": name},
+        }
+        for name in names
+    ]
+    return document({"schemaVersion": 2, "mediaType": f"{OCI}.index.v1+json", "manifests": entries})
 
 
 def layer(cache: Path, name: str, inputs: Sequence[object], make: Callable[[], Tree]) -> Layer:

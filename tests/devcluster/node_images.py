@@ -50,16 +50,23 @@ def build() -> Sequence[Image]:
     sources = python_tree.project_inputs()
     project = layer(cache, "project", sources, lambda: python_tree.project(PREFIX))
     mpi = layer(cache, "lammps", python_tree.inputs(MPI), lammps)
-    view = layer(cache, "view-interpreter", inputs, view_tree)
-    view_project = layer(cache, "view-project", sources, lambda: python_tree.project(VIEW_PREFIX))
     return [
         Image(PAUSE, [pause], ["/pause"]),
         stand_in(PLAIN, [system]),
         Image(EMBEDDED, [system, python, project]),
         stand_in(LAMMPS, [system, python, mpi, project]),
-        stand_in(VIEW, [system, view, view_project]),
+        stand_in(VIEW, view_layers()),
         *real(cache, [system, python, mpi]),
     ]
+
+
+def view_layers() -> list[Layer]:
+    """Return the layers of an image with the embedded instance where a view has Flux."""
+    cache, inputs = image_store.folder() / "layers", python_tree.inputs(PACKAGES)
+    system = layer(cache, "system", userland.inputs(), userland.tree)
+    view = layer(cache, "view-interpreter", inputs, view_tree)
+    sources = python_tree.project_inputs()
+    return [system, view, layer(cache, "view-project", sources, lambda: python_tree.project(VIEW_PREFIX))]
 
 
 def stand_in(name: str, layers: Sequence[Layer]) -> Image:

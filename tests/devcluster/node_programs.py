@@ -8,8 +8,7 @@ from pathlib import Path
 
 from tests.devcluster import debian
 from tests.devcluster.building import report
-from tests.devcluster.errors import HarnessError, MissingProgramsError
-from tests.devcluster.network import program
+from tests.devcluster.errors import MissingProgramsError
 
 # Program, and the package of Debian and its descendants that has it.
 PROGRAMS = {
@@ -34,14 +33,7 @@ def require(environ: Mapping[str, str] = os.environ) -> Path:
     """
     if sys.platform != "linux" or os.geteuid() != 0:
         raise MissingProgramsError("nodes need root on Linux (namespaces, mounts, control groups)")
-    packages = missing()
-    if packages and environ.get("CI") == "true":
-        with debian.one_at_a_time(environ):
-            if packages := missing():
-                debian.install(packages, environ)
-                packages = missing()
-    if packages:
-        raise MissingProgramsError(f"nodes need programs of the packages {', '.join(packages)}")
+    debian.require(missing, "nodes need", environ)
     return next(folder for folder in PLUGIN_FOLDERS if has_plugins(folder))
 
 
@@ -58,19 +50,10 @@ def allow_watches() -> None:
 
 def missing() -> list[str]:
     """Name the packages with a program that is missing."""
-    found = {package for name, package in PROGRAMS.items() if not has(name)}
+    found = debian.lacking(PROGRAMS)
     if not any(map(has_plugins, PLUGIN_FOLDERS)):
         found.add(PLUGIN_PACKAGE)
     return sorted(found)
-
-
-def has(name: str) -> bool:
-    """Return whether there is a program."""
-    try:
-        program(name)
-    except HarnessError:
-        return False
-    return True
 
 
 def has_plugins(folder: Path) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.devcluster.components import LOOPBACK, Flags
-from tests.devcluster.images import Image
+from tests.devcluster.images import AnyImage
 
 Object = Mapping[str, Any]
 
@@ -31,7 +31,7 @@ class Options:
     audit: bool = False
     address: str = LOOPBACK
     nodes: int = 0
-    images: Sequence[Image] | None = None
+    images: Sequence[AnyImage] | None = None
 
 
 PLAIN = Options()

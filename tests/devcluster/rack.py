@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from tests.devcluster.images import Image
+    from tests.devcluster.images import AnyImage
     from tests.devcluster.installation import Installation
     from tests.devcluster.lookup import Programs
     from tests.devcluster.network import Network
@@ -46,7 +46,7 @@ class Rack:
         return (self.slot, self.supplies.kept_open)
 
 
-def supplies(images: Sequence[Image] | None = None, version: str | None = None) -> Supplies:
+def supplies(images: Sequence[AnyImage] | None = None, version: str | None = None) -> Supplies:
     """Find, or make, all that nodes need; raises MissingProgramsError where there cannot be nodes."""
     plugins = node_programs.require()
     suites = lookup.kubernetes(version, nodes=True), lookup.CONTAINERD, lookup.COREDNS
@@ -59,7 +59,7 @@ def supplies(images: Sequence[Image] | None = None, version: str | None = None) 
     return Supplies(programs, plugins, store, lock_file)
 
 
-def reserve(images: Sequence[Image] | None, version: str | None) -> Rack:
+def reserve(images: Sequence[AnyImage] | None, version: str | None) -> Rack:
     """Have all that nodes need, and choose a network; nothing is started yet."""
     node_programs.allow_watches()
     found = supplies(images, version)

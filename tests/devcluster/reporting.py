@@ -7,8 +7,10 @@ from typing import NoReturn
 import pytest
 
 
-def unavailable(reason: object, environ: Mapping[str, str] = os.environ) -> NoReturn:
+def unavailable(
+    reason: object, environ: Mapping[str, str] = os.environ, what: str = "Kubernetes control plane"
+) -> NoReturn:
     """Skip the test, or fail it under CI=true."""
     if environ.get("CI") == "true":
         pytest.fail(f"CI=true, where this may not be skipped: {reason}", pytrace=False)
-    pytest.skip(f"no Kubernetes control plane here: {reason}")
+    pytest.skip(f"no {what} here: {reason}")
