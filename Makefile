@@ -3,7 +3,8 @@
 #      make test-all   every test: many nodes, an older Kubernetes, Helm, KEDA and metrics-server as well
 #      make properties   the properties, each with ten times as many examples, other ones each time
 # make cluster   a real Kubernetes control plane on this machine, in the background; FAKE_NODES=3: with nodes
-#                that kwok plays; NODES=4: with real ones, on which pods run (needs root on Linux)
+#                that kwok plays; NODES=4: with real ones, on which pods run (needs root on Linux); INSTALL=1:
+#                with the operator and the metrics adapter in pods, as the chart installs them
 # make cluster-down   end it
 # make images   build the images of containers/ (with buildah, as root on Debian); prints their archives
 # make lint   ruff, mypy and import-linter
@@ -42,7 +43,8 @@ properties: $(VENV)/.ready
 
 # eval "$$(make -s cluster)" points kubectl at it.
 cluster: $(VENV)/.ready
-	@$(BIN)/python -m tests.devcluster up $(if $(FAKE_NODES),--fake-nodes $(FAKE_NODES)) $(if $(NODES),--nodes $(NODES))
+	@$(BIN)/python -m tests.devcluster up $(if $(FAKE_NODES),--fake-nodes $(FAKE_NODES)) $(if $(NODES),--nodes $(NODES)) \
+		$(if $(INSTALL),--install)
 
 cluster-down: $(VENV)/.ready
 	@$(BIN)/python -m tests.devcluster down

@@ -104,6 +104,7 @@ def test_the_readme_builds_each_dockerfile_with_the_version_of_the_project() -> 
             "-f containers/Dockerfile.operator ",
             "-f containers/Dockerfile.flux-view ",
             f"minicluster-operator:{project()['version']}",
+            "make images",
         )
         if text not in readme
     ]

@@ -10,6 +10,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -20,8 +21,10 @@ from tests.devcluster.building import report
 from tests.devcluster.control_plane import start
 from tests.devcluster.errors import ApiError, GuardianError, HarnessError
 from tests.devcluster.fake_nodes import node_names
+from tests.devcluster.images import AnyImage
 from tests.devcluster.options import Options
 from tests.devcluster.processes import Guardian
+from tests.devcluster.release import Release
 from tests.devcluster.waiting import until
 
 T = TypeVar("T")
@@ -50,8 +53,15 @@ def bring_up(options: argparse.Namespace) -> Path:
     from minicluster.document import crd  # noqa: PLC0415
 
     wanted = Options(version=options.version, crds=[crd()], audit=True, nodes=options.nodes)
+    if options.install:
+        wanted = replace(wanted, images=every_image())
     plane = start(wanted, name=options.name, detached=True)
     try:
+        if options.install:
+            report("installing the chart")
+            installed = Release(plane.api, plane.kubeconfig, plane.directory)
+            installed.install()
+            installed.wait_ready()
         if options.fake_nodes:
             plane.add_fake_nodes(options.fake_nodes)
         version = plane.version
@@ -62,6 +72,14 @@ def bring_up(options: argparse.Namespace) -> Path:
     plane.api.hang_up()
     report(f"Kubernetes {version} at {plane.url}; `make cluster-down` ends it")
     return plane.directory
+
+
+def every_image() -> list[AnyImage]:
+    """Return the nodes' images with those of containers/, built now if they changed."""
+    # Imported here, like the CRD.
+    from tests.devcluster import node_images, shipped_images  # noqa: PLC0415
+
+    return [*node_images.build(), *shipped_images.build()]
 
 
 def images(options: argparse.Namespace) -> int:
@@ -143,12 +161,17 @@ def main(arguments: list[str] | None = None) -> int:
     starting.add_argument(
         "--version", metavar="1.N", help="of Kubernetes, where not the pinned one is wanted"
     )
+    starting.add_argument(
+        "--install", action="store_true", help="with the operator, as the chart installs it; needs --nodes"
+    )
     starting.set_defaults(run=up)
     building = commands.add_parser("images", help="build the images of containers/; prints their archives")
     building.set_defaults(run=images)
     commands.add_parser("down", help="end it; nothing stays").set_defaults(run=down)
     commands.add_parser("status", help="say what runs").set_defaults(run=status)
     options = parser.parse_args(arguments)
+    if options.run is up and options.install and not options.nodes:
+        parser.error("--install needs nodes for the pods: --nodes 4 (make cluster NODES=4 INSTALL=1)")
     try:
         return int(options.run(options))
     except (HarnessError, GuardianError, TimeoutError) as error:

@@ -1,7 +1,8 @@
 """Fixtures of the tests on a real API server: one control plane a session, one namespace a test."""
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,10 +20,12 @@ from tests.devcluster import (
     node_images,
     rack,
     real_flux,
+    shipped_images,
     start,
     until,
 )
 from tests.devcluster.existing import ExistingCluster, connect
+from tests.devcluster.images import AnyImage
 from tests.devcluster.lookup import (
     ETCD,
     HELM,
@@ -94,7 +97,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     with capture.global_and_fixture_disabled():
         try:
             if "nodes" in named:
-                rack.supplies().kept_open.close()
+                rack.supplies(images(session)).kept_open.close()
         except HarnessError:
             pass  # the tests say so, each for itself
         try:
@@ -165,14 +168,25 @@ def own_plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane | None]:
         yield plane
 
 
+def images(session: pytest.Session) -> Sequence[AnyImage] | None:
+    """Return what nodes have: with the images of containers/ only where a test asks for them."""
+    if not any("shipped" in getattr(item, "fixturenames", ()) for item in session.items):
+        return None
+    try:
+        return [*node_images.build(), *shipped_images.build()]
+    except MissingProgramsError:
+        return None  # the tests say so, each for itself
+
+
 @pytest.fixture(scope="session")
-def nodes() -> Iterator[ControlPlane]:
+def nodes(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
     """A control plane with four real nodes, the CRD, and the images of `node_images`; pods run on it.
 
     Its autoscaler looks every second.
     """
+    options = Options(crds=[crd()], nodes=NODES, controller_manager=autoscalers.EVERY_SECOND)
     try:
-        started = start(Options(crds=[crd()], nodes=NODES, controller_manager=autoscalers.EVERY_SECOND))
+        started = start(replace(options, images=images(request.session)))
     except MissingProgramsError as error:
         unavailable(error)
     yield started

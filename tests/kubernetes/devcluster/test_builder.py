@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.devcluster import MissingProgramsError, builder, network, shipped_images
+from tests.devcluster.__main__ import main
 from tests.devcluster.archives import Archive
 from tests.devcluster.images import Entry, Image, layer
 from tests.devcluster.shipped_images import Recipe
@@ -37,6 +38,12 @@ def test_missing_programs_are_named_by_their_packages(
         MissingProgramsError, match=f"building images needs programs of the packages {packages}"
     ):
         builder.require({})
+
+
+def test_the_chart_is_not_installed_without_nodes(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["up", "--install"])
+    assert "--install needs nodes for the pods: --nodes 4" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("layers", "kept"), [(builder.MAX_LAYERS, True), (builder.MAX_LAYERS + 1, False)])
