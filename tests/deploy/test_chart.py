@@ -15,7 +15,7 @@ from metrics_api.names import METRICS
 from minicluster.cli.operator import app
 from minicluster.document import crd_yaml
 from minicluster.plan.constants import LABEL_NAME, METRICS_APPLICATION, OPERATOR_APPLICATION
-from tests.deploy.files import CHART, INSTALL, NAMESPACE, NAMESPACED, Object, objects, project, the
+from tests.deploy.files import CHART, INSTALL, NAMESPACE, NAMESPACED, Object, objects, of_kind, project, the
 
 ADAPTER = "minicluster-operator-adapter"
 RELEASE = "minicluster-operator"
@@ -91,9 +91,17 @@ def template(manifest: Path) -> Object:
     return found
 
 
+@MANIFESTS
+def test_a_start_may_take_minutes(manifest: Path) -> None:
+    """Of the operator and of the adapter: where others take the node's cores, one was not enough."""
+    deployments = of_kind(objects(manifest.read_text()), "Deployment")
+    found = [each["spec"]["template"]["spec"]["containers"][0]["startupProbe"] for each in deployments]
+    assert {each["periodSeconds"] * each["failureThreshold"] for each in found} == {300}
+
+
 def probes(container: Object) -> list[Object]:
     """Return what the probes ask."""
-    return [container[name]["httpGet"] for name in ("livenessProbe", "readinessProbe")]
+    return [container[name]["httpGet"] for name in ("startupProbe", "livenessProbe", "readinessProbe")]
 
 
 def schema() -> Object:

@@ -15,7 +15,7 @@ NAME = "minicluster-operator"
 NAMESPACE = "minicluster-system"
 RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
 DEPLOYMENTS = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments"
-SECONDS = 120.0  # to be ready: it takes 5 s; a machine that also builds something takes longer
+SECONDS = 300.0  # to be ready: it takes 5 s; a machine that also builds something takes longer
 
 
 @dataclass(frozen=True, slots=True)

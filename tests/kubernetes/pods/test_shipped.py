@@ -13,7 +13,7 @@ from tests.devcluster.release import NAME, NAMESPACE, Release
 from tests.kubernetes import adapters
 from tests.kubernetes.command_line import CommandLine
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(900)
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 HELLO = Path(__file__).parents[3] / "examples" / "hello-world" / "minicluster.yaml"
 WRITTEN = {f"Hello from task {rank} of 4" for rank in range(4)}
