@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import sys
 import tomllib
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 from itertools import chain
-from typing import TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 import tomli_w
 
 from broker_config import toml_limits
 from broker_config.errors import BrokerTomlError, SettingsError
-from broker_config.formats import hostlist
+from broker_config.formats import host_ranges, hostlist
+from broker_config.formats.host_ranges import HostRange
 from broker_config.formats.hostlist import MAX_HOSTS
 from broker_config.settings import FLUXION_POLICIES, BrokerSettings, NetworkSettings, RunMode
 
@@ -29,7 +30,16 @@ Value: TypeAlias = "str | bool | int | float | Mapping[str, Value] | list[Value]
 
 Table: TypeAlias = "dict[str, Value]"
 
-Names = TypeVar("Names", int, list[str])
+Hosts = TypeVar("Hosts", int, list[HostRange])
+
+
+class OwnText(NamedTuple):
+    """What matters of a user's own broker.toml."""
+
+    hosts: tuple[HostRange, ...]
+    """Each host once, in rank order."""
+    has_our_table: bool
+    """Whether it has a table, or another value, called `minicluster`."""
 
 
 def render(settings: BrokerSettings) -> str:
@@ -39,8 +49,7 @@ def render(settings: BrokerSettings) -> str:
     the user's own text is invalid.
     """
     if settings.broker_toml:
-        check(settings.broker_toml)
-        return _with_lead_api(settings)
+        return _with_lead_api(settings, own(settings.broker_toml))
     return tomli_w.dumps(tables(settings))
 
 
@@ -90,18 +99,17 @@ def _modules(settings: BrokerSettings) -> Table:
     return {"modules": {"door": table}}
 
 
-def _with_lead_api(settings: BrokerSettings) -> str:
+def _with_lead_api(settings: BrokerSettings, known: OwnText) -> str:
     """Return a user's own broker.toml, with the lead API's table appended if TOML allows that."""
     text = settings.broker_toml
-    extended = (
-        f"{text.rstrip()}\n\n{tomli_w.dumps({'minicluster': _modules(settings)})}"
-        if settings.lead_api
-        else text
-    )
-    try:
-        tomllib.loads(extended)
-    except tomllib.TOMLDecodeError:
+    if settings.lead_api is None:
         return text
+    extended = f"{text.rstrip()}\n\n{tomli_w.dumps({'minicluster': _modules(settings)})}"
+    if known.has_our_table:
+        try:
+            tomllib.loads(extended)
+        except tomllib.TOMLDecodeError:
+            return text
     return extended
 
 
@@ -111,29 +119,32 @@ def check(text: str) -> None:
     Also if the text is larger or deeper than `toml_limits` allows, or lists more than MAX_HOSTS hosts. These
     are checked before the text is parsed, and before a name is made.
     """
-    hosts(text)
+    own(text)
 
 
-def hosts(text: str) -> tuple[str, ...]:
-    """Return the hosts of a user's own broker.toml, in rank order, after a `check` of the text."""
-    bootstrap = _parsed(text).get("bootstrap")
+# A text is read when its document is checked, and again when its files are written.
+@lru_cache(maxsize=2)
+def own(text: str) -> OwnText:
+    """Return what matters of a user's own broker.toml, after a `check` of the text."""
+    tables = _parsed(text)
+    bootstrap = tables.get("bootstrap")
     if not isinstance(bootstrap, dict):
         raise BrokerTomlError(
             "broker.toml has no [bootstrap] table: each broker would be a cluster of its own"
         )
     entries = _host_entries(bootstrap)
-    if sum(_names(number, entry, hostlist.count) for number, entry in enumerate(entries, 1)) > MAX_HOSTS:
+    if sum(_hosts(number, entry, hostlist.count) for number, entry in enumerate(entries, 1)) > MAX_HOSTS:
         raise BrokerTomlError(f"broker.toml: [bootstrap] hosts lists more than {MAX_HOSTS} hosts")
-    expanded = (_names(number, entry, hostlist.decode) for number, entry in enumerate(entries, 1))
+    listed = (_hosts(number, entry, hostlist.ranges) for number, entry in enumerate(entries, 1))
     # A host may be listed again, to give it a parent: its first position is its rank.
-    found = tuple(dict.fromkeys(chain.from_iterable(expanded)))
+    found = tuple(host_ranges.distinct(chain.from_iterable(listed)))
     if not found:
         raise BrokerTomlError(
             "broker.toml: [bootstrap] hosts is empty: list the brokers' hosts, the lead first"
         )
-    if len(found) > 1 and not isinstance(bootstrap.get("curve_cert"), str):
+    if host_ranges.total(found) > 1 and not isinstance(bootstrap.get("curve_cert"), str):
         raise BrokerTomlError("broker.toml: [bootstrap] curve_cert is missing: it is the certificate's path")
-    return found
+    return OwnText(found, "minicluster" in tables)
 
 
 def _parsed(text: str) -> dict[str, object]:
@@ -148,9 +159,8 @@ def _parsed(text: str) -> dict[str, object]:
 
 
 def _bootstrap(settings: BrokerSettings) -> dict[str, Value]:
-    names = settings.hosts
-    if len(set(names)) < len(names):
-        twice = next(host for host, times in Counter(names).items() if times > 1)
+    hosts = settings.host_ranges
+    if twice := host_ranges.repeated(hosts):
         raise SettingsError(f"host {twice} is listed twice: a broker's rank is the place of its host name")
     network = settings.network
     result: dict[str, Value] = {"curve_cert": settings.curve_path}
@@ -160,11 +170,13 @@ def _bootstrap(settings: BrokerSettings) -> dict[str, Value]:
             "default_bind": "tcp://*:%p",
             "default_connect": f"tcp://%h.{network.suffix}:%p",
         }
-    explicit = _explicit(settings, network)
-    return {**result, "hosts": list(_entries(names, explicit))}
+    explicit = _explicit(settings, network, hosts)
+    return {**result, "hosts": list(_entries(hosts, explicit))}
 
 
-def _explicit(settings: BrokerSettings, network: NetworkSettings) -> dict[str, tuple[str, str]]:
+def _explicit(
+    settings: BrokerSettings, network: NetworkSettings, hosts: tuple[HostRange, ...]
+) -> dict[str, tuple[str, str]]:
     """Return the hosts whose endpoints are not the default ones: (bind, connect) by name."""
     lead = settings.bursting.lead
     if network.endpoints is not None:
@@ -172,24 +184,25 @@ def _explicit(settings: BrokerSettings, network: NetworkSettings) -> dict[str, t
     if lead is not None:
         return {lead.address: ("tcp://*:%p", f"tcp://{lead.address}:{lead.port}")}
     if network.minimal:
-        return {settings.hosts[0]: ("tcp://*:%p", f"tcp://{network.suffix}:%p")}
+        return {next(hosts[0].names()): ("tcp://*:%p", f"tcp://{network.suffix}:%p")}
     return {}
 
 
-def _entries(hosts: Iterable[str], explicit: Mapping[str, tuple[str, str]]) -> Iterator[Value]:
+def _entries(hosts: Iterable[HostRange], explicit: Mapping[str, tuple[str, str]]) -> Iterator[Value]:
     """Return host entries in rank order. Consecutive hosts without endpoints of their own share one."""
-    run: list[str] = []
-    for host in hosts:
+    run: list[HostRange] = []
+    for each in host_ranges.apart(hosts, explicit):
+        host = next(each.names())
         if host not in explicit:
-            run.append(host)
+            run.append(each)
             continue
         if run:
-            yield {"host": hostlist.encode(run)}
+            yield {"host": hostlist.encode_ranges(run)}
             run = []
         bind, connect = explicit[host]
         yield {"host": host, "bind": bind, "connect": connect}
     if run:
-        yield {"host": hostlist.encode(run)}
+        yield {"host": hostlist.encode_ranges(run)}
 
 
 def _host_entries(bootstrap: Mapping[str, object]) -> list[object]:
@@ -201,7 +214,7 @@ def _host_entries(bootstrap: Mapping[str, object]) -> list[object]:
     return hosts
 
 
-def _names(number: int, entry: object, read: Callable[[str], Names]) -> Names:
+def _hosts(number: int, entry: object, read: Callable[[str], Hosts]) -> Hosts:
     host = entry.get("host") if isinstance(entry, dict) else None
     if not isinstance(host, str):
         raise BrokerTomlError(f'broker.toml: [bootstrap] hosts, entry {number}: there is no host = "…" in it')

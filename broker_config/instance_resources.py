@@ -8,7 +8,7 @@ from broker_config import broker_toml
 from broker_config.formats import idset, resource_set
 
 if TYPE_CHECKING:
-    from broker_config.formats.resource_set import ResourceSet
+    from broker_config.formats.resource_set import R
     from broker_config.settings import BrokerSettings
 
 
@@ -22,12 +22,12 @@ def render(settings: BrokerSettings) -> str:
     return resource_set.dumps(of_settings(settings))
 
 
-def of_settings(settings: BrokerSettings) -> ResourceSet:
-    """Return the instance's resources: ranks 0 … hosts-1, cores 0 … cores-1 and GPUs 0 … gpus-1 on each.
+def of_settings(settings: BrokerSettings) -> R:
+    """Return the instance's R: ranks 0 … hosts-1, cores 0 … cores-1 and GPUs 0 … gpus-1 on each.
 
     If the start script finds out the number of cores, it is 1 here.
     """
     node = settings.node
     properties = {name: idset.decode(ranks) for name, ranks in node.properties.items()}
-    hosts = broker_toml.hosts(settings.broker_toml) if settings.broker_toml else settings.hosts
-    return resource_set.alike(hosts, 1 if node.cores is None else node.cores, node.gpus, properties)
+    hosts = broker_toml.own(settings.broker_toml).hosts if settings.broker_toml else settings.host_ranges
+    return resource_set.of_ranges(hosts, 1 if node.cores is None else node.cores, node.gpus, properties)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from broker_config.errors import SettingsError
 from broker_config.formats import hostlist
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
+
+    from broker_config.formats.host_ranges import HostRange
 
 DEFAULT_PORT = 8050
 FLUXION_POLICIES = ("fcfs", "easy", "conservative", "hybrid")
@@ -253,12 +256,17 @@ class BrokerSettings:
 
     @property
     def hosts(self) -> tuple[str, ...]:
+        """The names of all hosts that Flux is configured for, in the order of ranks; see `host_ranges`."""
+        return tuple(name for each in self.host_ranges for name in each.names())
+
+    @property
+    def host_ranges(self) -> tuple[HostRange, ...]:
         """All hosts that Flux is configured for, in the order of ranks.
 
-        Raises SettingsError for more than `hostlist.MAX_HOSTS`, before a name is made.
+        Raises SettingsError for more than `hostlist.MAX_HOSTS`, and HostlistError for what is no host's name.
         """
         if self.bursting.hostlist:
-            return tuple(hostlist.decode(self.bursting.hostlist))
+            return _listed(self.bursting.hostlist)
         lead = self.bursting.lead
         count = (self.max_size or self.size) if lead is None else lead.size
         count += sum(each.size for each in self.bursting.clusters)
@@ -267,7 +275,7 @@ class BrokerSettings:
         own = (
             _numbered(self.name, 0, self.max_size or self.size)
             if lead is None
-            else (lead.address, *_numbered(lead.name, 1, lead.size))
+            else (hostlist.named(lead.address), *_numbered(lead.name, 1, lead.size))
         )
         burst = (host for each in self.bursting.clusters for host in _numbered(each.name, 0, each.size))
         return (*own, *burst)
@@ -290,5 +298,11 @@ class ServiceSettings:
     """
 
 
-def _numbered(name: str, first: int, stop: int) -> tuple[str, ...]:
-    return tuple(f"{name}-{index}" for index in range(first, stop))
+# broker.toml and R are made of the same list.
+@lru_cache(maxsize=2)
+def _listed(text: str) -> tuple[HostRange, ...]:
+    return tuple(hostlist.ranges(text))
+
+
+def _numbered(name: str, first: int, stop: int) -> Iterator[HostRange]:
+    return hostlist.numbered(f"{name}-", range(first, stop))

@@ -8,19 +8,28 @@ from __future__ import annotations
 
 import re
 from itertools import chain, product
+from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
+from broker_config.formats import host_ranges
 from broker_config.formats.errors import HostlistError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from broker_config.formats.host_ranges import HostRange
 
 MAX_HOSTS = 100_000
 """Hosts in one list: more than any machine has, and few enough that their names take some 10 MB."""
 MAX_NAME = 253
 """Characters in one host name, as in DNS (RFC 1035), so that a list cannot multiply a long text."""
 
-_MAX_DIGITS = 18
+MAX_WRITTEN = 524_288
+"""Characters that hosts may take which no range can stand for, such as those of `n[0-9]x`.
+
+R and broker.toml both list the hosts, and share a ConfigMap of 1 MiB.
+"""
+
 _IDS = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?")
 _ILLEGAL = re.compile(r"[^!-~]|[\[\],]")
 
@@ -49,10 +58,19 @@ class _Expression(NamedTuple):
 
     parts: tuple[str | _Ids, ...]
     total: int
+    written: int
+    """How many characters its ranges take, at most, with inner brackets written out; 0: it has none."""
 
-    def names(self) -> Iterator[str]:
-        options = [[part] if isinstance(part, str) else list(part.written()) for part in self.parts]
-        return ("".join(chosen) for chosen in product(*options))
+    def ranges(self) -> Iterator[HostRange]:
+        *before, end = self.parts if self.parts[-1] else self.parts[:-1]
+        options = [[part] if isinstance(part, str) else part.written() for part in before]
+        for chosen in product(*options):
+            start = "".join(chosen)
+            if isinstance(end, str):
+                yield host_ranges.named(start + end)
+                continue
+            for ids in end.ranges:
+                yield from host_ranges.numbered(start, ids, end.width)
 
 
 def decode(text: str, limit: int = MAX_HOSTS) -> list[str]:
@@ -61,7 +79,12 @@ def decode(text: str, limit: int = MAX_HOSTS) -> list[str]:
     Raises HostlistError with the wrong character's position (from 1), or for more than `limit` names, which
     is checked before any name is made.
     """
-    return [name for each in _counted(text, limit) for name in each.names()]
+    return [name for each in ranges(text, limit) for name in each.names()]
+
+
+def ranges(text: str, limit: int = MAX_HOSTS) -> list[HostRange]:
+    """Return the hosts that `text` stands for as ranges, in order. Raises HostlistError as `decode` does."""
+    return [found for each in _counted(text, limit) for found in each.ranges()]
 
 
 def count(text: str, limit: int = MAX_HOSTS) -> int:
@@ -78,7 +101,24 @@ def encode(hosts: Iterable[str]) -> str:
     Order and zero padding are kept: `decode(encode(hosts)) == list(hosts)`. Raises HostlistError if a name
     contains a character that RFC 29 forbids.
     """
-    return ",".join(_written(prefix, numbers) for prefix, numbers in _groups(hosts))
+    return encode_ranges(map(named, hosts))
+
+
+def encode_ranges(hosts: Iterable[HostRange]) -> str:
+    """Return the usual form of hosts as `encode` does, without making their names."""
+    return ",".join(map(_written, _groups(hosts)))
+
+
+def named(host: str) -> HostRange:
+    """Return a host by its name. Raises HostlistError if it contains a character that RFC 29 forbids."""
+    if not host:
+        raise HostlistError("a host name is empty")
+    return host_ranges.named(_literal(host, 0, host))
+
+
+def numbered(prefix: str, numbers: range) -> Iterator[HostRange]:
+    """Return the hosts `prefix` + number, for ascending numbers. Raises HostlistError as `named` does."""
+    return host_ranges.numbered(_literal(prefix, 0, prefix), numbers)
 
 
 def _expressions(text: str) -> Iterator[tuple[int, str]]:
@@ -104,12 +144,16 @@ def _expressions(text: str) -> Iterator[tuple[int, str]]:
 def _counted(text: str, limit: int) -> list[_Expression]:
     """Return the expressions of `text`, which together stand for at most `limit` names."""
     result: list[_Expression] = []
-    total = 0
-    for start, written in _expressions(text):
-        result.append(_expression(text, start, written, limit))
+    total, written = 0, 0
+    for start, piece in _expressions(text):
+        result.append(_expression(text, start, piece, limit))
         total += result[-1].total
+        written += result[-1].written
         if total > limit:
             raise _error(text, start, f"more than {limit} hosts")
+        if written > MAX_WRITTEN:
+            problem = f"names of more than {MAX_WRITTEN} characters; let each end in the number that varies"
+            raise _error(text, start, problem)
     return result
 
 
@@ -126,7 +170,10 @@ def _expression(text: str, start: int, written: str, limit: int) -> _Expression:
         if length > MAX_NAME:
             raise _error(text, start, f"a host name of more than {MAX_NAME} characters")
         offset += len(piece) + 1
-    return _Expression(tuple(parts), total)
+    *before, end = parts if parts[-1] else parts[:-1]
+    written_out = [part.total for part in before if isinstance(part, _Ids)]
+    runs = prod(written_out) * (1 if isinstance(end, str) else len(end.ranges))
+    return _Expression(tuple(parts), total, runs * (length + 1) if written_out else 0)
 
 
 def _literal(text: str, offset: int, piece: str) -> str:
@@ -156,47 +203,44 @@ def _ids(text: str, offset: int, piece: str, limit: int) -> _Ids:
     return _Ids(tuple(ranges), width)
 
 
-def _groups(hosts: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
+def _groups(hosts: Iterable[HostRange]) -> Iterator[list[HostRange]]:
     """Yield neighbours that may share a bracket: those with one prefix, and the first one's padding."""
-    prefix = ""
-    digits: list[str] = []
-    for host in hosts:
-        if not host:
-            raise HostlistError("a host name is empty")
-        _literal(host, 0, host)
-        text, number = _split(host)
-        if number and digits and text == prefix and _fits(digits[0], number):
-            digits.append(number)
-            continue
-        if prefix or digits:
-            yield prefix, digits
-        prefix, digits = text, [number] if number else []
-    if prefix or digits:
-        yield prefix, digits
+    group: list[HostRange] = []
+    for each in hosts:
+        if group and not _fits(group[0], each):
+            yield group
+            group = []
+        group.append(each)
+    if group:
+        yield group
 
 
-def _split(host: str) -> tuple[str, str]:
-    """Return a host's name before its last digits, and these digits, as many as a bracket may have."""
-    end = max(len(host.rstrip("0123456789")), len(host) - _MAX_DIGITS)
-    return host[:end], host[end:]
+def _fits(first: HostRange, other: HostRange) -> bool:
+    """Whether a bracket that begins with `first` may also have `other`: its first number sets the padding."""
+    if not (first.digits and other.digits and first.prefix == other.prefix):
+        return False
+    if first.padded and other.digits == first.digits:
+        return True
+    return not other.padded and (not first.padded or other.digits > first.digits)
 
 
-def _fits(first: str, other: str) -> bool:
-    width = len(first) if first.startswith("0") else 0
-    return other == str(int(other)).zfill(width)
-
-
-def _written(prefix: str, digits: list[str]) -> str:
-    if not digits:
-        return prefix
-    runs: list[list[str]] = []
-    for each in digits:
-        if runs and int(each) == int(runs[-1][-1]) + 1:
-            runs[-1].append(each)
+def _written(group: list[HostRange]) -> str:
+    head, *others = group
+    if not head.digits:
+        return head.prefix
+    runs = [[head, head]]
+    for each in others:
+        if each.first == runs[-1][1].last + 1:
+            runs[-1][1] = each
         else:
-            runs.append([each])
-    ids = ",".join(run[0] if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
-    return f"{prefix}{ids}" if len(digits) == 1 else f"{prefix}[{ids}]"
+            runs.append([each, each])
+    ids = ",".join(_run(begin, end) for begin, end in runs)
+    return f"{head.prefix}{ids}" if ids.isdigit() else f"{head.prefix}[{ids}]"
+
+
+def _run(begin: HostRange, end: HostRange) -> str:
+    first, last = begin.number(begin.first), end.number(end.last)
+    return first if begin.first == end.last else f"{first}-{last}"
 
 
 def _error(text: str, offset: int, problem: str) -> HostlistError:

@@ -53,12 +53,14 @@ def _ranges(text: str) -> Iterator[range]:
 
 def decode_bits(text: str) -> int:
     """Return the set as a number whose bit N is set for each id N. Raises IdsetError as `decode` does."""
-    bits = 0
+    written: list[str] = []
+    stop = 0
     for each in _ranges(text):
         if each[-1] >= MAX_IDS:
             raise _error(text, 0, f"id {each[-1]} is greater than {MAX_IDS - 1}")
-        bits |= (1 << each.stop) - (1 << each.start)
-    return bits
+        written += ("0" * (each.start - stop), "1" * len(each))
+        stop = each.stop
+    return int("".join(written)[::-1] or "0", 2)
 
 
 def encode(ids: Iterable[int]) -> str:

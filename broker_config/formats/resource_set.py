@@ -9,12 +9,14 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from broker_config.formats import hostlist, idset
+from broker_config.formats import host_ranges, hostlist, idset
 from broker_config.formats.errors import ParseError, ResourceSetError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import TypeAlias  # novm - for type checkers alone
+
+    from broker_config.formats.host_ranges import HostRange
 
 R: TypeAlias = "dict[str, Any]"
 """The JSON object."""
@@ -243,9 +245,33 @@ def alike(
     return made
 
 
-def dumps(resources: ResourceSet) -> str:
+def of_ranges(
+    hosts: Sequence[HostRange], cores: int, gpus: int, properties: Mapping[str, Sequence[int]]
+) -> R:
+    """Return the R of `alike` as its JSON object, without making anything for each host.
+
+    Raises ResourceSetError.
+    """
+    count = host_ranges.total(hosts)
+    if not count:
+        raise ResourceSetError("R holds no node")
+    if not cores:
+        raise ResourceSetError("R gives its nodes no core: every node needs at least one")
+    for name, holders in properties.items():
+        _check_property(name, holders, set(range(count)))
+    children = _children((1 << cores) - 1, (1 << gpus) - 1)
+    execution: R = {
+        "R_lite": [{"rank": idset.encode(range(count)), "children": children}],
+        "nodelist": [hostlist.encode_ranges(hosts)],
+    }
+    if properties:
+        execution["properties"] = {name: idset.encode(ranks) for name, ranks in properties.items()}
+    return {"version": 1, "execution": {**execution, "starttime": 0.0, "expiration": 0.0}}
+
+
+def dumps(resources: R) -> str:
     """Return an R as one line of JSON."""
-    return json.dumps(to_dict(resources)) + "\n"
+    return json.dumps(resources) + "\n"
 
 
 def to_dict(resources: ResourceSet) -> R:

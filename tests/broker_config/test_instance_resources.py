@@ -9,10 +9,16 @@ import tracemalloc
 
 import pytest
 
-from broker_config import instance_resources
+from broker_config import broker_toml, instance_resources
 from broker_config.errors import BrokerConfigError
 from broker_config.formats.errors import ParseError
-from broker_config.settings import BrokerSettings, NodeResources
+from broker_config.settings import (
+    BrokerSettings,
+    BurstCluster,
+    BurstingSettings,
+    LeadBrokerSettings,
+    NodeResources,
+)
 
 
 def test_of_settings():
@@ -34,7 +40,7 @@ def test_covers_the_hosts_of_the_users_own_configuration():
     """Flux stops where a bootstrap host has no resources."""
     text = '[bootstrap]\ncurve_cert = "/c"\nhosts = [{ host = "other[1-5]" }]\n'
     resources = instance_resources.of_settings(BrokerSettings("mc", size=2, broker_toml=text))
-    assert resources.hosts == ("other1", "other2", "other3", "other4", "other5")
+    assert resources["execution"]["nodelist"] == ["other[1-5]"]
 
 
 def test_alike_nodes_cost_no_memory_for_each_core():
@@ -50,6 +56,35 @@ def test_alike_nodes_cost_no_memory_for_each_core():
         {"rank": "0-1999", "children": {"core": "0-4095", "gpu": "0-1023"}}
     ]
     assert peak < 3_000_000
+
+
+MANY = {
+    "local": {"size": 100_000},
+    "remote": {
+        "bursting": BurstingSettings(
+            clusters=tuple(BurstCluster(f"b{n}-{'x' * 50}", 1_500) for n in range(64))
+        )
+    },
+    "of a lead elsewhere": {"bursting": BurstingSettings(LeadBrokerSettings("10.0.0.1", "lead", 100_000, 1))},
+    "a list": {"bursting": BurstingSettings(hostlist=f"mc-0,{'x' * 240}[0-99998]")},
+    "a list in the user's own text": {
+        "broker_toml": f'[bootstrap]\ncurve_cert = "/c"\nhosts = [{{ host = "{"x" * 240}[0-99999]" }}]\n'
+    },
+}
+
+
+@pytest.mark.parametrize("many", MANY.values(), ids=MANY)
+def test_a_hundred_thousand_hosts_cost_no_more_than_one(many):
+    """Neither in broker.toml nor in R is anything made for each."""
+    settings = BrokerSettings("mc", **many)
+    tracemalloc.start()
+    try:
+        written = broker_toml.render(settings) + instance_resources.render(settings)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert len(written) < 30_000
+    assert peak < 1_000_000
 
 
 @pytest.mark.parametrize(

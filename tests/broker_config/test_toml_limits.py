@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from broker_config import broker_toml, toml_limits
 from broker_config.errors import BrokerTomlError
+from broker_config.formats import host_ranges
+from broker_config.formats.host_ranges import HostRange
 
 
 def own_hosts(*entries):
@@ -83,7 +85,8 @@ def test_brackets_are_counted_between_strings_and_comments(depth, junk):
 )
 def test_what_is_long_but_not_deep_is_read(text):
     """Brackets and dots inside strings and comments count for nothing."""
-    assert broker_toml.hosts(f'{text}\n[bootstrap]\nhosts = [{{ host = "a" }}]\n') == ("a",)
+    found = broker_toml.own(f'{text}\n[bootstrap]\nhosts = [{{ host = "a" }}]\n')
+    assert found.hosts == (HostRange("a"),)
 
 
 @pytest.mark.parametrize("text", ['"' * 3 + r'\"""' * 50_000, "'" * 200_000, '"' * 200_000, r"\"" * 100_000])
@@ -95,4 +98,5 @@ def test_strings_that_are_never_closed_are_read_once(text):
 
 def test_as_many_hosts_as_a_minicluster_may_have():
     """The bound itself is allowed."""
-    assert len(broker_toml.hosts(own_hosts("a[0-49999]", "b[0-49999]"))) == 100_000
+    found = broker_toml.own(own_hosts("a[0-49999]", "b[0-49999]"))
+    assert host_ranges.total(found.hosts) == 100_000

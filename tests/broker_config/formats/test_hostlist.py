@@ -81,6 +81,10 @@ def test_encode(hosts, expected):
         ("a," + "x" * 249 + "[00000]", "character 3: a host name of more than 253 characters"),
         ("x" * 254, "character 1: a host name of more than 253 characters"),
         ("x" * 80 + "]", "hostlist '" + "x" * 57 + "...', character 81"),
+        (
+            "a,n[0-99998]x",
+            "character 3: names of more than 524288 characters; let each end in the number that varies",
+        ),
     ],
 )
 def test_wrong(text, message):

@@ -34,7 +34,7 @@ def resource_sets(draw):
 @given(resource_sets())
 def test_round_trip(resources):
     """Whatever is written is read back equal, whole and in parts."""
-    assert resource_set.loads(resource_set.dumps(resources)) == resources
+    assert resource_set.loads(resource_set.dumps(resource_set.to_dict(resources))) == resources
     document = resource_set.to_dict(resources)
     assert resource_set.nodes_of(document) == resources.nodes
     assert resource_set.hosts_of(document) == list(resources.hosts)
