@@ -284,14 +284,14 @@ class Resize:
     """Since when ranks are waited for; None where none are."""
     until: datetime | None = None
     """Until when they are waited for at the latest."""
-    draining: tuple[int, ...] = ()
-    """Ranks that have to stay for now."""
-    busy: tuple[int, ...] | None = ()
-    """Leaving ranks that have jobs; None: not known."""
+    draining: str = ""
+    """Ranks that have to stay for now, as an idset."""
+    busy: str | None = ""
+    """Leaving ranks that have jobs, as an idset; None: not known."""
     overdue: bool = False
     """Whether their time is over, and their pods go with the jobs that still run there."""
-    returning: tuple[int, ...] = ()
-    """Ranks that were drained, and are to stay after all."""
+    returning: str = ""
+    """Ranks that were drained, and are to stay after all, as an idset."""
     restarting: bool = False
     """Whether the lead is asked to start their jobs again elsewhere."""
     restarted: RestartReport | None = None

@@ -21,8 +21,6 @@ from minicluster.plan.records import LeadCommand, Resize
 from minicluster.plan.status.times import whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from minicluster.document import MiniCluster, ResizeStatus
     from minicluster.plan.records import BrokerReport, JobReport, Observed, RestartReport, Site
 
@@ -44,18 +42,20 @@ def decide(cluster: MiniCluster, observed: Observed, site: Site, now: datetime) 
     wanted, job = jobs.pods(cluster), observed.job
     if not site.lead_api or job is None or not _may_have_jobs(cluster, observed, job):
         return Resize(wanted)
-    leaving = tuple(range(wanted, job.parallelism))
+    leaving = ranks.span(wanted, job.parallelism)
     returning = _returning(observed.brokers, wanted)
-    going = {pod.index for pod in observed.pods if pod.leaving}
+    going = ranks.of(pod.index for pod in observed.pods if pod.leaving)
     # Not the broker of a pod that is being deleted: it would get jobs, and lose them.
-    again = _order("undrain", (rank for rank in returning if rank not in going))
+    again = _order("undrain", returning & ~going)
     if not leaving:
-        return Resize(wanted, again, ORDER_INTERVAL if returning else None, returning=returning)
+        back = ranks.encode(returning)
+        return Resize(wanted, again, ORDER_INTERVAL if returning else None, returning=back)
     since = _started(cluster)
     return _Shrink(
         cluster=cluster,
         observed=observed,
         now=now,
+        wanted=wanted,
         leaving=leaving,
         since=since or whole(now),
         draining=_draining(observed.brokers if since else None, leaving),
@@ -66,27 +66,28 @@ def decide(cluster: MiniCluster, observed: Observed, site: Site, now: datetime) 
 
 @dataclass(frozen=True, slots=True)
 class _Shrink:
-    """A shrink under way: the ranks that leave, and since when their jobs are waited for."""
+    """A shrink under way: the ranks that leave, as bits, and since when their jobs are waited for."""
 
     cluster: MiniCluster
     observed: Observed
     now: datetime
-    leaving: tuple[int, ...]
+    wanted: int
+    """How many pods there are to be in the end."""
+    leaving: int
     since: datetime
-    draining: tuple[int, ...]
-    busy: tuple[int, ...] | None
+    draining: int
+    busy: int | None
     orders: tuple[LeadCommand, ...]
 
     def decide(self) -> Resize:
         """Return which of them may go now."""
-        wanted = self.leaving[0]
         if _stored(self.cluster, "JobsRestarted"):
-            return Resize(wanted, self.orders, since=self.since, released=True)
+            return Resize(self.wanted, self.orders, since=self.since, released=True)
         answer = _answer(self.cluster, self.observed)
         if answer is not None:
             return self._wait(0.0, draining=self.leaving, restarted=answer)
         if not self.draining:
-            return Resize(wanted, self.orders)
+            return Resize(self.wanted, self.orders)
         if self.now < self._until:
             left = (self._until - self.now).total_seconds()
             return self._wait(min(left, ORDER_INTERVAL) if self.orders else left, until=self._until)
@@ -96,15 +97,15 @@ class _Shrink:
     def _until(self) -> datetime:
         return self.since + timedelta(seconds=self.cluster.spec.drain_timeout_seconds)
 
-    def _wait(self, again: float, **more: Any) -> Resize:
-        known = {
-            "draining": self.draining,
-            "busy": self.busy,
-            "since": self.since,
-            "orders": self.orders,
-            **more,
-        }
-        return Resize(known["draining"][-1] + 1, again=again, **known)
+    def _wait(self, again: float, *, draining: int = 0, **more: Any) -> Resize:
+        """Return that the pods stay for now up to the last rank that is waited for."""
+        draining = draining or self.draining
+        known = {"draining": ranks.encode(draining), "busy": self._busy, "since": self.since}
+        return Resize(draining.bit_length(), again=again, **{**known, "orders": self.orders, **more})
+
+    @property
+    def _busy(self) -> str | None:
+        return None if self.busy is None else ranks.encode(self.busy)
 
     def _may_restart(self) -> bool:
         """Whether the lead may still start the jobs again whose time is over.
@@ -131,11 +132,11 @@ class _Shrink:
         if overdue and not _stored(self.cluster, "TimedOut"):
             return self._wait(0.0, overdue=True)
         return Resize(
-            self.leaving[0],
+            self.wanted,
             self.orders,
             since=self.since,
-            draining=self.draining,
-            busy=self.busy,
+            draining=ranks.encode(self.draining),
+            busy=self._busy,
             overdue=overdue,
         )
 
@@ -168,39 +169,29 @@ def _stored(cluster: MiniCluster, *phases: str) -> ResizeStatus | None:
     return stored if stored.generation == cluster.metadata.generation else None
 
 
-def _draining(report: BrokerReport | None, leaving: tuple[int, ...]) -> tuple[int, ...]:
+def _draining(report: BrokerReport | None, leaving: int) -> int:
     """Return the ranks that must stay for now: that are not known to get no more jobs, and to have none."""
     if report is None:
         return leaving
-    idle = ranks.decode(report.drained) - ranks.decode(report.busy)
-    return tuple(rank for rank in leaving if rank not in idle)
+    return leaving & ~(ranks.bits(report.drained) & ~ranks.bits(report.busy))
 
 
-def _busy(report: BrokerReport | None, leaving: tuple[int, ...]) -> tuple[int, ...] | None:
-    if report is None:
-        return None
-    busy = ranks.decode(report.busy)
-    return tuple(rank for rank in leaving if rank in busy)
+def _busy(report: BrokerReport | None, leaving: int) -> int | None:
+    return None if report is None else leaving & ranks.bits(report.busy)
 
 
-def _drain(
-    report: BrokerReport | None, leaving: tuple[int, ...], size: int, *, begun: bool
-) -> tuple[LeadCommand, ...]:
+def _drain(report: BrokerReport | None, leaving: int, size: int, *, begun: bool) -> tuple[LeadCommand, ...]:
     """Return the command to drain leaving ranks: at first all of them, later those not drained yet."""
     if report is None:
         return ()
-    drained = ranks.decode(report.drained) if begun else frozenset()
-    return _order("drain", (rank for rank in leaving if rank not in drained), f"{SHRINKING} to {size}")
+    drained = ranks.bits(report.drained) if begun else 0
+    return _order("drain", leaving & ~drained, f"{SHRINKING} to {size}")
 
 
-def _returning(report: BrokerReport | None, size: int) -> tuple[int, ...]:
+def _returning(report: BrokerReport | None, size: int) -> int:
     """Return the ranks that a shrink drained, and that are to stay after all, or have come back."""
-    shrunk = ranks.decode(report.shrunk) if report else frozenset()
-    return tuple(sorted(rank for rank in shrunk if rank < size))
+    return ranks.bits(report.shrunk) & ranks.span(0, size) if report else 0
 
 
-def _order(
-    action: Literal["drain", "undrain"], found: Iterable[int], reason: str = ""
-) -> tuple[LeadCommand, ...]:
-    text = ranks.encode(found)
-    return (LeadCommand(action, text, reason),) if text else ()
+def _order(action: Literal["drain", "undrain"], found: int, reason: str = "") -> tuple[LeadCommand, ...]:
+    return (LeadCommand(action, ranks.encode(found), reason),) if found else ()

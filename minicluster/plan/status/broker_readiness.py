@@ -13,7 +13,7 @@ from minicluster.plan.status import last_report
 from minicluster.plan.status.condition_value import ConditionValue, unchanged
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from minicluster.plan.records import BrokerReport, PodReport
     from minicluster.plan.status.reconcile_state import ReconcileState
@@ -57,7 +57,7 @@ def are_missing(state: ReconcileState) -> bool:
 
 def joined(state: ReconcileState, report: BrokerReport) -> int:
     """Return how many of the wanted brokers have joined; leaving ones do not count."""
-    return sum(rank < state.size for rank in ranks.decode(report.online))
+    return ranks.count(ranks.bits(report.online) & ranks.span(0, state.size))
 
 
 def _unreported(state: ReconcileState) -> ConditionValue:
@@ -87,19 +87,23 @@ def _were_complete(state: ReconcileState) -> bool:
 
 def _missing(state: ReconcileState, report: BrokerReport) -> str:
     """Return which ranks are missing, by reason, as the end of a message."""
-    online = ranks.decode(report.online)
+    missing = ranks.span(0, state.size) & ~ranks.bits(report.online)
     reported, others = _troubles(state, report)
-    pods = {pod.index: pod for pod in state.pods}
     alike: defaultdict[str, list[int]] = defaultdict(list)
-    for rank in range(state.size):
-        if rank not in online:
-            alike[_why(pods.get(rank), reported.get(rank, ""))].append(rank)
+    for pod in state.pods:
+        if missing >> pod.index & 1:
+            alike[_why(pod, reported.get(pod.index, ""))].append(pod.index)
+    groups = {why: ranks.of(found) for why, found in alike.items()}
+    if without := missing & ~ranks.of(pod.index for pod in state.pods):
+        groups[_waiting(None)] = without
     more = f"; the lead says: {'; '.join(map(_cut, others[:MAX_REASONS]))}" if others else ""
-    return f"; missing: {_listed(alike)}{more}"
+    return f"; missing: {_listed(groups)}{more}"
 
 
-def _listed(alike: Mapping[str, Iterable[int]]) -> str:
-    groups = [f"{ranks.encode(found)} ({why})" for why, found in alike.items()]
+def _listed(alike: Mapping[str, int]) -> str:
+    """Return the groups of ranks, by their lowest rank, each with its reason."""
+    ascending = sorted(alike.items(), key=lambda group: group[1] & -group[1])
+    groups = [f"{ranks.encode(found)} ({why})" for why, found in ascending]
     more = len(groups) - MAX_REASONS
     return ", ".join(groups[:MAX_REASONS]) + (f", and others for {more} more reasons" if more > 0 else "")
 
@@ -130,17 +134,26 @@ def _troubles(state: ReconcileState, report: BrokerReport) -> tuple[dict[int, st
 
     The lead names a broker by its host's name, and a rejected one perhaps only by its pod's address.
     """
-    known = {names.host(state.cluster, rank): rank for rank in range(state.size)}
-    known |= {pod.address: pod.index for pod in state.observed.pods if pod.address}
+    addresses = {pod.address: pod.index for pod in state.observed.pods if pod.address}
     of_ranks: dict[int, str] = {}
     others = []
     for trouble in report.troubles:
         who, _, what = trouble.partition(": ")
-        if who not in known:
+        rank = addresses.get(who, _rank(state, who))
+        if rank is None:
             others.append(trouble)
         else:
-            of_ranks.setdefault(known[who], what)
+            of_ranks.setdefault(rank, what)
     return of_ranks, others
+
+
+def _rank(state: ReconcileState, host: str) -> int | None:
+    """Return the wanted rank of a host by its name; None: it is none of this MiniCluster's."""
+    number = host.rpartition("-")[2]
+    if not number.isdecimal() or len(number) > len(str(state.size)):
+        return None
+    rank = int(number)
+    return rank if rank < state.size and host == names.host(state.cluster, rank) else None
 
 
 def _cut(text: str) -> str:

@@ -54,8 +54,8 @@ def _order(observed: Observed) -> LeadCommand | None:
     """Return the command for all ranks that are lost; None where there are none."""
     if observed.brokers is None:
         return None
-    online = ranks.decode(observed.brokers.online)
-    lost = tuple(each for each in sorted(observed.disrupted) if each.rank not in online)
+    online = ranks.bits(observed.brokers.online)
+    lost = tuple(each for each in sorted(observed.disrupted) if not online >> each.rank & 1)
     return LeadCommand("recover", lost=lost) if lost else None
 
 

@@ -43,7 +43,7 @@ def status(state: ReconcileState, now: datetime) -> tuple[ResizeStatus | None, t
     if resize.released or (missing < 0 and not resize.returning):
         return _shrink(state, job, now)
     if missing > 0 or resize.returning:
-        returning = "" if missing > 0 else ranks.encode(resize.returning)
+        returning = "" if missing > 0 else resize.returning
         return _record(state, job, now, phase="Growing", returning=returning), ()
     return None, ()
 
@@ -65,8 +65,8 @@ def _drain(
     """Return the record of a shrink that waits for jobs, or whose wait has ended."""
     resize, answer = state.resize, state.resize.restarted
     known = {
-        "leaving": ranks.encode(resize.draining),
-        "busy": None if resize.busy is None else ranks.encode(resize.busy),
+        "leaving": resize.draining,
+        "busy": resize.busy,
         "error": state.unreachable_reason[:MAX_ERROR],
     }
     if answer is not None:
