@@ -73,7 +73,9 @@ def is_simple(line: str) -> bool:
 
 def check_nesting(text: str) -> None:
     """Raise SettingsError if `is_simple` would: for `text` as one command, and for each line of it."""
-    for line in (text, *text.splitlines()):
+    _words(text.strip())
+    lines = text.splitlines()
+    for line in lines if len(lines) > 1 else ():
         _words(line.strip())
 
 

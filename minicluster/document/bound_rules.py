@@ -69,11 +69,12 @@ def commands_not_too_deep(cluster: MiniCluster) -> Iterator[Broken]:
 
 
 def _commands(cluster: MiniCluster) -> Iterator[tuple[Path, str]]:
-    """Yield the shell lines that are parsed, each with its path."""
-    for index, container in enumerate(cluster.spec.containers):
-        path = (*SPEC, "containers", index)
-        yield (*path, "command"), container.command
-        yield (*path, "commands", "prefix"), container.commands.prefix
-    flux = cluster.spec.flux
-    yield (*SPEC, "flux", "optionFlags"), flux.option_flags
-    yield (*SPEC, "flux", "submitCommand"), flux.submit_command
+    """Yield the shell lines that are parsed, each with its path: no sidecar's or service's is."""
+    spec = cluster.spec
+    for index, container in enumerate(spec.containers):
+        if container.run_flux or len(spec.containers) == 1:
+            path = (*SPEC, "containers", index)
+            yield (*path, "command"), container.command
+            yield (*path, "commands", "prefix"), container.commands.prefix
+    yield (*SPEC, "flux", "optionFlags"), spec.flux.option_flags
+    yield (*SPEC, "flux", "submitCommand"), spec.flux.submit_command

@@ -6,7 +6,7 @@ or use up its memory. The bounds of single texts and lists are in `scalars`.
 
 from __future__ import annotations
 
-from broker_config.formats.hostlist import MAX_HOSTS, MAX_NAME
+from broker_config.formats.hostlist import MAX_HOSTS, MAX_NAME, MAX_WRITTEN
 from broker_config.shell import MAX_NESTING
 from broker_config.toml_limits import MAX_BYTES, MAX_DEPTH, MAX_DOTS
 
@@ -20,6 +20,7 @@ __all__ = [
     "MAX_HOSTS",
     "MAX_NAME",
     "MAX_NESTING",
+    "MAX_WRITTEN",
 ]
 
 MAX_CORES = 4_096

@@ -12,6 +12,8 @@ MAX_NAMED_JOBS = 16
 """How many jobs of one cause are named as restarted, and as many as lost."""
 MAX_RESTARTED_JOBS = 3 * 2 * MAX_NAMED_JOBS
 """How many jobs `restartedJobs` names at most: restarted and lost ones, for each of three causes."""
+MAX_MESSAGE = 32_768
+"""Characters that the message of a condition has at most."""
 Ranks = Annotated[str, Strict(), Field(max_length=32_768)]
 Version = Annotated[int, Strict(), Field(ge=0)]
 Time = Annotated[
@@ -33,7 +35,7 @@ class Condition(Record):
     reason: Annotated[str, Strict(), Field(max_length=1_024)] = Field(
         "", description="Why, in one word for programs."
     )
-    message: Annotated[str, Strict(), Field(max_length=32_768)] = Field(
+    message: Annotated[str, Strict(), Field(max_length=MAX_MESSAGE)] = Field(
         "", description="Why, in words for people."
     )
     last_transition_time: Time | None = Field(None, description="When `status` last changed.")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from base64 import b64encode
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from broker_config import broker_toml, instance_resources, start_script
+from broker_config.errors import SettingsError
 from minicluster import document, flux_zips
 from minicluster.plan.constants import START_SCRIPT, Component
 from minicluster.plan.objects import containers, names
@@ -14,31 +16,58 @@ from minicluster.plan.objects.labels import metadata
 from minicluster.plan.objects.settings import broker_settings, service_settings
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from broker_config.settings import BrokerSettings
     from minicluster.document import MiniCluster
     from minicluster.plan.objects.fields import Object
     from minicluster.plan.records import Site
 
+MAX_BYTES = 1_048_576
+"""Bytes of all files of a ConfigMap: Kubernetes stores no more."""
+
 
 def build(cluster: MiniCluster, site: Site) -> Object:
-    """Return the ConfigMap: broker.toml, R, scripts, and the files for real Flux's lead."""
+    """Return the ConfigMap: broker.toml, R, scripts, and the files for real Flux's lead.
+
+    Raises SettingsError if they are more than an API server stores; on a machine they are files.
+    """
+    zips = _zips(cluster, site)
+    files = chain(_broker_files(cluster, site).items(), _sidecar_scripts(cluster), _service_scripts(cluster))
+    limit = MAX_BYTES - sum(len(packed) // 4 * 3 for packed in zips.values())
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": metadata(cluster, site, names.config_map(cluster), Component.CONFIGURATION),
-        "data": {**_broker_files(cluster, site), **_sidecar_scripts(cluster), **_service_scripts(cluster)},
-        **_zips(cluster, site),
+        "data": _bounded(files, limit) if site.endpoints is None else dict(files),
+        **({"binaryData": zips} if zips else {}),
     }
 
 
-def _zips(cluster: MiniCluster, site: Site) -> Object:
+def _bounded(files: Iterable[tuple[str, str]], limit: int) -> dict[str, str]:
+    """Return the files. Raises SettingsError at the first that is too much, before the others are written."""
+    made: dict[str, str] = {}
+    size = 0
+    for name, text in files:
+        made[name] = text
+        size += len(text.encode(errors="surrogatepass"))
+        if size > limit:
+            large = max(made, key=lambda each: len(made[each]))
+            raise SettingsError(
+                f"its ConfigMap has room for {limit} bytes of files, and they are larger; the largest is"
+                f" {large}: shorten commands, scripts, or flux.environment, which each script has"
+            )
+    return made
+
+
+def _zips(cluster: MiniCluster, site: Site) -> dict[str, str]:
     """Return the zips that real Flux's lead imports, in base64, each only if the document needs it."""
     packed: dict[str, str] = {}
     if site.lead_api or cluster.spec.archive.path:
         packed[flux_zips.ZIP] = _base64(site.flux_files.lead_zip())
     if _schedules(broker_settings(cluster, site)):
         packed[flux_zips.SCHEDULER_ZIP] = _base64(site.flux_files.scheduler_zip())
-    return {"binaryData": packed} if packed else {}
+    return packed
 
 
 def _schedules(settings: BrokerSettings) -> bool:
@@ -63,21 +92,15 @@ def _base64(packed: bytes) -> str:
     return b64encode(packed).decode()
 
 
-def _sidecar_scripts(cluster: MiniCluster) -> dict[str, str]:
-    return {
-        containers.sidecar_script(container): start_script.service_script(
-            service_settings(cluster, container, beside_broker=True)
-        )
-        for container in document.sidecars(cluster.spec)
-        if containers.has_script(container)
-    }
+def _sidecar_scripts(cluster: MiniCluster) -> Iterator[tuple[str, str]]:
+    for container in document.sidecars(cluster.spec):
+        if containers.has_script(container):
+            settings = service_settings(cluster, container, beside_broker=True)
+            yield containers.sidecar_script(container), start_script.service_script(settings)
 
 
-def _service_scripts(cluster: MiniCluster) -> dict[str, str]:
-    return {
-        containers.service_script(container): start_script.service_script(
-            service_settings(cluster, container, beside_broker=False)
-        )
-        for container in cluster.spec.services
-        if containers.has_script(container)
-    }
+def _service_scripts(cluster: MiniCluster) -> Iterator[tuple[str, str]]:
+    for container in cluster.spec.services:
+        if containers.has_script(container):
+            settings = service_settings(cluster, container, beside_broker=False)
+            yield containers.service_script(container), start_script.service_script(settings)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minicluster import document
+from minicluster.document.status import MAX_MESSAGE
 from minicluster.plan.constants import ConditionType
 from minicluster.plan.objects.fields import present
 from minicluster.plan.objects.labels import scale_selector
@@ -92,12 +93,16 @@ def _conditions(
             "type": type_.value,
             "status": value.status,
             "reason": str(value.reason),
-            "message": value.message,
+            "message": _cut(value.message),
             "observedGeneration": generation,
             "lastTransitionTime": _since(value, since.get((type_, value.status)), now),
         }
         for type_, value in found.items()
     ]
+
+
+def _cut(message: str) -> str:
+    return message if len(message) <= MAX_MESSAGE else f"{message[: MAX_MESSAGE - 1]}…"
 
 
 def _since(value: ConditionValue, stored: str | None, now: datetime) -> str:
