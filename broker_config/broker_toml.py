@@ -9,19 +9,20 @@ from __future__ import annotations
 
 import sys
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from itertools import chain
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import tomli_w
 
 from broker_config import toml_limits
 from broker_config.errors import BrokerTomlError, SettingsError
 from broker_config.formats import host_ranges, hostlist
-from broker_config.formats.host_ranges import HostRange
 from broker_config.formats.hostlist import MAX_HOSTS
 from broker_config.settings import FLUXION_POLICIES, BrokerSettings, NetworkSettings, RunMode
+
+if TYPE_CHECKING:
+    from broker_config.formats.host_ranges import HostRange
 
 CHECKPOINTS = "1s"
 """The interval of real Flux's checkpoints where state is kept: a lead that is killed loses no more."""
@@ -29,8 +30,6 @@ CHECKPOINTS = "1s"
 Value: TypeAlias = "str | bool | int | float | Mapping[str, Value] | list[Value]"
 
 Table: TypeAlias = "dict[str, Value]"
-
-Hosts = TypeVar("Hosts", int, list[HostRange])
 
 
 class OwnText(NamedTuple):
@@ -132,12 +131,8 @@ def own(text: str) -> OwnText:
         raise BrokerTomlError(
             "broker.toml has no [bootstrap] table: each broker would be a cluster of its own"
         )
-    entries = _host_entries(bootstrap)
-    if sum(_hosts(number, entry, hostlist.count) for number, entry in enumerate(entries, 1)) > MAX_HOSTS:
-        raise BrokerTomlError(f"broker.toml: [bootstrap] hosts lists more than {MAX_HOSTS} hosts")
-    listed = (_hosts(number, entry, hostlist.ranges) for number, entry in enumerate(entries, 1))
     # A host may be listed again, to give it a parent: its first position is its rank.
-    found = tuple(host_ranges.distinct(chain.from_iterable(listed)))
+    found = tuple(host_ranges.distinct(_listed(bootstrap)))
     if not found:
         raise BrokerTomlError(
             "broker.toml: [bootstrap] hosts is empty: list the brokers' hosts, the lead first"
@@ -205,21 +200,28 @@ def _entries(hosts: Iterable[HostRange], explicit: Mapping[str, tuple[str, str]]
         yield {"host": hostlist.encode_ranges(run)}
 
 
-def _host_entries(bootstrap: Mapping[str, object]) -> list[object]:
-    hosts = bootstrap.get("hosts", [])
-    if not isinstance(hosts, list):
+def _listed(bootstrap: Mapping[str, object]) -> Iterator[HostRange]:
+    """Yield the hosts of all entries. Raises BrokerTomlError, for too many before they are made."""
+    entries = bootstrap.get("hosts", [])
+    if not isinstance(entries, list):
         raise BrokerTomlError(
             'broker.toml: [bootstrap] hosts must be a list of tables like { host = "mc-[0-3]" }'
         )
-    return hosts
+    total = 0
+    for number, entry in enumerate(entries, 1):
+        ranges = _hosts(number, entry)
+        total += host_ranges.total(ranges)
+        if total > MAX_HOSTS:
+            raise BrokerTomlError(f"broker.toml: [bootstrap] hosts lists more than {MAX_HOSTS} hosts")
+        yield from ranges
 
 
-def _hosts(number: int, entry: object, read: Callable[[str], Hosts]) -> Hosts:
+def _hosts(number: int, entry: object) -> list[HostRange]:
     host = entry.get("host") if isinstance(entry, dict) else None
     if not isinstance(host, str):
         raise BrokerTomlError(f'broker.toml: [bootstrap] hosts, entry {number}: there is no host = "…" in it')
     try:
-        return read(host)
+        return hostlist.ranges(host)
     except ValueError as error:
         raise BrokerTomlError(f"broker.toml: [bootstrap] hosts, entry {number}: {error}") from error
 

@@ -7,7 +7,7 @@ leftmost one varying slowest, as pdsh has it.
 from __future__ import annotations
 
 import re
-from itertools import chain, product
+from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -31,6 +31,7 @@ R and broker.toml both list the hosts, and share a ConfigMap of 1 MiB.
 """
 
 _IDS = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?")
+_MARKS = re.compile(r"[\[\],]")
 _ILLEGAL = re.compile(r"[^!-~]|[\[\],]")
 
 
@@ -124,21 +125,24 @@ def numbered(prefix: str, numbers: range) -> Iterator[HostRange]:
 def _expressions(text: str) -> Iterator[tuple[int, str]]:
     """Yield each comma-separated expression with its offset; empty ones are skipped."""
     start, opened = 0, -1
-    for offset, character in enumerate(chain(text, ",")):
-        if character == "[":
+    for match in _MARKS.finditer(text):
+        offset, mark = match.start(), match[0]
+        if mark == "[":
             if opened >= 0:
                 raise _error(text, offset, "a bracket inside a bracket")
             opened = offset
-        elif character == "]":
+        elif mark == "]":
             if opened < 0:
                 raise _error(text, offset, "']' without a '[' before it")
             opened = -1
-        elif character == "," and (opened < 0 or offset == len(text)):
-            if opened >= 0:
-                raise _error(text, opened, "'[' is never closed")
+        elif opened < 0:
             if offset > start:
                 yield start, text[start:offset]
             start = offset + 1
+    if opened >= 0:
+        raise _error(text, opened, "'[' is never closed")
+    if start < len(text):
+        yield start, text[start:]
 
 
 def _counted(text: str, limit: int) -> list[_Expression]:
@@ -158,6 +162,8 @@ def _counted(text: str, limit: int) -> list[_Expression]:
 
 
 def _expression(text: str, start: int, written: str, limit: int) -> _Expression:
+    if "[" not in written and len(written) <= MAX_NAME:
+        return _Expression((_literal(text, start, written),), 1, 0)
     parts: list[str | _Ids] = []
     total, length, offset = 1, 0, start
     for index, piece in enumerate(re.split(r"[\[\]]", written)):
