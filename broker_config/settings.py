@@ -266,7 +266,7 @@ class BrokerSettings:
         Raises SettingsError for more than `hostlist.MAX_HOSTS`, and HostlistError for what is no host's name.
         """
         if self.bursting.hostlist:
-            return _listed(self.bursting.hostlist)
+            return listed_hosts(self.bursting.hostlist)
         lead = self.bursting.lead
         count = (self.max_size or self.size) if lead is None else lead.size
         count += sum(each.size for each in self.bursting.clusters)
@@ -300,7 +300,8 @@ class ServiceSettings:
 
 # broker.toml and R are made of the same list.
 @lru_cache(maxsize=2)
-def _listed(text: str) -> tuple[HostRange, ...]:
+def listed_hosts(text: str) -> tuple[HostRange, ...]:
+    """Return the hosts of a hostlist. Raises HostlistError."""
     return tuple(hostlist.ranges(text))
 
 

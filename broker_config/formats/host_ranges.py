@@ -71,18 +71,18 @@ def total(ranges: Iterable[HostRange]) -> int:
 
 def distinct(ranges: Iterable[HostRange]) -> Iterator[HostRange]:
     """Yield each host once, where it comes first."""
-    seen = _Seen()
+    before = _Spans()
     for each in ranges:
-        for first, last in seen.add(each):
+        for first, last in before.add(each):
             yield each._replace(first=first, last=last)
 
 
 def repeated(ranges: Iterable[HostRange]) -> str:
     """Return the first host that is there for the second time; empty: there is none."""
-    seen = _Seen()
+    before = _Spans()
     for each in ranges:
         number = each.first
-        for first, last in seen.add(each):
+        for first, last in before.add(each):
             if first > number:
                 break
             number = last + 1
@@ -109,7 +109,7 @@ def apart(ranges: Iterable[HostRange], hosts: Iterable[str]) -> Iterator[HostRan
             yield each._replace(first=first)
 
 
-class _Seen:
+class _Spans:
     """The numbers that were there, by prefix and digits."""
 
     def __init__(self) -> None:

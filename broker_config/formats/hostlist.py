@@ -96,6 +96,14 @@ def count(text: str, limit: int = MAX_HOSTS) -> int:
     return sum(each.total for each in _counted(text, limit))
 
 
+def written_out(text: str) -> int:
+    """Return how many characters the names of `text` take, at most, for which no range can stand.
+
+    Raises HostlistError as `decode` does.
+    """
+    return sum(each.written for each in _counted(text, MAX_HOSTS))
+
+
 def encode(hosts: Iterable[str]) -> str:
     """Return the shortest usual form of `hosts`: neighbours with one prefix share a bracket.
 

@@ -124,6 +124,14 @@ class RestartedJob(Record):
     cause: Literal["Save", "Resize", "NodeLoss"] = Field(description="What it could not finish for.")
 
 
+class PlanningStatus(Record):
+    """A document whose planning took more time or memory than it may; it is tried again ever less often."""
+
+    generation: Version = Field(description="Generation of that document.")
+    attempts: Natural = Field(description="How often it was tried.")
+    retry_at: Time = Field(description="When it is tried again, unless the document changes before.")
+
+
 class Status(Record):
     """Written by the operator (or the local supervisor), never by people."""
 
@@ -156,4 +164,7 @@ class Status(Record):
         (),
         description="Jobs that could not finish, by cause: of the last save, the resize under way, and the"
         " lost followers. At most 16 restarted and 16 lost ones a cause are named.",
+    )
+    planning: PlanningStatus | None = Field(
+        None, description="Planning that took too much (condition `Valid`); absent: it did not."
     )

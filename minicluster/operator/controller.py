@@ -6,10 +6,11 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
+from minicluster.document import weight
 from minicluster.kube_client import logs
 from minicluster.kube_client.errors import AccessError, ApiError, ApiUnreachableError
 from minicluster.kube_client.objects import name_of
-from minicluster.operator.errors import LeadershipLostError
+from minicluster.operator.errors import LeadershipLostError, WorkerLostError
 from minicluster.operator.reconciler import ReconcileOutcome
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 MAX_RECONCILES = 16
 """Reconciles that run at a time."""
+MAX_HEAVY = 2
+"""Reconciles of heavy documents that run besides, at a time: no other one waits for their worker."""
 AFTER_A_DEFECT = 5.0
 """Seconds before a reconcile that raised an unexpected exception is tried again."""
 
@@ -74,12 +77,20 @@ class Controller:
 
     async def work(self) -> None:
         """Reconcile for ever, several at a time."""
-        slots = asyncio.Semaphore(MAX_RECONCILES)
+        slots, heavy = asyncio.Semaphore(MAX_RECONCILES), asyncio.Semaphore(MAX_HEAVY)
         async with asyncio.TaskGroup() as group:
             while True:
                 await slots.acquire()
                 name = await self._queue.take()
-                group.create_task(self._attend(name, slots))
+                if weight.is_heavy(self._cache.clusters.get(name)):
+                    slots.release()
+                    group.create_task(self._attend_heavy(name, heavy))
+                else:
+                    group.create_task(self._attend(name, slots))
+
+    async def _attend_heavy(self, name: Name, slots: asyncio.Semaphore) -> None:
+        await slots.acquire()
+        await self._attend(name, slots)
 
     async def _attend(self, name: Name, slots: asyncio.Semaphore) -> None:
         before = self._known(name)
@@ -101,7 +112,7 @@ class Controller:
         try:
             with self._ledger.step("whole"):
                 ended = await self._reconciler.reconcile(name, self._queue.failures(name))
-        except (ApiError, ApiUnreachableError, AccessError) as error:
+        except (ApiError, ApiUnreachableError, AccessError, WorkerLostError) as error:
             at_least = error.retry_after if isinstance(error, ApiError) else 0.0
             seconds = self._queue.failed(name, at_least)
             self._log(name).info("tried again in %.1f s: %s", seconds, error)

@@ -1,9 +1,13 @@
-"""Errors that end an operator; the kubelet starts it again.
+"""The errors of this package. Those of KubernetesError end an operator; the kubelet starts it again.
 
 KubernetesError
 ├── WatchLostError        MiniClusters cannot be watched any more
 ├── LeadershipLostError   an operator that does not lead (any more) was about to write
 └── ListenError           the address and port for /healthz and /metrics are not available
+
+PlanningError             one document was not planned
+├── PlanningLimitError    that took more time or memory than a document may
+└── WorkerLostError       there is no process that plans heavy documents, for now
 """
 
 from __future__ import annotations
@@ -21,3 +25,15 @@ class LeadershipLostError(KubernetesError):
 
 class ListenError(KubernetesError):
     """The address and port for /healthz, /readyz and /metrics cannot be bound; the message has a way out."""
+
+
+class PlanningError(Exception):
+    """A document was not planned."""
+
+
+class PlanningLimitError(PlanningError):
+    """Planning a document took more time or memory than it may; the message states which, and how much."""
+
+
+class WorkerLostError(PlanningError):
+    """There is no process for heavy documents: it did not start, or ended while none was planned."""

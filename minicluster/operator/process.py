@@ -24,19 +24,21 @@ from minicluster.operator.errors import WatchLostError
 from minicluster.operator.lead_watch import LeadWatch
 from minicluster.operator.leadership import Leadership
 from minicluster.operator.metrics import OperatorMetrics
+from minicluster.operator.plan_worker import PlanWorker
+from minicluster.operator.planner import Planner
 from minicluster.operator.pod_events import PodEvents
 from minicluster.operator.queue import WorkQueue
 from minicluster.operator.reconciler import Reconciler, ReconcilerOptions
 from minicluster.operator.settings import INSTALLED, LEASE
 from minicluster.operator.site import site
-from minicluster.plan import FreshKeys, lead_hosts
+from minicluster.plan import FreshKeys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable
 
-    from minicluster.document import MiniCluster
     from minicluster.kube_client.access import Access
     from minicluster.kube_client.objects import Name
+    from minicluster.operator.planned import Subject
     from minicluster.operator.settings import OperatorSettings
 
 LAST_SECONDS = 0.5
@@ -91,6 +93,7 @@ class _Operator:
         self._settings = settings
         self._cache = Cache()
         self._queue = WorkQueue(time.monotonic)
+        self._worker = PlanWorker()
         self._metrics = OperatorMetrics(self._cache, self._queue)
         self._stop = asyncio.Event()
         self._ended = asyncio.Event()  # set once one of the parts has ended
@@ -173,6 +176,7 @@ class _Operator:
         finally:
             await leads.close()
             await pod_events.close()
+            await self._worker.close()
 
     async def _parts(self, client: ApiClient) -> tuple[LeadWatch, PodEvents, Controller]:
         """Return the watches of leads and of pods' Events, and the controller."""
@@ -184,13 +188,13 @@ class _Operator:
         def changed(name: Name) -> None:
             controller.changed(name)
 
-        def fresh_keys(cluster: MiniCluster) -> FreshKeys:
-            lead_keys = authority.issue(cluster.metadata.uid, lead_hosts(cluster))
+        def fresh_keys(subject: Subject) -> FreshKeys:
+            lead_keys = authority.issue(subject.uid, subject.lead_hosts)
             return FreshKeys(curve.generate(), lead_keys)
 
         leads = LeadWatch(self._cache, authority, changed, cluster_site.lead_api_port)
         pod_events = PodEvents(client, self._cache, changed)
-        options = ReconcilerOptions(cluster_site, self._settings.identity, fresh_keys)
+        options = ReconcilerOptions(cluster_site, self._settings.identity, fresh_keys, Planner(self._worker))
         reconciler = Reconciler(client, self._cache, options, self._metrics, leads)
         notice = Debounce(leads.follow, pod_events.follow)
         controller = Controller(self._cache, self._queue, reconciler, self._metrics, notice)

@@ -18,26 +18,29 @@ from pydantic import ValidationError
 
 from minicluster import document
 from minicluster import plan as planning
+from minicluster.document import weight
 from minicluster.kube_client.errors import ApiError
 from minicluster.kube_client.objects import Name, ObjectReference
 from minicluster.kube_client.resources import JOBS, MINICLUSTERS, RESOURCES
-from minicluster.operator import observation
+from minicluster.operator import planned
 from minicluster.operator.apply import Applier, ApplyRefusedError, NameTakenError
+from minicluster.operator.errors import PlanningLimitError
 from minicluster.operator.finalizers import Finalizers, has_finalizer
+from minicluster.operator.planned import PlanInputs
 from minicluster.operator.records import LeadReport, Unreachable
 from minicluster.operator.status_writer import StatusWriter
-from minicluster.plan import ApplyRefusal, ObjectKey, Observed, ObservedObject
+from minicluster.plan import ApplyRefusal, ObjectKey, Observed, ObservedObject, Plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from minicluster.document import MiniCluster
     from minicluster.kube_client.api import Api
     from minicluster.operator.cache import Cache
     from minicluster.operator.lead_watch import LeadCommands
     from minicluster.operator.meters import Meter
-    from minicluster.operator.observation import Stamp
-    from minicluster.plan import FreshKeys, Plan, Site
+    from minicluster.operator.planned import Built, Subject
+    from minicluster.operator.planner import Planner, ReadDocument
+    from minicluster.plan import FreshKeys, Site
     from minicluster.plan.objects.fields import Object
 
 log = logging.getLogger(__name__)
@@ -45,7 +48,7 @@ log = logging.getLogger(__name__)
 RETRY_LIMIT = 3
 """After how many passing refusals (429, 5xx) in a row the status shows them."""
 AFTER_UNPLANNABLE = 300.0
-"""Seconds before a document that could not be planned is tried again: memory may have been short then."""
+"""Seconds before a document that could not be planned is tried again: what exists for it may have changed."""
 
 
 class ReconcileOutcome(Enum):
@@ -66,29 +69,13 @@ class ReconcileResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReconcilerOptions:
-    """What is the same for every MiniCluster: the site, the reporter of Events, fresh keys, the time."""
+    """What is the same for every MiniCluster: site, reporter of Events, fresh keys, planner, time."""
 
     site: Site
     reporter: str
-    fresh_keys: Callable[[MiniCluster], FreshKeys]
+    fresh_keys: Callable[[Subject], FreshKeys]
+    planner: Planner
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
-
-
-class BuildInputs(NamedTuple):
-    """What the objects of a MiniCluster are built from."""
-
-    uid: str
-    generation: int
-    suspended: bool
-    pods: int
-    job_suspended: bool
-
-
-class Built(NamedTuple):
-    """What was last built for a MiniCluster: the inputs, and the digests of its objects."""
-
-    inputs: BuildInputs
-    stamps: tuple[Stamp, ...]
 
 
 class Reconciler:
@@ -116,38 +103,44 @@ class Reconciler:
         item = self._cache.clusters.get(name)
         if item is None or _is_left_alone(item):
             return ReconcileResult(ReconcileOutcome.GONE if item is None else ReconcileOutcome.SETTLED)
-        try:
-            cluster = document.validate(item)
-            reconcile = self._tear_down if _is_leaving(item) else self._run
-            return await reconcile(name, item, cluster, failures)
-        except document.DocumentError as error:
-            problem, again = "; ".join(str(each) for each in error.problems), None
-        except planning.UnplannableError as error:
-            log.warning("%s: %s; raised in %s", name, error, _where(error.__cause__ or error))
-            problem, again = str(error), AFTER_UNPLANNABLE
-        refused = self._refuse(item, problem)
+        refused = _waiting(item, self._options.now())
+        if refused is None:
+            try:
+                read = await self._options.planner.read(item)
+                act = self._tear_down if _is_leaving(item) else self._run
+                return await act(name, item, read, failures)
+            except document.DocumentError as error:
+                refused = self._refuse(item, planned.problem(error))
+            except planning.UnplannableError as error:
+                log.warning("%s: %s; raised in %s", name, error, _where(error.__cause__ or error))
+                refused = replace(self._refuse(item, str(error)), again=AFTER_UNPLANNABLE)
+            except PlanningLimitError as error:
+                log.warning("%s: %s", name, error)
+                refused = self._over_limit(item, error)
         await self._status.write(name, item, refused, failures)
         await self._finalizers.release(name, refused)
-        return ReconcileResult(ReconcileOutcome.SETTLED, again)
+        return ReconcileResult(ReconcileOutcome.SETTLED, refused.again)
 
     def forget(self, name: Name) -> None:
         """Forget a MiniCluster that is gone."""
         self._built.pop(name, None)
         self._status.forget(name)
 
-    async def _run(self, name: Name, item: Object, cluster: MiniCluster, failures: int) -> ReconcileResult:
-        await self._applier.revisit(name, planning.unwanted(cluster))
-        observed = self._observe(name, cluster)
+    async def _run(self, name: Name, item: Object, read: ReadDocument, failures: int) -> ReconcileResult:
+        subject = read.subject
+        await self._applier.revisit(name, subject.unwanted)
+        observed = self._observe(name, subject)
         is_known = bool(item["status"]) or name in self._built
         if observed.job is None and is_known and not await self._still_exists(name, item):
             return ReconcileResult(ReconcileOutcome.GONE)
-        decided = self._decide(cluster, observed)
+        decided = await self._decide(name, read, observed)
         item = await self._finalizers.add(name, item, decided)
         with self._meter.step("apply"):
-            refused = await self._apply(name, cluster, decided, failures)
+            refused = await self._apply(name, subject, decided, failures)
         if refused or self._is_new(observed, name) or name in self._cache.conflicts:
             # The status shows at once what was just made or refused, before a watch reports it.
-            decided = self._decide(cluster, self._observe(name, cluster, made=True, refusals=refused))
+            observed = self._observe(name, subject, made=True, refusals=refused)
+            decided = await self._decide(name, read, observed)
         await self._finish(name, item, decided, failures)
         outcome = (
             ReconcileOutcome.REFUSED if refused or name in self._cache.conflicts else ReconcileOutcome.SETTLED
@@ -155,10 +148,10 @@ class Reconciler:
         return ReconcileResult(outcome, decided.again)
 
     async def _tear_down(
-        self, name: Name, item: Object, cluster: MiniCluster, failures: int
+        self, name: Name, item: Object, read: ReadDocument, failures: int
     ) -> ReconcileResult:
         """Save and delete what must go first where a MiniCluster is being deleted, or has `managedBy`."""
-        decided = self._decide(cluster, self._observe(name, cluster, made=True))
+        decided = await self._decide(name, read, self._observe(name, read.subject, made=True))
         await self._finish(name, item, decided, failures)
         return ReconcileResult(ReconcileOutcome.SETTLED, decided.again)
 
@@ -171,17 +164,17 @@ class Reconciler:
         await self._delete(name, item, decided)
 
     def _observe(
-        self, name: Name, cluster: MiniCluster, *, made: bool = False, refusals: tuple[ApplyRefusal, ...] = ()
+        self, name: Name, subject: Subject, *, made: bool = False, refusals: tuple[ApplyRefusal, ...] = ()
     ) -> Observed:
         """Return what exists. The Secret is made before the Job: where there is a Job, there is a Secret."""
-        uid = cluster.metadata.uid
+        uid = subject.uid
         objects = [each.observed() for each in self._cache.dependents.of(name)]
         objects += self._cache.conflicts.get(name, {}).values()
-        reference = ObjectReference(JOBS.kind, name.namespace, cluster.metadata.name)
+        reference = ObjectReference(JOBS.kind, name.namespace, name.name)
         job = self._cache.dependents.get(reference)
         ours = job is not None and job.owner_uid == uid
         if ours or made:
-            objects.append(ObservedObject(planning.secret_key(cluster), uid))
+            objects.append(ObservedObject(subject.secret, uid))
         lead = self._cache.leads.get(name) if ours else None
         answers = self._cache.answers.get(name, {}) if ours else {}
         return Observed(
@@ -198,37 +191,30 @@ class Reconciler:
             since=self._since,
         )
 
-    def _decide(self, cluster: MiniCluster, observed: Observed) -> Plan:
+    async def _decide(self, name: Name, read: ReadDocument, observed: Observed) -> Plan:
+        """Return the plan; its objects have their digests, or are digest stubs if all are as applied."""
         with self._meter.step("decide"):
-            made = observed.find(planning.secret_key(cluster))
-            keys = None if made else self._options.fresh_keys(cluster)
+            made = observed.find(read.subject.secret)
+            keys = None if made else self._options.fresh_keys(read.subject)
+            standing = self._built.get(name)
+            if standing and not self._applier.stand(name, read.subject.uid, standing.stubs()):
+                standing = None
             site, now = self._options.site, self._options.now()
-            return planning.plan(cluster, observed, site, keys, now, build=self._build)
+            found = await read.plan(PlanInputs(observed, site, keys, now, standing))
+            if found.built is not None:
+                self._built[name] = found.built
+            return found.plan
 
-    def _build(
-        self, cluster: MiniCluster, site: Site, *, suspended: bool, pods: int, job_suspended: bool
-    ) -> tuple[Object, ...]:
-        """Return the objects to apply, with their digests; digest stubs if all are as they were applied."""
-        about = cluster.metadata
-        name = Name(about.namespace, about.name)
-        inputs = BuildInputs(about.uid, about.generation, suspended, pods, job_suspended)
-        known = self._built.get(name)
-        if known is not None and known.inputs == inputs:
-            stubs = tuple(each.digest_stub() for each in known.stamps)
-            if self._applier.stand(name, about.uid, stubs):
-                return stubs
-        built = planning.build(cluster, site, suspended=suspended, pods=pods, job_suspended=job_suspended)
-        objects = tuple(observation.stamped(each) for each in built)
-        self._built[name] = Built(inputs, tuple(observation.stamp(each) for each in objects))
-        return objects
+    def _over_limit(self, item: Object, error: PlanningLimitError) -> Plan:
+        """Return the plan for a document whose planning took too much."""
+        problem = f"{error}; make {weight.heaviest(item)} smaller"
+        generation = item["metadata"]["generation"]
+        refused = planning.over_limit(_stored(item), generation, problem, self._options.now())
+        return replace(refused, finalizer=False) if _is_leaving(item) else refused
 
     def _refuse(self, item: Object, problem: str) -> Plan:
         """Return the plan for a document that the API server accepted and that is not valid."""
-        try:
-            stored = document.Status.model_validate(item["status"])
-        except ValidationError:
-            stored = document.Status()
-        refused = planning.refuse(stored, item["metadata"]["generation"], problem, self._options.now())
+        refused = planning.refuse(_stored(item), item["metadata"]["generation"], problem, self._options.now())
         # Without a valid document it is unknown what to save, and the MiniCluster must not stay for ever.
         return replace(refused, finalizer=False) if _is_leaving(item) else refused
 
@@ -250,11 +236,11 @@ class Reconciler:
         return False
 
     async def _apply(
-        self, name: Name, cluster: MiniCluster, decided: Plan, failures: int
+        self, name: Name, subject: Subject, decided: Plan, failures: int
     ) -> tuple[ApplyRefusal, ...]:
         """Apply the objects; return the refusals. Raises ApiError for failures that are expected to pass."""
         try:
-            await self._applier.apply(name, cluster.metadata.uid, decided.objects)
+            await self._applier.apply(name, subject.uid, decided.objects)
         except NameTakenError:
             return ()
         except ApplyRefusedError as refused:
@@ -287,6 +273,24 @@ def _where(error: BaseException) -> str:
     """Return the last lines at which an error was raised: a recursion that is too deep has a thousand."""
     frames = list(traceback.walk_tb(error.__traceback__))[-3:]
     return ", ".join(f"{frame.f_code.co_filename}:{line}" for frame, line in frames)
+
+
+def _stored(item: Object) -> document.Status:
+    """Return the stored status; an empty one where it is not valid."""
+    try:
+        return document.Status.model_validate(item["status"])
+    except ValidationError:
+        return document.Status()
+
+
+def _waiting(item: Object, now: datetime) -> Plan | None:
+    """Return the plan for a document that took too much and is not to be planned for now; None: it is."""
+    if "planning" not in item["status"]:
+        return None
+    left = planning.planning_limits.seconds_left(_stored(item).planning, item["metadata"]["generation"], now)
+    if left is None:
+        return None
+    return Plan((), item["status"], again=left, finalizer=False if _is_leaving(item) else None)
 
 
 def _is_left_alone(item: Object) -> bool:

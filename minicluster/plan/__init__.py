@@ -4,7 +4,7 @@
 here sends requests: the operator and the local run fill an `Observed`, and apply a `Plan`.
 """
 
-from minicluster.plan.decision import plan, refuse
+from minicluster.plan.decision import over_limit, plan, refuse
 from minicluster.plan.errors import KeysNeededError, PlanError, UnplannableError
 from minicluster.plan.objects.keys import FreshKeys, LeadKeys, lead_dns_name
 from minicluster.plan.objects.names import lead_hosts
@@ -29,6 +29,7 @@ from minicluster.plan.records import (
     SaveProgress,
     Site,
 )
+from minicluster.plan.status import planning_limits
 
 __all__ = [
     "ApplyRefusal",
@@ -56,7 +57,9 @@ __all__ = [
     "build",
     "lead_dns_name",
     "lead_hosts",
+    "over_limit",
     "plan",
+    "planning_limits",
     "problem",
     "refuse",
     "render",

@@ -98,6 +98,7 @@ class Reason(StrEnum):
     ACCEPTED = "Accepted"
     INVALID = "Invalid"
     SIZE_OUT_OF_RANGE = "SizeOutOfRange"
+    PLANNING_LIMIT_EXCEEDED = "PlanningLimitExceeded"
     NOT_CHECKED = "NotChecked"
 
     CREATING = "Creating"

@@ -6,12 +6,21 @@ from typing import TYPE_CHECKING, Protocol
 
 from broker_config.errors import BrokerConfigError
 from broker_config.formats.errors import ParseError
-from minicluster.plan.constants import FINALIZER, KIND, ConditionType
+from minicluster.plan.constants import FINALIZER, KIND, ConditionType, Reason
 from minicluster.plan.errors import unplannable
 from minicluster.plan.lifecycle import deletion, saving, shrinking
 from minicluster.plan.objects import autoscaler, curve_secret, job, objects
 from minicluster.plan.records import ObjectKey, Plan
-from minicluster.plan.status import conditions, dumps, events, node_loss, progress, release_0_1_0, status
+from minicluster.plan.status import (
+    conditions,
+    dumps,
+    events,
+    node_loss,
+    planning_limits,
+    progress,
+    release_0_1_0,
+    status,
+)
 from minicluster.plan.status.reconcile_state import Completion, ReconcileState, evaluate
 
 if TYPE_CHECKING:
@@ -127,6 +136,26 @@ def refuse(stored: Status, generation: int, problem: str, now: datetime) -> Plan
         status=status.refused(stored, generation, found, now),
         events=events.of_changes(found, stored.conditions),
     )
+
+
+def over_limit(stored: Status, generation: int, problem: str, now: datetime) -> Plan:
+    """Return the plan for a document whose planning took too much: a status and an Event with the problem.
+
+    `planning_limits.seconds_left` is how long it is left alone afterwards, also by another operator.
+    """
+    record = planning_limits.record(stored, generation, now)
+    message = f"{problem}. It was tried {_times(record.attempts)}, and is tried again at {record.retry_at}"
+    found = conditions.refused(message, stored.conditions, Reason.PLANNING_LIMIT_EXCEEDED)
+    return Plan(
+        objects=(),
+        status=status.refused(stored, generation, found, now) | planning_limits.fields(record),
+        events=events.of_changes(found, stored.conditions),
+        again=planning_limits.seconds_left(record, generation, now),
+    )
+
+
+def _times(number: int) -> str:
+    return "once" if number == 1 else f"{number} times"
 
 
 def _secret(cluster: MiniCluster, site: Site, keys: FreshKeys | None) -> Object:

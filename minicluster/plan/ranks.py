@@ -32,6 +32,11 @@ def of(ranks: Iterable[int]) -> int:
     return int(digits, 2)
 
 
+def listed(ranks: int) -> frozenset[int]:
+    """Return each rank of some that are bits."""
+    return frozenset(idset.ids_of(ranks))
+
+
 def count(ranks: int) -> int:
     """Return how many ranks these are."""
     return ranks.bit_count()

@@ -28,7 +28,6 @@ TEXTS = {
 ERRORS = {
     "RecursionError: maximum recursion depth exceeded": RecursionError("maximum recursion depth exceeded"),
     "OverflowError: cannot convert float infinity": OverflowError("cannot convert float infinity"),
-    "MemoryError": MemoryError(),
     "ValueError: Exceeds the limit (4300 digits)": ValueError("Exceeds the limit (4300 digits)"),
 }
 

@@ -8,11 +8,13 @@ from datetime import timedelta
 from minicluster.operator.cache import Cache
 from minicluster.operator.controller import Controller
 from minicluster.operator.lead_watch import LeadCommands
+from minicluster.operator.planner import Planner
 from minicluster.operator.queue import WorkQueue
 from minicluster.operator.reconciler import Reconciler, ReconcilerOptions
 from minicluster.plan import FreshKeys, Site
 from tests.operator.memory_api import Crash, MemoryApi
 from tests.operator.memory_lead import BEGIN
+from tests.operator.memory_worker import MemoryWorker
 from tests.operator.virtual_time import now
 
 
@@ -40,8 +42,13 @@ class Operator:
     ) -> None:
         self.cache = Cache()
         self.queue = WorkQueue(now)
+        self.worker = MemoryWorker()
         around = ReconcilerOptions(
-            site, "test", lambda _: next(keys), lambda: BEGIN + timedelta(seconds=now())
+            site,
+            "test",
+            lambda _: next(keys),
+            Planner(self.worker),
+            lambda: BEGIN + timedelta(seconds=now()),
         )
         reconciler = Reconciler(api, self.cache, around, meter, commands)
         self.controller = Controller(self.cache, self.queue, reconciler, meter)

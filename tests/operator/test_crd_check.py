@@ -55,7 +55,8 @@ def test_the_crd_of_0_1_0_lacks_what_is_remembered() -> None:
     old = yaml.safe_load(gzip.decompress((DATA / "crd.yaml.gz").read_bytes()))
     assert trouble(**{OPENAPI: published(old)}) == (
         "the CRD is older than this operator: it lacks status.save, status.resize, status.nodeLoss,"
-        " status.leadLoss, status.restartedJobs, without which a save or a resize would be forgotten."
+        " status.leadLoss, status.restartedJobs and 1 more, without which a save or a resize would be"
+        " forgotten."
         " Install the newer one: minicluster crd | kubectl apply -f -"
     )
 

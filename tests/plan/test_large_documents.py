@@ -17,7 +17,9 @@ from minicluster.plan import (
     PodReport,
     Site,
     build,
+    over_limit,
     plan,
+    planning_limits,
     refuse,
 )
 from tests.plan.conftest import UID
@@ -93,6 +95,36 @@ def test_a_message_is_no_longer_than_a_condition_may_have(make, now):
     """The API server would refuse the whole status, and nobody would be told of the problems."""
     decided = refuse(make().status, 1, "x" * 40_000, now)
     assert decided.status["conditions"][0]["message"] == "x" * 32_767 + "…"
+
+
+def test_planning_that_took_too_much_changes_nothing_else(make, now):
+    """What runs goes on, and its conditions stay; the record is for the next operator."""
+    runs = {
+        "type": "Running",
+        "status": "True",
+        "reason": "CommandRunning",
+        "message": "the main command runs",
+    }
+    before = {"generation": 1, "attempts": 1, "retryAt": "2026-03-14T15:00:00Z"}
+    stored = make(status={"size": 2, "conditions": [runs], "planning": before}).status
+    decided = over_limit(stored, 1, "planning took more than 64 MB", now)
+    shown = {each["type"]: each for each in decided.status["conditions"]}
+    assert (decided.objects, decided.again, decided.status["size"]) == ((), 600, 2)
+    assert (shown["Running"]["status"], shown["Running"]["reason"]) == ("True", "CommandRunning")
+    assert shown["Valid"]["reason"] == "PlanningLimitExceeded"
+    assert shown["Valid"]["message"] == (
+        "planning took more than 64 MB. It was tried 2 times, and is tried again at 2026-03-14T15:19:26Z"
+    )
+    assert decided.status["planning"] == {"generation": 1, "attempts": 2, "retryAt": "2026-03-14T15:19:26Z"}
+    assert [(each.type, each.reason) for each in decided.events] == [("Warning", "PlanningLimitExceeded")]
+
+
+def test_of_another_generation_nothing_is_remembered(make, now):
+    """A changed document begins anew."""
+    before = {"generation": 1, "attempts": 3, "retryAt": "2026-03-14T16:00:00Z"}
+    stored = make(status={"planning": before}).status
+    assert planning_limits.seconds_left(stored.planning, 2, now) is None
+    assert over_limit(stored, 2, "x", now).status["planning"]["attempts"] == 1
 
 
 SECRET = ObservedObject(ObjectKey("Secret", f"hpc-curve-{UID.replace('-', '')[:12]}"), UID)

@@ -11,7 +11,6 @@ from minicluster.plan.objects import config_map
 ERRORS = {
     "RecursionError: maximum recursion depth exceeded": RecursionError("maximum recursion depth exceeded"),
     "OverflowError: int too big": OverflowError("int too big"),
-    "MemoryError": MemoryError(),
     "ValueError: 5000 digits": ValueError("5000 digits"),
 }
 WHY = "no plan can be made of this document: a field is too deep or too large, or it has met a defect"

@@ -88,13 +88,15 @@ def _were_complete(state: ReconcileState) -> bool:
 def _missing(state: ReconcileState, report: BrokerReport) -> str:
     """Return which ranks are missing, by reason, as the end of a message."""
     missing = ranks.span(0, state.size) & ~ranks.bits(report.online)
+    with_pods = ranks.of(pod.index for pod in state.pods)
+    waited_for = ranks.listed(missing & with_pods)
     reported, others = _troubles(state, report)
     alike: defaultdict[str, list[int]] = defaultdict(list)
     for pod in state.pods:
-        if missing >> pod.index & 1:
+        if pod.index in waited_for:
             alike[_why(pod, reported.get(pod.index, ""))].append(pod.index)
     groups = {why: ranks.of(found) for why, found in alike.items()}
-    if without := missing & ~ranks.of(pod.index for pod in state.pods):
+    if without := missing & ~with_pods:
         groups[_waiting(None)] = without
     more = f"; the lead says: {'; '.join(map(_cut, others[:MAX_REASONS]))}" if others else ""
     return f"; missing: {_listed(groups)}{more}"
@@ -134,7 +136,8 @@ def _troubles(state: ReconcileState, report: BrokerReport) -> tuple[dict[int, st
 
     The lead names a broker by its host's name, and a rejected one perhaps only by its pod's address.
     """
-    addresses = {pod.address: pod.index for pod in state.observed.pods if pod.address}
+    pods = state.observed.pods if report.troubles else ()
+    addresses = {pod.address: pod.index for pod in pods if pod.address}
     of_ranks: dict[int, str] = {}
     others = []
     for trouble in report.troubles:

@@ -45,7 +45,9 @@ def values(state: ReconcileState, progress: ProgressRecords) -> dict[ConditionTy
     }
 
 
-def refused(problem: str, stored: Iterable[Condition]) -> dict[ConditionType, ConditionValue]:
+def refused(
+    problem: str, stored: Iterable[Condition], reason: Reason = Reason.INVALID
+) -> dict[ConditionType, ConditionValue]:
     """Return the conditions of a document that is not valid; all others stay as they are stored."""
     unknown = ConditionValue(
         "Unknown", Reason.NOT_CHECKED, "the document is not valid: nothing is done until it is"
@@ -57,7 +59,7 @@ def refused(problem: str, stored: Iterable[Condition]) -> dict[ConditionType, Co
             for type_ in ConditionType
             if type_ in known or type_ is not ConditionType.AUTOSCALING
         },
-        ConditionType.VALID: ConditionValue("False", Reason.INVALID, problem),
+        ConditionType.VALID: ConditionValue("False", reason, problem),
     }
 
 

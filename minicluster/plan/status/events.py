@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 NOTABLE: Mapping[str, Literal["Normal", "Warning"]] = {
     Reason.INVALID: "Warning",
     Reason.SIZE_OUT_OF_RANGE: "Warning",
+    Reason.PLANNING_LIMIT_EXCEEDED: "Warning",
     Reason.CREATED: "Normal",
     Reason.NAME_TAKEN: "Warning",
     Reason.REFUSED: "Warning",

@@ -50,6 +50,8 @@ class ReconcileState:
     """How many pods there are to be now."""
     saving: Saving
     """The save before a suspension."""
+    pods: tuple[PodReport, ...]
+    """The pods of the wanted ranks, in their order."""
 
     @property
     def size(self) -> int:
@@ -70,11 +72,6 @@ class ReconcileState:
     def unreachable_reason(self) -> str:
         """Why the lead broker does not answer, if it has not for some seconds."""
         return self.observed.unreachable_reason
-
-    @property
-    def pods(self) -> tuple[PodReport, ...]:
-        """The pods of the wanted ranks, in their order."""
-        return tuple(sorted((pod for pod in self.observed.pods if pod.index < self.size), key=_index))
 
     @property
     def lead(self) -> PodReport | None:
@@ -145,6 +142,7 @@ def evaluate(
         missing=tuple(key for key, item in found.items() if item is None),
         resize=resize,
         saving=saving,
+        pods=tuple(sorted((pod for pod in observed.pods if pod.index < cluster.spec.size), key=_index)),
     )
 
 

@@ -80,8 +80,8 @@ def leaving(cluster: MiniCluster, observed: Observed, saving: Saving, now: datet
 
 
 def kept(stored: Status) -> Object:
-    """Return the status as it is stored."""
-    return stored.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    """Return the status as it is stored, but for planning that took too much: it is over."""
+    return stored.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude={"planning"})
 
 
 def _conditions(
