@@ -44,12 +44,13 @@ KUBECONFIG = {
 def _clusters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Clusters tundra and taiga, whose supervisor is this process, and two contexts of a kubeconfig."""
     monkeypatch.setenv("MINICLUSTER_RUNTIME_DIR", str(tmp_path / "m"))
+    (tmp_path / "m").mkdir(mode=0o700)
     start = processes.start_time(os.getpid())
     for name in ("tundra", "taiga"):
         state = ClusterState(
             name, os.getpid(), start, "embedded", 1, 1, LocalPhase.RUNNING, "x.yaml", time.time()
         )
-        (tmp_path / "m" / name).mkdir(parents=True)
+        (tmp_path / "m" / name).mkdir(mode=0o700)
         (tmp_path / "m" / name / "state.json").write_text(json.dumps(dataclasses.asdict(state)))
     (tmp_path / "config").write_text(json.dumps(KUBECONFIG))
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "config"))
@@ -132,7 +133,7 @@ def test_what_is_offered(
 
 
 def test_a_command_is_described_by_its_first_sentence(call: Call) -> None:
-    assert "cancel\tCancel a job" in call("__complete", "canc").out
+    assert "cancel\tCancel jobs, and print which or how many" in call("__complete", "canc").out
 
 
 ENDED, WAITING = 1000, 1001

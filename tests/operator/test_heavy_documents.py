@@ -194,9 +194,9 @@ def test_without_a_worker_it_is_tried_again() -> None:
         await here.write(heavy())
         here.watches.deliver(KIND)
         await here.live(1.0)
-        told = bool(status(here))
+        has_status = bool(status(here))
         here.operator.worker.trouble = lambda _: None
         await here.converge()
-        return told, valid(here)["reason"]
+        return has_status, valid(here)["reason"]
 
     assert lived(course) == (False, "Accepted")

@@ -53,7 +53,7 @@ def test_a_simulation_reads_a_dump(commands: Commands) -> None:
 
 
 def test_a_dump_of_real_flux_is_refused_by_the_embedded_instance(commands: Commands, short: Path) -> None:
-    with pytest.raises(AssertionError, match="a dump of Flux"):
+    with pytest.raises(AssertionError, match="was written by Flux"):
         dumped.bring_up(commands, short, "--restore", FLUX)
 
 
@@ -79,8 +79,9 @@ def test_a_dump_of_real_flux_is_restored_by_real_flux(short: Path) -> None:
 def _cluster(commands: Commands, **changed: object) -> Path:
     """Leave the state of a cluster, as 0.1.0 wrote it."""
     root = commands.root / "mc"
+    root.mkdir(mode=0o700, parents=True)
     for name in ("etc", "log", "t", "v", "r/0"):
-        (root / name).mkdir(parents=True)
+        (root / name).mkdir(mode=0o700, parents=True)
     commands.root.chmod(0o700)
     state = json.loads((DATA / "local" / "state.json").read_text())
     (root / "state.json").write_text(json.dumps({**state, **changed}))
@@ -103,10 +104,13 @@ def test_the_state_of_a_cluster_is_read(commands: Commands) -> None:
 
 
 def test_what_a_dead_cluster_left_is_removed(commands: Commands, short: Path) -> None:
-    """With the links that stood for its volumes."""
-    target, link = short / "target", short / "link"
-    target.mkdir()
-    link.symlink_to(target)
-    root = _cluster(commands, pid=2**22 + 1, links=[[str(link), str(target)]])
+    """With the link that stood for a volume; one that leads elsewhere may be another's by now."""
+    other, data = short / "other", commands.root / "mc" / "v" / "data"
+    links = {short / "link": data, short / "elsewhere": other}
+    root = _cluster(commands, pid=2**22 + 1, links=[[str(link), str(path)] for link, path in links.items()])
+    for link, path in links.items():
+        path.mkdir()
+        link.symlink_to(path)
     assert commands.rows("list") == []
-    assert (root.exists(), link.is_symlink(), target.exists()) == (False, False, True)
+    assert (root.exists(), other.exists()) == (False, True)
+    assert [link.is_symlink() for link in links] == [False, True]

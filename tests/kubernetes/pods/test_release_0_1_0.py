@@ -84,6 +84,8 @@ def test_it_drains_saves_and_goes_on_under_this_operator(
         live.change(size=2)
         live.until(Resizing=("True", "Draining"))
         assert uids(live) == before
+        # Not before it is drained: one that is held for long could start there.
+        until(lambda: "2" in saved.shell("flux resource drain -no '{ranks}'").split(), "rank 2 to be drained")
         saved.release()  # all the others are held
         until(lambda: len(live.pods.by_rank()) == 2, "the pod of rank 2 to go", SECONDS)
         assert saved.ledger.written().total() == 1
