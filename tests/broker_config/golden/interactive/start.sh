@@ -309,13 +309,15 @@ live() {
     set --
     [ -z "$restore" ] || set -- "$@" "-Scontent.restore=$restore"
     rm -f -- "$dump"
-    # A dump holds the jobs' environments. Flux writes into the file that is there, and leaves its mode.
-    (umask 177 && set -C && : >"$dump") 2>/dev/null ||
-        warn "cannot make $dump, private to uid $(id -u): is its volume writable?"
-    # In a directory for all users another one may have made it, to read there what Flux writes.
-    if [ -L "$dump" ] || { [ -e "$dump" ] && [ ! -O "$dump" ]; }; then
+    # A dump holds the jobs' environments. Flux writes into the file that is there, and leaves its mode. Where this
+    # cannot make it anew, another user may have, to read there what Flux writes; its owner shows nothing: some
+    # volumes name one owner for all files.
+    if (umask 177 && set -C && : >"$dump") 2>/dev/null; then
+        set -- "$@" "-Scontent.dump=$dump"
+    elif [ -e "$dump" ] || [ -L "$dump" ]; then
         warn "$dump is another user's: nothing will be saved before it is removed and the lead has started again"
     else
+        warn "cannot make $dump, private to uid $(id -u): is its volume writable?"
         set -- "$@" "-Scontent.dump=$dump"
     fi
     export MINICLUSTER_RESTORED
