@@ -1,8 +1,8 @@
 """Write the plain manifests and the chart's files: `python -m deploy.render` from the project's root.
 
-The chart is the one source of the manifests. The records of minicluster.document are that of its CRD, and
-metrics_api.names that of the metrics that the role `view` may read. helm is the one on PATH, else built from
-the version pinned for the tests.
+The chart is the one source of the manifests, but of the CRD's. The records of minicluster.document are that
+of the CRD, and metrics_api.names that of the metrics that the role `view` may read. helm is the one on PATH,
+else built from the version pinned for the tests.
 """
 
 import re
@@ -40,7 +40,7 @@ class Manifest:
 
     def text(self, helm: Path) -> str:
         """Render the file; raises CalledProcessError where helm refuses the chart."""
-        values = [word for value in ("crd.keep=false", *self.values) for word in ("--set", value)]
+        values = [word for value in ("crd.install=false", *self.values) for word in ("--set", value)]
         documents = DIVIDER.split(MARKS.sub("", template(helm, "--namespace", NAMESPACE, *values)))
         parts = [self.head(), *(document.strip("\n") for document in documents if document.strip())]
         return "\n---\n".join(parts) + "\n"
@@ -60,6 +60,11 @@ metadata:
   labels:
     pod-security.kubernetes.io/enforce: restricted"""
 
+# Not in the other manifests: with the definition Kubernetes deletes every MiniCluster.
+CRD_HEAD = """\
+# What a MiniCluster is. Deleting this file's object deletes every MiniCluster, with its jobs.
+# Generated from minicluster.document by `python -m deploy.render`: do not edit.
+"""
 MANIFESTS = (
     Manifest("install.yaml", "The operator for the MiniClusters of all namespaces."),
     Manifest(
@@ -77,8 +82,9 @@ def template(helm: Path, *options: str) -> str:
 
 
 def files() -> dict[Path, str]:
-    """Return the texts of the chart's files that are made."""
+    """Return the texts that are made without the chart: of its files, and of the CRD's manifest."""
     return {
+        HERE / "manifests" / "crd.yaml": CRD_HEAD + crd_yaml(),
         CHART / "files" / "crd.yaml": crd_yaml(),
         CHART / "files" / "metrics.yaml": "".join(f"- {metric.name}\n" for metric in METRICS),
     }

@@ -13,7 +13,7 @@ from metrics_api.adapter.command import SERVICE
 from metrics_api.adapter.command import app as adapter
 from metrics_api.names import METRICS
 from minicluster.cli.operator import app
-from minicluster.document import crd_yaml
+from minicluster.document import crd, crd_yaml
 from minicluster.plan.constants import LABEL_NAME, METRICS_APPLICATION, OPERATOR_APPLICATION
 from tests.deploy.files import CHART, INSTALL, NAMESPACE, NAMESPACED, Object, objects, of_kind, project, the
 
@@ -26,7 +26,13 @@ def test_the_definition_is_what_the_command_prints() -> None:
     assert (CHART / "files" / "crd.yaml").read_text() == crd_yaml()
 
 
-@pytest.mark.parametrize("path", files(), ids=lambda path: path.name)
+@MANIFESTS
+def test_who_deletes_the_operator_keeps_the_definition_and_with_it_all_miniclusters(manifest: Path) -> None:
+    assert of_kind(objects(manifest.read_text()), "CustomResourceDefinition") == []
+    assert the(objects((manifest.parent / "crd.yaml").read_text()), "CustomResourceDefinition") == crd()
+
+
+@pytest.mark.parametrize("path", files(), ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_the_files_of_the_chart_are_up_to_date(path: Path) -> None:
     """`python -m deploy.render` writes them anew."""
     assert path.read_text() == files()[path]
