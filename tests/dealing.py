@@ -50,7 +50,7 @@ class Cluster(enum.IntEnum):
 LIMITS = {Cluster.NODES: 1, Cluster.PLANE: 2}
 """How many workers may have one each: with a second cluster with nodes on two cores brokers join late."""
 LAST_LIMITS = {**LIMITS, Cluster.NODES: 2}
-"""The same for a worker for which nothing else is left: the others will soon have nothing, too."""
+"""The same once what is left on nodes takes as long as the rest: one worker with nodes would be the last."""
 
 
 def file_of(nodeid: str) -> str:
@@ -113,7 +113,19 @@ class Dealer(LoadFileScheduling):
 
     def _open_to(self, node: WorkerController) -> list[str]:
         """Return the files that a worker may have."""
-        return self._within(self._limits, node) or self._within(self._last_limits, node)
+        limits = self._last_limits if self._nodes_take_longest() else self._limits
+        return self._within(limits, node) or self._within(self._last_limits, node)
+
+    def _nodes_take_longest(self) -> bool:
+        """Whether what is left on nodes, on all clusters that may be, takes longer than the rest."""
+        clusters = self._last_limits[Cluster.NODES]
+        on_nodes = sum(self._length(file) for file in self.workqueue if cluster_of(file) is Cluster.NODES)
+        rest = sum(map(self._length, self.workqueue)) - on_nodes
+        return on_nodes * max(len(self.nodes) - clusters, 1) >= rest * clusters
+
+    def _length(self, file: str) -> float:
+        """Return how many seconds a file takes."""
+        return sum(self._seconds.get(test, guess(test)) for test in self.workqueue[file])
 
     def _within(self, limits: Mapping[Cluster, int], node: WorkerController) -> list[str]:
         served = Counter(kind for other in self.assigned_work for kind in self._had(other))
@@ -125,9 +137,9 @@ class Dealer(LoadFileScheduling):
 
         A worker that had nodes starts no control plane beside them while there is something else to do.
         """
-        tests, kind = self.workqueue[file], cluster_of(file)
-        seconds = sum(self._seconds.get(test, guess(test)) for test in tests)
-        return kind in had - {Cluster.NONE}, kind is Cluster.NONE or not had, kind, seconds
+        kind = cluster_of(file)
+        is_next = kind is Cluster.NONE or not had or (kind is Cluster.NODES and self._nodes_take_longest())
+        return kind in had - {Cluster.NONE}, is_next, kind, self._length(file)
 
 
 class Stopwatch:
