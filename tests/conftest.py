@@ -81,6 +81,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         " Helm, KEDA, metrics-server, a metrics client, or nodes for more than a MiniCluster's start and end",
     )
     parser.addoption(
+        "--hostile-documents",
+        type=int,
+        default=100,
+        metavar="N",
+        help="send so many hostile documents to an operator; 401 attack every field once",
+    )
+    parser.addoption(
         "--golden-write",
         action="store_true",
         help="write the golden files anew from what is rendered now; read the difference before committing",
