@@ -31,7 +31,7 @@ BASE = {"size": 2, "containers": [{"image": "example.org/app:1", "command": "hos
 SERVICE = {"name": "beside", "image": "example.org/app:1", "command": "sleep 1"}
 MANY = 300
 """The most items of a list or map."""
-LONGEST = 100_000
+MAX_TEXT = 100_000
 """Characters, of a text without a bound."""
 MAX_BYTES = 1_000_000
 """Of a spec: etcd takes 1.5 MB, with all the rest of the object."""
@@ -172,7 +172,7 @@ def _entries(node: Schema, chance: random.Random) -> dict[str, Any]:
 
 def _text(node: Schema, chance: random.Random) -> str:
     text = chance.choice(TEXTS)
-    longest = min(node.get("maxLength", LONGEST), LONGEST)
+    longest = min(node.get("maxLength", MAX_TEXT), MAX_TEXT)
     if node.get("pattern"):
         return chance.choice((text, shaped(node["pattern"]), shaped(node["pattern"])))
     return chance.choice((text, (text or "x") * (longest // max(len(text), 1))))[:longest]

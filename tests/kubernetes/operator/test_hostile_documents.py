@@ -2,7 +2,8 @@
 
     pytest -n 0 -s tests/kubernetes/operator/test_hostile_documents.py --hostile-documents 2000
 
-attacks every field several times, and prints what became of the documents.
+attacks every field several times, and prints what became of the documents. With --kube-context they meet the
+operator that is installed in that cluster, in its pods with their limits (`make cluster NODES=2 INSTALL=1`).
 """
 
 import time
@@ -14,12 +15,15 @@ from typing import Any
 
 import pytest
 
-from tests.devcluster import Api, ApiError, ControlPlane, until
+from tests.devcluster import Api, ApiError, ControlPlane, release, until
 from tests.document.hostile_documents import documents
 from tests.kubernetes import operators
 from tests.kubernetes.operators import Operator
 
 pytestmark = pytest.mark.timeout(900)
+LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{operators.SYSTEM}/leases/minicluster-operator"
+OPTIONS = ("--all-namespaces", "--lease", f"{operators.SYSTEM}/minicluster-operator")
+PODS = f"/api/v1/namespaces/{release.NAMESPACE}/pods"
 SENDERS = 4
 LATEST = 300.0
 """Seconds after the last document until each must have a status."""
@@ -34,6 +38,11 @@ NO_PODS = {
 """The Job controller would make as many pods as a document asks for: up to 100,000."""
 
 
+def containers(**fields: Any) -> dict[str, Any]:
+    """Return a spec with a container that has these fields."""
+    return {"containers": [{"image": "example.org/app:1", "command": "hostname", **fields}]}
+
+
 @pytest.fixture
 def honest(api: Api, namespace: str) -> Iterator[str]:
     """Another namespace, of a user who means no harm."""
@@ -43,11 +52,56 @@ def honest(api: Api, namespace: str) -> Iterator[str]:
     api.delete(f"/api/v1/namespaces/{name}")
 
 
+class InstalledOperator:
+    """The pods of the operator that is installed in a cluster."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._began = self._restarts()
+        assert self._began, f"no operator is installed in namespace {release.NAMESPACE}"
+
+    def is_well(self) -> bool:
+        """Look whether the same containers run as when this began."""
+        return self._restarts() == self._began
+
+    def text(self) -> str:
+        """Return what its pods have logged."""
+        paths = (f"{PODS}/{name}/log" for name, _ in self._began)
+        return "".join(self._api.send("GET", path)[1].decode() for path in paths)
+
+    def _restarts(self) -> set[tuple[str, int]]:
+        return {
+            (pod["metadata"]["name"], state["restartCount"])
+            for pod in self._api.items(PODS)
+            for state in pod["status"].get("containerStatuses", ())
+        }
+
+
+class OwnOperator:
+    """A process of the operator."""
+
+    def __init__(self, process: Operator) -> None:
+        self._process = process
+        self.text = process.text
+
+    def is_well(self) -> bool:
+        """Look whether it runs and answers."""
+        return self._process.process.poll() is None and self._process.get("/healthz")[0] == 200
+
+
 @pytest.fixture
-def operator(own_plane: ControlPlane | None, tmp_path: Path) -> Iterator[Operator]:
-    """An operator for all namespaces."""
-    with operators.everywhere(own_plane, tmp_path) as found:
-        yield found
+def operator(
+    own_plane: ControlPlane | None, api: Api, tmp_path: Path
+) -> Iterator[OwnOperator | InstalledOperator]:
+    """Two operators for all namespaces, of which this leads; with --kube-context the installed ones."""
+    if own_plane is None:
+        yield InstalledOperator(api)
+        return
+    account = operators.account(own_plane)
+    with operators.running(account, tmp_path / "log", *OPTIONS) as leader:
+        with operators.running(account, tmp_path / "other", *OPTIONS):
+            yield OwnOperator(leader)
+        assert "defect" not in leader.text()
 
 
 def send(api: Api, namespace: str, number: int, spec: dict[str, Any]) -> str:
@@ -69,7 +123,7 @@ def served(api: Api, namespace: str, name: str) -> float:
     return time.monotonic() - begin
 
 
-def judged(api: Api, namespace: str, operator: Operator) -> dict[str, tuple[str, str]]:
+def judged(api: Api, namespace: str, operator: OwnOperator | InstalledOperator) -> dict[str, tuple[str, str]]:
     """Return each document's status and reason of the condition `Valid`, once all have one.
 
     Those that another controller manages get none.
@@ -98,7 +152,11 @@ def judged(api: Api, namespace: str, operator: Operator) -> dict[str, tuple[str,
 
 
 def test_none_stops_the_operator_and_all_get_a_status(
-    api: Api, namespace: str, honest: str, operator: Operator, request: pytest.FixtureRequest
+    api: Api,
+    namespace: str,
+    honest: str,
+    operator: OwnOperator | InstalledOperator,
+    request: pytest.FixtureRequest,
 ) -> None:
     """And honest MiniClusters of another namespace are served meanwhile."""
     count = request.config.getoption("--hostile-documents")
@@ -118,4 +176,47 @@ def test_none_stops_the_operator_and_all_get_a_status(
     assert found.keys() == admitted
     assert len(admitted) >= count / 2
     assert set(found.values()) <= OUTCOMES
-    assert (operator.process.poll(), operator.get("/healthz")[0]) == (None, 200)
+    assert operator.is_well()
+
+
+MANY_CLUSTERS = {"bursting": {"clusters": [{"name": f"b{number}", "size": 100_000} for number in range(64)]}}
+HEAVY: dict[str, dict[str, Any]] = {
+    "hostlist": {"flux": {"bursting": {"hostlist": "m-0,b[0-1000000]"}}},
+    "gpus": containers(resources={"limits": {"nvidia.com/gpu": "1000000000"}}),
+    "toml-dots": {"flux": {"brokerConfig": f"{'a.' * 100_000}a=1"}},
+    "toml-hosts": {
+        "flux": {"brokerConfig": '[bootstrap]\nhosts=[{host="a[0-1048574]"},{host="b[0-1048574]"}]'}
+    },
+    "toml-names": {
+        "flux": {
+            "brokerConfig": f'[bootstrap]\nhosts=[{{host="{",".join(f"{n}h" for n in range(35_000))}"}}]'
+        }
+    },
+    "batch": containers(command="`\n" * 131_000, batch=True),
+    "command": containers(command='"$("a")" ' * 26_000),
+}
+"""What stopped operators of 0.1.0, and the dearest that are admitted; some are invalid."""
+
+
+def test_more_hosts_than_there_may_be_are_refused_at_once(api: Api, namespace: str) -> None:
+    words = operators.refusal(lambda: operators.create(api, namespace, flux=MANY_CLUSTERS))
+    assert "spec.flux.bursting: Invalid value: a MiniCluster has at most 100000 hosts" in words
+
+
+def test_the_heaviest_documents_cost_no_leadership_and_hold_nobody_up(
+    api: Api, namespace: str, honest: str, operator: OwnOperator | InstalledOperator
+) -> None:
+    """Of two operators: the Lease stays with the one that had it."""
+    served(api, honest, "first")  # so one of them leads
+    before = {key: api.get(LEASE)["spec"][key] for key in ("holderIdentity", "leaseTransitions")}
+    api.create(f"/api/v1/namespaces/{namespace}/resourcequotas", NO_PODS)
+    for name, spec in HEAVY.items():
+        for number in range(3):
+            operators.create(api, namespace, f"{name}-{number}", **spec)
+    waits = [served(api, honest, f"honest-{number}") for number in range(5)]
+    found = judged(api, namespace, operator)
+    print(f"{found}\nhonest ones served within {max(waits):.1f} s")
+    assert len(found) == 3 * len(HEAVY)
+    assert set(found.values()) <= OUTCOMES
+    assert before == {key: api.get(LEASE)["spec"][key] for key in before}
+    assert operator.is_well()
