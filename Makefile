@@ -10,13 +10,15 @@
 # make lint   ruff, mypy and import-linter
 # make manifests   write deploy/manifests and the chart's files anew (with helm, or Go, which builds it once)
 # make reference   write docs/reference.md anew, from the records in minicluster/document
+# make release   wheel, source distribution, chart and images with checksums, in dist/; ANYWAY=1: also of what is not
+#                committed, or of a version that CHANGELOG.md does not describe
 # make lock   choose versions anew and write requirements/*.txt
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 
-.PHONY: help demo test test-all test-pure properties cluster cluster-down images lint format manifests reference lock clean
+.PHONY: help demo test test-all test-pure properties cluster cluster-down images lint format manifests reference release lock clean
 help:
 	@sed -n 's/^# make/make/p; s/^#      /     /p' Makefile
 
@@ -91,6 +93,9 @@ manifests: $(VENV)/.ready
 
 reference: $(VENV)/.ready
 	@$(BIN)/python -m minicluster.document.reference examples > docs/reference.md
+
+release: $(VENV)/.ready
+	@$(BIN)/python -m deploy.release $(if $(ANYWAY),--anyway)
 
 # --universal: one file for every platform and Python from 3.11 on; no address of an index is written. With extras:
 # the pip of Python 3.11 takes the newest version for a name with extras, unless the file pins it with them.

@@ -94,12 +94,17 @@ def main() -> None:
     """Write all files, those that need no helm first, and name each."""
     for path, text in files().items():
         _write(path, text)
-    try:
-        helm = locate(HELM)["helm"]
-    except MissingProgramsError as error:
-        sys.exit(f"deploy/manifests needs helm: put it on PATH, or Go, which builds it; {error}")
+    program = helm("deploy/manifests")
     for manifest in MANIFESTS:
-        _write(manifest.path, manifest.text(helm))
+        _write(manifest.path, manifest.text(program))
+
+
+def helm(purpose: str) -> Path:
+    """Return the path of helm; where there is none, end with what needs it."""
+    try:
+        return locate(HELM)["helm"]
+    except MissingProgramsError as error:
+        sys.exit(f"{purpose} needs helm: put it on PATH, or Go, which builds it; {error}")
 
 
 def _write(path: Path, text: str) -> None:
