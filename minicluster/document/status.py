@@ -103,6 +103,18 @@ class NodeLoss(Record):
     lost: Natural = Field(0, description="Jobs that could not be started again.")
 
 
+class LeadStatus(Record):
+    """What the lead broker runs, as it reported when it was last reached."""
+
+    minicluster: Text = Field(
+        "", description="Version of this project that serves the lead API; absent: 0.1.0, which reports none."
+    )
+    engine: Text = Field("", description="`flux`, or `embedded`: the instance that this project brings.")
+    flux: Text = Field(
+        "", description="Version of Flux; of the embedded instance the one whose interfaces it has."
+    )
+
+
 class LeadLoss(Record):
     """A lead broker that was lost while the instance had work."""
 
@@ -152,6 +164,7 @@ class Status(Record):
     completion_time: Time | None = Field(None, description="When the main command ended.")
     last_dump: LastDump | None = Field(None, description="The latest saved state.")
     queue_policy: Text = Field("", description="The policy that really decides, with its origin.")
+    lead: LeadStatus | None = Field(None, description="What the lead broker runs.")
     save: SaveStatus | None = Field(None, description="The save that goes before a suspension or a deletion.")
     resize: ResizeStatus | None = Field(None, description="The resize under way; absent: it has its size.")
     node_loss: NodeLoss | None = Field(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from broker_config.formats.drain_reasons import SHRINKING
 from minicluster.lead_client.errors import LeadError
 from minicluster.lead_client.termination_message import job_id, losses, restarts, shown
-from minicluster.plan import BrokerReport, LeadCommand, RestartReport, SaveProgress
+from minicluster.plan import BrokerReport, LeadCommand, LeadVersions, RestartReport, SaveProgress
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -53,6 +53,7 @@ def parse(line: bytes, pods: int) -> BrokerReport:
         running=running,
         jobid=_word(body, "jobid"),
         queue_policy=_word(body, "queue_policy"),
+        versions=LeadVersions(_word(body, "minicluster"), _word(body, "engine"), _word(body, "version")),
         troubles=_texts(body, "troubles"),
         halted=_texts(body, "halted"),
         saving=_saving(body.get("saving")),

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from broker_config.formats import broker_state, hostlist
 from broker_config.formats.jobid import f58plain
+from minicluster import __version__
 from minicluster.broker_link import queues
 from minicluster.broker_link.errors import Refused
 from minicluster.broker_link.link_loop import LinkLoop
@@ -193,7 +194,7 @@ class Follower(threading.Thread):
 def _static(link: BrokerLink) -> JSON:
     """Return the fields that do not change while the instance runs."""
     version, size = (_attribute(link, name) for name in ("version", "size"))
-    return {"engine": link.engine, "version": version, "size": int(size)}
+    return {"engine": link.engine, "version": version, "minicluster": __version__, "size": int(size)}
 
 
 def _attribute(link: BrokerLink, name: str) -> str:

@@ -162,6 +162,17 @@ class SaveProgress:
 
 
 @dataclass(frozen=True, slots=True)
+class LeadVersions:
+    """What a lead broker runs, as it reports it."""
+
+    minicluster: str = ""
+    """Of this project; empty: the lead does not report it, as that of 0.1.0."""
+    engine: str = ""
+    """flux, or embedded."""
+    flux: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class BrokerReport:
     """The lead broker's report of the instance, ranks as idsets (RFC 22)."""
 
@@ -177,6 +188,7 @@ class BrokerReport:
     """Whether work has begun."""
     jobid: str = ""
     queue_policy: str = ""
+    versions: LeadVersions = LeadVersions()
     troubles: tuple[str, ...] = ()
     """Why missing brokers have not joined, such as "mc-2: turned away: wrong certificate"."""
     halted: tuple[str, ...] = ()

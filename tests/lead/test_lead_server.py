@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from broker_config.settings import Command, RunMode, Submit
+from minicluster import __version__
 from tests.lead.client import until
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ def test_status(three: Pods, engine: str) -> None:
     assert status == {
         "engine": engine,
         "version": "0.88.0",
+        "minicluster": __version__,
         "size": 3,
         "online": "0-2",
         "drained": "",

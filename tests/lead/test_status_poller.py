@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from minicluster import __version__
 from minicluster.broker_link import link_loop
 from minicluster.broker_link.errors import InstanceGone, Refused
 from minicluster.lead_server import status_snapshot
@@ -37,9 +38,9 @@ def following(
 def test_status_of_a_broker_that_just_started(following: Following) -> None:
     """Nothing was pushed so far."""
     assert following.status() == {
-        "engine": "script", "version": "0.88.0", "size": 4, "online": "", "drained": "", "drains": {},
-        "busy": "", "running": False, "jobid": "", "queue_policy": "minicluster/easy", "troubles": [],
-        "halted": [], "saving": None, "kept": [],
+        "engine": "script", "version": "0.88.0", "minicluster": __version__, "size": 4, "online": "",
+        "drained": "", "drains": {}, "busy": "", "running": False, "jobid": "",
+        "queue_policy": "minicluster/easy", "troubles": [], "halted": [], "saving": None, "kept": [],
     }  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from broker_config.formats import idset
 from minicluster.lead_client import report as report_module
 from minicluster.lead_client.errors import LeadError
-from minicluster.plan import BrokerReport, LeadCommand, RestartReport, SaveProgress
+from minicluster.plan import BrokerReport, LeadCommand, LeadVersions, RestartReport, SaveProgress
 
 PODS = 10
 GOOD: dict[str, Any] = {"size": 8, "running": True, "online": "0,1,2"}
@@ -53,6 +53,11 @@ def test_what_an_older_lead_does_not_report_is_empty() -> None:
     assert parse() == BrokerReport(online="0-2", running=True)
 
 
+def test_what_it_runs_is_in_the_report() -> None:
+    body = parse(engine="embedded", version="0.88.0", minicluster="0.2.0")
+    assert body.versions == LeadVersions(minicluster="0.2.0", engine="embedded", flux="0.88.0")
+
+
 def test_only_drains_of_the_operators_own_are_its_to_undo() -> None:
     body = parse(
         drained="1,4-6", drains={"4-5": "minicluster: shrinking to 4", "6": "bad disk", "1": "minicluster"}
@@ -84,6 +89,7 @@ def test_only_drains_of_the_operators_own_are_its_to_undo() -> None:
         ),
         pytest.param({"jobid": 7}, "jobid is no text", id="jobid"),
         pytest.param({"queue_policy": {}}, "queue_policy is no text", id="policy"),
+        pytest.param({"minicluster": 2}, "minicluster is no text", id="version"),
         pytest.param({"troubles": "x"}, "troubles are no list of texts", id="troubles"),
         pytest.param({"troubles": [1]}, "troubles are no list of texts", id="a trouble"),
     ],

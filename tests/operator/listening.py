@@ -13,7 +13,7 @@ from minicluster.lead_client.keys import LeadAuthority
 from minicluster.operator.cache import Cache
 from minicluster.operator.lead_watch import LeadWatch
 from minicluster.operator.records import LeadReport, Unreachable
-from minicluster.plan import BrokerReport
+from minicluster.plan import BrokerReport, LeadVersions
 from tests.operator import objects
 from tests.operator.lead_server import ANSWER, FakeLead, Script, context, reporting, serving
 
@@ -26,6 +26,7 @@ BROKER_REPORT = BrokerReport(
     running=True,
     jobid="ƒabc",
     queue_policy="minicluster/easy",
+    versions=LeadVersions(engine="embedded", flux="0.88.0"),
     troubles=("mc-3: turned away: wrong certificate",),
 )
 OK = ANSWER.format(status="200 OK").encode()

@@ -54,8 +54,8 @@ def test_a_schema_that_is_not_published_yet_is_waited_for() -> None:
 def test_the_crd_of_0_1_0_lacks_what_is_remembered() -> None:
     old = yaml.safe_load(gzip.decompress((DATA / "crd.yaml.gz").read_bytes()))
     assert trouble(**{OPENAPI: published(old)}) == (
-        "the CRD is older than this operator: it lacks status.save, status.resize, status.nodeLoss,"
-        " status.leadLoss, status.restartedJobs and 1 more, without which a save or a resize would be"
+        "the CRD is older than this operator: it lacks status.lead, status.save, status.resize,"
+        " status.nodeLoss, status.leadLoss and 2 more, without which a save or a resize would be"
         " forgotten."
         " Install the newer one: minicluster crd | kubectl apply -f -"
     )

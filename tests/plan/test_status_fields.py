@@ -10,6 +10,7 @@ from minicluster.plan import (
     BrokerReport,
     JobCondition,
     JobReport,
+    LeadVersions,
     Observed,
     Site,
     plan,
@@ -102,12 +103,19 @@ def test_times(make, keys, now):
 
 def test_report_and_dump_are_kept(make, keys, now):
     """What the lead reported, and what was saved, stays when it reports no more."""
-    report = BrokerReport("0-3", running=True, jobid="ƒ2", queue_policy="easy (Fluxion)")
+    report = BrokerReport(
+        "0-3",
+        running=True,
+        jobid="ƒ2",
+        queue_policy="easy (Fluxion)",
+        versions=LeadVersions("0.2.0", "embedded", "0.88.0"),
+    )
     first = decide(make, keys, now, Observed(job=RUNNING, brokers=report)).status
     first["lastDump"] = {"path": "/archive/dump.tgz", "time": "2026-03-14T15:00:00Z"}
     again = decide(make, keys, now, Observed(job=RUNNING), status=first).status
-    kept = ("jobid", "queuePolicy", "lastDump")
+    kept = ("jobid", "queuePolicy", "lastDump", "lead")
     assert {key: again[key] for key in kept} == {key: first[key] for key in kept}
+    assert first["lead"] == {"minicluster": "0.2.0", "engine": "embedded", "flux": "0.88.0"}
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from minicluster import document
@@ -42,6 +43,7 @@ def build(
         readyBrokers=_ready_brokers(state),
         jobid=state.brokers.jobid if state.brokers else stored.jobid,
         queuePolicy=state.brokers.queue_policy if state.brokers else stored.queue_policy,
+        lead=_lead(state),
         exitCode=state.exit_code,
         startTime=_start_time(state),
         completionTime=_completion_time(state, now),
@@ -122,6 +124,14 @@ def _ready_brokers(state: ReconcileState) -> int:
     if state.brokers is None:
         return last_report.ready_brokers(state)
     return broker_readiness.joined(state, state.brokers)
+
+
+def _lead(state: ReconcileState) -> Object:
+    """Return what the lead runs; without a report what it ran last."""
+    if state.brokers is None:
+        stored = state.cluster.status.lead
+        return stored.model_dump(mode="json", exclude_defaults=True) if stored else {}
+    return present(**asdict(state.brokers.versions))
 
 
 def _start_time(state: ReconcileState) -> str | None:

@@ -89,7 +89,7 @@ def test_an_older_crd_is_not_worked_with(bare: ControlPlane, old_crd: None, oper
         lambda: found if "older" in (found := answers(operator, "/readyz"))[1] else None,
         "the operator to miss fields",
     )
-    assert (status, "it lacks status.save, status.resize, " in body) == (503, True)
+    assert (status, "it lacks status.lead, status.save, " in body) == (503, True)
     install(bare, crd())
     operator.ready()
     assert sum("the CRD is older" in each["message"] for each in lines(operator)) == 1
