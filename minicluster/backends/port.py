@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from minicluster.backends.records import (
         BroughtUp,
         ClusterListing,
+        ComponentVersion,
         DownResult,
         Following,
         ForegroundRun,
@@ -176,6 +177,8 @@ class BackendKind:
     options: tuple[BackendOption, ...] = ()
     run: Callable[[DocumentText, ForegroundRun, Reporter], int] | None = None
     """Runs a document in the foreground and returns the exit code; None: that is not offered."""
+    versions: Callable[[Mapping[str, Any], Reporter], Sequence[ComponentVersion]] | None = None
+    """Called as `open`; returns what there is besides this program. What is not known is no error."""
 
     def options_of(self, command: str) -> tuple[BackendOption, ...]:
         """Return the options that it adds to a command."""

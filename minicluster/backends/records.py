@@ -163,6 +163,21 @@ class SuspendResult:
 
 
 @dataclass(frozen=True, slots=True)
+class ComponentVersion:
+    """A part of what is worked with, and its version."""
+
+    component: str
+    """What it is: "Kubernetes", "operator", "lead"; programs read it, so that it never changes."""
+    version: str | None = None
+    """None: not known, and the note has the reason."""
+    note: str = ""
+    name: str = ""
+    """Which one, where there may be several."""
+    differs: str = ""
+    """How it does not fit this program or another part, with what to do; empty: it fits."""
+
+
+@dataclass(frozen=True, slots=True)
 class DownResult:
     """How the end of a cluster went."""
 

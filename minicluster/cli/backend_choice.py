@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -18,7 +18,8 @@ from minicluster.cli.reporting import PlainReporter, print_warning
 
 if TYPE_CHECKING:
     from minicluster.backends.discovery import BackendRegistry
-    from minicluster.backends.port import Backend, BackendOption
+    from minicluster.backends.port import Backend, BackendKind, BackendOption
+    from minicluster.backends.records import ComponentVersion
 
 _ON = "--on"
 _ON_VARIABLE = "MINICLUSTER_ON"
@@ -48,13 +49,25 @@ def chosen(ctx: typer.Context) -> Backend:
 
     Raises BadParameter for an option that this back end does not have, BackendPlugin where it does not load.
     """
+    kind, values = _selected(ctx)
+    return kind.open(values, PlainReporter())
+
+
+def versions(ctx: typer.Context) -> Sequence[ComponentVersion]:
+    """Return the versions in the back end that --on names. Raises as `chosen`."""
+    kind, values = _selected(ctx)
+    return kind.versions(values, PlainReporter()) if kind.versions else ()
+
+
+def _selected(ctx: typer.Context) -> tuple[BackendKind, Mapping[str, Any]]:
+    """Return the kind that --on names, and the values of its options."""
     found, given = registry(), ctx.meta[_GIVEN]
     kind = found.kind(given[_ON])
     for text in found.warnings:
         print_warning(text)
     own = kind.options_of(ctx.command.name or "")
     refuse(ctx, (each.names[0] for each in own))
-    return kind.open({each.key: given[each.names[0]] for each in own}, PlainReporter())
+    return kind, {each.key: given[each.names[0]] for each in own}
 
 
 def likely(ctx: typer.Context) -> Backend:

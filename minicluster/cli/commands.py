@@ -36,7 +36,7 @@ PANELS = {
     "Documents": ("init", "validate", "explain", "render"),
     "Simulation": ("policies", "simulate"),
     "Administration": ("crd", "operator", "metrics-adapter"),
-    "This program": ("completion", "help"),
+    "This program": ("version", "completion", "help"),
 }
 """Our commands as --help groups and lists them: in the order in which one needs them."""
 ORDER = tuple(name for names in PANELS.values() for name in names)

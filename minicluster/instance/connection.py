@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import socket
 import struct
@@ -59,18 +60,24 @@ def real_flux(path: str | None = None) -> str:
 
 
 def is_flux_core(command: str) -> bool:
-    """Return whether `command` is flux-core's: only that one prints the version of its own libflux-core."""
+    """Return whether `command` is flux-core's."""
+    return bool(core_version(command))
+
+
+def core_version(command: str) -> str:
+    """Return the version of the flux-core whose `command` this is; empty: it is another program's.
+
+    Only flux-core's prints the version of its own libflux-core.
+    """
     try:
         completed = subprocess.run(
             [command, "version"], capture_output=True, text=True, timeout=10, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
-        return False
-    return (
-        completed.returncode == 0
-        and "libflux-core" in completed.stdout
-        and "embedded" not in completed.stdout
-    )
+        return ""
+    found = re.search(r"^libflux-core:\s*(\S+)", completed.stdout, re.MULTILINE)
+    is_core = completed.returncode == 0 and "embedded" not in completed.stdout
+    return found[1] if found and is_core else ""
 
 
 def engine_of(uri: str) -> Literal["flux", "embedded"]:

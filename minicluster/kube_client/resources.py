@@ -41,6 +41,7 @@ AUTOSCALERS = Resource("HorizontalPodAutoscaler", "autoscaling/v2", "horizontalp
 EVENTS = Resource("Event", "events.k8s.io/v1", "events")
 # The same objects under their old name, by which alone they can be selected for what they are about.
 CORE_EVENTS = Resource("Event", "v1", "events")
+DEPLOYMENTS = Resource("Deployment", "apps/v1", "deployments")
 LEASES = Resource("Lease", "coordination.k8s.io/v1", "leases")
 # The metrics adapter's.
 API_SERVICES = Resource("APIService", "apiregistration.k8s.io/v1", "apiservices")

@@ -14,6 +14,7 @@ from minicluster.backends.port import Backend, BackendKind, BackendOption
 from minicluster.backends.records import (
     BroughtUp,
     ClusterListing,
+    ComponentVersion,
     DownResult,
     Following,
     ScaleResult,
@@ -186,6 +187,18 @@ class KubernetesBackend(Backend):
         return _run(self, lambda asked: site(asked.client, asked.namespace))
 
 
+def _versions(given: Mapping[str, Any], reporter: Reporter) -> Sequence[ComponentVersion]:
+    """Return the versions of Kubernetes, the CRD, the operator and the leads, as far as one may see."""
+    from minicluster.remote import versions
+
+    try:
+        return _run(KubernetesBackend(given, reporter), versions.components)
+    except errors.WrongRequest:
+        raise
+    except errors.BackendError as error:
+        return (ComponentVersion("Kubernetes", note=str(error)),)
+
+
 def _target(backend: KubernetesBackend) -> Target:
     from minicluster.kube_client.access import Access
     from minicluster.remote.session import Target
@@ -299,4 +312,5 @@ KIND = BackendKind(
             commands=_CHANGES | {"up"},
         ),
     ),
+    versions=_versions,
 )

@@ -14,6 +14,7 @@ from minicluster.backends.records import (
     ClusterListing,
     ClusterSample,
     ClusterSummary,
+    ComponentVersion,
     DownResult,
     Following,
     ForegroundRun,
@@ -185,6 +186,11 @@ def run(text: DocumentText, request: ForegroundRun, reporter: Reporter) -> int:
     return len(request.command)
 
 
+def versions(given: Mapping[str, Any], _reporter: Reporter) -> Sequence[ComponentVersion]:
+    """Return the rack's."""
+    return (ComponentVersion("rack", "7", "in memory", given["rack"], "is older than another one"),)
+
+
 def _summary(found: MemoryCluster) -> ClusterSummary:
     spec = found.document.spec
     name = found.document.metadata.name
@@ -195,4 +201,5 @@ KIND = BackendKind(
     MemoryBackend,
     (BackendOption(("--rack", "-n"), "Memory: which rack.", default="first", metavar="RACK"),),
     run,
+    versions,
 )

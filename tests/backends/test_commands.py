@@ -119,6 +119,7 @@ COMMANDS = [
     pytest.param("down mc --dump", 0, "there was nothing to save", id="down-dump"),
     pytest.param("logs mc --rank 1", 0, "mc-1: remembered", id="logs"),
     pytest.param("attach mc", 7, "the main command", id="attach-to-the-command"),
+    pytest.param("version", 0, "rack first is older than another one", id="version"),
     pytest.param("shell mc -- flux jobs", 2, "minicluster: would run flux jobs", id="shell"),
     pytest.param("jobs mc", 0, "no jobs", id="jobs"),
     pytest.param("validate mc.yaml", 0, "mc.yaml: valid (mc)", id="validate"),
@@ -313,5 +314,5 @@ def test_every_command_with_on_is_served_here() -> None:
     }
     assert with_on == {
         *("up", "list", "status", "top", "scale", "suspend", "resume", "down", "logs"),
-        *("submit", "jobs", "attach", "cancel", "shell", "validate", "render", "simulate"),
+        *("submit", "jobs", "attach", "cancel", "shell", "validate", "render", "simulate", "version"),
     }

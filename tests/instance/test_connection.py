@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minicluster.instance.connection import connect, engine_of, real_flux
+from minicluster.instance.connection import connect, core_version, engine_of, real_flux
 from minicluster.instance.errors import InstanceGone, NoEngine
 
 if TYPE_CHECKING:
@@ -33,6 +33,10 @@ def program(folder: Path, script: str) -> str:
 def test_the_first_flux_core_on_path_is_chosen(tmp_path: Path) -> None:
     folders = [program(tmp_path / "gitops", GITOPS), program(tmp_path / "core", FLUX_CORE)]
     assert real_flux(":".join(folders)) == f"{folders[1]}/flux"
+
+
+def test_flux_core_prints_its_version(tmp_path: Path) -> None:
+    assert core_version(f"{program(tmp_path / 'core', FLUX_CORE)}/flux") == "0.88.0"
 
 
 @pytest.mark.parametrize("script", [pytest.param(GITOPS, id="gitops"), pytest.param(EMBEDDED, id="embedded")])

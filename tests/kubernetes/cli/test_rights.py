@@ -1,5 +1,7 @@
 """What the shipped roles give to people is enough for every command, and no more than they need to look."""
 
+import base64
+import json
 from pathlib import Path
 
 import pytest
@@ -7,9 +9,11 @@ import yaml
 
 from tests.devcluster import Api, ControlPlane, until
 from tests.kubernetes.command_line import CommandLine, Operator, document, written
+from tests.release_0_1_0.adapters import DATA
 
 MANIFEST = Path(__file__).parents[3] / "deploy" / "manifests" / "install.yaml"
 GROUP = "rbac.authorization.k8s.io"
+CONFIGURATION = {"managed-by": "minicluster", "component": "configuration", "instance": "mc"}
 AGGREGATE = f"{GROUP}/aggregate-to-"
 ROLES = f"/apis/{GROUP}/v1/clusterroles"
 
@@ -75,6 +79,30 @@ def test_whoever_may_view_can_read(roles: None, plane: ControlPlane, namespace: 
     Operator(plane.api, namespace).make()
     done = user(plane, namespace, "view")(*command.split())
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_whoever_may_view_sees_the_versions(roles: None, plane: ControlPlane, namespace: str) -> None:
+    """The operator's by what it has written in the namespace: Deployments elsewhere are denied."""
+    Operator(plane.api, namespace).make()
+    viewer = user(plane, namespace, "view")
+    _, denied = versions(viewer)["operator"]
+    assert 'cannot list resource "deployments"' in denied
+    labels = {f"app.kubernetes.io/{key}": text for key, text in CONFIGURATION.items()}
+    packed = {"flux_modules.zip": base64.b64encode((DATA / "flux_modules.zip").read_bytes()).decode()}
+    plane.api.create(
+        f"/api/v1/namespaces/{namespace}/configmaps",
+        {"metadata": {"name": "mc-config", "labels": labels}, "binaryData": packed},
+    )
+    found = versions(viewer)
+    assert found["operator"] == ("0.1.0", f"by ConfigMap mc-config in namespace {namespace}")
+    assert found["CRD"] == ("v1alpha2", "the fields of this program")
+    assert found["Kubernetes"][0].startswith("v1.")
+
+
+def versions(program: CommandLine) -> dict[str, tuple[str, str]]:
+    """Return the versions and notes by component."""
+    shown = json.loads(program("version", "--output", "json").stdout)
+    return {each["component"]: (each["version"], each["note"]) for each in shown}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,203 @@
+"""The versions in a Kubernetes cluster, with a namespaced user's rights: what it refuses is left out.
+
+The CRD's fields are in the API server's OpenAPI, which every user may read. An operator does not report
+itself to users. But it writes a ConfigMap for each MiniCluster, anew when its own version changes. In it is a
+zip of this project's packages with their version. Those who may read Deployments find it there as well.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+import zipfile
+import zlib
+from typing import TYPE_CHECKING
+
+from minicluster import __version__, flux_zips
+from minicluster.backends.records import ComponentVersion
+from minicluster.document.schema import document_schema
+from minicluster.kube_client import discovery
+from minicluster.kube_client.api import APPLY_MANAGER, Selection
+from minicluster.kube_client.errors import NO_CRD, ApiError
+from minicluster.kube_client.resources import CONFIG_MAPS, DEPLOYMENTS, MINICLUSTERS
+from minicluster.plan.constants import (
+    LABEL_COMPONENT,
+    LABEL_INSTANCE,
+    LABEL_MANAGED_BY,
+    LABEL_NAME,
+    MANAGER,
+    OPERATOR_APPLICATION,
+    Component,
+    Phase,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Container, Sequence
+
+    from minicluster.plan.objects.fields import Object
+    from minicluster.remote.session import NamespaceSession
+
+OLDEST_KUBERNETES = "1.31"
+"""The chart refuses an older one."""
+MAX_NAMED = 3
+MAX_SOURCE = 65_536
+"""Bytes of a module in which its version is looked for."""
+UPGRADE = 'docs/installation.md, "Upgrade"'
+LATER = "it goes on, and is the newer one once it starts again"
+LABEL_VERSION = "app.kubernetes.io/version"
+UNREADABLE = (ValueError, KeyError, OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
+"""What zipfile raises of a zip that is damaged, or made to look so."""
+_ASSIGNED = re.compile(rb'^__version__ = "([0-9A-Za-z.+-]{1,64})"', re.MULTILINE)
+_NUMBERS = re.compile(r"v?(\d+)\.(\d+)(?:\.(\d+))?")
+_ENDED = {Phase.SUCCEEDED.value, Phase.FAILED.value}
+
+
+async def components(session: NamespaceSession) -> list[ComponentVersion]:
+    """Return the cluster's components. Raises ApiUnreachableError."""
+    return [
+        *await _known("Kubernetes", _kubernetes(session)),
+        *await _known("CRD", _definition(session)),
+        *await _known("operator", _operators_and_leads(session)),
+    ]
+
+
+async def _known(component: str, found: Awaitable[list[ComponentVersion]]) -> list[ComponentVersion]:
+    """Return what is found, or the API server's reason why it is not."""
+    try:
+        return await found
+    except ApiError as error:
+        return [ComponentVersion(component, note=error.message or str(error))]
+
+
+async def _kubernetes(session: NamespaceSession) -> list[ComponentVersion]:
+    version = str((await session.client.get("/version"))["gitVersion"])
+    older = is_older(version, OLDEST_KUBERNETES)
+    differs = f"is older than {OLDEST_KUBERNETES}, the oldest that the operator works on" if older else ""
+    return [ComponentVersion("Kubernetes", version, differs=differs)]
+
+
+async def _definition(session: NamespaceSession) -> list[ComponentVersion]:
+    """Return the version of the CRD's API, and how its fields differ from those that this program knows."""
+    if not await discovery.serves(session.client, MINICLUSTERS):
+        return [ComponentVersion("CRD", note=NO_CRD)]
+    version = MINICLUSTERS.version.partition("/")[2]
+    served = await discovery.schema(session.client, MINICLUSTERS)
+    if served is None:
+        return [ComponentVersion("CRD", version, "its fields are not published (yet)")]
+    own, there = _spec_and_status(document_schema()), _spec_and_status(served)
+    missing, unknown = discovery.missing_fields(own, there), discovery.missing_fields(there, own)
+    notes = [f"{how} {_named(paths)}" for how, paths in (("lacks", missing), ("also has", unknown)) if paths]
+    differs = f"is older than this program: upgrade it with the operator, {UPGRADE}" if missing else ""
+    return [
+        ComponentVersion("CRD", version, "; ".join(notes) or "the fields of this program", differs=differs)
+    ]
+
+
+def _spec_and_status(schema: Object) -> Object:
+    """Return a document's schema without metadata, which the API server publishes elsewhere."""
+    fields = schema.get("properties") or {}
+    return {"properties": {name: fields[name] for name in ("spec", "status") if name in fields}}
+
+
+def _named(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - MAX_NAMED} more" if len(paths) > MAX_NAMED else ""
+    return ", ".join(paths[:MAX_NAMED]) + more
+
+
+async def _operators_and_leads(session: NamespaceSession) -> list[ComponentVersion]:
+    listed = await session.client.list(Selection(MINICLUSTERS, session.namespace))
+    clusters = sorted(listed.items, key=lambda each: str(each["metadata"]["name"]))
+    serving = [each for each in clusters if (each.get("status") or {}).get("phase") not in _ENDED]
+    operators = await _known("operator", _operators(session, {each["metadata"]["name"] for each in serving}))
+    newest = operators[0].version
+    return [*operators, *(_lead(each, newest) for each in serving if _has_lead(each))]
+
+
+def _has_lead(cluster: Object) -> bool:
+    return bool((cluster.get("status") or {}).get("readyBrokers"))
+
+
+def _lead(cluster: Object, operator: str | None) -> ComponentVersion:
+    """Return what a MiniCluster's lead runs, by its status."""
+    lead, name = cluster["status"].get("lead") or {}, cluster["metadata"]["name"]
+    if not lead:
+        return ComponentVersion("lead", note="its operator does not store what leads run", name=name)
+    engine = "embedded instance, as Flux" if lead.get("engine") == "embedded" else "Flux"
+    version = lead.get("minicluster")
+    differs = f"is older than the operator: {LATER}" if is_older(version, operator) else ""
+    return ComponentVersion("lead", version, f"{engine} {lead.get('flux', '')}".strip(), name, differs)
+
+
+async def _operators(session: NamespaceSession, serving: Container[str]) -> list[ComponentVersion]:
+    """Return the operator by the ConfigMap that it wrote last for one of these, or else by Deployments."""
+    chosen = f"{LABEL_MANAGED_BY}={MANAGER},{LABEL_COMPONENT}={Component.CONFIGURATION.value}"
+    listed = await session.client.list(Selection(CONFIG_MAPS, session.namespace, labels=chosen, bare=True))
+    written = [each for each in listed.items if each["metadata"]["labels"].get(LABEL_INSTANCE) in serving]
+    if not written:
+        return await _by_deployments(session)
+    name = max(written, key=_written_at)["metadata"]["name"]
+    found = await session.client.read(CONFIG_MAPS, session.namespace, name)
+    version = packed_version((found.get("binaryData") or {}).get(flux_zips.ZIP, ""))
+    note = f"by ConfigMap {name} in namespace {session.namespace}"
+    return [ComponentVersion("operator", version, note, differs=_beside_this_program(version))]
+
+
+def _written_at(item: Object) -> str:
+    """Return when the operator last changed an object (RFC 3339, in UTC)."""
+    entries = item["metadata"].get("managedFields") or ()
+    return max((each.get("time") or "" for each in entries if each["manager"] == APPLY_MANAGER), default="")
+
+
+async def _by_deployments(session: NamespaceSession) -> list[ComponentVersion]:
+    unknown = f"no MiniCluster in namespace {session.namespace} has files of it"
+    chosen = Selection(DEPLOYMENTS, labels=f"{LABEL_NAME}={OPERATOR_APPLICATION}", bare=True)
+    try:
+        listed = await session.client.list(chosen)
+    except ApiError as error:
+        return [ComponentVersion("operator", note=f"{unknown}; {error.message or error}")]
+    found = [_deployed(each["metadata"]) for each in listed.items]
+    return found or [ComponentVersion("operator", note=f"{unknown}, and it has no Deployment")]
+
+
+def _deployed(metadata: Object) -> ComponentVersion:
+    version = metadata["labels"].get(LABEL_VERSION)
+    note = f"by Deployment {metadata['name']} in namespace {metadata['namespace']}"
+    return ComponentVersion("operator", version, note, differs=_beside_this_program(version))
+
+
+def _beside_this_program(operator: str | None) -> str:
+    """Return how an operator's version differs from this program's."""
+    if is_older(operator, __version__):
+        return f"is older than this program: upgrade it first, {UPGRADE}"
+    if is_older(__version__, operator):
+        return f"is newer than this program: upgrade this, {UPGRADE}"
+    return ""
+
+
+def packed_version(packed: str) -> str | None:
+    """Return the version of this project in a zip in base64; None where it has none.
+
+    A user with the role edit may have written it: only the beginning of the file is unpacked.
+    """
+    try:
+        with (
+            zipfile.ZipFile(io.BytesIO(base64.b64decode(packed))) as archive,
+            archive.open("minicluster/__init__.py") as source,
+        ):
+            found = _ASSIGNED.search(source.read(MAX_SOURCE))
+    except UNREADABLE:
+        return None
+    return found[1].decode() if found else None
+
+
+def is_older(version: str | None, other: str | None) -> bool:
+    """Return whether a version is known to be older than another one."""
+    mine, theirs = _numbers(version), _numbers(other)
+    return bool(mine and theirs) and mine < theirs
+
+
+def _numbers(version: str | None) -> tuple[int, ...]:
+    """Return the numbers with which a version begins."""
+    found = _NUMBERS.match(version or "")
+    return tuple(int(each) for each in found.groups() if each) if found else ()
