@@ -218,6 +218,7 @@ def bring_up(plane: ControlPlane) -> None:
     installation.wait(lambda: plane.api.exists(DEFAULT_ACCOUNT), *account)
     if plane.rack is not None:
         rack.start_dns(installation, plane.rack)
+        rack.start_enforcer(installation, plane.rack.network)
         rack.add(installation, plane.rack, options.nodes)
 
 

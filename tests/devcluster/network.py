@@ -26,11 +26,19 @@ from tests.devcluster.processes import Guardian
 from tests.devcluster.waiting import until
 
 RACK = "rack"  # the process that holds the bridge's namespace, and the bridge
+ENFORCER = "enforcer"  # the process that enforces NetworkPolicies, and its socket in the cluster's directory
 SLOTS = range(100)
 NUMBERS = range(1, 51)  # of nodes: pods' networks are 10.x.1.0 and up, the nodes' addresses 10.x.0.11 and up
 CABLE = "uplink"
 FOLDERS = "/usr/sbin:/sbin"  # of programs; PATH may lack them
 SECONDS = 20.0
+# A node forwards; what passes its bridge is looked at too; and who is refused hears of it each time.
+SWITCHES = """
+cd /proc/sys/net
+echo 1 >ipv4/ip_forward
+echo 0 >ipv4/icmp_ratelimit
+echo 1 >bridge/bridge-nf-call-iptables
+"""
 IP_FREEBIND = 15  # <linux/in.h>
 
 
@@ -167,10 +175,7 @@ def plug(network: Network, rack: int, number: int, name: str, node: int) -> None
     )
     connect(network, node, (peer for peer in NUMBERS if peer != number))
     commands([f"route replace {network.pods_of(number)} via {network.node(number)}"])
-    switch = (
-        "echo 1 >/proc/sys/net/ipv4/ip_forward; cd /proc/sys/net/bridge && echo 1 >bridge-nf-call-iptables"
-    )
-    call([*inside(node), program("sh"), "-c", f"({switch}) 2>&1 || :"])
+    call([*inside(node), program("sh"), "-c", f"({SWITCHES}) 2>&1 || :"])
 
 
 def connect(network: Network, node: int, peers: Iterable[int]) -> None:

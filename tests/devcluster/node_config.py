@@ -5,6 +5,8 @@ belong to one node only.
 """
 
 import json
+import shlex
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +25,7 @@ RUN = "/run/containerd"
 SOCKET = f"{RUN}/containerd.sock"
 PROXY_PORT = 10256
 DNS_PORT = 8181  # of its readiness endpoint
+POLICIES = "pod-address"  # the network plug-in
 Document = Mapping[str, Any]
 
 
@@ -39,6 +42,11 @@ class NodeSettings:
     def address(self) -> str:
         """The node's address."""
         return self.network.node(self.number)
+
+    @property
+    def plugins(self) -> Path:
+        """The folder of the network plug-in that is ours."""
+        return self.folder / "plugins"
 
 
 def containerd(settings: NodeSettings, plugins: Path) -> str:
@@ -71,8 +79,9 @@ disabled_plugins = [
 [{runtime}]
   restrict_oom_score_adj = true
   [{runtime}.cni]
-    bin_dirs = ["{plugins}"]
+    bin_dirs = ["{plugins}", "{settings.plugins}"]
     conf_dir = "{settings.folder}/cni"
+    use_internal_loopback = true
   [{runtime}.containerd.runtimes.runc]
     runtime_type = "io.containerd.runc.v2"
     [{runtime}.containerd.runtimes.runc.options]
@@ -80,8 +89,11 @@ disabled_plugins = [
 """
 
 
-def cni(settings: NodeSettings) -> str:
-    """Return how pods get their network: a bridge in the node, an address of the node's range."""
+def cni(settings: NodeSettings, enforcer: Path) -> str:
+    """Return how pods get their network: a bridge in the node, an address of the node's range.
+
+    Last the enforcer, by its socket, is told the address.
+    """
     ranges = [[{"subnet": settings.network.pods_of(settings.number)}]]
     addresses = {
         "type": "host-local",
@@ -91,8 +103,19 @@ def cni(settings: NodeSettings) -> str:
     }
     bridge = {"type": "bridge", "bridge": "cni0", "isGateway": True, "ipMasq": False, "hairpinMode": True}
     ports = {"type": "portmap", "capabilities": {"portMappings": True}}
-    plugins = [{**bridge, "ipam": addresses}, ports]
+    policies = {"type": POLICIES, "socket": str(enforcer)}
+    plugins = [{**bridge, "ipam": addresses}, ports, policies]
     return json.dumps({"cniVersion": "1.0.0", "name": "test", "plugins": plugins})
+
+
+def plugin() -> str:
+    """Return the network plug-in as a program: pod_address.py, without what Python loads unasked.
+
+    At the end of a pod, where there is nothing to do, not even that.
+    """
+    program = Path(__file__).with_name("pod_address.py")
+    python = f"exec {shlex.quote(sys.executable)} -I -S {shlex.quote(str(program))}"
+    return f'#!/bin/sh\n[ "$CNI_COMMAND" = DEL ] && exit\n{python}\n'
 
 
 def kubelet(settings: NodeSettings, group: str, authority: Path, pair: Pair) -> Document:
@@ -193,11 +216,15 @@ def corefile(network: Network, endpoint: Endpoint, kubeconfig: Path) -> str:
 
 
 def objects(network: Network) -> list[tuple[str, Document]]:
-    """Return, by path, the objects that DNS and proxies need: the DNS's Service, and their rights."""
+    """Return, by path, what DNS, proxies and enforcer need: the DNS's Service, and their rights."""
     rights = "/apis/rbac.authorization.k8s.io/v1"
     system = "/namespaces/kube-system"
     ports = [{"name": name.lower(), "port": 53, "protocol": name} for name in ("UDP", "TCP")]
     listed = {"verbs": ["get", "list", "watch"]}
+    followed = [
+        {"apiGroups": [""], "resources": ["pods", "namespaces"], **listed},
+        {"apiGroups": ["networking.k8s.io"], "resources": ["networkpolicies"], **listed},
+    ]
     rules = [
         {"apiGroups": [""], "resources": ["services", "pods", "namespaces", "nodes", "endpoints"], **listed},
         {"apiGroups": ["discovery.k8s.io"], "resources": ["endpointslices"], **listed},
@@ -220,6 +247,8 @@ def objects(network: Network) -> list[tuple[str, Document]]:
         ),
         (f"{rights}/clusterroles/test-dns", {**rbac("ClusterRole"), "rules": rules}),
         (f"{rights}/clusterrolebindings/test-dns", bound("test-dns", "test-dns")),
+        (f"{rights}/clusterroles/test-enforcer", {**rbac("ClusterRole"), "rules": followed}),
+        (f"{rights}/clusterrolebindings/test-enforcer", bound("test-enforcer", "test-enforcer")),
         (f"{rights}/clusterrolebindings/test-proxy", bound("system:node-proxier", "system:kube-proxy")),
     ]
 

@@ -19,7 +19,7 @@ PROGRAMS = {
     "unshare": "util-linux",
     "mount": "mount",
 }
-PLUGINS = ("bridge", "host-local", "loopback", "portmap")
+PLUGINS = ("bridge", "host-local", "portmap")
 PLUGIN_FOLDERS = (Path("/usr/lib/cni"), Path("/opt/cni/bin"), Path("/usr/libexec/cni"))
 WATCHES = Path("/proc/sys/fs/inotify/max_user_instances")
 MIN_WATCHES = 1024

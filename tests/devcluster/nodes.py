@@ -155,7 +155,7 @@ class Node:
     def run(self, name: str, argv: Sequence[str | Path]) -> None:
         """Start one of the node's programs in it."""
         folders = [str(self.programs["containerd"].parent), os.environ.get("PATH", ""), "/usr/sbin", "/sbin"]
-        environment = {"PATH": os.pathsep.join(folders)}
+        environment = {**components.GO, "PATH": os.pathsep.join(folders)}
         self.guardian.start(f"{self.name}-{name}", [*self.inside(), *argv], environment)
 
 

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.devcluster import control_groups, image_store, lookup, network, node_config, node_programs, nodes
 from tests.devcluster.access import write_access
 from tests.devcluster.errors import HarnessError
+from tests.devcluster.network import ENFORCER
 from tests.devcluster.node_config import NodeSettings
 from tests.devcluster.nodes import Node
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from tests.devcluster.images import AnyImage
     from tests.devcluster.installation import Installation
     from tests.devcluster.lookup import Programs
     from tests.devcluster.network import Network
     from tests.devcluster.processes import OpenFile
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +85,14 @@ def start_dns(installation: Installation, rack: Rack) -> None:
     installation.wait(lambda: nodes.answers(url), "coredns", "to be ready")
 
 
+def start_enforcer(installation: Installation, network: Network) -> None:
+    """Start what enforces NetworkPolicies; a pod that starts before it listens waits for it."""
+    options: list[str | Path] = ["--kubeconfig", installation.user("test-enforcer").kubeconfig]
+    options += ["--directory", installation.directory, "--slot", str(network.slot)]
+    program = [sys.executable, "-m", "tests.devcluster.enforcer"]
+    installation.guardian.start(ENFORCER, [*program, *options], {"PYTHONPATH": str(ROOT)})
+
+
 def named(path: str) -> dict[str, str]:
     """Return the metadata that a resource path names."""
     parts = path.split("/")
@@ -119,7 +131,7 @@ def add(installation: Installation, rack: Rack, count: int) -> list[Node]:
 
 def furnish(installation: Installation, rack: Rack, settings: NodeSettings) -> None:
     """Write a node's files: configurations, certificates, images."""
-    for folder in (settings.folder / "cni", settings.folder / "containerd"):
+    for folder in (settings.folder / "cni", settings.folder / "containerd", settings.plugins):
         folder.mkdir(parents=True, mode=0o700)
     user = f"system:node:{settings.name}"
     pair = installation.users.issue(settings.name, user, ["system:nodes"], [settings.name, settings.address])
@@ -131,5 +143,9 @@ def furnish(installation: Installation, rack: Rack, settings: NodeSettings) -> N
     node_config.write(settings.folder / "proxy.yaml", node_config.proxy(settings, proxy))
     (settings.folder / "resolv.conf").write_text(f"nameserver {rack.network.host}\n")
     (settings.folder / "containerd.toml").write_text(node_config.containerd(settings, rack.supplies.plugins))
-    (settings.folder / "cni" / "10-test.conflist").write_text(node_config.cni(settings))
+    enforcer = installation.directory / ENFORCER
+    (settings.folder / "cni" / "10-test.conflist").write_text(node_config.cni(settings, enforcer))
+    plugin = settings.plugins / node_config.POLICIES
+    plugin.write_text(node_config.plugin())
+    plugin.chmod(0o700)
     image_store.give(rack.supplies.store, settings.folder / "containerd")

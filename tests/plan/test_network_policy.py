@@ -79,6 +79,7 @@ def allowed(policies: list[dict[str, Any]], source: Pod, target: Pod, port: int)
         pytest.param(Pod(OTHER), Pod(BROKER), 8050, False, id="another MiniCluster to broker"),
         pytest.param(Pod(BROKER, "elsewhere"), Pod(BROKER), 8050, False, id="its double elsewhere"),
         pytest.param(Pod(OPERATOR, "system"), Pod(BROKER), PORT, True, id="operator to the door"),
+        pytest.param(Pod(OPERATOR), Pod(BROKER), PORT, False, id="a pod that is labelled as the operator"),
         pytest.param(Pod(OPERATOR, "system"), Pod(BROKER), 8050, False, id="operator to the broker port"),
         pytest.param(Pod(OPERATOR, "system"), Pod(SERVICES), PORT, False, id="operator to services"),
         pytest.param(Pod(ADAPTER, "system"), Pod(BROKER), PORT, True, id="metrics adapter to the door"),
@@ -91,20 +92,18 @@ def allowed(policies: list[dict[str, Any]], source: Pod, target: Pod, port: int)
     ],
 )
 def test_connection(make, source, target, port, expected):
-    """Each connection is admitted or refused as the table says."""
-    policies = [item for item in render(make(SPEC), Site()) if item["kind"] == "NetworkPolicy"]
+    """Each connection is admitted or refused as the table says; the operator is in the namespace system."""
+    site = Site(operator_namespace="system")
+    policies = [item for item in render(make(SPEC), site) if item["kind"] == "NetworkPolicy"]
     assert allowed(policies, source, target, port) is expected
 
 
-@pytest.mark.parametrize(("namespace", "expected"), [("system", True), ("elsewhere", False)])
-def test_lead_api_of_a_known_operator(make, namespace, expected):
-    """Where the operator's namespace is known, its namesake elsewhere stays outside."""
-    policies = [
-        item
-        for item in render(make(SPEC), Site(operator_namespace="system"))
-        if item["kind"] == "NetworkPolicy"
-    ]
-    assert allowed(policies, Pod(OPERATOR, namespace), Pod(BROKER), PORT) is expected
+@pytest.mark.parametrize("labels", [OPERATOR, ADAPTER], ids=["operator", "adapter"])
+@pytest.mark.parametrize("site", [Site(), Site(operator_namespace="other")], ids=["no pod", "elsewhere"])
+def test_only_the_operators_namespace_reaches_the_lead_api(make, labels, site):
+    """An operator outside of the cluster comes from no pod, so that none is admitted."""
+    policies = [item for item in render(make(SPEC), site) if item["kind"] == "NetworkPolicy"]
+    assert not allowed(policies, Pod(labels, "system"), Pod(BROKER), PORT)
 
 
 @pytest.mark.parametrize(("port", "expected"), [(PORT, True), (8050, False)], ids=["door", "brokers"])

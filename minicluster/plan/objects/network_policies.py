@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def build(cluster: MiniCluster, site: Site) -> tuple[Object, ...]:
     """Return the policy of the broker pods, and that of the services pod where there is one."""
-    brokers = [_among_own(cluster), _to_the_lead(site)]
+    brokers = [_among_own(cluster), *_to_the_lead(site)]
     ports = _ports(cluster.spec.containers) | _burst_ports(cluster) | _metrics_ports(cluster, site)
     policies = [
         _policy(cluster, site, names.broker_policy(cluster), Component.BROKER, [*brokers, *_open(ports)])
@@ -55,20 +55,19 @@ def _among_own(cluster: MiniCluster) -> Object:
     return {"from": [{"podSelector": {"matchLabels": own_pods(cluster)}}]}
 
 
-def _to_the_lead(site: Site) -> Object:
+def _to_the_lead(site: Site) -> list[Object]:
+    """Return the rule for operator and metrics adapter; none for an operator that is no pod.
+
+    Anybody can label a pod as they do, so the namespace is what counts.
+    """
+    if not site.operator_namespace:
+        return []
     applications = [OPERATOR_APPLICATION, METRICS_APPLICATION]
-    namespace_labels = {LABEL_NAMESPACE_NAME: site.operator_namespace} if site.operator_namespace else {}
-    return {
-        "from": [
-            {
-                "namespaceSelector": {"matchLabels": namespace_labels} if namespace_labels else {},
-                "podSelector": {
-                    "matchExpressions": [{"key": LABEL_NAME, "operator": "In", "values": applications}]
-                },
-            }
-        ],
-        "ports": [{"port": site.lead_api_port, "protocol": "TCP"}],
+    peer = {
+        "namespaceSelector": {"matchLabels": {LABEL_NAMESPACE_NAME: site.operator_namespace}},
+        "podSelector": {"matchExpressions": [{"key": LABEL_NAME, "operator": "In", "values": applications}]},
     }
+    return [{"from": [peer], "ports": [{"port": site.lead_api_port, "protocol": "TCP"}]}]
 
 
 def _open(ports: Iterable[int]) -> list[Object]:

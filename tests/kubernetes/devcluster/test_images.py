@@ -137,7 +137,7 @@ echo "$@" >>{folder}/asked
 [ "$1" = install ] || exit 0
 for name in runc nft ip nsenter unshare mount; do : >{folder}/$name; /bin/chmod +x {folder}/$name; done
 /bin/mkdir -p {folder}/cni
-for name in bridge host-local loopback portmap; do : >{folder}/cni/$name; done
+for name in bridge host-local portmap; do : >{folder}/cni/$name; done
 """
 
 

@@ -159,6 +159,7 @@ def test_two_side_by_side_have_networks_of_their_own(nodes: ControlPlane) -> Non
         nodes.api.delete(f"/api/v1/namespaces/default/pods/{name}")
 
 
+@pytest.mark.usefixtures("nodes")
 def test_nodes_are_added_while_it_runs() -> None:
     with cluster(ONE) as plane:
         assert [node.name for node in plane.add_nodes(2)] == ["node-1", "node-2"]
