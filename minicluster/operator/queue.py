@@ -1,10 +1,12 @@
-"""The queue of names to reconcile: each is in it once, and failed ones come later each time."""
+"""The queue of names to reconcile: each is in it once, namespaces take turns, and failed ones come later."""
 
 from __future__ import annotations
 
 import asyncio
 import heapq
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from minicluster.operator.lane import TICK, Entry, Lane
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,17 +21,6 @@ MANY = 20
 """With more names due than this the spacing grows with their number."""
 MAX_SPACING_FACTOR = 3.0
 """How many times the spacing grows at most."""
-TICK = 0.001
-QUIET = 0.2
-"""Seconds without an urgent name after which the others come."""
-
-
-class _Entry(NamedTuple):
-    """When a name is due, and whether it is urgent."""
-
-    due: float
-    name: Name
-    urgent: bool
 
 
 class WorkQueue:
@@ -39,47 +30,44 @@ class WorkQueue:
     changed, or if it was added for a set time. Others have at least `spacing` seconds between two reconciles,
     and up to three times that if many names are due: what was just made changes several times a second.
 
-    Other names wait while urgent ones keep coming, but not longer than `overdue` seconds. So in a burst all
-    MiniClusters are made before any of them gets a newer status.
+    Each namespace has a lane, and those with a name that is due take turns (decision 0043). So a name waits
+    for what its own namespace has added before, and for one name of each other namespace at a time. Within a
+    lane, other names wait for urgent ones, but not longer than `overdue` seconds.
     """
 
     def __init__(self, clock: Callable[[], float], spacing: float = 1.0, overdue: float = 5.0) -> None:
         self._clock = clock
         self._spacing = spacing
         self._overdue = overdue
-        self._due: dict[Name, _Entry] = {}
-        self._heaps: dict[bool, list[_Entry]] = {True: [], False: []}
-        self._worked_on: set[Name] = set()
+        self._lanes: dict[str, Lane] = {}
+        self._round: dict[str, None] = {}  # namespaces that may have a name that is due, in turn
+        self._later: list[tuple[float, str]] = []  # a heap: when to look at which namespace again
+        self._planned = 0
         self._last: dict[Name, float] = {}
         self._failures: dict[Name, int] = {}
-        self._last_urgent = -QUIET
         self._changed = asyncio.Event()
 
     def __len__(self) -> int:
-        return len(self._due)
+        return self._planned
 
     def add(self, name: Name, delay: float = 0.0) -> None:
         """Add a name, urgent, due in `delay` seconds, or earlier if it was added so before."""
-        self._plan(name, delay, urgent=True)
+        self._plan(Entry(self._clock() + delay, name, urgent=True))
 
     def add_spaced(self, name: Name) -> None:
         """Add a name, due not sooner than the spacing after its last reconcile."""
-        last = self._last.get(name)
-        spacing = self._spacing * max(1.0, min(len(self._due) / MANY, MAX_SPACING_FACTOR))
-        delay = 0.0 if last is None else max(0.0, last + spacing - self._clock())
-        self._plan(name, delay, urgent=False)
+        last, now = self._last.get(name), self._clock()
+        spacing = self._spacing * max(1.0, min(self._planned / MANY, MAX_SPACING_FACTOR))
+        due = now if last is None else max(now, last + spacing)
+        self._plan(Entry(due, name, urgent=False))
 
     async def take(self) -> Name:
         """Return the next name that is due; it comes again only after `done`. One caller at a time waits."""
         while True:
-            entry = self._next()
-            wait = entry.due - self._clock() if entry else None
-            if entry is not None and wait is not None and wait < TICK:  # shorter waits would be rounded to 0
-                if entry.urgent:
-                    self._last_urgent = self._clock()
-                del self._due[entry.name]
-                self._worked_on.add(entry.name)
+            entry = self._due()
+            if entry is not None:
                 return entry.name
+            wait = self._later[0][0] - self._clock() if self._later else None
             self._changed.clear()
             try:
                 async with asyncio.timeout(wait):
@@ -89,10 +77,12 @@ class WorkQueue:
 
     def done(self, name: Name) -> None:
         """Take in that a name is not worked on any more."""
-        self._worked_on.discard(name)
         self._last[name] = self._clock()
-        if name in self._due:
-            self._push(self._due[name])
+        lane = self._lanes.get(name.namespace)
+        entry = lane.done(name) if lane is not None else None
+        if entry is not None:
+            self._schedule(entry)
+        self._close(name.namespace)
 
     def succeeded(self, name: Name) -> None:
         """Forget earlier failures."""
@@ -112,41 +102,46 @@ class WorkQueue:
 
     def forget(self, name: Name) -> None:
         """Forget a MiniCluster that is gone."""
-        for known in (self._due, self._last, self._failures):
+        for known in (self._last, self._failures):
             known.pop(name, None)
+        if name.namespace in self._lanes:
+            self._planned -= self._lanes[name.namespace].forget(name)
+            self._close(name.namespace)
 
-    def _plan(self, name: Name, delay: float, *, urgent: bool) -> None:
-        entry = _Entry(self._clock() + delay, name, urgent)
-        known = self._due.get(name)
-        if known is not None and known.due <= entry.due:
-            entry = known._replace(urgent=known.urgent or urgent)
-        elif known is not None:
-            entry = entry._replace(urgent=known.urgent or urgent)
-        if entry != known:
-            self._push(entry)
+    def _plan(self, entry: Entry) -> None:
+        lane = self._lanes.setdefault(entry.name.namespace, Lane(self._overdue))
+        before = len(lane)
+        planned = lane.plan(entry)
+        self._planned += len(lane) - before
+        if planned is not None:
+            self._schedule(planned)
 
-    def _push(self, entry: _Entry) -> None:
-        self._due[entry.name] = entry
-        heapq.heappush(self._heaps[entry.urgent], entry)
+    def _schedule(self, entry: Entry) -> None:
+        """Have an entry's namespace looked at when it is due."""
+        heapq.heappush(self._later, (entry.due, entry.name.namespace))
         self._changed.set()
 
-    def _next(self) -> _Entry | None:
-        """Return the entry that comes next, even if it is not due yet."""
-        urgent, spaced = self._head(self._heaps[True]), self._head(self._heaps[False])
-        if spaced is None:
-            return urgent
-        latest = spaced.due + self._overdue
-        delayed = spaced._replace(due=max(spaced.due, min(self._last_urgent + QUIET, latest)))
-        if urgent is None:
-            return delayed
+    def _due(self) -> Entry | None:
+        """Take the entry whose turn it is; None: none is due before the time of the first in `_later`."""
         now = self._clock()
-        return delayed if delayed.due < urgent.due and (urgent.due > now or latest <= now) else urgent
-
-    def _head(self, heap: list[_Entry]) -> _Entry | None:
-        """Return the earliest valid entry, and drop outdated ones."""
-        while heap:
-            entry = heap[0]
-            if self._due.get(entry.name) == entry and entry.name not in self._worked_on:
+        while self._later and self._later[0][0] - now < TICK:  # shorter waits would be rounded to 0
+            self._round.setdefault(heapq.heappop(self._later)[1])
+        while self._round:
+            namespace = next(iter(self._round))
+            del self._round[namespace]
+            lane = self._lanes.get(namespace)
+            entry = lane.next(now) if lane is not None else None
+            if lane is None or entry is None:
+                continue
+            if entry.due - now < TICK:
+                lane.take(entry, now)
+                self._planned -= 1
+                self._round[namespace] = None  # behind all others
                 return entry
-            heapq.heappop(heap)
+            heapq.heappush(self._later, (entry.due, namespace))
         return None
+
+    def _close(self, namespace: str) -> None:
+        """Forget the lane of a namespace in which there is nothing to do."""
+        if namespace in self._lanes and self._lanes[namespace].is_idle:
+            del self._lanes[namespace]
