@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from minicluster.kube_client.objects import Patch
     from minicluster.kube_client.resources import Resource
     from minicluster.plan.objects.fields import Object
 
@@ -82,9 +83,9 @@ class Api(Protocol):
         ...
 
     async def patch(
-        self, resource: Resource, namespace: str, name: str, body: Object, subresource: str = ""
+        self, resource: Resource, namespace: str, name: str, body: Patch, subresource: str = ""
     ) -> Object:
-        """Merge into an object (RFC 7386).
+        """Merge into an object (RFC 7386), or carry a list of operations out on it (RFC 6902).
 
         A uid or resourceVersion in it is a precondition, ApiError 409 Conflict; of a status only the latter.
         """

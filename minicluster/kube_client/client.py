@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from minicluster.kube_client.access import Access
     from minicluster.kube_client.api import Selection
+    from minicluster.kube_client.objects import Patch
     from minicluster.kube_client.resources import Resource
     from minicluster.plan.objects.fields import Object
 
@@ -34,6 +35,7 @@ SILENT_SECONDS = 150.0
 
 APPLY = "application/apply-patch+yaml"
 MERGE = "application/merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
 BARE = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 BARE_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 # No object was ever stored under this version: as a precondition it lets only a new object through.
@@ -169,13 +171,14 @@ class ApiClient:
             return await self._connection.send("PATCH", path, query, item, content=APPLY, accept=BARE)
 
     async def patch(
-        self, resource: Resource, namespace: str, name: str, body: Object, subresource: str = ""
+        self, resource: Resource, namespace: str, name: str, body: Patch, subresource: str = ""
     ) -> Object:
-        """Merge into an object."""
+        """Merge into an object, or carry a list of operations out on it."""
         path = resource.path(namespace, name, subresource)
+        content = JSON_PATCH if isinstance(body, list) else MERGE
         async with self._writes.making():
             return await self._connection.send(
-                "PATCH", path, {"fieldManager": self._manager}, body, content=MERGE
+                "PATCH", path, {"fieldManager": self._manager}, body, content=content
             )
 
     async def replace(self, item: Object) -> Object:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
 
     from minicluster.kube_client.access import Access
+    from minicluster.kube_client.objects import Patch
     from minicluster.plan.objects.fields import Object
 
 REQUEST_SECONDS = 30.0
@@ -76,7 +77,7 @@ class ServerConnection:
         method: str,
         path: str,
         query: Mapping[str, str] | None = None,
-        body: Object | None = None,
+        body: Patch | None = None,
         *,
         content: str = JSON,
         accept: str = JSON,

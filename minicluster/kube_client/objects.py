@@ -12,15 +12,22 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 __all__ = [
+    "JsonPatch",
     "Name",
     "Object",
     "ObjectReference",
+    "Patch",
     "controller",
     "controller_uid",
     "name_of",
     "time_of",
     "version",
 ]
+
+JsonPatch = list[Object]
+"""Operations on an object, in order (RFC 6902)."""
+Patch = Object | JsonPatch
+"""What to merge into an object (RFC 7386), or operations on it."""
 
 
 class Name(NamedTuple):

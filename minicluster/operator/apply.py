@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from minicluster.kube_client import objects
 from minicluster.kube_client.errors import ApiError, KubernetesError
 from minicluster.kube_client.objects import ObjectReference
-from minicluster.kube_client.resources import JOBS, PODS, RESOURCES, SECRETS
+from minicluster.kube_client.resources import CONFIG_MAPS, JOBS, PODS, RESOURCES, SECRETS
 from minicluster.operator import observation
 from minicluster.plan import ObservedObject
 
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from minicluster.plan import ObjectKey
     from minicluster.plan.objects.fields import Object
 
+# Kinds that are created, and applied from their first change on: for a large ConfigMap that costs the API
+# server half. It gives them no defaults, so that it records the same fields in both cases (decision 0044).
+_CREATED = {CONFIG_MAPS.kind}
 # The fields of a Job that can change once it exists. The others, such as its template, are immutable.
 _MUTABLE = ("parallelism", "completions", "suspend", "activeDeadlineSeconds")
 
@@ -134,7 +137,10 @@ class Applier:
 
     async def _make(self, name: Name, uid: str, reference: ObjectReference, wanted: Object) -> None:
         try:
-            answer = await self._api.apply(wanted, new=True)
+            if reference.kind in _CREATED:
+                answer = await self._api.create(wanted)
+            else:
+                answer = await self._api.apply(wanted, new=True)
         except ApiError as error:
             if error.status != HTTPStatus.CONFLICT:
                 raise
@@ -148,6 +154,9 @@ class Applier:
 
     async def _change(self, reference: ObjectReference, found: Dependent, wanted: Object) -> None:
         exactly = {**wanted, "metadata": {**wanted["metadata"], "uid": found.uid}}
+        if found.creation is not None:
+            adoption = observation.adoption(found.creation, found.version)
+            await self._api.patch(RESOURCES[reference.kind], reference.namespace, reference.name, adoption)
         try:
             answer = await self._api.apply(exactly)
         except ApiError as error:

@@ -14,8 +14,9 @@ from minicluster.plan import JobCondition, JobReport, ObjectKey, ObservedObject
 from minicluster.plan.constants import LABEL_INSTANCE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from minicluster.kube_client.objects import JsonPatch
     from minicluster.plan.objects.fields import Object
 
 ANNOTATION_DIGEST = "minicluster.flux-framework.org/applied"
@@ -53,6 +54,8 @@ class Dependent:
     """A coarser digest of these fields, which can be compared with that of an object to apply (`shape()`)."""
     shared: bool
     """Whether other clients own fields as well."""
+    creation: int | None
+    """The entry of its managedFields that has what it was created with; None: it has been applied."""
     going: bool
     """Whether it is being deleted."""
 
@@ -80,6 +83,7 @@ def dependent(kind: str, item: Object) -> Dependent:
         owned_fields=_short(owned),
         shape=_owned_shape(owned.replace(owner_uid, "") if owner_uid else owned),
         shared=len(ours) < len(entries),
+        creation=_creation(metadata.get("managedFields") or ()),
         going="deletionTimestamp" in metadata,
     )
 
@@ -120,6 +124,17 @@ def shape(item: Object) -> str:
     about = {key: value for key, value in item["metadata"].items() if key not in _UNOWNED}
     plain = {key: value for key, value in item.items() if key not in {"apiVersion", "kind"}}
     return digest(sorted(_fields({**plain, "metadata": about})))
+
+
+def adoption(entry: int, version: int) -> JsonPatch:
+    """Return the JSON patch that makes a creation's entry of managedFields one of an apply.
+
+    A later apply can remove its fields then, as after client-go's csaupgrade. The version is a precondition.
+    """
+    return [
+        {"op": "replace", "path": f"/metadata/managedFields/{entry}/operation", "value": "Apply"},
+        {"op": "replace", "path": "/metadata/resourceVersion", "value": str(version)},
+    ]
 
 
 def job_report(job: Object) -> JobReport:
@@ -166,6 +181,12 @@ def _entry_fields(tree: Object, name: str = "", path: str = "") -> Iterator[str]
         return
     for key in below:
         yield from _entry_fields(tree[key], key[2:], f"{path}.{key[2:]}")
+
+
+def _creation(entries: Sequence[Mapping[str, Any]]) -> int | None:
+    """Return the place of our only entry, where that is a creation's."""
+    ours = [number for number, each in enumerate(entries) if _is_ours(each) and not each.get("subresource")]
+    return ours[0] if len(ours) == 1 and entries[ours[0]].get("operation") == "Update" else None
 
 
 def _is_ours(entry: Mapping[str, Any]) -> bool:

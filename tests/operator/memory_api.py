@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from minicluster.kube_client.api import APPLY_MANAGER, Listing, Selection, WatchEvent
 from minicluster.kube_client.errors import ApiError
-from minicluster.kube_client.objects import ObjectReference
+from minicluster.kube_client.objects import ObjectReference, Patch
 from minicluster.kube_client.resources import RESOURCES, Resource
 from tests.operator.field_sets import Object
 from tests.operator.memory_history import Change
@@ -131,10 +131,12 @@ class MemoryApi:
         return bare(await self._write(request, lambda: self.store.apply(item, self.manager)))
 
     async def patch(
-        self, resource: Resource, namespace: str, name: str, body: Object, subresource: str = ""
+        self, resource: Resource, namespace: str, name: str, body: Patch, subresource: str = ""
     ) -> Object:
-        """Merge into an object."""
+        """Merge into an object, or adopt the fields of its creation."""
         reference = ObjectReference(resource.kind, namespace, name)
+        if isinstance(body, list):
+            return await self._write(Request("adopt", *reference), lambda: self.store.adopt(reference, body))
         request = Request("patch", *reference, subresource, body)
         return await self._write(
             request, lambda: self.store.patch(reference, body, self.manager, subresource)

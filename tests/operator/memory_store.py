@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from minicluster.kube_client.errors import ApiError
-from minicluster.kube_client.objects import ObjectReference
+from minicluster.kube_client.objects import JsonPatch, ObjectReference
 from tests.operator.field_sets import (
     UNOWNED,
     Fields,
@@ -99,6 +99,19 @@ class Store:
         changed, gone = changes(live, new)
         field_sets = {each: fields_ - ((changed & applied) | gone) for each, fields_ in others.items()}
         return self._commit(reference, live, new, {**field_sets, hold: applied})
+
+    def adopt(self, reference: ObjectReference, operations: JsonPatch) -> Object:
+        """Have the fields of an entry of managedFields count as applied: the one JSON patch there is."""
+        live = self.read(reference)
+        entry, version = operations
+        number = int(entry["path"].split("/")[3])
+        _check(reference, live, {"resourceVersion": version["value"]})
+        created = sorted(self._field_sets[reference], key=_rank)[number]
+        field_sets = {
+            each._replace(operation=entry["value"]) if each == created else each: fields
+            for each, fields in self._field_sets[reference].items()
+        }
+        return self._commit(reference, live, live, field_sets)
 
     def patch(self, reference: ObjectReference, body: Object, manager: str, subresource: str = "") -> Object:
         """Merge into an object, or into its status alone."""

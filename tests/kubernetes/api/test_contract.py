@@ -250,6 +250,45 @@ def test_applying_once_more_takes_the_fields_back(server: Opening, edit: Edit) -
 
 
 @fact
+async def test_what_is_created_has_the_fields_of_what_is_applied(server: Server) -> None:
+    """Of a ConfigMap, which gets no defaults: else an operator that starts again would apply it once more."""
+    item = settings(server, labels={"a": "1"})
+    created = observation.dependent("ConfigMap", await server.api.create(item))
+    assert (created.creation, created.shape) == (0, observation.shape(item))
+    await server.api.delete(CONFIG_MAPS, server.namespace, "settings")
+    applied = observation.dependent("ConfigMap", await server.api.apply(item, new=True))
+    assert (applied.creation, applied.shape) == (None, created.shape)
+
+
+async def adopt(server: Server, created: observation.Dependent) -> None:
+    assert created.creation is not None
+    operations = observation.adoption(created.creation, created.version)
+    await server.api.patch(CONFIG_MAPS, server.namespace, "settings", operations)
+
+
+@fact
+async def test_what_was_created_can_be_applied_once_it_is_adopted(server: Server) -> None:
+    """What is applied no more goes; what somebody else added stays."""
+    wide = settings(server, data={"key": "value", "old": "x"}, labels={"a": "1", "b": "2"})
+    await server.api.create(wide)
+    await server.other.patch(CONFIG_MAPS, server.namespace, "settings", {"data": {"their": "own"}})
+    created = observation.dependent("ConfigMap", await read(server))
+    await adopt(server, created)
+    applied = observation.dependent("ConfigMap", await server.api.apply(settings(server, labels={"a": "1"})))
+    found = await read(server)
+    assert (applied.creation, applied.shared) == (None, True)
+    assert (found["data"], found["metadata"]["labels"]) == ({"key": "value", "their": "own"}, {"a": "1"})
+
+
+@fact
+async def test_another_version_is_not_adopted(server: Server) -> None:
+    created = observation.dependent("ConfigMap", await server.api.create(settings(server)))
+    await server.other.patch(CONFIG_MAPS, server.namespace, "settings", {"data": {"their": "own"}})
+    assert await refused(adopt(server, created)) == (409, "Conflict")
+    assert observation.dependent("ConfigMap", await read(server)).creation is not None
+
+
+@fact
 async def test_a_status_takes_no_fields(server: Server) -> None:
     """Controllers write a Job's status all the time."""
     before = observation.dependent("Job", await server.api.apply(job(server, suspend=True)))

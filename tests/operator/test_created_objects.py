@@ -1,0 +1,72 @@
+"""A ConfigMap is created, not applied: it is changed, kept and looked after all the same."""
+
+from minicluster.kube_client.objects import ObjectReference
+from minicluster.plan import Site
+from tests.operator.cases import document
+from tests.operator.contents import NAME
+from tests.operator.memory_api import Request
+from tests.operator.objects import NAMESPACE
+from tests.operator.virtual_time import run
+from tests.operator.world import World, world
+
+CONFIG_MAP = ObjectReference("ConfigMap", NAMESPACE, f"{NAME}-config")
+
+
+def requests(here: World, since: int = 0) -> list[str]:
+    """Return the verbs of the writes to the ConfigMap."""
+    return [each.verb for each in here.api.writes[since:] if each.kind == CONFIG_MAP.kind]
+
+
+async def made(here: World) -> int:
+    """Make a MiniCluster; return how many writes that took."""
+    await here.write(document())
+    await here.converge()
+    assert requests(here) == ["create"]
+    return len(here.api.writes)
+
+
+def test_an_operator_that_starts_again_writes_nothing() -> None:
+    async def work() -> list[Request]:
+        async with world() as here:
+            since = await made(here)
+            await here.restart()
+            await here.converge()
+            return here.api.writes[since:]
+
+    assert run(work()) == []
+
+
+def test_its_first_change_removes_what_is_not_wanted_any_more() -> None:
+    """And the next one is an apply alone."""
+
+    async def work() -> tuple[list[str], set[str], list[str]]:
+        async with world() as here:
+            since = await made(here)
+            before = set(here.store.objects[CONFIG_MAP]["data"])
+            here.site = Site()  # without the lead API its ConfigMap has fewer files
+            await here.restart()
+            await here.converge()
+            first, gone = requests(here, since), before - set(here.store.objects[CONFIG_MAP]["data"])
+            since = len(here.api.writes)
+            here.site = Site(lead_api=True)
+            await here.restart()
+            await here.converge()
+            return first, gone, requests(here, since)
+
+    first, gone, second = run(work())
+    assert first == ["adopt", "apply"]
+    assert "minicluster-door.py" in gone
+    assert second == ["apply"]
+
+
+def test_what_somebody_edits_is_made_good() -> None:
+    async def work() -> list[str]:
+        async with world() as here:
+            since = await made(here)
+            before = here.store.objects[CONFIG_MAP]["data"]["broker.toml"]
+            here.store.patch(CONFIG_MAP, {"data": {"broker.toml": ""}}, "kubectl")
+            await here.converge()
+            assert here.store.objects[CONFIG_MAP]["data"]["broker.toml"] == before
+            return requests(here, since)
+
+    assert run(work()) == ["adopt", "apply"]
