@@ -10,6 +10,7 @@ import warnings
 from functools import partial
 from typing import TYPE_CHECKING
 
+from minicluster.cli import completion
 from minicluster.cli.reporting import print_warning
 
 if TYPE_CHECKING:
@@ -18,15 +19,13 @@ if TYPE_CHECKING:
 OURS = ("minicluster.", "broker_config.", "queue_policies.")
 """Errors of these packages, and those below them, are for users: they are shown without a traceback."""
 PROGRAM = "minicluster"
-COMPLETIONS = (["__complete"], ["__complete_bash"])
-"""What a shell's completion script says in place of a command."""
 
 
 def run() -> None:
     """Run the command line, or complete it, and end with its exit code."""
     with _nothing_to_clean_up():
         from minicluster.cli.commands import app
-    if sys.argv[1:2] in COMPLETIONS:
+    if sys.argv[1:2] in ([completion.WORDS], [completion.LINE]):
         from minicluster.cli.completion.answers import answer
 
         _end_with(partial(answer, app, PROGRAM, sys.argv[1:]))

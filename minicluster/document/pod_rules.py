@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker_config.formats.printable import few
 from minicluster.document import messages
 from minicluster.document.modes import is_empty_dir, sources
 from minicluster.document.quantities import quantity
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
     from minicluster.document.container import Volume
     from minicluster.document.positions import Path
     from minicluster.document.resources import ResourceRequirements
-
-MAX_NAMED = 5
-"""How many names that exist a message has."""
 
 
 def _volumes(cluster: MiniCluster) -> Iterator[tuple[Path, Volume]]:
@@ -95,7 +93,7 @@ def tolerations_make_sense(cluster: MiniCluster) -> Iterator[Broken]:
 def claims_exist(cluster: MiniCluster) -> Iterator[Broken]:
     """A container uses the pod's claims by name."""
     known = {claim.name for claim in cluster.spec.pod.resource_claims}
-    names = _few(sorted(known))
+    names = few(sorted(known)) or "none"
     for path, container in each_container(cluster):
         for index, use in enumerate(container.resources.claims):
             if use.name not in known:
@@ -103,12 +101,6 @@ def claims_exist(cluster: MiniCluster) -> Iterator[Broken]:
                     (*path, "resources", "claims", index, "name"),
                     f'{messages.CLAIM_UNKNOWN}: found "{use.name}", there: {names}',
                 )
-
-
-def _few(names: list[str]) -> str:
-    """Return names for a message, not more than MAX_NAMED: a document may have thousands of such messages."""
-    more = len(names) - MAX_NAMED
-    return ", ".join(names[:MAX_NAMED]) + (f" and {more} more" if more > 0 else "") or "none"
 
 
 @rule("resourceClaims", "resourceClaimName", "resourceClaimTemplateName")

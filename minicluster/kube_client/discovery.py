@@ -53,6 +53,12 @@ async def schema(client: Readable, resource: Resource) -> Object | None:
     return next((each for each in schemas.values() if _is_of(each, resource)), None)
 
 
+def is_anothers(served: Mapping[str, Any]) -> bool:
+    """Return whether the schema of MiniClusters is another operator's: all of ours have a phase."""
+    status = (served.get("properties") or {}).get("status") or {}
+    return not status.get(ANY_FIELD) and "phase" not in (status.get("properties") or {})
+
+
 def missing_fields(wanted: Mapping[str, Any], served: Mapping[str, Any]) -> list[str]:
     """Return the fields of one schema that another lacks, as dotted paths, without those inside them."""
     return list(_missing(wanted, served, ""))

@@ -21,6 +21,12 @@ from dataclasses import dataclass
 
 NO_CRD = "MiniClusters are not known to this cluster: install the CRD: minicluster crd | kubectl apply -f -"
 
+ANOTHERS_CRD = (
+    "the CRD of MiniClusters is another operator's (the reference Flux Operator's has that name): delete its"
+    " MiniClusters, end that operator, then put this one's in place: minicluster crd | kubectl apply"
+    " --server-side --force-conflicts -f -"
+)
+
 
 class KubernetesError(Exception):
     """Root of the tree. `exit_code` is what the command line ends with."""

@@ -12,6 +12,7 @@ from minicluster.kube_client.errors import AccessError, ApiError, ApiUnreachable
 from minicluster.kube_client.objects import name_of
 from minicluster.operator.errors import LeadershipLostError, WorkerLostError
 from minicluster.operator.reconciler import ReconcileOutcome
+from minicluster.operator.slots import Slots
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,7 +78,7 @@ class Controller:
 
     async def work(self) -> None:
         """Reconcile for ever, several at a time."""
-        slots, heavy = asyncio.Semaphore(MAX_RECONCILES), asyncio.Semaphore(MAX_HEAVY)
+        slots, heavy = asyncio.Semaphore(MAX_RECONCILES), Slots(MAX_HEAVY)
         async with asyncio.TaskGroup() as group:
             while True:
                 await slots.acquire()
@@ -86,13 +87,13 @@ class Controller:
                     slots.release()
                     group.create_task(self._attend_heavy(name, heavy))
                 else:
-                    group.create_task(self._attend(name, slots))
+                    group.create_task(self._attend(name, slots.release))
 
-    async def _attend_heavy(self, name: Name, slots: asyncio.Semaphore) -> None:
-        await slots.acquire()
-        await self._attend(name, slots)
+    async def _attend_heavy(self, name: Name, slots: Slots) -> None:
+        await slots.acquire(name.namespace)
+        await self._attend(name, slots.release)
 
-    async def _attend(self, name: Name, slots: asyncio.Semaphore) -> None:
+    async def _attend(self, name: Name, release: Callable[[], None]) -> None:
         before = self._known(name)
         result = ""
         try:
@@ -100,7 +101,7 @@ class Controller:
             self._ledger.reconciled(result)
         finally:
             self._queue.done(name)
-            slots.release()
+            release()
         if name not in self._cache.clusters:
             self._forget(name)  # it was deleted meanwhile: no watch reports it any more
         elif result != ReconcileOutcome.REFUSED.value and self._known(name) != before:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker_config.formats.printable import few
 from minicluster.document.schema import document_schema
 from minicluster.kube_client import discovery
-from minicluster.kube_client.errors import NO_CRD
+from minicluster.kube_client.errors import ANOTHERS_CRD, NO_CRD
 from minicluster.kube_client.resources import MINICLUSTERS
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from minicluster.kube_client.discovery import Readable
     from minicluster.plan.objects.fields import Object
 
-MAX_NAMED = 5
 UNPUBLISHED = "the API server has not published the fields of MiniClusters yet (/openapi/v3)"
 
 
@@ -32,16 +32,17 @@ async def trouble(client: Readable) -> str:
     served = await discovery.schema(client, MINICLUSTERS)
     if served is None:
         return UNPUBLISHED
+    if discovery.is_anothers(served):
+        return ANOTHERS_CRD
     missing = discovery.missing_fields(_status(document_schema()), _status(served))
     return too_old(missing) if missing else ""
 
 
 def too_old(missing: Sequence[str]) -> str:
     """Return the message about a CRD that lacks fields of the status."""
-    named = ", ".join(f"status.{each}" for each in missing[:MAX_NAMED])
-    more = f" and {len(missing) - MAX_NAMED} more" if len(missing) > MAX_NAMED else ""
+    named = few([f"status.{each}" for each in missing])
     return (
-        f"the CRD is older than this operator: it lacks {named}{more}, without which a save or a resize"
+        f"the CRD is older than this operator: it lacks {named}, without which a save or a resize"
         " would be forgotten. Install the newer one: minicluster crd | kubectl apply -f -"
     )
 

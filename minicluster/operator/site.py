@@ -20,8 +20,8 @@ SCALING_TOLERANCE_SINCE = (1, 35)
 async def site(client: Readable, namespace: str = "default", *, operator_namespace: str = "") -> Site:
     """Return the site of a cluster by its version; there the leads have a lead API.
 
-    `namespace` is for documents without one. With `operator_namespace` only the operator there may use the
-    lead API. Raises ApiError, ApiUnreachableError.
+    `namespace` is for documents without one. Only pods of `operator_namespace` may use
+    the lead API, as operator or metrics adapter. Raises ApiError, ApiUnreachableError.
     """
     version = await discovery.version(client)
     return Site(

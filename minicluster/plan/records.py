@@ -32,7 +32,7 @@ class Site:
     scaling_tolerance: bool = False
     """Whether its autoscalers have the field `tolerance` (on by default from Kubernetes 1.35)."""
     operator_namespace: str = ""
-    """The only namespace from which an operator may use the lead API; empty: any."""
+    """The only namespace whose pods may use the lead API, as operator or adapter; empty: no pod may."""
     lead_api: bool = False
     """Whether there is an operator, and so a lead API for it."""
     lead_api_port: int = LEAD_API_PORT

@@ -98,6 +98,8 @@ class Summary:
     """The content of `status.lastDump`."""
     is_seen: bool
     """Whether the status is about the document as it is now."""
+    is_to_be_suspended: bool
+    """Whether the document says so: spec.suspend."""
 
     def condition(self, type_: str) -> ConditionSummary | None:
         """Return a condition; None where the status does not have it."""
@@ -105,11 +107,13 @@ class Summary:
 
     @property
     def is_suspended_by_document(self) -> bool:
-        """Whether it waits until the document is changed, and not in a queue such as Kueue's."""
+        """Whether it waits until the document is changed, and not in a queue such as Kueue's.
+
+        One that is being resumed may be reported as suspended still.
+        """
         condition = self.condition(ConditionType.SUSPENDED)
-        return (
-            self.phase == Phase.SUSPENDED and condition is not None and condition.reason == Reason.SUSPENDED
-        )
+        reason = condition.reason if condition is not None else ""
+        return self.is_to_be_suspended and self.phase == Phase.SUSPENDED and reason == Reason.SUSPENDED
 
     @property
     def stage(self) -> str:
@@ -148,6 +152,7 @@ def of(item: Object) -> Summary:
         min_size=spec.get("minSize") or 1,
         last_dump=status.get("lastDump"),
         is_seen=bool(status.get("phase")) and status.get("observedGeneration", 0) >= metadata["generation"],
+        is_to_be_suspended=bool(spec.get("suspend")),
     )
 
 

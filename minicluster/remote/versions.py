@@ -14,12 +14,13 @@ import zipfile
 import zlib
 from typing import TYPE_CHECKING
 
+from broker_config.formats.printable import few
 from minicluster import __version__, flux_zips
 from minicluster.backends.records import ComponentVersion
 from minicluster.document.schema import document_schema
 from minicluster.kube_client import discovery
 from minicluster.kube_client.api import APPLY_MANAGER, Selection
-from minicluster.kube_client.errors import NO_CRD, ApiError
+from minicluster.kube_client.errors import ANOTHERS_CRD, NO_CRD, ApiError
 from minicluster.kube_client.resources import CONFIG_MAPS, DEPLOYMENTS, MINICLUSTERS
 from minicluster.plan.constants import (
     LABEL_COMPONENT,
@@ -33,7 +34,7 @@ from minicluster.plan.constants import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Container, Sequence
+    from collections.abc import Awaitable, Container
 
     from minicluster.plan.objects.fields import Object
     from minicluster.remote.session import NamespaceSession
@@ -85,9 +86,12 @@ async def _definition(session: NamespaceSession) -> list[ComponentVersion]:
     served = await discovery.schema(session.client, MINICLUSTERS)
     if served is None:
         return [ComponentVersion("CRD", version, "its fields are not published (yet)")]
+    if discovery.is_anothers(served):
+        return [ComponentVersion("CRD", version, ANOTHERS_CRD)]
     own, there = _spec_and_status(document_schema()), _spec_and_status(served)
     missing, unknown = discovery.missing_fields(own, there), discovery.missing_fields(there, own)
-    notes = [f"{how} {_named(paths)}" for how, paths in (("lacks", missing), ("also has", unknown)) if paths]
+    found = {"lacks": missing, "also has": unknown}
+    notes = [f"{how} {few(paths, MAX_NAMED)}" for how, paths in found.items() if paths]
     differs = f"is older than this program: upgrade it with the operator, {UPGRADE}" if missing else ""
     return [
         ComponentVersion("CRD", version, "; ".join(notes) or "the fields of this program", differs=differs)
@@ -98,11 +102,6 @@ def _spec_and_status(schema: Object) -> Object:
     """Return a document's schema without metadata, which the API server publishes elsewhere."""
     fields = schema.get("properties") or {}
     return {"properties": {name: fields[name] for name in ("spec", "status") if name in fields}}
-
-
-def _named(paths: Sequence[str]) -> str:
-    more = f" and {len(paths) - MAX_NAMED} more" if len(paths) > MAX_NAMED else ""
-    return ", ".join(paths[:MAX_NAMED]) + more
 
 
 async def _operators_and_leads(session: NamespaceSession) -> list[ComponentVersion]:

@@ -91,6 +91,18 @@ def test_every_value_is_in_the_schema_and_has_a_default() -> None:
     assert set(keys(values())) == described
 
 
+def test_who_writes_a_value_that_does_not_exist_is_shown_all_that_do() -> None:
+    """Helm prints the list of names."""
+    assert schema()["propertyNames"]["enum"] == list(schema()["properties"])
+
+
+def test_the_chart_takes_over_from_a_version_that_was_released() -> None:
+    oldest = yaml.safe_load((CHART / "Chart.yaml").read_text())["annotations"][
+        "flux-framework.org/upgrades-from"
+    ]
+    assert f"## [{oldest}] - " in (CHART.parents[2] / "CHANGELOG.md").read_text()
+
+
 def template(manifest: Path) -> Object:
     """Return the operator's pod template."""
     found: Object = the(objects(manifest.read_text()), "Deployment", RELEASE)["spec"]["template"]

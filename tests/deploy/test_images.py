@@ -1,4 +1,4 @@
-"""The images of containers/, built by a real builder. tests/kubernetes/pods/test_shipped.py runs them."""
+"""The images of containers/, built by a real builder. tests/kubernetes/pods/shipped runs them."""
 
 import json
 import os

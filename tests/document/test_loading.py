@@ -93,6 +93,12 @@ def test_several_documents_keep_their_order() -> None:
     assert [cluster.metadata.name for cluster in clusters] == ["m", "n"]
 
 
+def test_one_name_may_stand_in_two_namespaces() -> None:
+    elsewhere = {**DOCUMENT, "metadata": {"name": "m", "namespace": "b"}}
+    clusters = load(f"{json.dumps(DOCUMENT)}\n---\n{json.dumps(elsewhere)}")
+    assert [cluster.metadata.namespace for cluster in clusters] == ["", "b"]
+
+
 def test_other_kinds_are_skipped_and_named() -> None:
     """What stands beside is for somebody else."""
     found = read(

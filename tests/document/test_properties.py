@@ -5,6 +5,7 @@ import re
 from typing import Any
 
 import jsonschema
+import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +15,8 @@ from minicluster.document.scalars import QUANTITY
 from minicluster.document.schema import Schema, document_schema
 from tests.budgets import examples
 from tests.document.json_schema import closed
+
+pytestmark = pytest.mark.usefixtures("unmeasured")
 
 SLOW = settings(max_examples=examples(60), suppress_health_check=list(HealthCheck))
 SPEC = document_schema()["properties"]["spec"]

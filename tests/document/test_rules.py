@@ -216,6 +216,10 @@ BROKEN = {
         one("{resources: {limits: {cpu: 1}, requests: {cpu: 1500m}}}"),
         f"{R}.requests.cpu: {messages.REQUEST_ABOVE_LIMIT}: found 1500m, the limit is 1",
     ),
+    "requests-within-limits, as numbers": (
+        one("{resources: {limits: {cpu: 9}, requests: {cpu: 10}}}"),
+        f"{R}.requests.cpu: {messages.REQUEST_ABOVE_LIMIT}: found 10, the limit is 9",
+    ),
     "policy": (
         spec(ONE, "flux: {scheduler: {queuePolicy: esay}}"),
         'spec.flux.scheduler.queuePolicy: no policy is called "esay"; did you mean "easy"?',

@@ -7,6 +7,8 @@ import pytest
 from minicluster.document import DocumentError, cluster, load, loading, validate
 from minicluster.document.rules import Rule
 
+pytestmark = pytest.mark.usefixtures("unmeasured")
+
 HEAD = "apiVersion: flux-framework.org/v1alpha2\nkind: MiniCluster\nmetadata: {name: m}\nspec:\n"
 DOCUMENT = HEAD + "  containers: [{command: hostname}]\n"
 NUMBERS = "a number or character that there is not, or too much text"

@@ -61,6 +61,18 @@ def test_the_crd_of_0_1_0_lacks_what_is_remembered() -> None:
     )
 
 
+def test_the_crd_of_another_operator_is_no_older_one() -> None:
+    """The reference's has the same name, and other fields of the status."""
+    definition = crd()
+    fields = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
+    fields["status"]["properties"] = {"jobid": {"type": "string"}, "maximumSize": {"type": "integer"}}
+    assert trouble(**{OPENAPI: published(definition)}) == (
+        "the CRD of MiniClusters is another operator's (the reference Flux Operator's has that name): delete"
+        " its MiniClusters, end that operator, then put this one's in place: minicluster crd | kubectl apply"
+        " --server-side --force-conflicts -f -"
+    )
+
+
 def test_of_many_fields_the_first_are_named() -> None:
     assert "status.a, status.b, status.c, status.d, status.e and 2 more, without" in crd_check.too_old(
         list("abcdefg")

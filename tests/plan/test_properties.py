@@ -8,6 +8,7 @@ from base64 import b64decode, b64encode
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,6 +30,8 @@ from minicluster.plan import (
     plan,
     render,
 )
+
+pytestmark = pytest.mark.usefixtures("unmeasured")
 
 NOW = datetime(2026, 3, 14, 15, 9, 26, tzinfo=UTC)
 LATER = NOW + timedelta(hours=1)

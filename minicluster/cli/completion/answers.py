@@ -11,6 +11,7 @@ import signal
 import sys
 from typing import TYPE_CHECKING
 
+from minicluster.cli.completion import LINE
 from minicluster.cli.completion.candidates import Candidates, candidates
 
 if TYPE_CHECKING:
@@ -18,10 +19,6 @@ if TYPE_CHECKING:
 
     import typer
 
-WORDS = "__complete"
-"""In place of a command: the words behind it are to be completed, the last of them is the incomplete one."""
-LINE = "__complete_bash"
-"""The same for bash, which splits words at `=` and `:` too: the line, and the part that is to be replaced."""
 SECONDS = 5
 """After so long a shell gets no candidates: a cluster may be out of reach."""
 _NO_SPACE, _NO_FILES = 2, 4

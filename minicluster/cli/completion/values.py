@@ -116,10 +116,9 @@ def _namespaces(context: Any, _incomplete: str) -> Values:
 def _fields(_context: Any, incomplete: str) -> Values:
     from minicluster.document import explanation
 
-    above = explanation.explain(incomplete.rpartition(".")[0])
-    start = incomplete.rpartition(".")[0]
-    start += "." if start else ""
-    return Values({f"{start}{each.name}": each.description for each in above.fields()}, is_open=True)
+    above, dot, _ = incomplete.rpartition(".")
+    fields = explanation.explain(above).fields()
+    return Values({f"{above}{dot}{each.name}": each.description for each in fields}, is_open=True)
 
 
 def _programs(context: Any, incomplete: str) -> Values:

@@ -41,7 +41,7 @@ def build(cluster: MiniCluster, site: Site) -> Object:
             initContainers=before,
             containers=runner,
             volumes=volumes.used(_volumes(cluster, site), [*before, *runner]),
-            imagePullSecrets=containers.pull_secrets(cluster, _image_secrets(cluster)),
+            imagePullSecrets=pull_secrets(cluster),
         ),
     }
 
@@ -67,6 +67,13 @@ def common(cluster: MiniCluster, members: tuple[Container, ...]) -> Object:
         resourceClaims=[passed(claim) for claim in pod.resource_claims],
         securityContext=pod_context(pod, members),
     )
+
+
+def pull_secrets(cluster: MiniCluster) -> list[Object]:
+    """Return the Secrets with which the images of the broker pods are pulled."""
+    view = cluster.spec.flux.container
+    given = [container.image_pull_secret for container in cluster.spec.containers]
+    return containers.pull_secrets(cluster, given if view.disable else [*given, view.image_pull_secret])
 
 
 def _grace(cluster: MiniCluster) -> int:
@@ -142,9 +149,3 @@ def _runner_volumes(cluster: MiniCluster, site: Site) -> list[volumes.Mounted]:
 def _volumes(cluster: MiniCluster, site: Site) -> list[volumes.Mounted]:
     given = [each for container in cluster.spec.containers for each in volumes.of_document(container)]
     return [*_runner_volumes(cluster, site), *given]
-
-
-def _image_secrets(cluster: MiniCluster) -> list[str]:
-    view = cluster.spec.flux.container
-    given = [container.image_pull_secret for container in cluster.spec.containers]
-    return given if view.disable else [*given, view.image_pull_secret]

@@ -9,7 +9,7 @@ from minicluster import document
 from minicluster.plan import ranks
 from minicluster.plan.constants import ConditionType, Reason
 from minicluster.plan.objects import names
-from minicluster.plan.status import last_report
+from minicluster.plan.status import image_pulls, last_report
 from minicluster.plan.status.condition_value import ConditionValue, unchanged
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def _missing(state: ReconcileState, report: BrokerReport) -> str:
     alike: defaultdict[str, list[int]] = defaultdict(list)
     for pod in state.pods:
         if pod.index in waited_for:
-            alike[_why(pod, reported.get(pod.index, ""))].append(pod.index)
+            alike[_why(state, pod, reported.get(pod.index, ""))].append(pod.index)
     groups = {why: ranks.of(found) for why, found in alike.items()}
     if without := missing & ~with_pods:
         groups[_waiting(None)] = without
@@ -110,10 +110,10 @@ def _listed(alike: Mapping[str, int]) -> str:
     return ", ".join(groups[:MAX_REASONS]) + (f", and others for {more} more reasons" if more > 0 else "")
 
 
-def _why(pod: PodReport | None, trouble: str) -> str:
+def _why(state: ReconcileState, pod: PodReport, trouble: str) -> str:
     """Return why a broker is missing: its pod's reason, or the lead's reason once the pod runs."""
-    if pod is None or pod.phase != "Running":
-        return _waiting(pod)
+    if pod.phase != "Running":
+        return f"{_waiting(pod)}{image_pulls.advice(state.cluster, pod)}"
     if pod.leaving:
         return "; ".join(part for part in (_cut(trouble), _LEAVING) if part)
     return _cut(trouble) or "its pod runs, it has not joined"

@@ -10,6 +10,7 @@ from minicluster.plan.objects import autoscaler, names
 from minicluster.plan.status import (
     autoscaling,
     broker_readiness,
+    image_pulls,
     last_report,
     lead_loss,
     node_loss,
@@ -155,12 +156,12 @@ def _brokers_ready(state: ReconcileState, progress: ProgressRecords) -> Conditio
 
 
 def _stuck_pod(state: ReconcileState) -> str:
-    """Return which pod waits, and for what, as the end of a message; empty where none does."""
+    """Return which pod waits, for what, and what to do, as the end of a message; empty where none does."""
     stuck = next((pod for pod in state.pods if pod.scheduled and pod.reason), None)
     if stuck is None:
         return ""
     why = ": ".join(part for part in (stuck.reason, stuck.message) if part)
-    return f"; {pod_name(state.cluster, stuck)}: {why}"
+    return f"; {pod_name(state.cluster, stuck)}: {why}{image_pulls.advice(state.cluster, stuck)}"
 
 
 def _running(state: ReconcileState, loss: LeadLoss | None) -> ConditionValue:

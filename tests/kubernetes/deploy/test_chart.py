@@ -139,6 +139,8 @@ def test_a_label_of_the_users_cannot_hide_the_operator_from_network_policies(hel
     [
         ("replicas=two", "at '/replicas': got string, want integer"),
         ("replica=3", "additional properties 'replica' not allowed"),
+        ("replica=3", "value must be one of 'global', 'watchNamespaces', 'replicas', 'image', "),
+        ("log.levle=info", "at '/log': additional properties 'levle' not allowed"),
         ("image.repository=", "at '/image/repository': minLength: got 0, want 1"),
         ("watchNamespaces=team-a", "at '/watchNamespaces': got string, want array"),
         ("watchNamespaces={Team_A}", "at '/watchNamespaces/0': 'Team_A' does not match pattern"),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from minicluster.document import crd
 from tests.deploy.files import CHART, INSTALL, NAMESPACE, NAMESPACED, Object, objects, the
 from tests.devcluster import Api, ApiError, ControlPlane, cluster, until
 
@@ -105,9 +106,19 @@ class Release:
 
     def run(self, command: str, *options: str) -> None:
         """Run a command of helm's on the release."""
-        argv = [str(self.helm), command, "minicluster-operator", *options, "--namespace", self.namespace]
-        completed = subprocess.run(argv, env=self.environment, capture_output=True, text=True, check=False)
+        completed = self.tried(command, *options)
         assert completed.returncode == 0, completed.stderr
+
+    def tried(self, command: str, *options: str) -> subprocess.CompletedProcess[str]:
+        """Run a command of helm's on the release, which may fail."""
+        argv = [str(self.helm), command, "minicluster-operator", *options, "--namespace", self.namespace]
+        return subprocess.run(argv, env=self.environment, capture_output=True, text=True, check=False)
+
+    def refusal(self, chart: Path, *options: str) -> str:
+        """Try to install or upgrade, and return how helm refuses; nothing was changed."""
+        done = self.tried("upgrade", str(chart), "--install", "--dry-run=server", *options)
+        assert done.returncode == 1, done.stdout
+        return done.stderr
 
     def install(self, chart: Path, *options: str) -> None:
         """Install or upgrade."""
@@ -196,6 +207,43 @@ def test_a_second_operator_for_one_namespace_has_no_rights_in_another(
     assert namespaces == ["default"]
 
 
+ALL = "Deployment release/minicluster-operator is an operator that runs MiniClusters in "
+NO_MORE = "crd.install=false,userRoles=false,metricsAdapter.enabled=false"
+BESIDE = f"--set 'watchNamespaces={{...}},{NO_MORE}'"
+TAKEN = (
+    "release minicluster-operator in namespace release has the CustomResourceDefinition already, and its"
+    f" operator is there. For a second operator beside it, with namespaces of its own: {BESIDE}. To have this"
+    " one in its place: helm uninstall minicluster-operator --namespace release, then repeat this with"
+    " --take-ownership (MiniClusters stay)"
+)
+WORK = "as this one would: they would undo each other's work. Set watchNamespaces to namespaces that no other"
+SECOND = {
+    "as it is": ("", TAKEN),
+    "all namespaces": (NO_MORE, f"{ALL}all namespaces or some of them, {WORK}"),
+    "some of them": ("watchNamespaces={a,b},crd.install=false,userRoles=false", f"{ALL}a, b, {WORK}"),
+}
+
+
+@pytest.mark.parametrize(("values", "message"), SECOND.values(), ids=SECOND)
+def test_a_second_release_for_the_same_namespaces_is_refused(
+    release: Release, helm: Path, fresh: ControlPlane, tmp_path: Path, values: str, message: str
+) -> None:
+    second = Release(helm, fresh, tmp_path, "default")
+    assert message in second.refusal(CHART, *(("--set", values) if values else ()))
+
+
+def test_an_upgrade_that_leaves_out_a_version_is_refused(release: Release, tmp_path: Path) -> None:
+    """By a chart of a later version, which takes over from its forerunner only."""
+    later = shutil.copytree(CHART, tmp_path / "chart") / "Chart.yaml"
+    text = later.read_text().replace("ersion: 0.1.0", "ersion: 0.3.0")
+    later.write_text(text.replace("upgrades-from: 0.1.0", "upgrades-from: 0.2.0"))
+    assert (
+        "minicluster-operator 0.1.0 is installed, and 0.3.0 can take over from 0.2.0 or a later version only."
+        " Upgrade to 0.2.0 first, with its chart, and wait until its pods are ready; then repeat this"
+        ' (docs/installation.md, "Upgrade"). Nothing was changed'
+    ) in release.refusal(later.parent)
+
+
 def test_an_upgrade_brings_the_new_definition_and_an_uninstall_leaves_it(
     helm: Path, programs: None, tmp_path: Path
 ) -> None:
@@ -203,6 +251,7 @@ def test_an_upgrade_brings_the_new_definition_and_an_uninstall_leaves_it(
     older.write_text(older.read_text().replace("    - mc\n", "    - older\n", 1))
     with cluster() as plane:
         found = Release(helm, plane, tmp_path, "release")
+        check_reference(found)
         names = []
         for chart in (older.parents[1], CHART):
             found.install(chart)
@@ -210,3 +259,24 @@ def test_an_upgrade_brings_the_new_definition_and_an_uninstall_leaves_it(
         found.run("uninstall")
         left = plane.api.exists(DEFINITION), plane.api.exists(DEPLOYMENT)
     assert (names, left) == (["older", "mc"], (True, False))
+
+
+def check_reference(release: Release) -> None:
+    """Check what helm says where the reference operator's definition is: it has this name, and no phase."""
+    definition = crd()
+    status = {name: {"type": "string"} for name in ("jobid", "selector")}
+    schema = {"type": "object", "properties": {"status": {"type": "object", "properties": status}}}
+    (version,) = definition["spec"]["versions"]
+    definition["spec"]["versions"] = [
+        {name: version[name] for name in ("name", "served", "storage")}
+        | {"schema": {"openAPIV3Schema": schema}, "subresources": {"status": {}}}
+    ]
+    release.api.create(DEFINITION.rpartition("/")[0], definition)
+    assert (
+        "CustomResourceDefinition miniclusters.flux-framework.org is another operator's (the reference Flux"
+        " Operator's has that name). Delete its MiniClusters, uninstall that operator, then `kubectl delete"
+        " crd miniclusters.flux-framework.org` if it is still there, and repeat this (docs/installation.md,"
+        ' "In place of the reference operator")'
+    ) in release.refusal(CHART)
+    release.api.delete(DEFINITION)
+    until(lambda: not release.api.exists(DEFINITION), "the definition to go")
