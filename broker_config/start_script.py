@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 SCRIPT_FILE = "script"
 BATCH_FILE = "batch.sh"
+OLDEST_FLUX = 88
+"""The minor version of flux-core that is tested, 0.88; the failure of an older one names its version."""
 MAIN_ATTRIBUTE = "user.minicluster.main=true"
 """Set on the main job, by which it is found in a restored instance."""
 
@@ -61,6 +63,7 @@ def render(settings: BrokerSettings) -> str:
         marks=mode in (RunMode.PLAIN, RunMode.BATCH),
         wrap=shell.join(settings.wrap.split(",")) + " " if settings.wrap else "",
         options=shell.join(_broker_options(settings)),
+        oldest_minor=OLDEST_FLUX,
         program=_program(settings),
         script=bool(hooks.script),
         pre=_hook("commands.pre", hooks.pre),

@@ -52,6 +52,8 @@ def turn(name):
     return count
 
 if verb == "--version":
+    if "STUB_VERSION" in os.environ:
+        print("commands:    \t%s\nlibflux-core:\t%s" % (2 * (os.environ["STUB_VERSION"],)))
     sys.exit(os.environ.get("STUB_TROUBLE"))
 if verb == "python" and "save_restore" in args[1]:
     note("flux", "saving", *args[3:])

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
+import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +22,12 @@ PLAIN = Settings("mc", size=2, command=Command("true"))
 
 def settings(line="true", **more):
     return Settings("mc", size=2, command=Command(line), **more)
+
+
+def catches(pid, number):
+    """Return whether a process has a handler for a signal."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(re.search(r"^SigCgt:\s*(\w+)", status, re.MULTILINE)[1], 16) >> (number - 1) & 1
 
 
 class TestFollower:
@@ -53,6 +62,21 @@ class TestFollower:
         assert process.returncode == 75
         assert ["broker", "SIGTERM"] in pod.calls()
 
+    def test_terminated_before_all_of_its_script_was_read_ends_with_75(self, pod, wait_for):
+        """As PID 1 of a container it would never hear of a signal that came before its trap."""
+        pod.write(PLAIN)
+        head, separator, rest = (pod.config / "start.sh").read_text().partition("\nconfig=")
+        argv = [os.environ.get("TEST_SHELL", "sh"), "-s"]
+        environment = {**os.environ, "JOB_COMPLETION_INDEX": "1"}
+        streams = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        process = subprocess.Popen(argv, env=environment, encoding="utf-8", **streams)
+        process.stdin.write(f"{head}\n")
+        process.stdin.flush()
+        wait_for(lambda: catches(process.pid, signal.SIGTERM))
+        process.terminate()
+        assert process.communicate(separator + rest, timeout=20) == ("", "")
+        assert process.returncode == 75
+
     def test_terminated_in_its_pause_ends_with_75(self, pod):
         """And no broker is started any more."""
         process = pod.popen(PLAIN, rank=1, STUB_PLAN="1 1 1 1 1 1 1 1")
@@ -69,6 +93,28 @@ class TestFollower:
         """A follower never fails the whole."""
         (pod.directory / "secret").unlink()
         assert pod.start(PLAIN, rank=1).code == 75
+
+
+CHILD = """
+(
+    count=0
+    while [ "$count" -lt 20000 ]; do count=$((count + 1)); done
+    : >counted
+    exec sleep 60
+) &
+send_signal TERM "$!"
+wait "$!"
+"""
+FUNCTIONS = re.compile(r"^(?:send_signal|command_line)\(\) \{\n.*?^\}\n", re.MULTILINE | re.DOTALL)
+
+
+def test_a_child_gets_its_signal_when_it_is_another_program(pod):
+    """Before that it is a double of its shell; in dash it could lose the signal, and go on for ever."""
+    pod.write(PLAIN)
+    functions = FUNCTIONS.findall((pod.config / "start.sh").read_text())
+    argv = [os.environ.get("TEST_SHELL", "sh"), "-c", "\n".join([*functions, CHILD])]
+    done = subprocess.run(argv, cwd=pod.directory, check=False)
+    assert (done.returncode, (pod.directory / "counted").exists()) == (143, True)
 
 
 @pytest.mark.parametrize(("rank", "code"), [(0, 1), (1, 75)], ids=["lead", "follower"])
@@ -88,6 +134,40 @@ class TestCannotStart:
             "error": "flux cannot run in this image (is its C library, glibc, older than the one that Flux"
             ' was built with?): python3: libm.so.6: version "GLIBC_2.36"\\ `x\' not found'
         }
+
+
+OLD = (
+    "the broker ended with 1, and this image's flux-core {} is older than 0.88, the oldest that is tested:"
+    " use an image with a newer Flux, or enable the Flux view (flux.container.disable: false)"
+)
+
+
+class TestOldFlux:
+    """What is said of a broker that fails, by the version of its Flux."""
+
+    @pytest.mark.parametrize("version", ["0.40.0", "0.87.0-12-gabc"])
+    def test_an_older_one_is_named_with_what_to_do(self, pod, version):
+        assert pod.start(PLAIN, STUB_PLAN="1", STUB_VERSION=version).code == 1
+        assert json.loads(pod.termination) == {"error": OLD.format(version)}
+
+    @pytest.mark.parametrize(
+        ("version", "plan", "code"),
+        [("0.88.0", "1", 1), ("1.0.0", "1", 1), ("main", "1", 1), ("0.40.0", "kill", 137)],
+        ids=["new", "newer", "not a number", "killed"],
+    )
+    def test_of_others_the_code_is_reported(self, pod, version, plan, code):
+        assert pod.start(PLAIN, STUB_PLAN=plan, STUB_VERSION=version).code == code
+        assert pod.termination == f"{code}\n"
+
+    def test_the_commands_own_failure_is_not_the_brokers(self, pod):
+        assert pod.start(settings("sh -c 'exit 3'"), STUB_VERSION="0.40.0").code == 3
+        assert pod.termination == "3\n"
+
+    def test_a_follower_tries_again(self, pod):
+        """Its lead may not have begun yet; once it has joined and ended, nothing was wrong."""
+        result = pod.start(PLAIN, rank=1, STUB_PLAN="1 0", STUB_VERSION="0.40.0")
+        assert (result.code, (pod.directory / "termination").exists()) == (0, False)
+        assert OLD.format("0.40.0") in result.err
 
 
 class TestLead:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker_config.formats.printable import printable, printable_lines
+from broker_config.formats.printable import few, printable, printable_lines
 
 SHOWN = {
     "plain": ("mc-1: ƒ4MrScDd → 4 brokers", "mc-1: ƒ4MrScDd → 4 brokers"),
@@ -30,3 +30,10 @@ def test_lines_stay_lines() -> None:
 @given(st.text())
 def test_the_result_is_printable(text: str) -> None:
     assert printable(text).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("count", "shown"), [(0, ""), (1, "a"), (2, "a, b"), (3, "a, b and 1 more"), (5, "a, b and 3 more")]
+)
+def test_a_few_of_many_names(count: int, shown: str) -> None:
+    assert few("abcde"[:count], 2) == shown

@@ -4,6 +4,10 @@
 #   sh start.sh main   what the lead's broker runs once enough brokers have joined
 #   sh start.sh relay, sh start.sh shell [-- COMMAND...]   for people, in the container of the lead's broker
 
+# First of all: the kernel drops a signal for which the first process of a container has no trap.
+early=''
+[ $# -gt 0 ] || trap 'early=15' TERM
+
 config=${MINICLUSTER_CONFIG:-/etc/minicluster}
 run=${MINICLUSTER_RUN:-/run/minicluster}
 state=${MINICLUSTER_STATE:-$run/state}
@@ -26,6 +30,21 @@ die() {
     warn "$@"
     fatal=$*
     exit 1
+}
+
+# send_signal NAME PID, to a child. Some shells (dash) lose a signal that a child gets between fork and exec: there it
+# has its shell's command line.
+send_signal() {
+    tries=20
+    while [ "$tries" -gt 0 ] && [ -e "/proc/$2" ] && [ "$(command_line "$2")" = "$(command_line $$)" ]; do
+        sleep 0.1
+        tries=$((tries - 1))
+    done
+    kill "-$1" "$2" 2>/dev/null
+}
+
+command_line() {
+    { tr '\0' ' ' <"/proc/$1/cmdline"; } 2>/dev/null # it may have ended
 }
 
 # Hundredths of a second since the machine started: no program is needed to tell the time.
@@ -86,14 +105,14 @@ INSTANCE_ENDED=ended
 
 on_signal() {
     signal=$1 caught=yes
-    [ -z "$nap" ] || kill "$nap" 2>/dev/null
+    [ -z "$nap" ] || kill -KILL "$nap" 2>/dev/null
     if [ -n "$broker" ]; then
         case $role$leaving in
             *now) return ;; # who waits for jobs ends the broker next
             leaddone) [ -z "$archive" ] || return ;; # a second SIGTERM would end Flux's dump
             lead) leave ;;
         esac
-        kill -TERM "$broker" 2>/dev/null
+        send_signal TERM "$broker"
     elif [ -z "$starting" ]; then
         exit $((128 + $1))
     fi
@@ -130,7 +149,7 @@ certificate() {
 run_broker() {
     rm -rf -- "$run/flux" "$run/local"
     mkdir -m 700 -- "$run/flux" || die "cannot make $run/flux: is the volume of $run writable, with room left?"
-    starting=yes
+    starting=yes fatal=''
     # A background process reads /dev/null unless its standard input is handed over explicitly.
     exec 3<&0
     flux broker -c "$config/broker.toml" \
@@ -147,12 +166,23 @@ run_broker() {
 
 # A broker that failed may never have run: in an image with an older C library than Flux was built with, for example.
 check_flux() {
-    said=$(unset FLUX_URI; flux --version 2>&1 </dev/null) && return
+    said=$(unset FLUX_URI; flux --version 2>&1 </dev/null) && { check_version; return; }
     hint=''
     case $said in *GLIBC* | *"shared libraries"* | *"not found"*)
         hint=" (is its C library, glibc, older than the one that Flux was built with?)" ;;
     esac
     die "flux cannot run in this image$hint: $(printf '%s\n' "$said" | head -n 1)"
+}
+
+# A broker that failed in order: that may be for want of what an older Flux does not have. A follower tries again.
+check_version() {
+    version=$(printf '%s\n' "$said" | sed -n 's/^libflux-core:[[:space:]]*//p')
+    minor=${version#0.} minor=${minor%%.*}
+    case $version in 0.*.*) ;; *) return 0 ;; esac
+    case $minor in '' | *[!0-9]*) return 0 ;; esac
+    [ "$code" -lt 128 ] && [ "$minor" -lt 88 ] || return 0
+    fatal="the broker ended with $code, and this image's flux-core $version is older than 0.88, the oldest that is tested: use an image with a newer Flux, or enable the Flux view (flux.container.disable: false)"
+    warn "$fatal"
 }
 
 # A trapped signal interrupts `wait`; then the broker's own code is still to come.
@@ -191,7 +221,7 @@ leave() {
 pause() {
     sleep "$1" &
     nap=$!
-    wait "$nap"
+    wait "$nap" 2>/dev/null
     nap=''
     [ -z "$signal" ] || exit $((128 + signal))
 }
@@ -385,6 +415,7 @@ trap 'finish "$?"' EXIT
 trap 'on_signal 15' TERM
 trap 'on_signal 2' INT
 trap 'on_signal 1' HUP
+[ -z "$early" ] || on_signal "$early"
 MINICLUSTER_NAME=mc MINICLUSTER_CONFIG=$config MINICLUSTER_RUN=$run
 export MINICLUSTER_NAME MINICLUSTER_CONFIG MINICLUSTER_RUN
 PATH=$PATH:/mnt/flux/view/bin:/mnt/flux/bin

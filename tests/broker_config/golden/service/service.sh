@@ -1,5 +1,7 @@
 #!/bin/sh
 # How a sidecar or a service container starts.
+# First of all: the kernel drops a signal for which the first process of a container has no trap.
+trap 'exit 143' TERM
 run=${MINICLUSTER_RUN:-/run/minicluster}
 child='' nap='' signal='' early='' index=''
 
@@ -15,6 +17,21 @@ die() {
     warn "$@"
     fatal=$*
     exit 1
+}
+
+# send_signal NAME PID, to a child. Some shells (dash) lose a signal that a child gets between fork and exec: there it
+# has its shell's command line.
+send_signal() {
+    tries=20
+    while [ "$tries" -gt 0 ] && [ -e "/proc/$2" ] && [ "$(command_line "$2")" = "$(command_line $$)" ]; do
+        sleep 0.1
+        tries=$((tries - 1))
+    done
+    kill "-$1" "$2" 2>/dev/null
+}
+
+command_line() {
+    { tr '\0' ' ' <"/proc/$1/cmdline"; } 2>/dev/null # it may have ended
 }
 
 # Hundredths of a second since the machine started: no program is needed to tell the time.

@@ -1,5 +1,7 @@
 #!/bin/sh
 # How a sidecar or a service container starts.
+# First of all: the kernel drops a signal for which the first process of a container has no trap.
+trap 'exit 143' TERM
 run=${MINICLUSTER_RUN:-/run/minicluster}
 child='' nap='' signal='' early='' index=''
 
@@ -15,6 +17,21 @@ die() {
     warn "$@"
     fatal=$*
     exit 1
+}
+
+# send_signal NAME PID, to a child. Some shells (dash) lose a signal that a child gets between fork and exec: there it
+# has its shell's command line.
+send_signal() {
+    tries=20
+    while [ "$tries" -gt 0 ] && [ -e "/proc/$2" ] && [ "$(command_line "$2")" = "$(command_line $$)" ]; do
+        sleep 0.1
+        tries=$((tries - 1))
+    done
+    kill "-$1" "$2" 2>/dev/null
+}
+
+command_line() {
+    { tr '\0' ' ' <"/proc/$1/cmdline"; } 2>/dev/null # it may have ended
 }
 
 # The documents' hooks were written for bash as well: its `source` is POSIX's dot.
@@ -66,7 +83,7 @@ on_signal() {
     signal=$1
     [ -z "$nap" ] || kill -KILL "$nap"
     if [ -n "$child" ]; then
-        kill "-$1" "$child" 2>/dev/null
+        send_signal "$1" "$child"
     else
         early=$1
     fi
@@ -75,7 +92,7 @@ trap 'on_signal TERM' TERM
 trap 'on_signal INT' INT
 sh -c 'sleep infinity' &
 child=$!
-[ -z "$early" ] || kill "-$early" "$child"
+[ -z "$early" ] || send_signal "$early" "$child"
 while :; do
     caught=$signal
     wait "$child"
