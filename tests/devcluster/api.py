@@ -81,9 +81,7 @@ class Api:
     ) -> tuple[int, bytes]:
         """Send a request and return status and bytes; a read that met a dead connection is sent again."""
         data = None if body is None else json.dumps(body).encode()
-        headers = {"Accept": "application/json", "User-Agent": self.agent, "Content-Type": content}
-        if self.access.token is not None:
-            headers["Authorization"] = f"Bearer {self.access.token}"
+        headers = {**self.headers(), "Content-Type": content}
         with self.turn:
             kept = self.connection is not None
             try:
@@ -93,6 +91,13 @@ class Api:
                 if not kept or method != "GET":
                     raise
                 return self.exchange(method, path, data, headers)
+
+    def headers(self) -> dict[str, str]:
+        """Return what every request has."""
+        headers = {"Accept": "application/json", "User-Agent": self.agent}
+        if self.access.token is not None:
+            headers["Authorization"] = f"Bearer {self.access.token}"
+        return headers
 
     def exchange(
         self, method: str, path: str, data: bytes | None, headers: dict[str, str]

@@ -43,7 +43,7 @@ class Installation:
 
     def run(self, name: str, flags: Flags, changes: Flags) -> None:
         """Start one of the programs."""
-        self.guardian.start(name, components.command(self.programs[name], flags, changes))
+        self.guardian.start(name, components.command(self.programs[name], flags, changes), components.GO)
 
     def wait(self, probe: Callable[[], bool], name: str, what: str) -> None:
         """Wait for a step; a program that ends meanwhile, or takes too long, raises with its log."""

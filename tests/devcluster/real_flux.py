@@ -19,18 +19,26 @@ from tests.devcluster.images import Entry, Tree, executable
 LEFT_OUT = {"include", "man", "doc", "pkgconfig", "pip", "setuptools", "pkg_resources"}
 LEFT_OUT |= {"_distutils_hack", "distutils-precedence.pth"}  # of setuptools: the second imports the first
 SUFFIXES = {".a", ".la", ".h"}
-ASK = "import json, sys; print(json.dumps([sys.prefix, sys.base_prefix, list(sys.version_info[:2])]))"
+ASK = """
+import json, sys
+packages = [path for path in sys.path if path.endswith("-packages")]
+print(json.dumps([sys.prefix, sys.base_prefix, list(sys.version_info[:2]), packages]))
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class RealFlux:
-    """Where Flux is, and the Python that it uses: an environment, perhaps, and what that is based on."""
+    """Where Flux is, and the Python that it uses: an environment, perhaps, and what that is based on.
+
+    `packages` are the folders where that finds packages; a distribution's is not below its Python's library.
+    """
 
     program: Path
     version: str
     environment: Path
     python: Path
     python_version: str
+    packages: tuple[Path, ...]
 
     @property
     def prefix(self) -> Path:
@@ -51,9 +59,10 @@ def find(environ: Mapping[str, str] = os.environ) -> RealFlux | None:
     output = run([program, "--version"], environ)
     if "libflux-core" not in output or "embedded" in output:
         return None
-    prefix, base, version = json.loads(run([program, "python", "-c", ASK], environ))
+    prefix, base, version, packages = json.loads(run([program, "python", "-c", ASK], environ))
     name = "python{}.{}".format(*version)
-    return RealFlux(Path(program).resolve(), output, Path(prefix), Path(base), name)
+    folders = tuple(map(Path, packages))
+    return RealFlux(Path(program).resolve(), output, Path(prefix), Path(base), name, folders)
 
 
 def run(argv: list[str], environ: Mapping[str, str]) -> str:
@@ -63,13 +72,13 @@ def run(argv: list[str], environ: Mapping[str, str]) -> str:
 
 def inputs(flux: RealFlux) -> list[object]:
     """Return what the layer is made of."""
-    return [flux.version, flux.program, str(flux.environment), str(flux.python)]
+    return [flux.version, flux.program, str(flux.environment), str(flux.python), *map(str, flux.packages)]
 
 
 def tree(flux: RealFlux) -> Tree:
     """Return Flux, its Python, and all that they load but glibc, at the paths of this machine."""
     home = flux.python / "lib" / flux.python_version
-    found = {**copied(flux.prefix), **copied_library(home)}
+    found = {**copied(flux.prefix), **copied_library(home), **copied_packages(flux.packages)}
     python = flux.python / "bin" / flux.python_version
     found |= {inside(python): python_tree.entry(python)}
     found |= {inside(python.with_name(name)): Entry(target=python.name) for name in ("python3", "python")}
@@ -94,6 +103,12 @@ def copied(folder: Path) -> dict[str, Entry]:
             elif path.is_file():
                 found[inside(path)] = Entry(source=path, mode=executable(path))
     return found
+
+
+def copied_packages(folders: Iterable[Path]) -> dict[str, Entry]:
+    """Copy packages, without what a machine has its Pythons do when they start."""
+    found = {path: entry for folder in folders for path, entry in copied(folder).items()}
+    return {path: entry for path, entry in found.items() if not path.endswith(".pth")}
 
 
 def copied_library(home: Path) -> dict[str, Entry]:

@@ -87,7 +87,7 @@ class Archived:
             until(lambda: not self.missing(but), "all jobs to complete", 2 * SECONDS)
         except TimeoutError as error:
             known = f"{self.ledger.written()} {self.ledger.listed()}"
-            raise AssertionError(f"{error}: {known}\n{self.live.pods.logs()}") from error
+            raise AssertionError(f"{error}: {known}\n{self.live.picture()}") from error
         assert set(self.ledger.written().values()) == {1}
 
     def missing(self, but: Collection[str]) -> set[str]:

@@ -137,9 +137,8 @@ def watching(api: Api, namespace: str, name: str = "mc") -> Iterator[Sizes]:
     own = Api(api.access)
     connection = own.dial()
     connection.timeout = None  # nothing may happen for long
-    headers = {"Authorization": f"Bearer {api.access.token}"} if api.access.token else {}
     query = f"watch=true&fieldSelector=metadata.name%3D{name}"
-    connection.request("GET", f"{operators.path(namespace)}?{query}", headers=headers)
+    connection.request("GET", f"{operators.path(namespace)}?{query}", headers=own.headers())
     answer = connection.getresponse()
     assert answer.status == 200, answer.read()
     thread = threading.Thread(target=sizes.follow, args=[answer], daemon=True)

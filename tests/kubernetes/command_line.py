@@ -15,9 +15,10 @@ from unittest import mock
 import yaml
 
 from minicluster.cli.main import run
-from tests.devcluster import Api
+from tests.devcluster import Api, ControlPlane, until
 
 MINICLUSTERS = "/apis/flux-framework.org/v1alpha2/namespaces/{}/miniclusters"
+RBAC = "rbac.authorization.k8s.io"
 Done = subprocess.CompletedProcess[str]
 
 
@@ -92,6 +93,22 @@ class CommandLine:
             name: value for name, value in os.environ.items() if name not in {"KUBECONFIG", "MINICLUSTER_ON"}
         }
         return {**kept, "COLUMNS": "200", "TERM": "dumb", **dict(self.more)}
+
+
+def member(plane: ControlPlane, namespace: str, role: str) -> CommandLine:
+    """Return the command line of somebody who has a role in one namespace, and nothing elsewhere."""
+    name = f"{role}-{namespace}"
+    plane.api.create(
+        f"/apis/{RBAC}/v1/namespaces/{namespace}/rolebindings",
+        {
+            "metadata": {"name": name},
+            "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": role},
+            "subjects": [{"apiGroup": RBAC, "kind": "User", "name": name}],
+        },
+    )
+    program = CommandLine(plane.user(name).kubeconfig, namespace)
+    until(lambda: program("list").returncode == 0, f"the rights of {name}", interval=0.1)
+    return program
 
 
 def ended(program: Callable[[], None]) -> int:

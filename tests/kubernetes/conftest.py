@@ -18,12 +18,15 @@ from tests.devcluster import (
     Options,
     cluster,
     node_images,
+    node_programs,
     rack,
     real_flux,
+    release_0_1_0,
     shipped_images,
     start,
     until,
 )
+from tests.devcluster.archives import Archive
 from tests.devcluster.existing import ExistingCluster, connect
 from tests.devcluster.images import AnyImage
 from tests.devcluster.lookup import (
@@ -38,7 +41,7 @@ from tests.devcluster.lookup import (
     locate,
 )
 from tests.devcluster.reporting import unavailable
-from tests.kubernetes import autoscalers, kept_instance, operators
+from tests.kubernetes import autoscalers, kept_instance, operators, script_pods
 from tests.kubernetes.live import Live
 from tests.kubernetes.operators import Operator
 
@@ -120,6 +123,15 @@ def programs() -> None:
     require("programs")
 
 
+@pytest.fixture(scope="session")
+def node_tools() -> None:
+    """Skip (or, under CI, fail) where nodes cannot be; for tests that need a part of one."""
+    try:
+        node_programs.require()
+    except MissingProgramsError as error:
+        unavailable(error)
+
+
 def require(fixture: str) -> None:
     """Locate the programs of a fixture, or skip."""
     try:
@@ -170,10 +182,13 @@ def own_plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane | None]:
 
 def images(session: pytest.Session) -> Sequence[AnyImage] | None:
     """Return what nodes have: with the images of containers/ only where a test asks for them."""
-    if not any("shipped" in getattr(item, "fixturenames", ()) for item in session.items):
+    named = {name for item in session.items for name in getattr(item, "fixturenames", ())}
+    if "shipped" not in named:
         return None
+    wants_former = "former_image" in named and release_0_1_0.is_known()
     try:
-        return [*node_images.build(), *shipped_images.build()]
+        former = [release_0_1_0.image()] if wants_former else []
+        return [*node_images.build(), *shipped_images.build(), *former]
     except MissingProgramsError:
         return None  # the tests say so, each for itself
 
@@ -247,17 +262,22 @@ def namespace(api: Api) -> Iterator[str]:
     api.delete(f"/api/v1/namespaces/{name}")
 
 
+@pytest.fixture(scope="session")
+def former_image() -> Archive:
+    """The operator's image of release 0.1.0; nodes have it where a test asks for this."""
+    if not release_0_1_0.is_known():
+        pytest.skip(f"revision {release_0_1_0.REVISION} is not in this checkout's history")
+    try:
+        return release_0_1_0.image()
+    except MissingProgramsError as error:
+        unavailable(error, what="builder of images")
+
+
 @pytest.fixture
 def space(nodes: ControlPlane) -> Iterator[str]:
-    """A namespace on the cluster with nodes; its pods are gone at the end: they would take from the next."""
-    name = f"test-{secrets.token_hex(4)}"
-    nodes.api.create("/api/v1/namespaces", {"metadata": {"name": name}})
-    account = f"/api/v1/namespaces/{name}/serviceaccounts/default"
-    # After a test that took the API server away, its controllers come back one after the other.
-    until(lambda: nodes.api.exists(account), f"the service account of {name}", 180.0)
-    yield name
-    nodes.api.delete(f"/api/v1/namespaces/{name}")
-    nodes.api.call("DELETE", f"/api/v1/namespaces/{name}/pods?gracePeriodSeconds=0")
+    """A namespace on the cluster with nodes."""
+    with script_pods.space(nodes.api) as name:
+        yield name
 
 
 @pytest.fixture(scope="module")

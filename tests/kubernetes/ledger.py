@@ -140,9 +140,7 @@ class Ledger:
         try:
             until(lambda: self.have_ended(ids), "all jobs to end", SECONDS)
         except TimeoutError as error:
-            raise AssertionError(
-                f"{error}: {self.listed()}\n{self.live.status}\n{self.live.pods.logs()}"
-            ) from error
+            raise AssertionError(f"{error}: {self.listed()}\n{self.live.picture()}") from error
         rows = {row["id"]: row for row in self.listed()}
         assert rows.keys() == ids
         last = [restarted.get(job, job) for job in self.ids]

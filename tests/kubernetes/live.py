@@ -160,7 +160,7 @@ class Live:
         try:
             return until(poll, f"{count or 'all'} brokers to join", seconds)
         except TimeoutError as error:
-            raise AssertionError(f"{error}: {self.status}\n{self.pods.logs()}") from error
+            raise AssertionError(f"{error}: {self.picture()}") from error
 
     def ended(self) -> dict[str, Any]:
         """Wait until it has succeeded or failed; return its status."""
@@ -169,7 +169,18 @@ class Live:
                 lambda: self.status if self.phase in {"Succeeded", "Failed"} else {}, "its end", SECONDS
             )
         except TimeoutError as error:
-            raise AssertionError(f"{error}: {self.status}\n{self.pods.logs()}") from error
+            raise AssertionError(f"{error}: {self.picture()}") from error
+
+    def picture(self) -> str:
+        """Describe it for the message of a test that fails; a report that is cut short keeps the end."""
+        found = self.api.items(f"/api/v1/namespaces/{self.namespace}/pods")
+        pods = "\n".join(f"{each['metadata']['name']}: {state_of(each)}" for each in found)
+        jobs = self.api.items(f"/apis/batch/v1/namespaces/{self.namespace}/jobs")
+        events = self.api.items(f"/apis/events.k8s.io/v1/namespaces/{self.namespace}/events")
+        lines = [f"{one['regarding']['name']}: {one['reason']}: {one['note']}" for one in events]
+        parts = {"logs": self.pods.logs(), "Events": "\n".join(lines), "pods": pods}
+        parts |= {"Job": [each["status"] for each in jobs], "status": self.status}
+        return "\n".join(f"--- its {name}:\n{part}" for name, part in parts.items())
 
     @property
     def phase(self) -> str:
@@ -179,6 +190,14 @@ class Live:
     def message(self, type_: str) -> str:
         """Return the present message of a condition."""
         return operators.message(self.item, type_)
+
+
+def state_of(pod: dict[str, Any]) -> str:
+    """Describe a pod's state: its phase, since when it is being deleted, and its containers' states."""
+    status, since = pod["status"], pod["metadata"].get("deletionTimestamp", "")
+    containers = {each["name"]: each["state"] for each in status.get("containerStatuses", ())}
+    reasons = [each["message"] for each in status.get("conditions", ()) if each.get("message")]
+    return f"{status.get('phase')} {since and f'deleted at {since}'} {containers} {reasons}"
 
 
 @contextlib.contextmanager

@@ -22,6 +22,8 @@ from tests.devcluster import Api, ApiError, ControlPlane, until
 
 MANIFESTS = Path(__file__).parents[2] / "deploy" / "manifests"
 SYSTEM = "minicluster-system"
+LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{SYSTEM}/leases/minicluster-operator"
+LED = ("--all-namespaces", "--lease", f"{SYSTEM}/minicluster-operator")  # options of one of several operators
 ACCOUNT = f"system:serviceaccount:{SYSTEM}:minicluster-operator"
 # Where the objects of the manifests that grant rights are kept.
 RIGHTS = {
@@ -57,12 +59,25 @@ DOCUMENT = {
 }
 
 
-def grant(api: Api, manifest: str = "install.yaml") -> None:
-    """Give the operator's account the rights of a shipped manifest."""
+def rights(manifest: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Return the objects of a shipped manifest that grant rights, each with its path."""
     for item in yaml.safe_load_all((MANIFESTS / manifest).read_text()):
         if item and item["kind"] in RIGHTS:
             collection = RIGHTS[item["kind"]].format(namespace=item["metadata"].get("namespace", ""))
-            api.apply(f"{collection}/{item['metadata']['name']}", item)
+            yield f"{collection}/{item['metadata']['name']}", item
+
+
+def grant(api: Api, manifest: str = "install.yaml") -> None:
+    """Give the operator's account the rights of a shipped manifest."""
+    for resource_path, item in rights(manifest):
+        api.apply(resource_path, item)
+
+
+def revoke(api: Api, manifest: str = "install.yaml") -> None:
+    """Take those rights away; the namespace and the accounts stay."""
+    for resource_path, item in rights(manifest):
+        if item["kind"] not in {"Namespace", "ServiceAccount"} and api.exists(resource_path):
+            api.delete(resource_path)
 
 
 @dataclass

@@ -1,5 +1,8 @@
 """Pods on real nodes: written, started, and waited for."""
 
+import contextlib
+import secrets
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +40,19 @@ def pod(name: str, image: str, script: str, node: str | None = None, **spec: Any
             **spec,
         },
     }
+
+
+@contextlib.contextmanager
+def space(api: Api) -> Iterator[str]:
+    """Have a namespace on a cluster with nodes; at its end its pods go: they would take from the next."""
+    name = f"test-{secrets.token_hex(4)}"
+    api.create("/api/v1/namespaces", {"metadata": {"name": name}})
+    account = f"/api/v1/namespaces/{name}/serviceaccounts/default"
+    # After a test that took the API server away, its controllers come back one after the other.
+    until(lambda: api.exists(account), f"the service account of {name}", 180.0)
+    yield name
+    api.delete(f"/api/v1/namespaces/{name}")
+    api.call("DELETE", f"/api/v1/namespaces/{name}/pods?gracePeriodSeconds=0")
 
 
 def path(namespace: str, name: str) -> str:

@@ -121,6 +121,17 @@ def test_a_second_cluster_with_nodes_begins_once_they_take_longest(rest: float, 
     assert not set(second).isdisjoint(PODS)
 
 
+def test_files_that_stay_together_go_to_one_worker() -> None:
+    """One after the other, though each is shorter than the others there are."""
+    files = [f"{dealing.TOGETHER}/test_{name}.py" for name in "abc"]
+    table = Table(2, PODS + files, last_nodes=2)
+    table.play()
+    first, second = map(table.files, table.workers)
+    (shared,) = [found for found in (first, second) if not set(found).isdisjoint(files)]
+    begin = shared.index(files[0])
+    assert shared[begin : begin + 3] == files
+
+
 def test_a_worker_that_may_have_no_more_is_ended() -> None:
     table = Table(3, PODS)
     table.play()

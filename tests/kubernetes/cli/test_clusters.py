@@ -87,7 +87,7 @@ def test_up_ends_with(
     code: int,
 ) -> None:
     """The exit code says how it went: the main command's own, where there is one."""
-    process = minicluster.begin("up", written(tmp_path, document()))
+    process = minicluster.begin("up", written(tmp_path, document(suspend=outcome[0] == "Suspended")))
     until(operator.exists, "the MiniCluster")
     operator.report_status(*outcome, "so it is", **status)
     found, _, err = ended(process)

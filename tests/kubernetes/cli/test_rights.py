@@ -8,14 +8,13 @@ import pytest
 import yaml
 
 from tests.devcluster import Api, ControlPlane, until
-from tests.kubernetes.command_line import CommandLine, Operator, document, written
+from tests.kubernetes.command_line import RBAC, CommandLine, Operator, document, member, written
 from tests.release_0_1_0.adapters import DATA
 
 MANIFEST = Path(__file__).parents[3] / "deploy" / "manifests" / "install.yaml"
-GROUP = "rbac.authorization.k8s.io"
 CONFIGURATION = {"managed-by": "minicluster", "component": "configuration", "instance": "mc"}
-AGGREGATE = f"{GROUP}/aggregate-to-"
-ROLES = f"/apis/{GROUP}/v1/clusterroles"
+AGGREGATE = f"{RBAC}/aggregate-to-"
+ROLES = f"/apis/{RBAC}/v1/clusterroles"
 
 
 @pytest.fixture(scope="session")
@@ -39,26 +38,10 @@ def knows(api: Api, role: str) -> bool:
     return any("miniclusters" in each.get("resources", ()) for each in rules)
 
 
-def user(plane: ControlPlane, namespace: str, role: str) -> CommandLine:
-    """Return the command line of somebody who has a role in one namespace, and nothing elsewhere."""
-    name = f"{role}-{namespace}"
-    plane.api.create(
-        f"/apis/{GROUP}/v1/namespaces/{namespace}/rolebindings",
-        {
-            "metadata": {"name": name},
-            "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": role},
-            "subjects": [{"apiGroup": GROUP, "kind": "User", "name": name}],
-        },
-    )
-    program = CommandLine(plane.user(name).kubeconfig, namespace)
-    until(lambda: program("list").returncode == 0, f"the rights of {name}", interval=0.1)
-    return program
-
-
 def test_whoever_may_edit_can_do_everything(
     roles: None, plane: ControlPlane, namespace: str, tmp_path: Path
 ) -> None:
-    editor = user(plane, namespace, "edit")
+    editor = member(plane, namespace, "edit")
     path = written(tmp_path, document())
     for words in (
         ("validate", path),
@@ -77,14 +60,14 @@ def test_whoever_may_edit_can_do_everything(
 @pytest.mark.parametrize("command", ["list", "status mc"])
 def test_whoever_may_view_can_read(roles: None, plane: ControlPlane, namespace: str, command: str) -> None:
     Operator(plane.api, namespace).make()
-    done = user(plane, namespace, "view")(*command.split())
+    done = member(plane, namespace, "view")(*command.split())
     assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_whoever_may_view_sees_the_versions(roles: None, plane: ControlPlane, namespace: str) -> None:
     """The operator's by what it has written in the namespace: Deployments elsewhere are denied."""
     Operator(plane.api, namespace).make()
-    viewer = user(plane, namespace, "view")
+    viewer = member(plane, namespace, "view")
     _, denied = versions(viewer)["operator"]
     assert 'cannot list resource "deployments"' in denied
     labels = {f"app.kubernetes.io/{key}": text for key, text in CONFIGURATION.items()}
@@ -112,5 +95,5 @@ def test_whoever_may_view_cannot_change(
     roles: None, plane: ControlPlane, namespace: str, command: str, verb: str
 ) -> None:
     Operator(plane.api, namespace).make()
-    done = user(plane, namespace, "view")(*command.split())
+    done = member(plane, namespace, "view")(*command.split())
     assert (done.returncode, f"Needed is the verb {verb} on miniclusters" in done.stderr) == (1, True)

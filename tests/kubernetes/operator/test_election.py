@@ -12,10 +12,8 @@ from tests.devcluster import Api, ControlPlane, until
 from tests.devcluster.audit import Request
 from tests.kubernetes import meddler, operators
 from tests.kubernetes.meddler import Answer, CutError, Meddler, Write
-from tests.kubernetes.operators import ACCOUNT, SYSTEM, Operator, conditions, create, created
+from tests.kubernetes.operators import ACCOUNT, LEASE, LED, SYSTEM, Operator, conditions, create, created
 
-LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{SYSTEM}/leases/minicluster-operator"
-OPTIONS = ("--all-namespaces", "--lease", f"{SYSTEM}/minicluster-operator")
 READS = {"get", "list", "watch"}
 BURST, KILLED_AT = 100, 80
 OBJECTS = ("jobs", "secrets", "configmaps", "services", "networkpolicies", "poddisruptionbudgets")
@@ -58,9 +56,9 @@ def lead(plane: ControlPlane, kubeconfig: Path, log: Path) -> Iterator[Team]:
     for last in (False, False, True):
         plane.api.delete(LEASE)
         begin = plane.audit_log.stat().st_size
-        with operators.running(kubeconfig, log / "leader", *OPTIONS) as leader:
+        with operators.running(kubeconfig, log / "leader", *LED) as leader:
             identity = str(plane.api.get(LEASE)["spec"]["holderIdentity"])
-            with operators.running(operators.account(plane), log / "standby", *OPTIONS) as standby:
+            with operators.running(operators.account(plane), log / "standby", *LED) as standby:
                 team = Team(plane, leader, standby, identity, begin)
                 if last or team.holder() == identity:
                     yield team

@@ -21,9 +21,6 @@ from tests.kubernetes import operators
 from tests.kubernetes.operators import Operator
 
 pytestmark = pytest.mark.timeout(900)
-LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{operators.SYSTEM}/leases/minicluster-operator"
-OPTIONS = ("--all-namespaces", "--lease", f"{operators.SYSTEM}/minicluster-operator")
-PODS = f"/api/v1/namespaces/{release.NAMESPACE}/pods"
 SENDERS = 4
 LATEST = 300.0
 """Seconds after the last document until each must have a status."""
@@ -66,13 +63,13 @@ class InstalledOperator:
 
     def text(self) -> str:
         """Return what its pods have logged."""
-        paths = (f"{PODS}/{name}/log" for name, _ in self._began)
+        paths = (f"{release.PODS}/{name}/log" for name, _ in self._began)
         return "".join(self._api.send("GET", path)[1].decode() for path in paths)
 
     def _restarts(self) -> set[tuple[str, int]]:
         return {
             (pod["metadata"]["name"], state["restartCount"])
-            for pod in self._api.items(PODS)
+            for pod in self._api.items(release.PODS)
             for state in pod["status"].get("containerStatuses", ())
         }
 
@@ -98,8 +95,8 @@ def operator(
         yield InstalledOperator(api)
         return
     account = operators.account(own_plane)
-    with operators.running(account, tmp_path / "log", *OPTIONS) as leader:
-        with operators.running(account, tmp_path / "other", *OPTIONS):
+    with operators.running(account, tmp_path / "log", *operators.LED) as leader:
+        with operators.running(account, tmp_path / "other", *operators.LED):
             yield OwnOperator(leader)
         assert "defect" not in leader.text()
 
@@ -208,7 +205,7 @@ def test_the_heaviest_documents_cost_no_leadership_and_hold_nobody_up(
 ) -> None:
     """Of two operators: the Lease stays with the one that had it."""
     served(api, honest, "first")  # so one of them leads
-    before = {key: api.get(LEASE)["spec"][key] for key in ("holderIdentity", "leaseTransitions")}
+    before = {key: api.get(operators.LEASE)["spec"][key] for key in ("holderIdentity", "leaseTransitions")}
     api.create(f"/api/v1/namespaces/{namespace}/resourcequotas", NO_PODS)
     for name, spec in HEAVY.items():
         for number in range(3):
@@ -218,5 +215,5 @@ def test_the_heaviest_documents_cost_no_leadership_and_hold_nobody_up(
     print(f"{found}\nhonest ones served within {max(waits):.1f} s")
     assert len(found) == 3 * len(HEAVY)
     assert set(found.values()) <= OUTCOMES
-    assert before == {key: api.get(LEASE)["spec"][key] for key in before}
+    assert before == {key: api.get(operators.LEASE)["spec"][key] for key in before}
     assert operator.is_well()

@@ -226,9 +226,14 @@ class TestRefusals:
 
     def test_pods_that_no_node_takes(self, operator: Operator, api: Api, namespace: str) -> None:
         create(api, namespace, pod={"nodeSelector": {"accelerator": "none-such"}})
-        item = settled(api, namespace, PodsScheduled=("False", "Unschedulable"))
-        assert message(item, "PodsScheduled").startswith("0 of 2 pods have a node; mc-")
-        assert item["status"]["phase"] == "Pending"
+        settled(api, namespace, PodsScheduled=("False", "Unschedulable"))
+        # Until the Job has made its second pod the message counts what is not made yet.
+        refused = "0 of 2 pods have a node; mc-"
+        until(
+            lambda: message(read(api, namespace), "PodsScheduled").startswith(refused),
+            "both pods to be refused",
+        )
+        assert read(api, namespace)["status"]["phase"] == "Pending"
 
     def test_what_kopf_would_store_in_annotations(self, operator: Operator, api: Api, namespace: str) -> None:
         """Anybody who may edit a MiniCluster can write it, and it blinds nobody."""

@@ -1,6 +1,7 @@
 """Every block of the README and the guides that needs a cluster does there, typed, what the page shows.
 
-The reader's `make cluster` is answered by the cluster of the tests; all else is typed as it stands.
+The reader's `make cluster` is answered by the cluster of the tests; all else is typed as it stands. Where it
+installs the chart (`INSTALL=1`), the chart is installed.
 """
 
 from __future__ import annotations
@@ -14,14 +15,17 @@ import pytest
 
 from tests.devcluster import ApiError, until
 from tests.docs import pages, reader
+from tests.kubernetes import releases
 from tests.kubernetes.live import SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.devcluster import ControlPlane
+    from tests.devcluster.archives import Archive
 
 ON_A_CLUSTER = [page for page in pages.PAGES if pages.on_a_cluster(page)]
+INSTALLING = [page for page in ON_A_CLUSTER if "INSTALL=1" in str(pages.on_a_cluster(page))]
 NAMESPACES = ("default", "research")
 """Those that the pages use."""
 MINICLUSTERS = "/apis/flux-framework.org/v1alpha2/namespaces/{}/miniclusters"
@@ -58,7 +62,22 @@ def pods(nodes: ControlPlane) -> list[str]:
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("page", ON_A_CLUSTER)
+@pytest.mark.parametrize("page", [page for page in ON_A_CLUSTER if page not in INSTALLING])
 def test_a_page_is_as_typed(page: str, desk: tuple[Path, dict[str, str]]) -> None:
     wrong = reader.differences(*desk, pages.on_a_cluster(page))
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("page", INSTALLING)
+def test_a_page_that_installs_the_chart_is_as_typed(
+    page: str,
+    shipped: list[Archive],
+    nodes: ControlPlane,
+    desk: tuple[Path, dict[str, str]],
+    tmp_path: Path,
+) -> None:
+    """Its operators and its adapter are pods, as the chart has them."""
+    with releases.installed(nodes, tmp_path):
+        wrong = reader.differences(*desk, pages.on_a_cluster(page))
     assert not wrong, "\n".join(wrong)

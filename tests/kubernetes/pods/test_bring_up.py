@@ -1,5 +1,7 @@
 """From a document to a Flux instance on real nodes: who joins, in which order, and what is said meanwhile."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,6 +10,8 @@ from broker_config import curve
 from minicluster import document
 from minicluster.plan import FreshKeys, Site, render
 from tests.devcluster import ControlPlane, node_images, until
+from tests.kubernetes import script_pods
+from tests.kubernetes.command_line import CommandLine
 from tests.kubernetes.live import DOCUMENT, Live, bind, cordoned
 
 VIEW = {"container": {"image": node_images.VIEW}}
@@ -113,6 +117,86 @@ def test_what_a_pod_lacks_is_reported(live: Live, container: dict[str, Any], wor
         until(poll, f"{words} to be said", 30)
     except TimeoutError as error:
         raise AssertionError(f"{error}: {live.status}") from error
+
+
+@pytest.fixture
+def old_flux(tmp_path: Path) -> dict[str, Any]:
+    """A container with a flux that stands for an old one: it has its version, and brokers fail."""
+    program = tmp_path / "old" / "flux"
+    program.parent.mkdir(mode=0o755)
+    program.write_text(f"#!/bin/sh\n# FLUX_EXEC_PATH\n[ $1 != broker ] || exit 1\n{OLD}\n", encoding="utf-8")
+    program.chmod(0o755)
+    folder = {"hostPath": str(program.parent), "path": "/old"}
+    return {"environment": {"PATH": "/old:/usr/bin:/bin"}, "volumes": {"old": folder}}
+
+
+OLD = "echo 'libflux-core: 0.40.0'"
+UNFIT = {
+    "none": "no flux on PATH (/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin): use an image"
+    " with Flux, or enable the Flux view (flux.container.disable: false)",
+    "old": "the broker ended with 1, and this image's flux-core 0.40.0 is older than 0.88, the oldest that is"
+    " tested: use an image with a newer Flux, or enable the Flux view (flux.container.disable: false)",
+}
+
+
+@pytest.mark.parametrize("flux", UNFIT)
+def test_an_image_without_a_flux_that_fits_is_reported_with_what_to_do(
+    live: Live, old_flux: dict[str, Any], flux: str, engine: str
+) -> None:
+    if engine == node_images.REAL:
+        pytest.skip("it is about an image without real Flux")
+    live.create(
+        {"image": node_images.PLAIN, "command": "hostname", **(old_flux if flux == "old" else {})}, size=1
+    )
+    live.ended()
+    assert live.message("Failed") == f"the lead could not start: {UNFIT[flux]}"
+
+
+REGISTRY = """\
+exec python3 -uc '
+from base64 import b64decode
+from http.server import BaseHTTPRequestHandler, HTTPServer
+class Registry(BaseHTTPRequestHandler):
+    def do_GET(self):
+        kind, _, login = self.headers.get("Authorization", "").partition(" ")
+        print(self.path, kind, b64decode(login).decode())
+        self.send_response(401)
+        self.send_header("WWW-Authenticate", "Basic realm=registry")
+        self.end_headers()
+    do_HEAD = do_GET
+HTTPServer(("127.0.0.1", 80), Registry).serve_forever()'
+"""
+
+
+def test_a_login_that_a_registry_refuses_is_reported_with_what_to_do(live: Live, nodes: ControlPlane) -> None:
+    """The registry is on the loopback of the node; it lets nobody in. On port 80 containerd tries no TLS."""
+    node = nodes.nodes[0].name
+    root = {"securityContext": {"runAsUser": 0}}
+    registry = script_pods.pod(
+        "registry", node_images.EMBEDDED, REGISTRY, node, hostNetwork=True, container=root
+    )
+    script_pods.create(live.api, live.namespace, registry)
+    script_pods.wait_running(live.api, live.namespace, "registry")
+    login = {"auths": {"127.0.0.1:80": {"username": "jane", "password": "former"}}}
+    secret = {
+        "type": "kubernetes.io/dockerconfigjson",
+        "stringData": {".dockerconfigjson": json.dumps(login)},
+    }
+    live.api.create(f"/api/v1/namespaces/{live.namespace}/secrets", {"metadata": {"name": "login"}, **secret})
+    container = {"image": "127.0.0.1:80/app:1", "imagePullSecret": "login", "command": "hostname"}
+    live.create(container, size=1, pod={"nodeSelector": {"kubernetes.io/hostname": node}})
+    words = (
+        "; what to do: the registry refuses the login that Secret login holds, or there is none for it:"
+        " delete the Secret, then `kubectl create secret docker-registry login"
+        f" -n {live.namespace} --docker-server=127.0.0.1:80 --docker-username=USER"
+        " --docker-password=PASSWORD`; it is tried again"
+    )
+    live.until(Running=("False", "PodsStuck"))
+    until(lambda: words in live.message("Running"), f"{words!r} in {live.message('Running')!r}", 30)
+    log = live.api.send("GET", f"{script_pods.path(live.namespace, 'registry')}/log")[1].decode()
+    assert "Basic jane:former" in log
+    shown = CommandLine(nodes.kubeconfig, live.namespace)("status", "mc").stdout
+    assert "the registry refuses the login that Secret login holds" in " ".join(shown.split())
 
 
 def test_the_log_reports_where_the_brokers_found_their_cores(live: Live) -> None:

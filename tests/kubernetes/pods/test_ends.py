@@ -14,9 +14,14 @@ from tests.kubernetes.operators import Operator
 
 @pytest.mark.parametrize("code", [3, 75, 137, 143])
 def test_the_commands_exit_code_is_the_clusters(live: Live, code: int) -> None:
-    """Also those that mean a lost pod: 75 is our own word for that, the others are kills."""
+    """Also those that mean a lost pod: 75 is our own word for that, the others are kills.
+
+    The container tells such a one as 1, and in words as what it is.
+    """
     status = live.create({"command": f"sh -c 'exit {code}'"}).ended()
     assert (status["phase"], status["exitCode"]) == ("Failed", code)
+    ended = live.pods.by_rank()[0]["status"]["containerStatuses"][0]["state"]["terminated"]
+    assert (ended["exitCode"], ended["message"].strip()) == (code if code == 3 else 1, str(code))
     assert live.message("Failed") == f"the main command ended with exit code {code}"
 
 

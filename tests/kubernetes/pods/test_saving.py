@@ -6,7 +6,6 @@ import pytest
 
 from tests.devcluster import ControlPlane, until
 from tests.kubernetes.archived import ARCHIVE, Archived
-from tests.kubernetes.command_line import CommandLine
 from tests.kubernetes.ledger import LONG
 from tests.kubernetes.live import SECONDS, Live
 from tests.kubernetes.operators import path
@@ -66,24 +65,6 @@ def test_deleted_and_made_anew(saved: Archived) -> None:
     saved.release()
     saved.create(2)
     assert {row["id"] for row in saved.ledger.listed()} >= waiting
-    saved.completed()
-
-
-def test_taken_down_with_a_dump(saved: Archived, nodes: ControlPlane) -> None:
-    """`minicluster down --dump` ends with what was saved, once everything is gone."""
-    saved.create(2)
-    saved.ledger.begin(1, LONG)
-    saved.release()
-    done = CommandLine(nodes.kubeconfig, saved.live.namespace)("down", "mc", "--dump", "--timeout", SECONDS)
-    assert done.returncode == 0, done.stderr
-    size = (saved.folder / "mc.tgz").stat().st_size
-    note = saved.event("Saved")
-    jobs = note.partition(" saved to ")[0]
-    assert note == f"{jobs} saved to {ARCHIVE} ({size} bytes)"
-    assert done.stdout == f"cluster mc is down\nsaved to {ARCHIVE}: {jobs} that had not ended\n"
-    assert f"minicluster: mc: saving to {ARCHIVE} before its pods go: " in done.stderr
-    saved.gone()
-    saved.create(3)
     saved.completed()
 
 

@@ -3,9 +3,8 @@
 from typing import Any
 
 from tests.devcluster import Api, ControlPlane, until
-from tests.kubernetes.command_line import MINICLUSTERS, CommandLine
+from tests.kubernetes.command_line import MINICLUSTERS, RBAC, CommandLine
 
-GROUP = "rbac.authorization.k8s.io"
 READ = [
     {"apiGroups": ["flux-framework.org"], "resources": ["miniclusters"], "verbs": ["get"]},
     {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]},
@@ -50,12 +49,12 @@ def phase(api: Api, namespace: str, name: str) -> str:
 
 def user(plane: ControlPlane, namespace: str, name: str, rules: list[dict[str, Any]]) -> CommandLine:
     """Return the command line of a user who has just these rights."""
-    path = f"/apis/{GROUP}/v1/namespaces/{namespace}"
+    path = f"/apis/{RBAC}/v1/namespaces/{namespace}"
     plane.api.create(f"{path}/roles", {"metadata": {"name": name}, "rules": rules})
     binding = {
         "metadata": {"name": name},
-        "roleRef": {"apiGroup": GROUP, "kind": "Role", "name": name},
-        "subjects": [{"apiGroup": GROUP, "kind": "User", "name": f"{name}-{namespace}"}],
+        "roleRef": {"apiGroup": RBAC, "kind": "Role", "name": name},
+        "subjects": [{"apiGroup": RBAC, "kind": "User", "name": f"{name}-{namespace}"}],
     }
     plane.api.create(f"{path}/rolebindings", binding)
     return CommandLine(plane.user(f"{name}-{namespace}").kubeconfig, namespace)

@@ -9,8 +9,8 @@ import pytest
 
 from tests.devcluster import ControlPlane, until
 from tests.devcluster.node_images import EMBEDDED, PLAIN
-from tests.kubernetes.cli.exec.single_broker import GROUP, READ, SECONDS, WORK, document, make, phase, user
-from tests.kubernetes.command_line import MINICLUSTERS, CommandLine
+from tests.kubernetes.cli.exec.single_broker import READ, SECONDS, WORK, document, make, phase, user
+from tests.kubernetes.command_line import MINICLUSTERS, RBAC, CommandLine
 
 
 def test_status_and_top_show_what_waits(worker: CommandLine, submit: Callable[..., str]) -> None:
@@ -138,10 +138,10 @@ def test_the_role_that_is_asked_for_is_enough(nodes: ControlPlane, namespace: st
     editor = user(nodes, namespace, "editor", READ[:1])
     binding = {
         "metadata": {"name": "editor-edits"},
-        "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": "edit"},
-        "subjects": [{"apiGroup": GROUP, "kind": "User", "name": f"editor-{namespace}"}],
+        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": "edit"},
+        "subjects": [{"apiGroup": RBAC, "kind": "User", "name": f"editor-{namespace}"}],
     }
-    nodes.api.create(f"/apis/{GROUP}/v1/namespaces/{namespace}/rolebindings", binding)
+    nodes.api.create(f"/apis/{RBAC}/v1/namespaces/{namespace}/rolebindings", binding)
     until(lambda: editor("jobs", "mc").returncode == 0, "the rights")
     assert editor.process("shell", "mc", "--", "true").returncode == 0
 

@@ -15,7 +15,9 @@ minicluster.scale(3)
 """
 
 
-def test_a_job_makes_its_own_minicluster_larger(nodes: ControlPlane, live: Live) -> None:
+def test_a_job_makes_its_own_minicluster_larger(
+    nodes: ControlPlane, live: Live, minicluster: CommandLine
+) -> None:
     """A job that needs more nodes than there are waits for them."""
     (item,) = (each for each in yaml.safe_load_all(EXAMPLE.read_text()) if each["kind"] == "MiniCluster")
     for other in yaml.safe_load_all(EXAMPLE.read_text()):
@@ -24,7 +26,6 @@ def test_a_job_makes_its_own_minicluster_larger(nodes: ControlPlane, live: Live)
     growing = Live(nodes.api, live.namespace, NAME, live.image)
     growing.create(**{key: value for key, value in item["spec"].items() if key != "containers"})
     growing.joined(1)
-    minicluster = CommandLine(nodes.kubeconfig, live.namespace)
     asked = minicluster("submit", NAME, "--", "python3", "-c", GROW)
     done = minicluster("attach", NAME, asked.stdout.strip())
     assert done.returncode == 0, asked.stderr + done.stderr

@@ -13,7 +13,7 @@ from tests.kubernetes.command_line import CommandLine
 from tests.kubernetes.kept_instance import KeptInstance
 from tests.kubernetes.live import SECONDS, Live
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 PROGRAM = ROOT / "examples/queens/queens.py"
 ELASTIC = [f"--setattr=user.elastic.{each}" for each in ("min=1", "max=4", "malleable=true")]
 # Elsewhere than where the embedded instance's image has it: what programs import is enough for them.
@@ -30,7 +30,9 @@ def library() -> str:
     return base64.b64encode(packed.getvalue()).decode()
 
 
-def test_a_program_gives_way_to_urgent_jobs_and_comes_back(nodes: ControlPlane, live: Live) -> None:
+def test_a_program_gives_way_to_urgent_jobs_and_comes_back(
+    nodes: ControlPlane, live: Live, minicluster: CommandLine
+) -> None:
     """Boards go between pods, and all ways to put the queens are found once.
 
     On the embedded instance the job itself grows; on real Flux it has companions.
@@ -51,7 +53,6 @@ def test_a_program_gives_way_to_urgent_jobs_and_comes_back(nodes: ControlPlane, 
         },
     )
     live.joined(4)
-    minicluster = CommandLine(nodes.kubeconfig, live.namespace)
     instance = KeptInstance(nodes.kubeconfig, live.namespace, live.name)
 
     def flux(*words: str) -> str:

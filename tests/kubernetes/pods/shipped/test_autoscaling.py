@@ -1,5 +1,9 @@
-"""A real autoscaler sizes a MiniCluster on real nodes: jobs that wait make it grow, and none is lost."""
+"""A real autoscaler sizes a MiniCluster on real nodes: jobs that wait make it grow, and none is lost.
 
+It has its numbers from the adapter in the chart's pod.
+"""
+
+import base64
 import contextlib
 import http.client
 import os
@@ -12,26 +16,28 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from minicluster.lead_client import key_store
+from minicluster.lead_client.keys import LeadAuthority
 from minicluster.plan import lead_dns_name
 from minicluster.plan.constants import LEAD_API_PORT
 from tests.devcluster import ControlPlane, until
+from tests.devcluster.release import NAMESPACE, Release
 from tests.kubernetes import adapters, autoscalers
-from tests.kubernetes.adapters import Adapter
 from tests.kubernetes.autoscalers import HPAS, METRIC, RANGE, TWELVE, Sizes, everywhere, hpa, smallest
 from tests.kubernetes.ledger import Ledger
 from tests.kubernetes.live import SECONDS, Live
-from tests.kubernetes.operators import Operator
 
 pytestmark = pytest.mark.timeout(600)
 
 
 @pytest.fixture(scope="module")
-def adapter(
-    nodes: ControlPlane, nodes_operator: Operator, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Adapter]:
-    """An adapter that knows the leads of the operator's MiniClusters."""
-    with adapters.beside(nodes, nodes_operator, tmp_path_factory.mktemp("adapter") / "log") as found:
-        yield found
+def keys(release: Release, nodes: ControlPlane) -> LeadAuthority:
+    """The keys for leads that the chart's operators have made; the chart's adapter serves."""
+    for name in adapters.APIS:
+        adapters.wait_available(nodes.api, name)
+    secret = nodes.api.get(f"/api/v1/namespaces/{NAMESPACE}/secrets/{key_store.SECRET}")
+    files = {name: base64.b64decode(text).decode() for name, text in secret["data"].items()}
+    return LeadAuthority.load(files)
 
 
 @contextlib.contextmanager
@@ -50,15 +56,15 @@ def autoscale(live: Live, how: str) -> None:
         live.api.create(HPAS.format(live.namespace), hpa("External", most=4))
 
 
-def scrape(live: Live, operator: Operator) -> dict[str, float]:
+def scrape(live: Live, keys: LeadAuthority) -> dict[str, float]:
     """Read the lead's metrics without labels as Prometheus does, by its own parser."""
     uid, address = live.item["metadata"]["uid"], live.pods.by_rank()[0]["status"]["podIP"]
-    keys = operator.keys.metrics()
+    metrics = keys.metrics()
     connection = http.client.HTTPSConnection(address, LEAD_API_PORT, timeout=SECONDS)
     plain = socket.create_connection((address, LEAD_API_PORT), SECONDS)
-    connection.sock = keys.trust().wrap_socket(plain, server_hostname=lead_dns_name(uid))
+    connection.sock = metrics.trust().wrap_socket(plain, server_hostname=lead_dns_name(uid))
     with contextlib.closing(connection):
-        connection.request("GET", "/metrics", headers={"Authorization": f"Bearer {keys.token(uid)}"})
+        connection.request("GET", "/metrics", headers={"Authorization": f"Bearer {metrics.token(uid)}"})
         text = connection.getresponse().read().decode()
     found = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
     return {sample.name: sample.value for sample in found if not sample.labels}
@@ -66,12 +72,7 @@ def scrape(live: Live, operator: Operator) -> dict[str, float]:
 
 @pytest.mark.parametrize("how", ["document", "external"])
 def test_twelve_jobs_grow_it_to_four_and_it_shrinks_to_one(
-    adapter: Adapter,
-    live: Live,
-    nodes: ControlPlane,
-    nodes_operator: Operator,
-    tmp_path: Path,
-    how: str,
+    live: Live, keys: LeadAuthority, nodes: ControlPlane, tmp_path: Path, how: str
 ) -> None:
     """All jobs complete, each once, the last on the highest rank: what leaves waits for it.
 
@@ -81,7 +82,7 @@ def test_twelve_jobs_grow_it_to_four_and_it_shrinks_to_one(
         autoscale(live, how)
         ledger.submit(TWELVE)
         longest = everywhere(ledger)[3]
-        until(lambda: scrape(live, nodes_operator).get(METRIC) == 4, "that to be told", SECONDS)
+        until(lambda: scrape(live, keys).get(METRIC) == 4, "that to be told", SECONDS)
         hold_file = ledger.hold(longest)
         ledger.release()
         until(lambda: live.item["spec"]["size"] == 1, "the autoscaler to ask for one", SECONDS)
@@ -101,7 +102,7 @@ def test_twelve_jobs_grow_it_to_four_and_it_shrinks_to_one(
 
 
 def test_while_the_lead_is_away_the_size_stays(
-    adapter: Adapter, live: Live, nodes: ControlPlane, tmp_path: Path
+    live: Live, keys: LeadAuthority, nodes: ControlPlane, tmp_path: Path
 ) -> None:
     """It is killed amid growth; when it is back, with its queue, growth goes on."""
     state = tmp_path / "state"
