@@ -3,6 +3,8 @@
 import collections
 import os
 import signal
+import sys
+from collections.abc import Iterator
 
 import hypothesis
 import pytest
@@ -27,6 +29,18 @@ hypothesis.settings.register_profile(
     max_examples=budgets.examples(budgets.DEFAULT),
 )
 hypothesis.settings.load_profile("project")
+
+
+@pytest.fixture(scope="module")
+def unmeasured() -> Iterator[None]:
+    """Measure no coverage in a module that computes for long what cheaper tests reach as well.
+
+    pytest-cov has a mark for this, `no_cover`, which has no effect in the workers of xdist.
+    """
+    tracer = sys.gettrace()
+    sys.settrace(None)
+    yield
+    sys.settrace(tracer)
 
 
 @pytest.fixture(scope="session")

@@ -29,10 +29,12 @@ if TYPE_CHECKING:
 
 # By name: the process that deals out tests knows nothing else of them.
 NODES_FILES = (
-    r"pages/test_\w+|pods/test_\w+|devcluster/test_nodes|devcluster/test_traces"
+    r"pages/test_\w+|pods/(shipped/)?test_\w+|devcluster/test_nodes|devcluster/test_traces"
     r"|cli/exec/test_\w+|operator/test_lead_watch"
 )
-ON_NODES = re.compile(rf".*/tests/kubernetes/({NODES_FILES})\.py")
+TOGETHER = "tests/kubernetes/pods/shipped"
+"""A folder whose files go to one worker: what they run on is made once for all of them."""
+ON_NODES = re.compile(rf".*/(tests/kubernetes/({NODES_FILES})\.py|{TOGETHER})")
 ON_A_PLANE = re.compile(r".*/tests/kubernetes/.*\.py")
 SLOW = ("tests/kubernetes/", "tests/operator/test_convergence.py", "tests/operator/test_elasticity.py")
 """Where tests are that take seconds each; on nodes it is more."""
@@ -56,6 +58,11 @@ LAST_LIMITS = {**LIMITS, Cluster.NODES: 2}
 def file_of(nodeid: str) -> str:
     """Return the file that a test is in."""
     return nodeid.partition("::")[0]
+
+
+def unit_of(nodeid: str) -> str:
+    """Return what goes to one worker with a test: its file, or the folder of files that stay together."""
+    return TOGETHER if nodeid.startswith(f"{TOGETHER}/") else file_of(nodeid)
 
 
 @functools.cache
@@ -88,6 +95,9 @@ class Dealer(LoadFileScheduling):
         self._seconds = seconds
         self._limits = limits
         self._last_limits = last_limits
+
+    def _split_scope(self, nodeid: str) -> str:
+        return unit_of(nodeid)
 
     def _assign_work_unit(self, node: WorkerController) -> None:
         open_files = self._open_to(node)

@@ -232,6 +232,16 @@ def test_a_wrong_answer_changes_nothing(desk: Desk, message: dict[str, Any], rea
     assert isinstance(released, events.WorkersReleased)
 
 
+def test_one_worker_does_not_give_up_two_places(desk: Desk) -> None:
+    started(desk, "h2", "h3")
+    for task in (2, 3):
+        desk.join(task, 1)
+    desk.send("p", type="done", order=1)
+    desk.shrink(2)
+    assert desk.send("p", type="release", order=2, workers=[3, 3]) == []
+    assert "order 2 is for 2 different workers" in desk.last["reason"]
+
+
 def test_a_release_for_a_growth_and_a_second_one_are_wrong(desk: Desk) -> None:
     started(desk, "h2")
     desk.send("p", type="release", order=1, workers=[1])

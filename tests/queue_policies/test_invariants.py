@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from queue_policies.records import Action, State
     from queue_policies.simulator.outcome import RunOutcome
 
+pytestmark = pytest.mark.usefixtures("unmeasured")
+
 TOTAL = 8
 POLICIES = sorted(plugins.policies())
 COSTS = (

@@ -14,6 +14,8 @@ from queue_policies.simulator.loop import simulate
 from queue_policies.simulator.simulation_options import SimulationOptions
 from queue_policies.simulator.workloads import apgas, charm
 
+pytestmark = pytest.mark.usefixtures("unmeasured")
+
 SETS = 100
 
 

@@ -68,7 +68,7 @@ def cluster(phase: str = "Running", condition: str = "Running", message: str = "
     stated = {"type": condition, "status": more.pop("holds", "True"), "reason": more.pop("reason", "X")}
     return {
         "metadata": {"name": "mc", "namespace": "science", "uid": "u", "generation": 1},
-        "spec": {"size": 1},
+        "spec": {"size": 1, "suspend": stated["reason"] == "Suspended"},
         "status": {
             "phase": phase,
             "observedGeneration": 1,

@@ -17,7 +17,7 @@ from minicluster import __version__, flux_zips
 from minicluster.backends.records import ComponentVersion
 from minicluster.document import crd, load
 from minicluster.kube_client.api import Listing, Selection
-from minicluster.kube_client.errors import NO_CRD, ApiError
+from minicluster.kube_client.errors import ANOTHERS_CRD, NO_CRD, ApiError
 from minicluster.kube_client.resources import CONFIG_MAPS, DEPLOYMENTS, MINICLUSTERS
 from minicluster.plan import Site, render
 from minicluster.remote import versions
@@ -125,6 +125,8 @@ def test_kubernetes(version: str, differs: str) -> None:
 OLD_CRD: JSON = yaml.safe_load(gzip.decompress((DATA / "crd.yaml.gz").read_bytes()))
 NEW_CRD = crd()
 NEW_CRD["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["x"] = {}
+REFERENCE_CRD = crd()
+REFERENCE_CRD["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"]["properties"] = {}
 OLDER = f"is older than this program: upgrade it with the operator, {UPGRADE}"
 DEFINITIONS: dict[str, tuple[JSON, str | None, str, str]] = {
     "same": ({}, "v1alpha2", "the fields of this program", ""),
@@ -135,6 +137,7 @@ DEFINITIONS: dict[str, tuple[JSON, str | None, str, str]] = {
         OLDER,
     ),
     "newer": (published(NEW_CRD), "v1alpha2", "also has spec.x", ""),
+    "another operator's": (published(REFERENCE_CRD), "v1alpha2", ANOTHERS_CRD, ""),
     "not published": ({OPENAPI: {}}, "v1alpha2", "its fields are not published (yet)", ""),
     "none": ({"/apis": {"groups": []}}, None, NO_CRD, ""),
 }

@@ -21,6 +21,8 @@ from queue_policies.simulator.loop import simulate
 from queue_policies.simulator.simulation_options import Preemption, SimulationOptions
 from queue_policies.simulator.workloads import catalogue
 
+pytestmark = pytest.mark.usefixtures("unmeasured")
+
 RECORDED: dict[str, str] = json.loads(Path(__file__).with_name("same_outcomes.json").read_text())
 POLICIES = sorted({case.partition(" ")[0] for case in RECORDED})
 WORKLOADS = (

@@ -14,6 +14,8 @@ from queue_policies.simulator.metrics import mean, measure
 from queue_policies.simulator.selection import policy_named
 from queue_policies.simulator.workloads import apgas, catalogue, charm, elastisim, lublin
 
+pytestmark = pytest.mark.usefixtures("unmeasured")
+
 
 def test_paper_a_has_16_jobs_at_equal_gaps_on_60_slots() -> None:
     (drawn,) = charm.draws(1)
