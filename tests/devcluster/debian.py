@@ -12,10 +12,13 @@ from tests.devcluster.errors import HarnessError, MissingProgramsError
 from tests.devcluster.images import locked
 from tests.devcluster.network import program
 
+WAITING = ("-o", "DPkg::Lock::Timeout=300")
+"""Has apt wait for somebody else who installs, such as unattended upgrades; in seconds."""
+
 
 @contextlib.contextmanager
 def one_at_a_time(environ: Mapping[str, str]) -> Iterator[None]:
-    """Wait for others who install: apt itself does not."""
+    """Wait for our other processes that install."""
     with locked(cache_folder(environ) / "apt"):
         yield
 
@@ -23,9 +26,9 @@ def one_at_a_time(environ: Mapping[str, str]) -> Iterator[None]:
 def install(packages: list[str], environ: Mapping[str, str]) -> None:
     """Install packages; print a failure."""
     report(f"installing {', '.join(packages)}")
-    for words in (["update"], ["install", "--yes", "--no-install-recommends", *packages]):
-        if not _apt(words, environ):
-            return
+    # What was known before may do, and whoever else installs holds the lists' lock for a while.
+    _apt(["update"], environ)
+    _apt(["install", "--yes", "--no-install-recommends", *WAITING, *packages], environ)
 
 
 def require(missing: Callable[[], list[str]], purpose: str, environ: Mapping[str, str] = os.environ) -> None:
