@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,12 +34,19 @@ MARKS = [
     pytest.param("config-sync", "broker_state", id="broker-states"),
 ]
 
+STATE_WORDS = {"ACTIVE", "INACTIVE", "PENDING", "RUNNING", "STATES"}
+"""Words in the names of constants that tell of bits of job states."""
+
+
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
 
 def _texts(path: Path) -> set[str]:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
     return {
         node.value
-        for node in ast.walk(tree)
+        for node in ast.walk(_tree(path))
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }
 
@@ -56,19 +64,17 @@ def test_nobody_else_walks_an_r() -> None:
 
 
 def _subscripts(path: Path) -> set[object]:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
     return {
         node.slice.value
-        for node in ast.walk(tree)
+        for node in ast.walk(_tree(path))
         if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)
     }
 
 
 def _gets(path: Path) -> set[object]:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
     return {
         node.args[0].value
-        for node in ast.walk(tree)
+        for node in ast.walk(_tree(path))
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
         and node.func.attr == "get"
@@ -83,8 +89,31 @@ def test_nobody_else_has_bits_of_job_states() -> None:
     assert [path.name for path in found] == []
 
 
+def test_nobody_else_has_the_bits_of_a_group_of_states() -> None:
+    """A constant number that is named after states, such as `_ACTIVE = 126`."""
+    found = {path.name: words for path in OUTSIDE if (words := _numbers_named_after_states(path))}
+    assert found == {}
+
+
+def _numbers_named_after_states(path: Path) -> list[str]:
+    return [
+        target.id
+        for node in ast.walk(_tree(path))
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None and _is_number(node.value)
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        if isinstance(target, ast.Name) and STATE_WORDS & set(target.id.split("_"))
+    ]
+
+
+def _is_number(value: ast.expr) -> bool:
+    """Whether an expression is a whole number, or several that are put together, such as `2 | 4`."""
+    if isinstance(value, ast.BinOp):
+        return _is_number(value.left) and _is_number(value.right)
+    return isinstance(value, ast.Constant) and type(value.value) is int
+
+
 def _named_numbers(path: Path) -> set[str]:
-    return {name for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) for name in _numbers(node)}
+    return {name for node in ast.walk(_tree(path)) for name in _numbers(node)}
 
 
 def _numbers(node: ast.AST) -> Iterator[str]:

@@ -6,13 +6,14 @@ import os
 from typing import TYPE_CHECKING
 
 from broker_config.formats import jobid
+from broker_config.formats.job_states import JobState
 from minicluster.embedded.client import BrokerClient, RpcError
 from minicluster.embedded.commands.console import Parser, fail, job_argument, note
 
 if TYPE_CHECKING:
     import argparse
 
-_ACTIVE = 30  # the states DEPEND, PRIORITY, SCHED and RUN
+_CANCELABLE = int(JobState.PENDING | JobState.RUN)
 
 
 def main(argv: list[str]) -> int:
@@ -48,7 +49,7 @@ def _cancel_ids(client: BrokerClient, options: argparse.Namespace) -> int:
 
 
 def _cancel_all(client: BrokerClient, options: argparse.Namespace) -> int:
-    payload = {"dry_run": options.dry_run, "userid": os.getuid(), "states": _ACTIVE}
+    payload = {"dry_run": options.dry_run, "userid": os.getuid(), "states": _CANCELABLE}
     payload |= {"severity": 0, "type": "cancel", "note": options.message}
     count = client.rpc("job-manager.raiseall", payload)["count"]
     if count:
