@@ -110,8 +110,7 @@ def parse(spec: Any) -> Parsed:
 def read(spec: Any) -> Parsed:
     """Read a jobspec that an instance has admitted. Invalid values in it count as the least possible."""
     table = _object(spec)
-    attributes = _object(table.get("attributes"))
-    system, user = _object(attributes.get("system")), _object(attributes.get("user"))
+    system, user = system_of(table), user_of(table)
     vertices: JSON = {}
     _count(table.get("resources"), vertices)
     asked = _shared(
@@ -125,6 +124,7 @@ def read(spec: Any) -> Parsed:
     elastic = sizes_of(user)
     resources = asked if elastic is None else asked.with_workers(elastic.least)
     command, tasks = _command_and_count(table.get("tasks"))
+    dependencies = ((str(each.get("scheme")), str(each.get("value"))) for each in dependencies_of(table))
     group = user.get("group")
     return Parsed(
         resources=resources,
@@ -134,7 +134,7 @@ def read(spec: Any) -> Parsed:
         tasks_per=_tasks_per(system),
         cwd=_text(system.get("cwd")),
         queue=_text(system.get("queue")),
-        dependencies=_dependencies(system.get("dependencies")),
+        dependencies=tuple(dependencies),
         asked=asked,
         elastic=elastic,
         group=group if isinstance(group, str) else "",
@@ -146,8 +146,24 @@ def seconds(limit: Any) -> float:
     return float(limit) if isinstance(limit, (int, float)) and 0 <= limit < float("inf") else 0.0
 
 
-def system_of(spec: Any) -> Mapping[str, Any]:
-    """Return `attributes.system`, empty if there is none."""
+class Companion(NamedTuple):
+    """What identifies a companion: one more worker of a malleable job of real Flux, as a job of its own."""
+
+    of: str
+    """The F58 id of its base job."""
+    task: int
+    """The number that its task has in the base job."""
+
+
+def companion_of(spec: Any) -> Companion | None:
+    """Return the base job and task in a companion's jobspec; None for other jobs."""
+    user = user_of(spec)
+    of, task = user.get("companion_of"), user.get("task")
+    return Companion(of, task) if isinstance(of, str) and type(task) is int else None
+
+
+def system_of(spec: Any) -> JSON:
+    """Return `attributes.system` itself, by which it can be changed; an empty one if there is none."""
     return _object(_object(_object(spec).get("attributes")).get("system"))
 
 
@@ -161,6 +177,17 @@ def sizes_of(user: Any) -> Sizes | None:
     table = _object(_object(user).get("elastic"))
     least, most = _whole(table.get("min")), _whole(table.get("max"))
     return Sizes(least, most, table.get("malleable") in (True, 1)) if 0 < least <= most else None
+
+
+def command_of(spec: Any) -> Sequence[Any]:
+    """Return the command of the one task section, empty if there is none."""
+    return _command_and_count(_object(spec).get("tasks"))[0]
+
+
+def dependencies_of(spec: Any) -> list[JSON]:
+    """Return the dependencies themselves, each with `scheme` and `value`."""
+    given = system_of(spec).get("dependencies")
+    return [entry for entry in given if isinstance(entry, dict)] if isinstance(given, list) else []
 
 
 def shell_options(spec: Any) -> Mapping[str, Any]:
@@ -187,7 +214,7 @@ def redacted(spec: JSON) -> JSON:
     return {**spec, "attributes": {**attributes, "system": system}}
 
 
-def _object(value: Any) -> Mapping[str, Any]:
+def _object(value: Any) -> JSON:
     return value if isinstance(value, dict) else {}
 
 
@@ -238,11 +265,6 @@ def _tasks_per(system: Mapping[str, Any]) -> tuple[str, int] | None:
     return (kind, count) if kind in ("node", "core") and isinstance(count, int) else None
 
 
-def _dependencies(given: Any) -> tuple[tuple[str, str], ...]:
-    entries = (_object(entry) for entry in given) if isinstance(given, list) else ()
-    return tuple((str(entry.get("scheme")), str(entry.get("value"))) for entry in entries)
-
-
 # -- writing ---------------------------------------------------------------------------------------------
 
 
@@ -279,6 +301,13 @@ def node(count: int, inside: JSON, *, exclusive: bool = False) -> JSON:
     if exclusive:
         made["exclusive"] = True
     return {**made, "with": [inside]}
+
+
+def complete(spec: JSON, environment: Mapping[str, str], cwd: str) -> None:
+    """Give a jobspec this environment and working directory where it has none."""
+    system = system_of(spec)
+    system.setdefault("environment", dict(environment))
+    system.setdefault("cwd", cwd)
 
 
 def setting(text: str) -> tuple[str, Any]:

@@ -31,6 +31,7 @@ import flux
 import flux.constants
 import flux.job
 
+from broker_config.formats.jobspec import complete
 from minicluster.broker_link.line_stream import StreamCall
 
 MAX_BUFFERED = 4096
@@ -199,9 +200,7 @@ class Bridge:
 
     def _submit(self, number: int, payload: dict[str, Any]) -> None:
         waitable = bool(payload["flags"] & flux.constants.FLUX_JOB_WAITABLE)
-        system = payload["jobspec"]["attributes"]["system"]
-        system.setdefault("environment", dict(os.environ))
-        system.setdefault("cwd", os.getcwd())  # noqa: PTH109 - as plain as the rest
+        complete(payload["jobspec"], os.environ, os.getcwd())  # noqa: PTH109 - as plain as the rest
         future = flux.job.submit_async(
             self._handle, json.dumps(payload["jobspec"]), urgency=payload["urgency"], waitable=waitable
         )

@@ -65,9 +65,10 @@ def _listed(instance: Instance, *, every: bool) -> list[Row]:
 
 def _named(instance: Instance, whose: Whose, wanted: Sequence[str]) -> list[Row]:
     """Return the jobs of these ids, with their commands."""
+    from broker_config.formats.jobspec import command_of
     from minicluster.cli import job_rows
 
     found = [whose.job(instance, each) for each in wanted]
-    commands = [instance.jobs.jobspec(job.id)["tasks"][0]["command"] for job in found]
+    commands = [command_of(instance.jobs.jobspec(job.id)) for job in found]
     rows = job_rows.rows(instance, found)
     return [{**row, "command": command} for row, command in zip(rows, commands, strict=True)]

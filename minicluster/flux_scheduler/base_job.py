@@ -7,8 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from broker_config.formats.jobid import f58
+from broker_config.formats.jobspec import Companion
 from minicluster.flux_scheduler.alarm import Alarm
-from minicluster.flux_scheduler.companion_jobspec import Companion, companion
+from minicluster.flux_scheduler.companion_jobspec import companion
 from minicluster.malleable import events
 from minicluster.malleable.errors import NotAccepting
 from queue_policies.nodes.slots import allocation_of, slots_of

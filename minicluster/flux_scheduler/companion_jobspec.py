@@ -3,35 +3,20 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from broker_config.formats.jobspec import user_of
+from broker_config.formats.jobspec import set_at, system_of, user_of
 from minicluster.malleable.variables import ORDER_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from broker_config.formats.jobspec import Companion
     from broker_config.formats.resource_set import R
     from minicluster.malleable.credentials import Credentials
 
 _WITHOUT = ("dependencies", "constraints")  # for finding resources: a companion has its slot already
 _OPTIONS_WITHOUT = ("input", "output")  # two jobs would write one file
-
-
-class Companion(NamedTuple):
-    """What identifies a companion."""
-
-    of: str
-    """The F58 id of its base job."""
-    task: int
-    """The number that its task has in the base job."""
-
-
-def companion_of(jobspec: Any) -> Companion | None:
-    """Return the base job and task in a companion's jobspec; None for other jobs."""
-    user = user_of(jobspec)
-    of, task = user.get("companion_of"), user.get("task")
-    return Companion(of, task) if isinstance(of, str) and type(task) is int else None
 
 
 def companion(base: Mapping[str, Any], whose: Companion, order: int) -> dict[str, Any]:
@@ -41,11 +26,11 @@ def companion(base: Mapping[str, Any], whose: Companion, order: int) -> dict[str
     """
     made: dict[str, Any] = copy.deepcopy(dict(base))
     made["resources"][0]["count"] = 1
-    attributes = made["attributes"]
-    user = {key: value for key, value in attributes.get("user", {}).items() if key != "elastic"}
-    attributes["user"] = {**user, "companion_of": whose.of, "task": whose.task}
-    system = {key: value for key, value in attributes["system"].items() if key not in _WITHOUT}
-    attributes["system"] = system
+    user = {key: value for key, value in user_of(base).items() if key != "elastic"}
+    set_at(made, ("attributes", "user"), {**user, "companion_of": whose.of, "task": whose.task})
+    system = system_of(made)
+    for name in _WITHOUT:
+        system.pop(name, None)
     system["duration"] = 0
     system["environment"] = {**system.get("environment", {}), ORDER_VARIABLE: str(order)}
     options = system.setdefault("shell", {}).setdefault("options", {})

@@ -22,9 +22,8 @@ from queue_policies.nodes.slots import allocation_of, slots_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
-    from broker_config.formats.jobspec import RequestedResources
+    from broker_config.formats.jobspec import Companion, RequestedResources
     from broker_config.formats.resource_set import Allocation
-    from minicluster.flux_scheduler.companion_jobspec import Companion
     from minicluster.flux_scheduler.flux_port import Flux
     from minicluster.flux_scheduler.scheduling import Scheduling
     from minicluster.malleable.events import Connection, Step

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from flux.job import cancel_async, submit_async, submit_get_id
 
 from broker_config.formats import signed_jobspec
+from broker_config.formats.jobspec import system_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,8 +61,8 @@ class FluxJobs:
             try:
                 found = future.get()
                 jobspec = json.loads(found["jobspec"])
-                submitted = signed_jobspec.decode(found["J"])["attributes"]["system"]
-                jobspec["attributes"]["system"]["environment"] = submitted.get("environment", {})
+                submitted = system_of(signed_jobspec.decode(found["J"]))
+                system_of(jobspec)["environment"] = submitted.get("environment", {})
             except (OSError, KeyError, ValueError):
                 jobspec = None
             self._guarded(lambda: then(jobspec))

@@ -15,10 +15,10 @@ from flux.brokermod import request_handler
 from flux.scheduler import Scheduler as FluxScheduler
 
 from broker_config.formats.errors import JobspecError
+from broker_config.formats.jobspec import companion_of
 from broker_config.formats.resource_set import ranks_of
 from minicluster.flux_scheduler import replies
 from minicluster.flux_scheduler.choice import chosen, order_timeout
-from minicluster.flux_scheduler.companion_jobspec import companion_of
 from minicluster.flux_scheduler.decision_round import DecisionRound
 from minicluster.flux_scheduler.defect_log import DefectLog
 from minicluster.flux_scheduler.errors import WrongArgument

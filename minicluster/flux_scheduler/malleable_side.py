@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from broker_config.formats.bootstrap import lead_host
+from broker_config.formats.jobspec import Companion, companion_of
 from broker_config.formats.resource_set import summary
-from minicluster.flux_scheduler.companion_jobspec import Companion, companion_of, with_credentials
+from minicluster.flux_scheduler.companion_jobspec import with_credentials
 from minicluster.flux_scheduler.companions import Companions
 from minicluster.flux_scheduler.flux_jobs import FluxJobs
 from minicluster.flux_scheduler.listener import ReactorListener

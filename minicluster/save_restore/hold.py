@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from broker_config.formats import eventlog
 from broker_config.formats.job_states import JobState
 from broker_config.formats.jobid import f58plain
+from broker_config.formats.jobspec import system_of
 from minicluster.broker_link.errors import Refused
 from minicluster.save_restore import restarts
 from minicluster.save_restore.link_jobs import TIMEOUT, LinkJobs
@@ -40,7 +41,7 @@ def resume(link: BrokerLink, state_files: StateFiles, report: Callable[[str], No
     for job in jobs.listed(JobState.PENDING):
         jobid, urgency = int(job["id"]), int(job["urgency"])
         spec = json.loads(jobs.lookup(jobid, "jobspec"))
-        asked = json.dumps([spec["resources"], spec["attributes"]["system"].get("constraints")])
+        asked = json.dumps([spec["resources"], system_of(spec).get("constraints")])
         if asked not in known:  # many jobs ask for the same
             known[asked] = _misfit(link, spec)
         reason = known[asked]

@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from broker_config.formats.jobspec import companion_of
 from minicluster.save_restore.errors import JobRefused
 from minicluster.save_restore.restarts import (
     UNWANTED,
     RestartOutcome,
     as_copy,
-    is_companion,
     may_restart,
     original,
     redirect,
@@ -99,7 +99,7 @@ def restart_lost(jobs: History, losses: Mapping[int, Loss]) -> RestartOutcome:
     for job in failed:  # a job is younger than what it waits for
         spec = jobs.jobspec(job.id)
         if job.id in lost:
-            again = None if is_companion(spec) else without_dependencies(spec)
+            again = None if companion_of(spec) else without_dependencies(spec)
         else:
             again = redirect(spec, moved) if job.exception == _UNMET else None
         if again is None:

@@ -16,6 +16,7 @@ import copy
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from broker_config.formats.jobid import f58, parse
+from broker_config.formats.jobspec import companion_of, dependencies_of, set_at, system_of, user_of
 from minicluster.save_restore.errors import JobRefused
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ class _Restart:
         moved: dict[int, int] = {}
         for old in jobids:
             urgency = self._jobs.urgency(old)
-            if urgency is None or is_companion(self._spec(old)):
+            if urgency is None or companion_of(self._spec(old)):
                 continue  # it ended meanwhile, or ends with its base job, whose copy gets others
             if not may_restart(self._spec(old)):
                 self._lost.append((old, UNWANTED))
@@ -202,20 +203,14 @@ def may_restart(spec: Mapping[str, Any]) -> bool:
 
 def _ours(spec: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return our own attributes in a jobspec."""
-    user = spec.get("attributes", {}).get("user") or {}
-    ours = user.get("minicluster")
+    ours = user_of(spec).get("minicluster")
     return ours if isinstance(ours, dict) else {}
-
-
-def is_companion(spec: Mapping[str, Any]) -> bool:
-    """Return whether the job is one more worker of a malleable job, see `flux_scheduler.companions`."""
-    return "companion_of" in (spec.get("attributes", {}).get("user") or {})
 
 
 def without_dependencies(spec: Mapping[str, Any]) -> JSON:
     """Return the jobspec without dependencies."""
     free = copy.deepcopy(dict(spec))
-    free["attributes"]["system"].pop("dependencies", None)
+    system_of(free).pop("dependencies", None)
     return free
 
 
@@ -225,19 +220,16 @@ def as_copy(spec: Mapping[str, Any], old: int, hold: str | None = None) -> JSON:
     `hold` is the scheme of its dependency on the original (None: it does not wait for it).
     """
     marked = copy.deepcopy(dict(spec))
-    attributes = marked["attributes"]
     end = [{"scheme": hold, "value": str(old)}] if hold else []
-    attributes["system"]["dependencies"] = [*_dependencies(spec), *end]
-    user = attributes.get("user") or {}
-    attributes["user"] = {**user, "minicluster": {**_ours(spec), RESTART_OF: old}}
+    system_of(marked)["dependencies"] = [*_dependencies(spec), *end]
+    set_at(marked, ("attributes", "user", "minicluster"), {**_ours(spec), RESTART_OF: old})
     return marked
 
 
 def _dependencies(spec: Mapping[str, Any]) -> list[JSON]:
     """Return a job's dependencies, except the one on its own original."""
     old = original(spec)
-    found = spec["attributes"]["system"].get("dependencies") or []
-    return [each for each in found if old is None or _jobid(each["value"]) != old]
+    return [each for each in dependencies_of(spec) if old is None or _jobid(each["value"]) != old]
 
 
 def redirect(spec: Mapping[str, Any], moved: Mapping[int, int]) -> JSON | None:
@@ -247,7 +239,7 @@ def redirect(spec: Mapping[str, Any], moved: Mapping[int, int]) -> JSON | None:
     hits = [each for each in dependencies if each["scheme"] in SCHEMES and _jobid(each["value"]) in moved]
     for each in hits:
         each["value"] = str(moved[_jobid(each["value"])])
-    redirected["attributes"]["system"]["dependencies"] = dependencies
+    system_of(redirected)["dependencies"] = dependencies
     return redirected if hits else None
 
 

@@ -9,7 +9,8 @@ import pytest
 
 from broker_config.formats import idset
 from broker_config.formats.jobid import f58
-from minicluster.flux_scheduler.companion_jobspec import Companion, companion, companion_of, with_credentials
+from broker_config.formats.jobspec import Companion, companion_of
+from minicluster.flux_scheduler.companion_jobspec import companion, with_credentials
 from minicluster.flux_scheduler.companions import CANCEL_DELAY, Companions
 from minicluster.flux_scheduler.ranks import Ranks
 from minicluster.flux_scheduler.scheduling import Scheduling
@@ -376,12 +377,6 @@ class TestJobspec:
         assert system["shell"]["options"] == {"mpi": "none"}
         assert (system["duration"], system.keys() & {"dependencies"}) == (0, set())
         assert base == self.base()
-
-    @pytest.mark.parametrize(
-        "spec", [None, [], {"attributes": 1}, {"attributes": {"user": {"companion_of": 1}}}]
-    )
-    def test_other_jobs_are_nobodys_companions(self, spec: Any) -> None:
-        assert companion_of(spec) is None
 
     def test_credentials_are_in_r(self) -> None:
         """Where malleable.lua looks for them."""

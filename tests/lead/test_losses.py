@@ -178,7 +178,7 @@ def test_a_job_that_may_run_once_only_is_reported_as_lost() -> None:
 def test_a_companion_gets_no_copy() -> None:
     """Its base job, which ends with it, asks for others."""
     jobs = Instance()
-    companion = jobs.add("companion", user={"companion_of": 7})
+    companion = jobs.add("companion", user={"companion_of": "ƒ8", "task": 1})
     jobs.now = 10.0
     jobs.end(companion, LOST)
     assert restart_lost(jobs, {1: Loss(5.0, NEVER)}) == ([], [])

@@ -63,6 +63,22 @@ def test_nobody_else_walks_an_r() -> None:
     assert [path.relative_to(ROOT).as_posix() for path in found] == ALLOWED
 
 
+def test_nobody_else_walks_a_jobspec() -> None:
+    """Its attributes and its task section are read in one place; others may set them by a path."""
+    found = [path for path in OUTSIDE if "attributes" in _subscripts(path) | _gets(path) or _takes_task(path)]
+    assert [path.relative_to(ROOT).as_posix() for path in found] == []
+
+
+def _takes_task(path: Path) -> bool:
+    """Whether a module has `["tasks"][0]`."""
+    return any(
+        isinstance(node, ast.Subscript)
+        and isinstance(node.value, ast.Subscript)
+        and [ast.unparse(each.slice) for each in (node.value, node)] == ["'tasks'", "0"]
+        for node in ast.walk(_tree(path))
+    )
+
+
 def _subscripts(path: Path) -> set[object]:
     return {
         node.slice.value

@@ -142,9 +142,9 @@ def _translated(topic: str, payload: JSON) -> tuple[str, JSON]:
     if topic == "helper.dump":
         return "content.dump", payload
     if topic == "helper.submit":
-        system = payload["jobspec"]["attributes"]["system"]
-        system.setdefault("environment", dict(os.environ))
-        system.setdefault("cwd", os.getcwd())  # noqa: PTH109 - pathlib costs start time
+        from broker_config.formats.jobspec import complete  # noqa: PLC0415 - few relays submit
+
+        complete(payload["jobspec"], os.environ, os.getcwd())  # noqa: PTH109 - pathlib costs start time
         return "job-ingest.submit", payload
     return topic, payload
 

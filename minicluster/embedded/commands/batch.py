@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from broker_config.formats import directives, jobid
 from broker_config.formats.errors import DirectiveError
+from broker_config.formats.jobspec import system_of
 from minicluster.embedded.client import JSON, BrokerClient
 from minicluster.embedded.commands import submission
 from minicluster.embedded.commands.console import fail
@@ -38,7 +39,7 @@ def _batch(words: list[str]) -> int:
     if options.output is None:
         options.output = "flux-{{id}}.out"
     spec = _specification(options, ["{{tmpdir}}/script", *arguments])
-    files = spec["attributes"]["system"].setdefault("files", {})
+    files = system_of(spec).setdefault("files", {})
     files["script"] = {"mode": _MODE, "data": script, "encoding": "utf-8"}
     if options.dry_run:
         print(json.dumps(spec))
@@ -86,7 +87,7 @@ def _specification(options: argparse.Namespace, program: list[str]) -> JSON:
     if not options.ntasks and not options.nodes:
         fail("Number of slots to allocate must be specified")
     spec = jobspec(options, ["flux", "broker", *program], environment(options.env))
-    shell = spec["attributes"]["system"].setdefault("shell", {}).setdefault("options", {})
+    shell = system_of(spec).setdefault("shell", {}).setdefault("options", {})
     # One broker on each node. Brokers are no MPI program, and one may exit before the others.
     for name, value in (("per-resource", {"type": "node"}), ("mpi", "none"), ("exit-timeout", "none")):
         shell.setdefault(name, value)

@@ -38,7 +38,7 @@ def jobspec(options: argparse.Namespace, command: list[str], variables: Variable
         system["shell"] = {"options": shell}
     _placement(options, system)
     for name, value in map(setting, options.setattr):
-        set_at(spec["attributes"], attribute_path(name), value)
+        set_at(spec, ["attributes", *attribute_path(name)], value)
     return spec
 
 

@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from broker_config.formats.jobspec import system_of
 from minicluster.embedded.errors import RpcError
 from minicluster.embedded.settings import configured
 
@@ -66,9 +67,7 @@ class Queues:
 
     def complete(self, jobspec: JSON) -> None:
         """Fill in the configured defaults, as Flux's ingest does."""
-        system = jobspec.get("attributes", {}).get("system")
-        if not isinstance(system, dict):
-            return
+        system = system_of(jobspec)
         if self._default is not None:
             system.setdefault("queue", self._default)
         if self._duration and not system.get("duration"):

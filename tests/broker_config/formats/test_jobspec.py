@@ -248,3 +248,47 @@ def test_values_are_set_in_nested_tables(path: str, table: dict[str, Any]) -> No
     made: dict[str, Any] = {"x": 3} if path.startswith("x") else {}
     jobspec.set_at(made, path.split("."), 1)
     assert made == table
+
+
+@pytest.mark.parametrize(
+    "user",
+    [
+        pytest.param(None, id="no attributes"),
+        pytest.param({"companion_of": "ƒ1"}, id="no task"),
+        pytest.param({"companion_of": 1, "task": 1}, id="no id"),
+        pytest.param({"companion_of": "ƒ1", "task": True}, id="no number"),
+    ],
+)
+def test_other_jobs_are_nobodys_companions(user: Any) -> None:
+    assert jobspec.companion_of({"attributes": {"user": user}}) is None
+
+
+def test_a_companion_names_its_base_job_and_its_task() -> None:
+    spec = {"attributes": {"user": {"companion_of": "ƒ1", "task": 5}}}
+    assert jobspec.companion_of(spec) == jobspec.Companion("ƒ1", 5)
+
+
+@pytest.mark.parametrize("tasks", [None, [], [3], [{"command": "app"}]])
+def test_no_valid_task_section_is_no_command(tasks: Any) -> None:
+    assert list(jobspec.command_of({"tasks": tasks})) == []
+
+
+def test_dependencies_are_the_entries_themselves() -> None:
+    spec = changed((*SYSTEM, "dependencies"), [{"scheme": "afterok", "value": "ƒ1"}])
+    jobspec.dependencies_of(spec)[0]["value"] = "ƒ2"
+    assert jobspec.dependencies_of(spec) == [{"scheme": "afterok", "value": "ƒ2"}]
+    assert jobspec.read(spec).dependencies == (("afterok", "ƒ2"),)
+
+
+@pytest.mark.parametrize(
+    ("system", "completed"),
+    [
+        ({}, {"environment": {"A": "1"}, "cwd": "/here"}),
+        ({"environment": {}, "cwd": "/"}, {"environment": {}, "cwd": "/"}),
+    ],
+    ids=["neither", "both"],
+)
+def test_environment_and_directory_are_completed(system: dict[str, Any], completed: object) -> None:
+    spec = {"attributes": {"system": system}}
+    jobspec.complete(spec, {"A": "1"}, "/here")
+    assert spec == {"attributes": {"system": completed}}

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from broker_config.formats import jobid
-from broker_config.formats.jobspec import shell_options
+from broker_config.formats.jobspec import command_of, shell_options
 from minicluster.embedded.errors import ConfigurationError, LayoutError
 from minicluster.embedded.execution.lead.run import Run, elastic_workers
 from minicluster.embedded.execution.messages import StartTasks
@@ -78,7 +78,7 @@ def _run(launch: Launch, nodes: list[taskmap.NodeTasks]) -> Run:
         launch.id,
         launch.events,
         {node.rank: node for node in nodes},
-        os.path.basename(launch.jobspec["tasks"][0]["command"][0]),  # noqa: PTH119 - a name, not a file
+        os.path.basename(command_of(launch.jobspec)[0]),  # noqa: PTH119 - a name, not a file
         _EXIT_TIMEOUT if timeout is None else configured(timeout, "exit-timeout"),
         set(ranks),
         set(ranks),

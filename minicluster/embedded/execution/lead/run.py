@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from broker_config.formats import jobid
-from broker_config.formats.jobspec import shell_options, system_of
+from broker_config.formats.jobspec import command_of, shell_options, system_of
 from minicluster.embedded.execution.rank_launch import RankLaunch
 from minicluster.embedded.jobs import elastic, taskmap
 
@@ -168,7 +168,7 @@ def _rank_launch(
     launch: Launch, nodes: list[taskmap.NodeTasks], node: taskmap.NodeTasks, number: int
 ) -> RankLaunch:
     system = system_of(launch.jobspec)
-    argv = launch.jobspec["tasks"][0]["command"]
+    argv = command_of(launch.jobspec)
     files = system.get("files", {})
     if launch.credentials is not None:
         files = files | {CREDENTIALS: {"data": launch.credentials, "mode": 0o400}}
