@@ -29,6 +29,13 @@ _ILLEGAL_PROPERTY = re.compile(r"[!&'\"^`|()]")
 _KINDS = {int: "number", float: "number", dict: "object", list: "array", str: "string"}
 
 
+class ResourceTimes(NamedTuple):
+    """From when until when resources are granted, in seconds since 1970; 0: not limited."""
+
+    starttime: float
+    expiration: float
+
+
 class Node(NamedTuple):
     """The resources of one execution target (broker rank), or those allocated to a job there."""
 
@@ -90,9 +97,8 @@ def read(document: Any) -> ResourceSet:
     return ResourceSet(
         _nodes(execution, properties),
         properties,
-        execution.get("nslots"),
-        float(_get(execution, "execution", "starttime", (int, float), 0)),
-        float(_get(execution, "execution", "expiration", (int, float), 0)),
+        nslots_of(document),
+        *times_of(document),
         document.get("scheduling"),
     )
 
@@ -117,6 +123,26 @@ def ranks_of(document: Any) -> tuple[int, ...]:
 def allocation_of(document: Any) -> Allocation:
     """Return the allocation of an R. Raises ResourceSetError."""
     return {rank: (cores, gpus) for rank, cores, gpus in _lite(_get(document, "R", "execution", dict))}
+
+
+def times_of(document: Any) -> ResourceTimes:
+    """Return the times of an R. Raises ResourceSetError."""
+    execution = _get(document, "R", "execution", dict)
+    return ResourceTimes(
+        *(float(_get(execution, "execution", key, (int, float), 0)) for key in ("starttime", "expiration"))
+    )
+
+
+def nslots_of(document: Any) -> int | None:
+    """Return how many slots a job requested; None if its R does not have it. Raises ResourceSetError."""
+    count: int | None = _get(document, "R", "execution", dict).get("nslots")
+    return count
+
+
+def hostlist_of(document: Any) -> str:
+    """Return the hosts of an R as one hostlist, as it names them. Raises ResourceSetError."""
+    execution = _get(document, "R", "execution", dict)
+    return ",".join(_get(execution, "execution", "nodelist", list, []))
 
 
 def check(resources: ResourceSet) -> None:
@@ -324,6 +350,11 @@ def encode(
             properties.setdefault(name, []).append(node.rank)
     encoded = {name: tuple(ranks) for name, ranks in properties.items()}
     return to_dict(ResourceSet(given, encoded, nslots, starttime, expiration))
+
+
+def update_of(document: R) -> R:
+    """Return what an event `resource-update` has of a job's R: what else does not change."""
+    return {key: document["execution"][key] for key in ("R_lite", "nodelist", "nslots")}
 
 
 def reranked(document: R) -> R:

@@ -116,12 +116,12 @@ def running(
 ) -> tuple[RunningJob, Allocation]:
     """Read a running job from its R, which Flux sends when the scheduler is loaded."""
     allocation = resource_set.allocation_of(resources)
-    execution = resources["execution"]
+    times = resource_set.times_of(resources)
     record = RunningJob(
         job,
         asked_for(allocation),
-        execution.get("starttime", 0.0),
-        execution.get("expiration", 0.0) or math.inf,
+        times.starttime,
+        times.expiration or math.inf,
         priority=priority,
         submitted=submitted,
         user=user,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from flux.resource.ResourcePool import ResourcePool
 
+from broker_config.formats.resource_set import times_of
 from minicluster.flux_scheduler.ranks import Ranks
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class RanksPool(ResourcePool):  # type: ignore[misc] # the base is untyped
         self.log = log
         self.ranks = Ranks(resources)
         self.allocated: Callable[[], Allocation] = dict
-        self._expiration = float(resources["execution"].get("expiration", 0.0))
+        self._expiration = times_of(resources).expiration
 
     @property
     def expiration(self) -> float:

@@ -11,7 +11,7 @@ from minicluster.embedded.services import Encoded
 
 if TYPE_CHECKING:
     from broker_config.formats.jobspec import RequestedResources
-    from broker_config.formats.resource_set import Allocation, R
+    from broker_config.formats.resource_set import Allocation
     from minicluster.embedded.jobs.job import ActiveJob
     from minicluster.embedded.jobs.job_log import JobLog
     from minicluster.embedded.jobs.lifecycle import JobLifecycle
@@ -53,14 +53,11 @@ class Allocations:
 
     def resized(self, job: ActiveJob, order: int, request: RequestedResources) -> None:
         """Set the R of a job that was resized, and log the event `resource-update`."""
-        had: R = (job.R or {})["execution"]
+        times = resource_set.times_of(job.R)
         allocation = self._parts.scheduler.pool.allocation(job.id)
-        times = {key: had[key] for key in ("starttime", "expiration")}
-        _, encoded = self._allocate(job, allocation, request, **times)
+        _, encoded = self._allocate(job, allocation, request, **times._asdict())
         job.ntasks = request.workers
-        has: R = (job.R or {})["execution"]
-        update = {key: has[key] for key in ("R_lite", "nodelist", "nslots")}
-        context = {"order": order, "size": request.workers, **update}
+        context = {"order": order, "size": request.workers, **resource_set.update_of(job.R or {})}
         self._log.append(job, "resource-update", context, R=encoded)
 
     def _set_timer(self, job: ActiveJob) -> None:

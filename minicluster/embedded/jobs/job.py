@@ -7,6 +7,7 @@ from sys import intern
 from typing import TYPE_CHECKING, Any
 
 from broker_config.formats.job_states import EXCEPTION_RESULTS, JobFlag, JobResult, JobState
+from broker_config.formats.resource_set import times_of
 
 if TYPE_CHECKING:
     from broker_config.formats.jobspec import Parsed, RequestedResources, Sizes
@@ -68,7 +69,7 @@ class ActiveJob:
     @property
     def expiration(self) -> float:
         """The time of its time limit, 0 without one."""
-        return float(self.R["execution"]["expiration"]) if self.R else 0.0
+        return times_of(self.R).expiration if self.R else 0.0
 
 
 def priority_of(urgency: int) -> int:

@@ -48,14 +48,13 @@ def _tasks(job: ActiveJob, size: JSON) -> int:
 def _size(job: ActiveJob) -> JSON:
     """Return the job's size: the requested one before the allocation, then the allocated one."""
     if job.R is not None:
-        execution = job.R["execution"]
         allocation = resource_set.allocation_of(job.R)
         return {
             "ncores": sum(cores.bit_count() for cores, _gpus in allocation.values()),
             "nnodes": len(allocation),
             "ranks": idset.bracketed(allocation),
-            "nodelist": ",".join(execution["nodelist"]),
-            "expiration": execution["expiration"],
+            "nodelist": resource_set.hostlist_of(job.R),
+            "expiration": job.expiration,
         }
     asked = job.resources
     shown: JSON = {} if asked.exclusive else {"ncores": asked.size}

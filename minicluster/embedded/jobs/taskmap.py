@@ -67,7 +67,7 @@ def _counts(jobspec: JSON, resources: JSON, nodes: Sequence[NodeTasks]) -> list[
     cores = [len(node.cores) for node in nodes]
     if "total" in tasks:
         return distribute(cores, int(tasks["total"]), None)
-    slots = resources["execution"].get("nslots") or sum(count // slot_cores for count in cores)
+    slots = resource_set.nslots_of(resources) or sum(count // slot_cores for count in cores)
     return distribute(cores, int(slots) * int(tasks.get("per_slot", 1)), slot_cores)
 
 

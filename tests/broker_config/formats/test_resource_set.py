@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker_config.formats import idset, resource_set
+from broker_config.formats import hostlist, idset, resource_set
 from broker_config.formats.errors import ResourceSetError
 from broker_config.formats.resource_set import Node, ResourceSet
 
@@ -39,6 +39,9 @@ def test_round_trip(resources):
     assert resource_set.nodes_of(document) == resources.nodes
     assert resource_set.hosts_of(document) == list(resources.hosts)
     assert resource_set.ranks_of(document) == tuple(node.rank for node in resources.nodes)
+    assert resource_set.times_of(document) == (resources.starttime, resources.expiration)
+    assert resource_set.nslots_of(document) == resources.nslots
+    assert resource_set.hostlist_of(document) == hostlist.encode(resources.hosts)
     allocation = {node.rank: (node.cores, node.gpus) for node in resources.nodes}
     assert resource_set.allocation_of(document) == allocation
 
@@ -191,3 +194,15 @@ def test_not_json():
     """The message is the JSON parser's, which gives the place."""
     with pytest.raises(ResourceSetError, match=r"R is not JSON: .*line 1 column 2"):
         resource_set.loads("{")
+
+
+def test_an_r_need_not_have_times_and_slots():
+    document = {"execution": {"R_lite": []}}
+    assert resource_set.times_of(document) == (0.0, 0.0)
+    assert (resource_set.nslots_of(document), resource_set.hostlist_of(document)) == (None, "")
+
+
+def test_an_update_of_r_has_what_changes():
+    made = resource_set.to_dict(resource_set.alike(["mc-0"], 4)._replace(nslots=1, starttime=1.5))
+    shown = {"R_lite": [{"rank": "0", "children": {"core": "0-3"}}], "nodelist": ["mc-0"], "nslots": 1}
+    assert resource_set.update_of(made) == shown
