@@ -13,7 +13,6 @@ import re
 import socket
 import subprocess
 import time
-from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 import flux
@@ -21,6 +20,7 @@ import flux.constants
 import flux.kvs
 
 from minicluster.broker_link.errors import InstanceError, InstanceGone, RequestRefused, WaitTimeout
+from minicluster.broker_link.rejected_peers import RejectedPeers, lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,10 +28,6 @@ if TYPE_CHECKING:
 
     from minicluster.broker_link.link import JSON, Callback
 
-FORGET_SECONDS = 60.0
-"""Seconds for which a rejected peer is reported; it tries again within 15 s."""
-MAX_PEERS = 64
-"""Rejected peers that are kept."""
 BATCH = 1000
 """Answers that one `dispatch` hands out at most, before its caller runs again."""
 _REJECTED = re.compile(r"rejecting connection from (\S+) \(rank \d+\): (.*)", re.DOTALL)
@@ -54,7 +50,7 @@ class FluxLink:
         self._streams: dict[int, Any] = {}
         self._number = 0
         self._reactor = _Reactor(self._handle)
-        self._log: _RejectedPeers | None = None
+        self._log: _FollowedLog | None = None
 
     def stream(self, topic: str, payload: JSON, callback: Callback) -> int:
         """Ask for a stream of answers."""
@@ -165,8 +161,8 @@ class FluxLink:
         A broker with another certificate is not among them: Flux's lead does not notice its attempts.
         """
         if self._log is None:
-            self._log = _RejectedPeers(self._handle)
-        return self._log.lately()
+            self._log = _FollowedLog(self._handle)
+        return lines(self._log.rejected_peers.fresh())
 
     def close(self) -> None:
         """Hang up."""
@@ -251,26 +247,17 @@ def _let_go(watcher: Any) -> None:
     watcher.flux_handle = None  # it holds itself, and would hold the connection as long
 
 
-class _RejectedPeers:
-    """The brokers that the lead rejected, from its log."""
+class _FollowedLog:
+    """The lead's log, which names the brokers that it rejected."""
 
     def __init__(self, handle: Any) -> None:
-        self._newest_last: OrderedDict[str, tuple[float, str]] = OrderedDict()
+        self.rejected_peers = RejectedPeers()
         request = {"follow": True, "nobacklog": True}
         try:
             self._log = handle.rpc("log.dmesg", request, flags=flux.constants.FLUX_RPC_STREAMING)
         except OSError as error:
             raise _ours("log.dmesg", error) from error
         self._log.then(self._take_line)
-
-    def lately(self) -> list[str]:
-        """Return them with the reasons, newest first."""
-        now = time.monotonic()
-        return [
-            f"{peer}: turned away: {reason}"
-            for peer, (when, reason) in reversed(list(self._newest_last.items()))
-            if now - when <= FORGET_SECONDS
-        ]
 
     def _take_line(self, rpc: Any) -> None:
         try:
@@ -280,13 +267,7 @@ class _RejectedPeers:
         rpc.reset()
         found = _REJECTED.search(line)
         if found:
-            self._note(found.group(1), found.group(2).strip())
-
-    def _note(self, peer: str, reason: str) -> None:
-        self._newest_last.pop(peer, None)
-        self._newest_last[peer] = (time.monotonic(), reason)
-        if len(self._newest_last) > MAX_PEERS:
-            self._newest_last.popitem(last=False)
+            self.rejected_peers.note(found.group(1), found.group(2).strip())
 
 
 def _ours(topic: str, error: OSError, timeout: float | None = None) -> InstanceError:

@@ -16,16 +16,22 @@ NAME = "minicluster.broker_link.flux_link"
 
 
 class Stream:
-    """A streaming request: `end` ends it."""
+    """A streaming request: `answered` hands out `text`; without one the stream ends."""
 
     def __init__(self) -> None:
-        self.end: Callable[[], None]
+        self.answered: Callable[[], None]
+        self.text = ""
 
     def then(self, callback: Callable[..., None], *arguments: object) -> None:
-        self.end = lambda: callback(self, *arguments)
+        self.answered = lambda: callback(self, *arguments)
 
     def get_str(self) -> str:
+        if self.text:
+            return self.text
         raise OSError(61, "No data available")
+
+    def reset(self) -> None:
+        """Wait for the next answer."""
 
 
 class Handle:
@@ -65,6 +71,15 @@ def link(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 def test_a_stream_that_has_ended_can_be_cancelled(link: Any) -> None:
     """Whoever cancels it may not have heard yet: nothing is sent."""
     number = link.stream("job-manager.events-journal", {}, lambda *_: None)
-    link._handle.stream.end()
+    link._handle.stream.answered()
     link.cancel(number)
     assert link._handle.sent == ["job-manager.events-journal"]
+
+
+def test_rejected_peers_are_those_of_the_log(link: Any) -> None:
+    assert link.rejected_peers() == []
+    line = "overlay.err[0]: rejecting connection from mc-3 (rank 3): version mismatch\n"
+    for link._handle.stream.text in (line, "broker.info[0]: online: mc-0\n"):
+        link._handle.stream.answered()
+    assert link.rejected_peers() == ["mc-3: turned away: version mismatch"]
+    assert link._handle.sent == ["log.dmesg"]

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 import zmq
 
+from minicluster.broker_link.rejected_peers import UNKNOWN, RejectedPeers
 from minicluster.embedded.errors import BootError
 from minicluster.embedded.log import DEBUG, ERR, INFO, WARNING, Log
 from minicluster.embedded.overlay import wire
 from minicluster.embedded.overlay.message_guard import MessageGuard, PeerCounts, quoted
-from minicluster.embedded.overlay.rejected_peers import UNKNOWN, RejectedPeers
 
 if TYPE_CHECKING:
     from minicluster.embedded.configuration import Bootstrap

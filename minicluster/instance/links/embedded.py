@@ -8,6 +8,7 @@ import select
 import socket
 from typing import TYPE_CHECKING
 
+from minicluster.broker_link import rejected_peers
 from minicluster.broker_link.errors import InstanceError, InstanceGone, RequestRefused, WaitTimeout
 from minicluster.embedded.client import BrokerClient
 from minicluster.embedded.errors import BrokerUnreachable, RpcError
@@ -111,8 +112,7 @@ class EmbeddedLink:
 
     def rejected_peers(self) -> Sequence[str]:
         """Return the peers that the lead rejected lately."""
-        peers = self.rpc("overlay.stats-get", {}, 10.0)["turned-away"]
-        return [f"{each['peer']}: turned away: {each['reason']}" for each in peers]
+        return rejected_peers.lines(self.rpc("overlay.stats-get", {}, 10.0)["turned-away"])
 
     def close(self) -> None:
         """Hang up."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from minicluster.embedded.overlay.rejected_peers import FORGET_SECONDS, MAX_PEERS, UNKNOWN, RejectedPeers
+from minicluster.broker_link.rejected_peers import FORGET_SECONDS, MAX_PEERS, UNKNOWN, RejectedPeers
 
 
 class Clock:

@@ -6,9 +6,9 @@ import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
-    from minicluster.embedded.ports import JSON
+    from minicluster.broker_link.link import JSON
 
 FORGET_SECONDS = 60.0
 """Seconds; a rejected broker tries again within 15 s (the start script's longest pause)."""
@@ -53,3 +53,8 @@ class RejectedPeers:
             for peer, (when, reason) in reversed(self._peers.items())
             if now - when <= FORGET_SECONDS
         ]
+
+
+def lines(peers: Iterable[JSON]) -> list[str]:
+    """Return rejected peers as a lead's report names them."""
+    return [f"{each['peer']}: turned away: {each['reason']}" for each in peers]
