@@ -88,7 +88,7 @@ class BaseJob:
         except (NotAccepting, ValueError) as error:
             self._flux.call_later(0.0, partial(self.came_to_nothing, f"refused: {error}"))
             return
-        self._orders.number = self.session.order.id if self.session.order is not None else 0
+        self._orders.sent()
         self._around.take(step)
         self._alarm.set(self._orders.due)
 
@@ -139,9 +139,7 @@ class BaseJob:
             isinstance(event, events.ProgramRegistered) and self._orders.reserved and not self._orders.number
         ):
             self._grow()
-        elif (
-            self.session.order is None and not self._orders.reserved
-        ):  # ProgramRegistered, ProgramDeregistered
+        elif self._orders.idle:  # ProgramRegistered, ProgramDeregistered
             self._resizing.set_accepting(self.job, self._orders.accepts_resize)
         self._alarm.set(self._orders.due)
 
@@ -149,7 +147,7 @@ class BaseJob:
         if self.closed:
             return
         now = self._flux.clock()
-        if self._orders.rested(now) and self.session.order is None:
+        if self._orders.rested(now):
             self._resizing.set_accepting(self.job, self._orders.accepts_resize)
             self._flux.schedule_decision()
         self._around.take(self.session.tick(now))

@@ -19,8 +19,20 @@ LEAVE = 5.0
 """Seconds that released workers have to end by themselves before they are ended."""
 
 
+class SentOrder(Protocol):
+    """What this needs of an order under way."""
+
+    @property
+    def id(self) -> int:
+        """The order's number."""
+
+
 class ProgramSession(Protocol):
     """What this needs of the program's session."""
+
+    @property
+    def order(self) -> SentOrder | None:
+        """The order under way."""
 
     @property
     def accepts_resize(self) -> bool:
@@ -58,6 +70,11 @@ class ProgramOrders:
         return self._session.accepts_resize and not (self.reserved or self._expired or rests)
 
     @property
+    def idle(self) -> bool:
+        """Whether no order is under way, and nothing is reserved for one."""
+        return self._session.order is None and not self.reserved
+
+    @property
     def over(self) -> bool:
         """Whether the latest order has expired, though its workers may still end."""
         return bool(self._expired)
@@ -68,12 +85,17 @@ class ProgramOrders:
         times = [each for each in (self._session.deadline, self._rest_ends) if each is not None]
         return min(times, default=None)
 
+    def sent(self) -> int:
+        """Note the number of an order that was sent, and return it."""
+        self.number = self._session.order.id if self._session.order is not None else 0
+        return self.number
+
     def rested(self, now: float) -> bool:
-        """Return whether the pause after a failed order is over, once."""
+        """Return whether the pause after a failed order is over, once, and no other order is under way."""
         if self._rest_ends is None or now < self._rest_ends:
             return False
         self._rest_ends = None
-        return True
+        return self._session.order is None
 
     def start(self, workers: Mapping[int, str], host_of: Callable[[Slot], str]) -> dict[int, Slot]:
         """Give each worker of an accepted order a slot on its host; return these slots."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import pytest
+
 from queue_policies.counting import CountingCluster, Units
 from queue_policies.nodes.records import Slot
 from queue_policies.orders.book import OrderBook
@@ -17,12 +19,20 @@ from queue_policies.simulator.unit_room import UnitRoom
 SLOTS = [Slot(rank, (1, 0)) for rank in range(3)]
 
 
+@dataclass(frozen=True)
+class Sent:
+    """An order under way."""
+
+    id: int
+
+
 @dataclass
 class Session:
     """A program that always accepts an order."""
 
     accepts_resize: bool = True
     deadline: float | None = None
+    order: Sent | None = None
 
 
 def _orders() -> ProgramOrders:
@@ -58,6 +68,25 @@ def test_a_program_rests_after_an_order_that_came_to_nothing() -> None:
     assert not orders.rested(99.0 + RETRY_DELAY)
     assert orders.rested(100.0 + RETRY_DELAY)
     assert (orders.accepts_resize, orders.due, orders.rested(200.0)) == (True, None, False)
+
+
+def test_a_pause_that_ends_during_an_order_lets_no_other_order_through() -> None:
+    orders = ProgramOrders(Session(order=Sent(7)))
+    orders.drop(100.0)
+    assert (orders.rested(200.0), orders.due) == (False, None)
+
+
+@pytest.mark.parametrize(
+    ("order", "number", "idle"),
+    [pytest.param(Sent(7), 7, False, id="under way"), pytest.param(None, 0, True, id="over already")],
+)
+def test_an_order_that_was_sent_is_the_latest_one(order: Sent | None, number: int, idle: bool) -> None:
+    orders = ProgramOrders(Session(order=order))
+    assert (orders.sent(), orders.number, orders.idle) == (number, number, idle)
+
+
+def test_what_is_reserved_waits_for_its_order() -> None:
+    assert not _orders().idle
 
 
 def test_the_next_deadline_counts() -> None:

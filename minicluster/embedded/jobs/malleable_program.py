@@ -96,8 +96,7 @@ class MalleableProgram:
         except (NotAccepting, ValueError) as error:
             self._parts.loop.call_soon(self._came_to_nothing, "resize-refused", str(error))
             return
-        order = self._orders.number = self.session.order.id if self.session.order is not None else 0
-        self._around.log.append(self._job, "resize-order", {"order": order, "size": size})
+        self._around.log.append(self._job, "resize-order", {"order": self._orders.sent(), "size": size})
         self._around.take(step)
         self._arm()
 
@@ -127,7 +126,7 @@ class MalleableProgram:
             case events.ProgressReported():
                 self._parts.scheduler.progressed(self._job.id, event.share, self._parts.clock())
             case events.ProgramRegistered() | events.ProgramDeregistered():
-                if self.session.order is None and not self._orders.reserved:
+                if self._orders.idle:
                     self._publish_acceptance()
         self._arm()
 
@@ -147,7 +146,7 @@ class MalleableProgram:
 
     def _tick(self) -> None:
         self._timer, now = None, self._parts.clock()
-        if self._orders.rested(now) and self.session.order is None:
+        if self._orders.rested(now):
             self._publish_acceptance()
             self._around.commits.schedule()
         self._around.take(self.session.tick(now))
