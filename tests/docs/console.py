@@ -1,8 +1,9 @@
 """The blocks of a page that show a terminal, and a shell in which they are typed.
 
-A block begins with ```console. A line that begins with `$ ` is typed, with the text of its here-document. The
-lines below, up to the next `$ `, are its output. A command without output below it must end with 0, and may
-write anything. A line that is `…` stands for any lines, `…` in a line for any text.
+A block begins with ```console. A line that begins with `$ ` is typed, with the text of its here-document,
+and with the next line where it ends in a backslash or a pipe. The lines below, up to the next `$ `, are its
+output. A command without output below it must end with 0, and may write anything. A line that is `…` stands
+for any lines, `…` in a line for any text.
 """
 
 from __future__ import annotations
@@ -23,6 +24,13 @@ if TYPE_CHECKING:
 TYPING_TIMEOUT = 180.0
 """Seconds that one line may take."""
 ANY_LINES = "…"
+GOES_ON = ("\\", "|")
+"""The ends of a line that the next one continues."""
+SHELLS = ("console", "sh", "bash", "shell")
+_COMMAND = re.compile(
+    r" *(\$|buildah|docker|flux|git|helm|kubectl|make|minicluster|pip|python3?|sed|skopeo|\S*bin/\w+) "
+)
+_PARTS = re.compile(r"^#+ (.+)$|^ *```(\w*)\n((?s:.*?))^ *```", re.MULTILINE)
 _HERE = re.compile(r"<<'(\w+)'")
 _MASKS = (
     (re.compile(r"ƒ[0-9A-Za-z]+"), "ƒID"),
@@ -47,7 +55,7 @@ class Typed:
     """A line, and what the page shows below it."""
 
     line: str
-    """With its here-document."""
+    """With its here-document and the lines that continue it."""
     shown: tuple[str, ...]
 
 
@@ -65,14 +73,31 @@ class Block:
         return self.typed[0].line.partition("\n")[0]
 
 
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """What a page has between ``` and ```."""
+
+    section: str
+    """The heading above it."""
+    language: str
+    lines: list[str]
+
+    @property
+    def is_console(self) -> bool:
+        """Whether it is a block of a terminal."""
+        return self.language == "console"
+
+    @property
+    def holds_a_command(self) -> bool:
+        """Whether it has something to type: by its language, a prompt, or how a line begins."""
+        if self.language and self.language not in SHELLS:
+            return any(line.lstrip().startswith("$ ") for line in self.lines)
+        return bool(self.language) or any(_COMMAND.match(line) for line in self.lines)
+
+
 def blocks(text: str) -> list[Block]:
     """Return the blocks of a page, in its order."""
-    found = []
-    for section in re.split(r"^(?=#+ )", text, flags=re.MULTILINE):
-        heading = section.partition("\n")[0].lstrip("# ")
-        bodies = re.findall(r"^ *```console\n(.*?)^ *```", section, re.MULTILINE | re.DOTALL)
-        found += [Block(heading, tuple(_typed(body.splitlines()))) for body in bodies]
-    return found
+    return [Block(fence.section, tuple(_typed(fence.lines))) for fence in fences(text) if fence.is_console]
 
 
 def _typed(lines: list[str]) -> Iterator[Typed]:
@@ -83,6 +108,8 @@ def _typed(lines: list[str]) -> Iterator[Typed]:
             message = f"a block begins with what it shows: {line}"
             raise ValueError(message)
         line = line.removeprefix("$ ")
+        while line.endswith(GOES_ON):
+            line += f"\n{rest.pop(0)}"
         here = _HERE.search(line)
         while here and not line.endswith(f"\n{here[1]}"):
             line += f"\n{rest.pop(0)}"
@@ -90,6 +117,18 @@ def _typed(lines: list[str]) -> Iterator[Typed]:
         while rest and not rest[0].lstrip().startswith("$ "):
             shown.append(rest.pop(0))
         yield Typed(line, tuple(shown))
+
+
+def fences(text: str) -> list[Fence]:
+    """Return all fenced blocks of a page, in its order."""
+    found = []
+    section = ""
+    for heading, language, body in _PARTS.findall(text):
+        if heading:
+            section = heading
+        else:
+            found.append(Fence(section, language, body.splitlines()))
+    return found
 
 
 def differs(shown: tuple[str, ...], real: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from tests.docs.console import Block, blocks
@@ -12,6 +13,9 @@ PAGES = {
     for path in (
         ROOT / "README.md",
         *sorted((ROOT / "docs").rglob("*.md")),
+        ROOT / "CONTRIBUTING.md",
+        ROOT / "containers" / "README.md",
+        *sorted((ROOT / "deploy" / "helm").glob("*/README.md")),
         ROOT / "examples" / "policy-plugin" / "README.md",
     )
 }
@@ -21,15 +25,138 @@ ON_A_CLUSTER = {
     ("docs/tutorial-kubernetes.md", ""),
 }
 """Pages, and headings in them (none: the whole page), whose blocks need a Kubernetes cluster with nodes."""
-IMAGE = "needs the operator's image, which is not published"
+IMAGE = (
+    "needs a published image;"
+    " tests/kubernetes/pods/shipped/conftest.py installs the chart with one that is built here"
+)
+MANIFEST = (
+    "needs a published image;"
+    " tests/kubernetes/deploy/test_install.py::test_the_api_server_accepts_every_object applies the manifests"
+)
+BUILDER = "needs docker, or a registry; tests/deploy/test_images.py builds the Dockerfiles with buildah"
+OPERATOR = (
+    "does not end; tests/kubernetes/operator/test_laptop.py and tests/cli/test_operator.py run the like"
+)
+NAMES = "has names in capitals where the reader has those of a cluster"
+FINALIZER = (
+    f"{NAMES}, and is for when no operator runs;"
+    " tests/kubernetes/api/test_contract_patches.py::test_nothing_new_is_waited_for_once_a_deletion_has_begun"
+    " sends the same patch"
+)
 BUILDS = "builds or installs: it would make the reader's own .venv"
 SUITE = "is what runs this test"
-REAL_FLUX = "needs real Flux; tests/flux types the like of it where that is on PATH"
+TESTS = "runs tests, as this is one; tests/project/test_links.py looks for the files that it names"
+REAL_FLUX = "needs real Flux; tests/lead/test_scheduler.py does the like of it where that is on PATH"
+METRIC = (
+    f"{NAMES};"
+    " tests/kubernetes/metrics/adapter/test_adapter.py::test_of_a_minicluster_and_its_service asks the like"
+)
+ADAPTER = "is for an adapter that was run by hand without --owner: no test leaves its APIServices"
+VERSIONS = (
+    "shows a program and an operator of two releases; tests/remote/test_versions.py has each line's parts"
+)
+MALLEABLE = (
+    "needs a queue policy that resizes;"
+    " tests/local/test_malleable_applications.py submits programs with these attributes"
+)
+PYTEST = ".venv/bin/python -m pytest -q"
+HELM = "helm install minicluster-operator deploy/helm/minicluster-operator"
 LONG = "takes minutes; its options are compared with the script's"
 NOT_TYPED = {
     ("README.md", "make demo"): BUILDS,
     ("README.md", "make test"): SUITE,
     ("docs/installation.md", "python3 -m venv .venv"): BUILDS,
+    ("CONTRIBUTING.md", "make lint"): SUITE,
+    ("CONTRIBUTING.md", f"{PYTEST} tests/plan/test_conditions.py"): TESTS,
+    (
+        "CONTRIBUTING.md",
+        f"{PYTEST} tests/backends/test_commands.py tests/cli/test_commands.py tests/backends/conformance",
+    ): TESTS,
+    (
+        "CONTRIBUTING.md",
+        (
+            f"{PYTEST} tests/metrics_api/numbers tests/metrics_api/lead/test_ledger.py"
+            " tests/deploy/test_rules.py"
+        ),
+    ): TESTS,
+    (
+        "CONTRIBUTING.md",
+        f"{PYTEST} tests/queue_policies tests/embedded/engine/test_same_decisions.py -k NAME",
+    ): TESTS,
+    ("CONTRIBUTING.md", f"{PYTEST} tests/plan/test_conditions.py tests/plan/test_documentation.py"): TESTS,
+    (
+        "containers/README.md",
+        (
+            "docker build -f containers/Dockerfile.operator"
+            " -t ghcr.io/flux-framework/minicluster-operator:0.1.0 ."
+        ),
+    ): BUILDER,
+    (
+        "containers/README.md",
+        (
+            "docker build -f containers/Dockerfile.flux-view --build-arg FLUX_CORE=0.88.0"
+            " -t registry.example.com/flux-view:0.88.0 containers"
+        ),
+    ): BUILDER,
+    (
+        "containers/README.md",
+        (
+            "buildah build -f containers/Dockerfile.operator"
+            " --build-arg PYTHON=docker.io/library/python:3.11-slim@sha256:... \\"
+        ),
+    ): BUILDER,
+    ("containers/README.md", "make images"): BUILDER,
+    (
+        "deploy/helm/minicluster-operator/README.md",
+        f"{HELM} --namespace minicluster-system --create-namespace",
+    ): IMAGE,
+    ("docs/command-line.md", "minicluster version --on kubernetes -n science"): VERSIONS,
+    (
+        "docs/installation.md",
+        (
+            "docker build -f containers/Dockerfile.operator"
+            " -t registry.example.com/minicluster-operator:0.1.0 ."
+        ),
+    ): BUILDER,
+    ("docs/installation.md", f"{HELM} --namespace minicluster-system --create-namespace \\"): IMAGE,
+    ("docs/installation.md", "kubectl apply --server-side -f deploy/manifests/crd.yaml"): MANIFEST,
+    ("docs/installation.md", "kubectl get pods -n minicluster-system"): IMAGE,
+    (
+        "docs/metrics.md",
+        (
+            "kubectl get --raw /apis/custom.metrics.k8s.io/v1beta2/namespaces/NS"
+            "/miniclusters.flux-framework.org/NAME/flux_nodes_demanded"
+        ),
+    ): METRIC,
+    (
+        "docs/metrics.md",
+        (
+            "kubectl delete apiservice v1beta1.custom.metrics.k8s.io v1beta2.custom.metrics.k8s.io"
+            " v1beta1.external.metrics.k8s.io"
+        ),
+    ): ADAPTER,
+    (
+        "docs/operator.md",
+        "minicluster operator                        # the namespace of your kubeconfig's context",
+    ): OPERATOR,
+    (
+        "docs/operator.md",
+        """kubectl patch mc NAME -n NS --type merge -p '{"metadata": {"finalizers": null}}'""",
+    ): FINALIZER,
+    (
+        "docs/operator.md",
+        (
+            "kubectl get mc -A -o jsonpath='{range .items[*]}{.metadata.namespace} {.metadata.name}"
+            """{"\\n"}{end}' |"""
+        ),
+    ): FINALIZER,
+    (
+        "docs/python-api.md",
+        (
+            "flux submit -n 1 --setattr=user.elastic.min=1 --setattr=user.elastic.max=4"
+            " --setattr=user.elastic.malleable=true python3 example.py"
+        ),
+    ): MALLEABLE,
     ("docs/scheduling.md", "flux module remove sched-simple"): REAL_FLUX,
     (
         "docs/scheduling.md",
@@ -47,6 +174,12 @@ NOT_TYPED = {
     ): LONG,
 }
 """Blocks that no test types, by page and first line, each with its reason."""
+
+
+def program(page: str) -> str:
+    """Return the first Python program of a page, which its reader has in `example.py`; else an empty text."""
+    found = re.search(r"^```python\n(.*?)^```", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
+    return found[1] if found else ""
 
 
 def local(page: str) -> list[Block]:
