@@ -70,7 +70,7 @@ NOT_TYPED = {
     ("CONTRIBUTING.md", f"{PYTEST} tests/plan/test_conditions.py"): TESTS,
     (
         "CONTRIBUTING.md",
-        f"{PYTEST} tests/backends/test_commands.py tests/cli/test_commands.py tests/backends/conformance",
+        f"{PYTEST} tests/backends/test_commands.py tests/backends/conformance",
     ): TESTS,
     (
         "CONTRIBUTING.md",
@@ -79,10 +79,7 @@ NOT_TYPED = {
             " tests/deploy/test_rules.py"
         ),
     ): TESTS,
-    (
-        "CONTRIBUTING.md",
-        f"{PYTEST} tests/queue_policies tests/embedded/engine/test_same_decisions.py -k NAME",
-    ): TESTS,
+    ("CONTRIBUTING.md", "POLICY=water-filling"): TESTS,
     ("CONTRIBUTING.md", f"{PYTEST} tests/plan/test_conditions.py tests/plan/test_documentation.py"): TESTS,
     (
         "containers/README.md",

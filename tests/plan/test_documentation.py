@@ -41,6 +41,17 @@ def test_condition_is_documented(type_):
     assert re.search(rf"^## .*\b{type_}\b", PAGE, re.MULTILINE)
 
 
+@pytest.mark.parametrize("page", ["kubernetes.md", "tutorial-kubernetes.md"])
+def test_a_page_that_shows_a_status_has_every_condition(page):
+    """In their order; `Autoscaling` only where the document has `spec.autoscaling`."""
+    text = (Path(__file__).parents[2] / "docs" / page).read_text()
+    tables = re.findall(r"^TYPE +STATUS .*\n((?:\w.*\n)+)", text, re.MULTILINE)
+    shown = [[line.split()[0] for line in table.splitlines()] for table in tables]
+    expected = [type_ for type_ in ConditionType if type_ != ConditionType.AUTOSCALING]
+    assert shown
+    assert all(each == expected for each in shown)
+
+
 def test_the_number_of_conditions_is_right():
     """Without spec.autoscaling there is one less."""
     [(number, with_autoscaling)] = re.findall(
