@@ -1,6 +1,7 @@
 """Every metric: its name, unit, meaning and labels.
 
-docs/metrics.md is tested against this table, and so are the names in the chart, templates/_rules.tpl.
+docs/metrics.md is tested against this table, and so are the names in the chart, files/metrics.yaml, which
+templates/user-roles.yaml reads.
 Totals have no label but `state`. The same metrics by queue begin with `flux_queue_`, by group with
 `flux_group_`, so that no sum counts a job or a node twice. All are gauges.
 """
