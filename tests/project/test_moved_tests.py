@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,13 @@ ROOT = Path(__file__).parents[2]
 FOLDER = Path(__file__).parent
 RENAMED = [line.split("\t") for line in (FOLDER / "renamed_tests.tsv").read_text().splitlines()]
 """Each test of the release whose name is gone, and its successor, or why it needs none."""
+_TABLE = [
+    line.split(" | ") for line in (FOLDER / "moved_tests.md").read_text().splitlines() if line[:1] == "|"
+]
+MOVED = {fact.removeprefix("| "): now for fact, _, now in _TABLE[2:]}
+"""Each fact, and what proves it now."""
+NAMED = re.compile(r"`((?:\w+/)*\w+(?:/\w+|\.py)|)(?:::)?(test_\w+|)(?:\[[^`]*\])?`")
+"""A file or folder below tests/kubernetes, a test in it, or both."""
 DEFINED = re.compile(r"^ *(?:async )?def (test_\w+)", re.MULTILINE)
 
 
@@ -25,11 +33,25 @@ def test_each_successor_is_there() -> None:
 
 
 def test_each_name_that_is_gone_is_listed() -> None:
+    """Of a name that several files had, as many are listed as there are fewer files with it: files move."""
     if not release_0_1_0.is_known():
         pytest.skip(f"revision {release_0_1_0.REVISION} is not in this checkout's history")
-    there = {name for path in (ROOT / "tests").rglob("test_*.py") for name in names(path.read_text())}
     listed = {former for former, _ in RENAMED}
-    assert {each for each in released() if each.split("::")[1] not in there} == listed
+    gone = released() - present()
+    assert listed - gone == set()
+    assert bare(released()) - bare(present()) == bare(listed)
+
+
+@pytest.mark.parametrize("fact", MOVED)
+def test_what_proves_a_fact_now_is_there(fact: str) -> None:
+    """The last column names a file at least; a test that is named alone is of the file before it."""
+    path = None
+    for below, name in NAMED.findall(MOVED[fact]):
+        path = ROOT / "tests" / "kubernetes" / below if below else path
+        assert path is not None
+        assert path.exists()
+        assert not name or name in names(path.read_text())
+    assert path is not None
 
 
 def file(test: str) -> str:
@@ -40,6 +62,17 @@ def file(test: str) -> str:
 def names(text: str) -> set[str]:
     """Return the names of the tests in a file's text."""
     return set(DEFINED.findall(text))
+
+
+def bare(tests: set[str]) -> Counter[str]:
+    """Count the files that have a test of each name."""
+    return Counter(each.split("::")[1] for each in tests)
+
+
+def present() -> set[str]:
+    """Return the tests of this checkout, each as file::name."""
+    files = (ROOT / "tests").rglob("test_*.py")
+    return {f"{path.relative_to(ROOT)}::{name}" for path in files for name in names(path.read_text())}
 
 
 def released() -> set[str]:

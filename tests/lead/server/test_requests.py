@@ -51,8 +51,9 @@ FAILED = [
 def test_an_operation_that_fails_is_answered_and_logged(
     lead_api: Client, served: Served, running: Server, how: str, text: str
 ) -> None:
-    """Only an error of the client's own connection is nobody's business."""
+    """Only an error of the client's own connection is nobody's business. The next client is answered."""
     assert lead_api.ask("GET", f"/fail?how={how}") == (500, {"error": text})
+    assert lead_api.ask("GET", "/echo")[0] == 200
     running.connections.wait(DEADLINE)
     assert served.log == [f"a client's request failed: {text}"]
 
@@ -60,8 +61,10 @@ def test_an_operation_that_fails_is_answered_and_logged(
 def test_a_stream_that_fails_has_no_end_and_is_logged(
     lead_api: Client, served: Served, running: Server
 ) -> None:
+    """It ends its own connection only."""
     head = f"GET /breaks HTTP/1.1\r\nAuthorization: Bearer {lead_api.token}\r\n\r\n"
     assert talk(lead_api, head.encode()).endswith(b'{"number": 0}\n\r\n')
+    assert lead_api.ask("GET", "/echo")[0] == 200
     running.connections.wait(DEADLINE)
     assert served.log == [f"a client's request failed: {FAILED[0].values[1]}"]
 
