@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from minicluster.document import stored_status
 from minicluster.kube_client import objects
 from minicluster.kube_client.objects import Name, ObjectReference, name_of
 from minicluster.kube_client.resources import JOBS, PODS
@@ -218,11 +219,15 @@ def _reference(kind: str, item: Object) -> ObjectReference:
 
 
 def _trimmed(item: Object) -> Object:
+    """Return a MiniCluster with what this operator reads of it.
+
+    A patch of its status is made from this: fields that a later operator has written stay as they are.
+    """
     metadata = item["metadata"]
     return {
         "apiVersion": item["apiVersion"],
         "kind": item["kind"],
         "metadata": {key: metadata[key] for key in _METADATA if key in metadata},
         "spec": item.get("spec"),
-        "status": item.get("status") or {},
+        "status": stored_status.known_fields(item.get("status") or {}),
     }

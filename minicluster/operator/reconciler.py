@@ -14,11 +14,9 @@ from enum import Enum
 from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
 
-from pydantic import ValidationError
-
 from minicluster import document
 from minicluster import plan as planning
-from minicluster.document import weight
+from minicluster.document import stored_status, weight
 from minicluster.kube_client.errors import ApiError
 from minicluster.kube_client.objects import Name, ObjectReference
 from minicluster.kube_client.resources import JOBS, MINICLUSTERS, RESOURCES
@@ -276,11 +274,8 @@ def _where(error: BaseException) -> str:
 
 
 def _stored(item: Object) -> document.Status:
-    """Return the stored status; an empty one where it is not valid."""
-    try:
-        return document.Status.model_validate(item["status"])
-    except ValidationError:
-        return document.Status()
+    """Return the stored status, as far as it can be read."""
+    return stored_status.readable(item["status"]).record
 
 
 def _waiting(item: Object, now: datetime) -> Plan | None:

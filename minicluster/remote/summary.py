@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from minicluster.document import stored_status
 from minicluster.plan.constants import ConditionType, Phase, Reason
 
 if TYPE_CHECKING:
@@ -134,9 +135,14 @@ class Summary:
         return ConditionType.RESOURCES_CREATED
 
 
+def status_of(item: Object) -> Object:
+    """Return the status of a MiniCluster, as far as this release can read it."""
+    return stored_status.readable(item.get("status") or {}).content
+
+
 def of(item: Object) -> Summary:
     """Return the summary of a MiniCluster."""
-    metadata, spec, status = item["metadata"], item.get("spec") or {}, item.get("status") or {}
+    metadata, spec, status = item["metadata"], item.get("spec") or {}, status_of(item)
     return Summary(
         namespace=metadata["namespace"],
         name=metadata["name"],

@@ -58,7 +58,7 @@ async def save(session: NamespaceSession, name: str, file: str) -> Saved | None:
     """
     item = await session.cluster(name)
     path = _archive(name, item, file)
-    before = (item.get("status") or {}).get("lastDump")
+    before = summary.status_of(item).get("lastDump")
     found = summary.of(item)
     if found.phase in {Phase.SUCCEEDED, Phase.FAILED}:
         return None
@@ -69,7 +69,7 @@ async def save(session: NamespaceSession, name: str, file: str) -> Saved | None:
         )
     await session.client.patch(MINICLUSTERS, session.namespace, name, {"spec": {"suspend": True}})
     await _suspended(session, name)
-    after = ((await session.cluster(name)).get("status") or {}).get("lastDump")
+    after = summary.status_of(await session.cluster(name)).get("lastDump")
     if not after or (after == before and not found.is_suspended_by_document):
         return None
     return Saved(after["path"], after.get("jobs", 0), after.get("restarted", 0), after.get("lost", 0))

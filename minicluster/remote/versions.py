@@ -32,6 +32,7 @@ from minicluster.plan.constants import (
     Component,
     Phase,
 )
+from minicluster.remote import summary
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Container
@@ -107,19 +108,19 @@ def _spec_and_status(schema: Object) -> Object:
 async def _operators_and_leads(session: NamespaceSession) -> list[ComponentVersion]:
     listed = await session.client.list(Selection(MINICLUSTERS, session.namespace))
     clusters = sorted(listed.items, key=lambda each: str(each["metadata"]["name"]))
-    serving = [each for each in clusters if (each.get("status") or {}).get("phase") not in _ENDED]
+    serving = [each for each in clusters if summary.status_of(each).get("phase") not in _ENDED]
     operators = await _known("operator", _operators(session, {each["metadata"]["name"] for each in serving}))
     newest = operators[0].version
     return [*operators, *(_lead(each, newest) for each in serving if _has_lead(each))]
 
 
 def _has_lead(cluster: Object) -> bool:
-    return bool((cluster.get("status") or {}).get("readyBrokers"))
+    return bool(summary.status_of(cluster).get("readyBrokers"))
 
 
 def _lead(cluster: Object, operator: str | None) -> ComponentVersion:
     """Return what a MiniCluster's lead runs, by its status."""
-    lead, name = cluster["status"].get("lead") or {}, cluster["metadata"]["name"]
+    lead, name = summary.status_of(cluster).get("lead") or {}, cluster["metadata"]["name"]
     if not lead:
         return ComponentVersion("lead", note="its operator does not store what leads run", name=name)
     engine = "embedded instance, as Flux" if lead.get("engine") == "embedded" else "Flux"

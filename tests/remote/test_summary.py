@@ -19,3 +19,12 @@ def test_who_suspends_it(spec: dict[str, bool], reason: str, by_document: bool) 
     item = cluster("Suspended", "Suspended", reason=reason)
     item["spec"] |= spec
     assert summary.of(item).is_suspended_by_document == by_document
+
+
+def test_a_status_of_a_later_release_is_read_as_far_as_it_can_be() -> None:
+    item = cluster("Moving", "Running", later={"a": 1}, lastDump={"path": "/a", "later": 1}, exitCode="none")
+    item["status"]["conditions"] += [{"type": "Moved", "status": "Partly"}, {"type": "Later"}]
+    found = summary.of(item)
+    assert (found.phase, found.last_dump, found.exit_code) == ("Moving", {"path": "/a"}, None)
+    assert [each.type for each in found.conditions] == ["Running"]
+    assert found.stage == "Moving"
