@@ -32,6 +32,10 @@ T = TypeVar("T")
 NAMESPACES = Resource("Namespace", "v1", "namespaces")
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 _VERB = re.compile(r'cannot (\S+) resource "([^"]+)"')
+"""The verb and the resource that a user may not use, in the words of Kubernetes' authorizer.
+
+A Status names neither the verb nor the subresource in a field. In other words there is no advice.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,6 +97,8 @@ class Summary:
     min_size: int
     last_dump: Object | None
     """The content of `status.lastDump`."""
+    save: Object | None
+    """The content of `status.save`; an operator of 0.1.0 writes none."""
     is_seen: bool
     """Whether the status is about the document as it is now."""
     is_to_be_suspended: bool
@@ -157,6 +159,7 @@ def of(item: Object) -> Summary:
         conditions=tuple(_condition(each) for each in status.get("conditions") or ()),
         min_size=spec.get("minSize") or 1,
         last_dump=status.get("lastDump"),
+        save=status.get("save"),
         is_seen=bool(status.get("phase")) and status.get("observedGeneration", 0) >= metadata["generation"],
         is_to_be_suspended=bool(spec.get("suspend")),
     )

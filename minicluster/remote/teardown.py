@@ -68,7 +68,7 @@ async def save(session: NamespaceSession, name: str, file: str) -> Saved | None:
             " it is saved before it is deleted as well, and an Event says how"
         )
     await session.client.patch(MINICLUSTERS, session.namespace, name, {"spec": {"suspend": True}})
-    await _suspended(session, name)
+    await _suspended(session, name, path)
     after = summary.status_of(await session.cluster(name)).get("lastDump")
     if not after or (after == before and not found.is_suspended_by_document):
         return None
@@ -109,7 +109,7 @@ def _archive(name: str, item: Object, file: str) -> str:
     return path
 
 
-async def _suspended(session: NamespaceSession, name: str) -> None:
+async def _suspended(session: NamespaceSession, name: str, path: str) -> None:
     """Wait until it is suspended. Where it could not be saved, resume it, and raise FailedError."""
     problem = ""
 
@@ -130,7 +130,14 @@ async def _suspended(session: NamespaceSession, name: str) -> None:
     if condition is not None and condition.status == "True":
         raise FailedError(f"cluster {name}: {problem}; it is suspended, and not deleted")
     await session.client.patch(MINICLUSTERS, session.namespace, name, {"spec": {"suspend": False}})
-    raise FailedError(f"cluster {name}: {problem.partition('; it is tried again')[0]}; it goes on")
+    raise FailedError(f"cluster {name}: {failure(now, path, problem)}; it goes on")
+
+
+def failure(now: Summary, path: str, message: str) -> str:
+    """Return why a save failed that is not tried again; `message` is that of the condition Suspended."""
+    if now.save is None:  # the operator is 0.1.0, which has it in this sentence alone
+        return message.partition("; it is tried again")[0]
+    return f"nothing was saved to {path}: {now.save.get('error') or 'the lead does not say why'}"
 
 
 def _stage(now: Summary) -> str:
