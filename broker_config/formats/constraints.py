@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
     from typing import Protocol, TypeAlias  # novm - for type checkers alone
 
-    class Node(Protocol):
-        """A node as constraints need it."""
+    class CandidateNode(Protocol):
+        """A node that may satisfy a constraint."""
 
         @property
         def rank(self) -> int:
@@ -97,7 +97,7 @@ def _check_operand(operator: str, value: str) -> None:
         raise ConstraintError(f"Invalid {kind}: '{value}': {error}") from None
 
 
-def matches(node: Node, constraint: Constraint | None) -> bool:
+def matches(node: CandidateNode, constraint: Constraint | None) -> bool:
     """Return whether a node satisfies a constraint."""
     if constraint is None:
         return True

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 SECRET = "minicluster-metrics-serving"  # noqa: S105  # a Secret's name
 
 
-class Secrets(Protocol):
-    """The part of an `Api` that this needs."""
+class ServingSecrets(Protocol):
+    """The part of an `Api` by which the certificates are kept."""
 
     async def read(self, resource: Resource, namespace: str, name: str) -> Object:
         """Return an object."""
@@ -37,7 +37,7 @@ class Secrets(Protocol):
         ...
 
 
-async def authority(api: Secrets, namespace: str, now: datetime, lives: Lives = LIVES) -> AdapterAuthority:
+async def authority(api: ServingSecrets, namespace: str, now: datetime, lives: Lives = LIVES) -> AdapterAuthority:
     """Return the authority; make one if there is none, or if it is damaged or soon expires.
 
     If another replica makes one at the same time, return that one. Raises ApiError, ApiUnreachableError.

@@ -16,7 +16,7 @@ from minicluster.kube_client.errors import ApiError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from metrics_api.adapter.authority_store import Secrets
+    from metrics_api.adapter.authority_store import ServingSecrets
     from metrics_api.adapter.certificates import AdapterAuthority, Serving
     from metrics_api.adapter.settings import AdapterSettings
 
@@ -32,7 +32,7 @@ class ServingCertificate:
 
     def __init__(
         self,
-        client: Secrets,
+        client: ServingSecrets,
         settings: AdapterSettings,
         renewed: Callable[[Serving], None],
         distrusted: Callable[[], None],

@@ -9,7 +9,7 @@ InstanceError
 ├── SubmitRefused        │ in `minicluster.instance.errors`: of the port alone
 ├── JobNotFound          │
 ├── JobInactive          │
-└── DoorError            in `minicluster.lead_server.errors`: of the lead's API
+└── LeadServerError      in `minicluster.lead_server.errors`: of the lead's API
 """
 
 from __future__ import annotations

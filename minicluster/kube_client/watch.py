@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from minicluster.kube_client.objects import Name
     from minicluster.plan.objects.fields import Object
 
-    class Store(Protocol):
+    class WatchCache(Protocol):
         """What a watch keeps current, such as a `Cache`; each method returns the MiniClusters concerned."""
 
         def see(self, kind: str, item: Object) -> Iterable[Name]:
@@ -83,7 +83,7 @@ class Watch:
     def __init__(
         self,
         api: Api,
-        cache: Store,
+        cache: WatchCache,
         selection: Selection,
         changed: Callable[[Name], None],
         restarted: Callable[[str], None] = lambda _kind: None,

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from minicluster.kube_client.resources import Resource
     from minicluster.plan.objects.fields import Object
 
-    class Secrets(Protocol):
+    class LeadKeySecrets(Protocol):
         """The part of an `Api` by which the keys are kept."""
 
         async def read(self, resource: Resource, namespace: str, name: str) -> Object:
@@ -50,7 +50,7 @@ RETRY_DELAY = 2.0
 log = logging.getLogger(__name__)
 
 
-async def authority(api: Secrets, namespace: str) -> LeadAuthority:
+async def authority(api: LeadKeySecrets, namespace: str) -> LeadAuthority:
     """Return the keys of the operators in a namespace; none: those of this user on this machine.
 
     Waits for an API server that is busy or away. Raises ApiError, LeadKeysError.
@@ -67,7 +67,7 @@ async def authority(api: Secrets, namespace: str) -> LeadAuthority:
             await asyncio.sleep(RETRY_DELAY)
 
 
-async def of_secret(api: Secrets, namespace: str) -> LeadAuthority:
+async def of_secret(api: LeadKeySecrets, namespace: str) -> LeadAuthority:
     """Return the keys in the Secret of a namespace; make them where there is no Secret."""
     try:
         return _loaded(namespace, await api.read(SECRETS, namespace, SECRET))

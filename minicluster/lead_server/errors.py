@@ -1,6 +1,6 @@
 """The lead server's errors, as one tree.
 
-DoorError
+LeadServerError
 ├── FilesUnusable    the certificate, its key or the token cannot be used; names the file
 ├── BadRequest       a request is invalid: HTTP's status code, and a message for the client
 ├── OperationFailed  an operation failed for a reason that it does not know: kind and text of the error
@@ -12,15 +12,15 @@ from __future__ import annotations
 from minicluster.broker_link.errors import InstanceError
 
 
-class DoorError(InstanceError):
+class LeadServerError(InstanceError):
     """Root of the tree."""
 
 
-class FilesUnusable(DoorError):  # noqa: N818 - named for the state it reports
+class FilesUnusable(LeadServerError):  # noqa: N818 - named for the state it reports
     """The certificate, its key or the token cannot be used, so nothing is served."""
 
 
-class BadRequest(DoorError):  # noqa: N818 - HTTP's name for it
+class BadRequest(LeadServerError):  # noqa: N818 - HTTP's name for it
     """A request is invalid."""
 
     def __init__(self, text: str, code: int = 400) -> None:
@@ -29,12 +29,12 @@ class BadRequest(DoorError):  # noqa: N818 - HTTP's name for it
         super().__init__(text)
 
 
-class OperationFailed(DoorError):  # noqa: N818 - named for what happened
+class OperationFailed(LeadServerError):  # noqa: N818 - named for what happened
     """An operation failed for a reason that it does not know, such as a system call that was refused."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(f"{type(error).__name__}: {error}")
 
 
-class Unproven(DoorError):  # noqa: N818 - named for what is the case
+class Unproven(LeadServerError):  # noqa: N818 - named for what is the case
     """The request does not come from the front proxy, or names no user."""

@@ -130,6 +130,22 @@ def _classes(source: Source) -> Iterator[Class]:
             yield Class(source.path, node.name, f"{source.module}.{node.name}", bases, _methods(node))
 
 
+def public_types(source: Source) -> Iterator[tuple[str, str]]:
+    """Yield each public class, also one for type checkers alone, with the place where it is made.
+
+    What is made in a function is the function's own.
+    """
+
+    def walk(node: ast.AST) -> Iterator[tuple[str, str]]:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.ClassDef) and not child.name.startswith("_"):
+                yield child.name, f"{source.module}.{child.name}"
+            if not isinstance(child, DEFINITIONS | ast.Lambda):
+                yield from walk(child)
+
+    return walk(source.tree)
+
+
 def known_classes(*folders: str) -> dict[str, Class]:
     """Return the classes of these folders by each name under which others can import them."""
     found = {each.full_name: each for each in classes(*folders)}

@@ -177,7 +177,7 @@ KEPT = {
     "CountingSketch": PUBLIC,
     "minicluster/lead_server:DOOR": PUBLIC,
     "metrics_api/adapter:door_port": "a hidden option of the command",
-    "DoorError": PUBLIC,
+    "minicluster/flux_modules:DoorError": PUBLIC,
     "Draft": PUBLIC,
     "queue_policies:_draft": PUBLIC,
     "queue_policies:draft": PUBLIC,
