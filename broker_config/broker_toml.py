@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 CHECKPOINTS = "1s"
 """The interval of real Flux's checkpoints where state is kept: a lead that is killed loses no more."""
 
-Value: TypeAlias = "str | bool | int | float | Mapping[str, Value] | list[Value]"
+TomlValue: TypeAlias = "str | bool | int | float | Mapping[str, TomlValue] | list[TomlValue]"
 
-Table: TypeAlias = "dict[str, Value]"
+TomlTable: TypeAlias = "dict[str, TomlValue]"
 
 
 class OwnText(NamedTuple):
@@ -52,9 +52,9 @@ def render(settings: BrokerSettings) -> str:
     return tomli_w.dumps(tables(settings))
 
 
-def tables(settings: BrokerSettings) -> Table:
+def tables(settings: BrokerSettings) -> TomlTable:
     """Return the tables of broker.toml, in the order in which they are written."""
-    result: Table = {
+    result: TomlTable = {
         # One user and no setuid helper: the instance's owner is the user that runs the pod.
         "access": {"allow-guest-user": True, "allow-root-owner": True},
         "bootstrap": _bootstrap(settings),
@@ -70,7 +70,7 @@ def tables(settings: BrokerSettings) -> Table:
         result["sched-fluxion-qmanager"] = {"queue-policy": scheduler.policy}
     if scheduler.simple:
         result["modules"] = {"alternatives": {"sched": "sched-simple", "feasibility": "sched-simple"}}
-    ours: Table = {"queue-policy": scheduler.bare_policy}
+    ours: TomlTable = {"queue-policy": scheduler.bare_policy}
     if scheduler.in_flux:
         # With this key modprobe loads our scheduler; jobs that can never start are refused at submission.
         result["ingest"] = {"validator": {"plugins": ["jobspec", "feasibility"]}}
@@ -80,13 +80,13 @@ def tables(settings: BrokerSettings) -> Table:
     return {**result, "minicluster": ours | _modules(settings)}
 
 
-def _modules(settings: BrokerSettings) -> Table:
+def _modules(settings: BrokerSettings) -> TomlTable:
     """Return the table `modules` of [minicluster]: a table for each module of the lead, with its settings."""
     if settings.lead_api is None:
         return {}
     marks = settings.run_mode in (RunMode.PLAIN, RunMode.BATCH)
     lead_api = settings.lead_api
-    table: Table = {"port": lead_api.port, "directory": lead_api.directory, "main-job": marks}
+    table: TomlTable = {"port": lead_api.port, "directory": lead_api.directory, "main-job": marks}
     table["min-size"] = lead_api.min_size
     if lead_api.metrics_tls:
         table["metrics-tls"] = lead_api.metrics_tls
@@ -153,12 +153,12 @@ def _parsed(text: str) -> dict[str, object]:
         raise BrokerTomlError(f"broker.toml: a number of more than {digits} digits") from error
 
 
-def _bootstrap(settings: BrokerSettings) -> dict[str, Value]:
+def _bootstrap(settings: BrokerSettings) -> dict[str, TomlValue]:
     hosts = settings.host_ranges
     if twice := host_ranges.repeated(hosts):
         raise SettingsError(f"host {twice} is listed twice: a broker's rank is the place of its host name")
     network = settings.network
-    result: dict[str, Value] = {"curve_cert": settings.curve_path}
+    result: dict[str, TomlValue] = {"curve_cert": settings.curve_path}
     if network.endpoints is None:
         result |= {
             "default_port": network.port,
@@ -183,7 +183,7 @@ def _explicit(
     return {}
 
 
-def _entries(hosts: Iterable[HostRange], explicit: Mapping[str, tuple[str, str]]) -> Iterator[Value]:
+def _entries(hosts: Iterable[HostRange], explicit: Mapping[str, tuple[str, str]]) -> Iterator[TomlValue]:
     """Return host entries in rank order. Consecutive hosts without endpoints of their own share one."""
     run: list[HostRange] = []
     for each in host_ranges.apart(hosts, explicit):
@@ -226,7 +226,7 @@ def _hosts(number: int, entry: object) -> list[HostRange]:
         raise BrokerTomlError(f"broker.toml: [bootstrap] hosts, entry {number}: {error}") from error
 
 
-def _value(key: str, value: object) -> Value:
+def _value(key: str, value: object) -> TomlValue:
     if isinstance(value, str | bool | int | float):
         return value
     if isinstance(value, list | tuple):

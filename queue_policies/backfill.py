@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from queue_policies.records import QueuedJob, Request, Sketch
 
-    Rule = Callable[[Sketch, QueuedJob], Request | None]
+    StartRule = Callable[[Sketch, QueuedJob], Request | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Backfill:
         return start_what_fits(state, place)
 
 
-def start_what_fits(state: State, rule: Rule) -> list[Action]:
+def start_what_fits(state: State, rule: StartRule) -> list[Action]:
     """Start, in order, each job that `rule` can place. It must treat jobs of one class alike."""
     sketch = state.cluster.sketch()
     arrived = arrivals_only(state, timeless=True)

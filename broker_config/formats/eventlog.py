@@ -9,20 +9,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import TypeAlias  # novm - for type checkers alone
 
-Event: TypeAlias = "dict[str, Any]"
+EventObject: TypeAlias = "dict[str, Any]"
 _COMPACT = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 _ASCII = json.JSONEncoder(separators=(",", ":")).encode
 
 
-def event(timestamp: float, name: str, context: dict[str, Any] | None = None) -> Event:
+def event(timestamp: float, name: str, context: dict[str, Any] | None = None) -> EventObject:
     """Return an event; without context the key is omitted."""
-    made: Event = {"timestamp": timestamp, "name": name}
+    made: EventObject = {"timestamp": timestamp, "name": name}
     if context:
         made["context"] = context
     return made
 
 
-def encode(entry: Event) -> str:
+def encode(entry: EventObject) -> str:
     """Return one line, without its newline. Lone surrogates (no UTF-8) are written as escapes."""
     line = _COMPACT(entry)
     if line.isascii():
@@ -34,13 +34,13 @@ def encode(entry: Event) -> str:
     return line
 
 
-def decode(line: str) -> Event:
+def decode(line: str) -> EventObject:
     """Return the event of one line. Raises ValueError."""
-    found: Event = json.loads(line)
+    found: EventObject = json.loads(line)
     return found
 
 
-def events(text: str) -> Iterator[Event]:
+def events(text: str) -> Iterator[EventObject]:
     """Yield the events of an eventlog, line by line. Raises ValueError."""
     return map(decode, lines(text))
 

@@ -37,7 +37,9 @@ class ServingSecrets(Protocol):
         ...
 
 
-async def authority(api: ServingSecrets, namespace: str, now: datetime, lives: Lives = LIVES) -> AdapterAuthority:
+async def authority(
+    api: ServingSecrets, namespace: str, now: datetime, lives: Lives = LIVES
+) -> AdapterAuthority:
     """Return the authority; make one if there is none, or if it is damaged or soon expires.
 
     If another replica makes one at the same time, return that one. Raises ApiError, ApiUnreachableError.

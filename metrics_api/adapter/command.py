@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from minicluster.cli.help_text import PlainCommand
-from minicluster.cli.options import Context, Kubeconfig  # noqa: TC001  # typer reads annotations
-from minicluster.cli.service_options import ANY_PORT, Listen, LogFormat, LogLevel, address, is_port
+from minicluster.cli.options import ContextOption, KubeconfigOption  # noqa: TC001  # typer reads annotations
+from minicluster.cli.service_options import (
+    ANY_PORT,
+    ListenOption,
+    LogFormatOption,
+    LogLevelOption,
+    address,
+    is_port,
+)
 
 if TYPE_CHECKING:
     from metrics_api.adapter.registration import ServiceReference
@@ -24,8 +31,8 @@ def metrics_adapter(  # noqa: PLR0913, PLR0917 - an option each
         list[str] | None,
         typer.Option("--namespace", "-n", metavar="NS", help="Serve this namespace's only; may be repeated."),
     ] = None,
-    context: Context = "",
-    kubeconfig: Kubeconfig = "",
+    context: ContextOption = "",
+    kubeconfig: KubeconfigOption = "",
     service: Annotated[
         str,
         typer.Option(
@@ -36,10 +43,10 @@ def metrics_adapter(  # noqa: PLR0913, PLR0917 - an option each
     owner: Annotated[
         str, typer.Option(metavar="NAME", help="The ClusterRole with which the APIServices are to go.")
     ] = "",
-    listen: Listen = ANY_PORT,
+    listen: ListenOption = ANY_PORT,
     door_port: Annotated[int, typer.Option(hidden=True)] = 0,
-    log_format: LogFormat = "text",
-    log_level: LogLevel = "info",
+    log_format: LogFormatOption = "text",
+    log_level: LogLevelOption = "info",
 ) -> None:
     """Serve the queues of MiniClusters as custom and external metrics, until Ctrl-C or SIGTERM.
 

@@ -17,7 +17,7 @@ from metrics_api.numbers.records import Hold
 if TYPE_CHECKING:
     from metrics_api.numbers.records import AllocatedJob, SlotRequest, Snapshot
 
-    Waiting = list[tuple[SlotRequest, int]]  # jobs that could run: their request, and how many
+    WaitingRequests = list[tuple[SlotRequest, int]]  # jobs that could run: their request, and how many
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def demand_alone(snapshot: Snapshot) -> int:
     return max(usage.busy, min(usage.nodes(_ready(snapshot)), snapshot.maximum))
 
 
-def _ready(snapshot: Snapshot) -> Waiting:
+def _ready(snapshot: Snapshot) -> WaitingRequests:
     """Return the requests of pending jobs that could run."""
     found: Counter[SlotRequest] = Counter()
     for each in snapshot.pending:
@@ -104,7 +104,7 @@ class NodeUsage:
         self._idle = wholes.keys() - used.keys()
         self._lost = self._layout.lost - used.keys()
 
-    def nodes(self, waiting: Waiting) -> int:
+    def nodes(self, waiting: WaitingRequests) -> int:
         """Return the nodes for running jobs and for these; jobs that fit nowhere are ignored."""
         groups: dict[frozenset[int], Pile] = {}
         for request, count in waiting:

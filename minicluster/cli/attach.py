@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from minicluster.cli.backend_choice import BackendCommand, chosen
-from minicluster.cli.cluster_choice import EMPTY, MaybeName, split
+from minicluster.cli.cluster_choice import EMPTY, OptionalClusterArgument, split
 from minicluster.cli.job_words import Whose, goes_on, is_main
 from minicluster.cli.reporting import write_line
 
@@ -23,7 +23,7 @@ app = typer.Typer(add_completion=False)
 @app.command(cls=BackendCommand)
 def attach(
     ctx: typer.Context,
-    name: MaybeName = None,
+    name: OptionalClusterArgument = None,
     job: Annotated[
         str | None,
         typer.Argument(metavar="JOB", help="A job's id; without one, on Kubernetes: the main command."),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from minicluster.cli.backend_choice import BackendCommand, chosen
-from minicluster.cli.cluster_choice import MaybeName, split
+from minicluster.cli.cluster_choice import OptionalClusterArgument, split
 from minicluster.cli.job_words import Whose, is_main, written
 from minicluster.cli.reporting import PlainReporter
 
@@ -26,7 +26,7 @@ GROUPS = ("depend", "priority", "sched", "run", "pending", "running", "active")
 @app.command(cls=BackendCommand)
 def cancel(
     ctx: typer.Context,
-    name: MaybeName = None,
+    name: OptionalClusterArgument = None,
     job: Annotated[list[str] | None, typer.Argument(metavar="JOB", help="Ids, as `jobs` prints.")] = None,
     every: Annotated[bool, typer.Option("--all", help="All jobs that have not ended.")] = False,
     states: Annotated[

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from minicluster.backends.port import Backend
 
-MaybeName = Annotated[
+OptionalClusterArgument = Annotated[
     str | None, typer.Argument(metavar="NAME", help="The cluster; needed where more than one is up.")
 ]
 _POSSIBLE_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")

@@ -8,8 +8,8 @@ import typer
 
 from minicluster.cli.backend_choice import BackendCommand, chosen
 from minicluster.cli.help_text import PlainCommand
-from minicluster.cli.options import Document, Name
-from minicluster.cli.tables import Output, echo, json_text, show
+from minicluster.cli.options import DocumentArgument, NameOption
+from minicluster.cli.tables import OutputOption, echo, json_text, show
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ REDACTED = """\
 def validate(
     ctx: typer.Context,
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Documents; - is standard input.")],
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Say everything that is wrong with documents, each with its path and line; exit code 1 if anything is.
 
@@ -61,8 +61,8 @@ def validate(
 @app.command(cls=BackendCommand)
 def render(
     ctx: typer.Context,
-    document: Document,
-    name: Name = "",
+    document: DocumentArgument,
+    name: NameOption = "",
     with_secrets: Annotated[
         bool, typer.Option("--with-secrets", help="Show the CURVE certificate as well.")
     ] = False,

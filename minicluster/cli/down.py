@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from minicluster.cli.backend_choice import BackendCommand, chosen
-from minicluster.cli.options import ClusterName
+from minicluster.cli.options import ClusterArgument
 from minicluster.cli.tables import echo
 
 app = typer.Typer(add_completion=False)
@@ -29,7 +29,7 @@ class _Down(BackendCommand):
 @app.command(cls=_Down)
 def down(
     ctx: typer.Context,
-    name: ClusterName,
+    name: ClusterArgument,
     dump: Annotated[
         str,
         typer.Option(

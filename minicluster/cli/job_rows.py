@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from minicluster.instance.port import Instance
     from minicluster.instance.records import Job
 
-Row = dict[str, Any]
+JobRow = dict[str, Any]
 TIMES = ("t_submit", "t_depend", "t_run", "t_cleanup", "t_inactive", "expiration")
 """Times as Flux names them, in seconds since 1970; None: not yet."""
 _SAME_NAME = ("userid", "queue", "urgency", "priority", "duration", "nodelist")
@@ -25,7 +25,7 @@ _USUAL = {"queue": "", "urgency": 16}
 """Columns that are left out where every job has this value."""
 
 
-def rows(instance: Instance, jobs: Sequence[Job]) -> list[Row]:
+def rows(instance: Instance, jobs: Sequence[Job]) -> list[JobRow]:
     """Return jobs as rows. What pending ones wait for is asked of the instance."""
     here = instance.links.inherits_environment
     waiting = any(job.state in JobState.PENDING for job in jobs)
@@ -39,13 +39,13 @@ def rows(instance: Instance, jobs: Sequence[Job]) -> list[Row]:
     return [_row(job, info(job), user(job.userid, here=here)) for job in jobs]
 
 
-def with_submitted(found: Iterable[Row]) -> list[Row]:
+def with_submitted(found: Iterable[JobRow]) -> list[JobRow]:
     """Return rows with how long ago each job was submitted, as users read it."""
     now = time.time()
     return [{**row, "submitted": age(now - row["t_submit"])} for row in found]
 
 
-def columns(found: Iterable[Row], names: Iterable[str]) -> list[str]:
+def columns(found: Iterable[JobRow], names: Iterable[str]) -> list[str]:
     """Return those of the columns that say something."""
     listed = list(found)
     return [name for name in names if name not in _USUAL or any(row[name] != _USUAL[name] for row in listed)]
@@ -61,7 +61,7 @@ def user(userid: int, *, here: bool) -> str:
         return str(userid)
 
 
-def _row(job: Job, info: str, owner: str) -> Row:
+def _row(job: Job, info: str, owner: str) -> JobRow:
     end = job.t_inactive or time.time()
     return {
         "id": written(job.id),

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from minicluster.cli.backend_choice import BackendCommand, chosen
-from minicluster.cli.cluster_choice import MaybeName, split
+from minicluster.cli.cluster_choice import OptionalClusterArgument, split
 from minicluster.cli.job_words import Whose
-from minicluster.cli.tables import Output, show
+from minicluster.cli.tables import OutputOption, show
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from minicluster.cli.job_rows import Row
+    from minicluster.cli.job_rows import JobRow
     from minicluster.instance.port import Instance
 
 app = typer.Typer(add_completion=False)
@@ -26,10 +26,10 @@ COLUMNS = (
 @app.command(cls=BackendCommand)
 def jobs(
     ctx: typer.Context,
-    name: MaybeName = None,
+    name: OptionalClusterArgument = None,
     job: Annotated[list[str] | None, typer.Argument(metavar="JOB", help="Only these.")] = None,
     every: Annotated[bool, typer.Option("--all", "-a", help="Ended ones as well.")] = False,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """List a cluster's jobs: how long ago they were submitted, how long they run, why they wait or failed.
 
@@ -46,7 +46,7 @@ def jobs(
     cluster, wanted = split(backend, name, job or ())
     whose = Whose(cluster, lambda: backend.words)
 
-    def find(instance: Instance) -> list[Row]:
+    def find(instance: Instance) -> list[JobRow]:
         return _named(instance, whose, wanted) if wanted else _listed(instance, every=every)
 
     found = backend.ask(cluster, find)
@@ -55,7 +55,7 @@ def jobs(
     show(found, job_rows.columns(found, COLUMNS), output, "no jobs")
 
 
-def _listed(instance: Instance, *, every: bool) -> list[Row]:
+def _listed(instance: Instance, *, every: bool) -> list[JobRow]:
     from minicluster.cli import job_rows
     from minicluster.instance.records import JobFilter, JobState
 
@@ -63,7 +63,7 @@ def _listed(instance: Instance, *, every: bool) -> list[Row]:
     return job_rows.rows(instance, instance.jobs.find(which, limit=0))
 
 
-def _named(instance: Instance, whose: Whose, wanted: Sequence[str]) -> list[Row]:
+def _named(instance: Instance, whose: Whose, wanted: Sequence[str]) -> list[JobRow]:
     """Return the jobs of these ids, with their commands."""
     from broker_config.formats.jobspec import command_of
     from minicluster.cli import job_rows

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from minicluster.cli.backend_choice import BackendCommand, chosen
-from minicluster.cli.cluster_choice import MaybeName, named
+from minicluster.cli.cluster_choice import OptionalClusterArgument, named
 from minicluster.cli.reporting import write_line
 
 app = typer.Typer(add_completion=False)
@@ -16,7 +16,7 @@ app = typer.Typer(add_completion=False)
 @app.command(cls=BackendCommand)
 def logs(
     ctx: typer.Context,
-    name: MaybeName = None,
+    name: OptionalClusterArgument = None,
     rank: Annotated[int | None, typer.Option(min=0, help="Only this broker's log.")] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as it grows.")] = False,
 ) -> None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from minicluster.cli.help_text import PlainCommand
-from minicluster.cli.options import Context, Kubeconfig
-from minicluster.cli.service_options import ANY_PORT, Listen, LogFormat, LogLevel, address
+from minicluster.cli.options import ContextOption, KubeconfigOption
+from minicluster.cli.service_options import ANY_PORT, ListenOption, LogFormatOption, LogLevelOption, address
 
 if TYPE_CHECKING:
     from minicluster.kube_client.access import Access
@@ -25,8 +25,8 @@ def operator(  # noqa: PLR0913, PLR0917 - an option each
     all_namespaces: Annotated[
         bool, typer.Option("--all-namespaces", "-A", help="Look after those of every namespace.")
     ] = False,
-    context: Context = "",
-    kubeconfig: Kubeconfig = "",
+    context: ContextOption = "",
+    kubeconfig: KubeconfigOption = "",
     lease: Annotated[
         str,
         typer.Option(
@@ -38,9 +38,9 @@ def operator(  # noqa: PLR0913, PLR0917 - an option each
     no_leader_election: Annotated[
         bool, typer.Option("--no-leader-election", help="Lead without asking: there must be no other.")
     ] = False,
-    listen: Listen = ANY_PORT,
-    log_format: LogFormat = "text",
-    log_level: LogLevel = "info",
+    listen: ListenOption = ANY_PORT,
+    log_format: LogFormatOption = "text",
+    log_level: LogLevelOption = "info",
 ) -> None:
     """Run the operator: make what MiniClusters in a Kubernetes cluster need, until Ctrl-C or SIGTERM.
 

@@ -6,22 +6,22 @@ from typing import Annotated, Literal
 
 import typer
 
-Engine = Literal["auto", "flux", "embedded"]
-Document = Annotated[str, typer.Argument(metavar="FILE", help="The document; - is standard input.")]
-Size = Annotated[
+DocumentArgument = Annotated[str, typer.Argument(metavar="FILE", help="The document; - is standard input.")]
+SizeOption = Annotated[
     int | None, typer.Option("--size", min=1, metavar="BROKERS", help="How many, in place of spec.size.")
 ]
 EngineOption = Annotated[
-    Engine, typer.Option("--engine", help="What runs the brokers; auto: real Flux where it is on PATH.")
+    Literal["auto", "flux", "embedded"],
+    typer.Option("--engine", help="What runs the brokers; auto: real Flux where it is on PATH."),
 ]
-Name = Annotated[
+NameOption = Annotated[
     str, typer.Option("--name", metavar="NAME", help="Which MiniCluster, where the file has several.")
 ]
-ClusterName = Annotated[str, typer.Argument(metavar="NAME", help="The cluster, see `minicluster list`.")]
-Context = Annotated[
+ClusterArgument = Annotated[str, typer.Argument(metavar="NAME", help="The cluster, see `minicluster list`.")]
+ContextOption = Annotated[
     str, typer.Option("--context", metavar="CONTEXT", help="Kubernetes: in place of the current context.")
 ]
-Kubeconfig = Annotated[
+KubeconfigOption = Annotated[
     str,
     typer.Option(
         "--kubeconfig", metavar="FILE", help="Kubernetes: in place of $KUBECONFIG and ~/.kube/config."

@@ -8,7 +8,7 @@ import typer
 
 from minicluster.cli.help_text import PlainCommand
 from minicluster.cli.reporting import print_warning
-from minicluster.cli.tables import Output, show
+from minicluster.cli.tables import OutputOption, show
 
 app = typer.Typer(add_completion=False)
 
@@ -16,7 +16,7 @@ app = typer.Typer(add_completion=False)
 @app.command(cls=PlainCommand)
 def policies(
     names: Annotated[list[str] | None, typer.Argument(metavar="[POLICY...]", help="Only these.")] = None,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """List the queue policies, with what can be set and its defaults.
 

@@ -17,7 +17,7 @@ from minicluster.instance.records import JobFilter, JobState
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from minicluster.cli.job_rows import Row
+    from minicluster.cli.job_rows import JobRow
     from minicluster.instance.port import Instance
 
 GROUP = "minicluster.onlookers"
@@ -53,11 +53,11 @@ class QueueView:
     """The metrics without labels, by name."""
     states: Mapping[str, int]
     """The numbers of jobs, by state."""
-    waiting: tuple[Row, ...] = ()
+    waiting: tuple[JobRow, ...] = ()
     """The first pending jobs, as rows."""
     taken: float = field(default_factory=time.time)
     """The time of the sample, in seconds since 1970."""
-    running: tuple[Row, ...] = ()
+    running: tuple[JobRow, ...] = ()
     """The latest of the jobs that run, as rows."""
 
     def whole(self, name: str) -> int:
@@ -85,7 +85,7 @@ class JobTable:
     """Some jobs of a queue."""
 
     title: str
-    jobs: Sequence[Row]
+    jobs: Sequence[JobRow]
     columns: Sequence[str]
     more: int
     """How many there are besides."""
@@ -113,7 +113,7 @@ def view(instance: Instance, watcher: SampleReader) -> QueueView:
     return QueueView(numbers, states, tuple(map(_waiting, pending)), running=tuple(running))
 
 
-def _first(instance: Instance, states: JobState) -> Sequence[Row]:
+def _first(instance: Instance, states: JobState) -> Sequence[JobRow]:
     return rows(instance, instance.jobs.find(JobFilter(states=states), limit=SHOWN))
 
 
@@ -152,6 +152,6 @@ def show_jobs(found: Iterable[JobTable]) -> None:
             typer.echo(f"and {each.more} more")
 
 
-def _waiting(job: Row) -> Row:
+def _waiting(job: JobRow) -> JobRow:
     """Return a pending job, whose time is that for which it waits."""
     return {**job, "time": age(time.time() - job["t_submit"]), "why": job["info"]}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from minicluster.cli.options import EngineOption, Name, Size
+from minicluster.cli.options import EngineOption, NameOption, SizeOption
 from minicluster.cli.program_command import ProgramCommand
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def run(  # noqa: PLR0913, PLR0917 - an option each
             metavar="[COMMAND...]", help="Run this in place of the document's command, or without one."
         ),
     ] = None,
-    size: Size = None,
+    size: SizeOption = None,
     tasks: Annotated[
         int | None,
         typer.Option("--tasks", "-n", min=1, metavar="N", help="Number of tasks, in place of spec.tasks."),
@@ -45,7 +45,7 @@ def run(  # noqa: PLR0913, PLR0917 - an option each
         typer.Option(min=0.001, metavar="SECONDS", help="End the run after this many seconds."),
     ] = None,
     engine: EngineOption = "auto",
-    name: Name = "",
+    name: NameOption = "",
     oversubscribe: Annotated[
         bool, typer.Option("--oversubscribe", help="Start more brokers than this machine should have.")
     ] = False,

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from minicluster.cli.backend_choice import BackendCommand, chosen, refuse
-from minicluster.cli.options import ClusterName
+from minicluster.cli.options import ClusterArgument
 
 app = typer.Typer(add_completion=False)
 SELF = "self"
@@ -17,7 +17,7 @@ SELF = "self"
 @app.command(cls=BackendCommand)
 def scale(
     ctx: typer.Context,
-    name: ClusterName,
+    name: ClusterArgument,
     size: Annotated[int, typer.Argument(min=1, help="How many brokers there shall be.")],
 ) -> None:
     """Change the number of brokers while jobs run.
@@ -50,7 +50,7 @@ def scale(
 
 
 @app.command(cls=BackendCommand)
-def suspend(ctx: typer.Context, name: ClusterName) -> None:
+def suspend(ctx: typer.Context, name: ClusterArgument) -> None:
     """Suspend a cluster: its brokers end, and it stays. On Kubernetes one with an archive is saved first.
 
     minicluster suspend mc --on kubernetes -n research
@@ -60,7 +60,7 @@ def suspend(ctx: typer.Context, name: ClusterName) -> None:
 
 
 @app.command(cls=BackendCommand)
-def resume(ctx: typer.Context, name: ClusterName) -> None:
+def resume(ctx: typer.Context, name: ClusterArgument) -> None:
     """Have a suspended cluster go on: its brokers are started again, with what was saved of it.
 
     minicluster resume mc --on kubernetes -n research

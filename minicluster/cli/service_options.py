@@ -6,10 +6,12 @@ from typing import Annotated, Literal
 
 import typer
 
-LogFormat = Annotated[Literal["text", "json"], typer.Option(help="One line, or one object, a fact.")]
-LogLevel = Annotated[Literal["debug", "info", "warning", "error"], typer.Option(help="What is worth a line.")]
+LogFormatOption = Annotated[Literal["text", "json"], typer.Option(help="One line, or one object, a fact.")]
+LogLevelOption = Annotated[
+    Literal["debug", "info", "warning", "error"], typer.Option(help="What is worth a line.")
+]
 
-Listen = Annotated[
+ListenOption = Annotated[
     str,
     typer.Option(
         metavar="ADDRESS:PORT", help="Where metrics, /healthz and /readyz are served; port 0: a free one."

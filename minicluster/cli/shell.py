@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from minicluster.cli.backend_choice import chosen
-from minicluster.cli.options import ClusterName
+from minicluster.cli.options import ClusterArgument
 from minicluster.cli.program_command import BackendProgramCommand
 
 app = typer.Typer(add_completion=False)
@@ -16,7 +16,7 @@ app = typer.Typer(add_completion=False)
 @app.command(cls=BackendProgramCommand)
 def shell(
     ctx: typer.Context,
-    name: ClusterName,
+    name: ClusterArgument,
     command: Annotated[
         list[str] | None, typer.Argument(metavar="[COMMAND...]", help="Run this, then leave.")
     ] = None,

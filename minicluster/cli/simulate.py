@@ -13,7 +13,7 @@ import typer
 from minicluster.cli import simulation_options as simulation
 from minicluster.cli.backend_choice import BackendCommand, chosen
 from minicluster.cli.reporting import print_notice, print_warning
-from minicluster.cli.tables import Output, show
+from minicluster.cli.tables import OutputOption, show
 
 if TYPE_CHECKING:
     from queue_policies.simulator.experiment import SimulationRun
@@ -40,27 +40,27 @@ PROGRESS_INTERVAL = 10.0
 @app.command(cls=BackendCommand)
 def simulate(  # noqa: PLR0913, PLR0917 - an option each
     ctx: typer.Context,
-    policy: simulation.Policies,
-    workload: simulation.Word = "",
-    source: simulation.Source = "",
-    seeds: simulation.Seeds = 1,
-    first_seed: simulation.FirstSeed = 0,
-    size: simulation.Size = 0,
-    oversized: simulation.Oversized = "refuse",
-    estimates: simulation.Estimates = "told",
-    error: simulation.Error = 0.0,
-    refusals: simulation.Refusals = 0.0,
-    mtbf: simulation.Mtbf = 0.0,
-    repair: simulation.Repair = 3600.0,
-    checkpoint: simulation.Checkpoint = 0.0,
-    preempting: simulation.Preempting = 0.0,
-    restart: simulation.Restart = 0.0,
-    jobs: simulation.Jobs = 0,
-    report: simulation.Report = "",
-    csv: simulation.Csv = "",
-    parquet: simulation.Parquet = "",
-    output: Output = "table",
-    rows: simulation.Rows = "",
+    policy: simulation.PolicyOption,
+    workload: simulation.WorkloadOption = "",
+    source: simulation.SourceOption = "",
+    seeds: simulation.SeedsOption = 1,
+    first_seed: simulation.FirstSeedOption = 0,
+    size: simulation.UnitsOption = 0,
+    oversized: simulation.OversizedOption = "refuse",
+    estimates: simulation.EstimatesOption = "told",
+    error: simulation.ErrorOption = 0.0,
+    refusals: simulation.RefusalsOption = 0.0,
+    mtbf: simulation.MtbfOption = 0.0,
+    repair: simulation.RepairOption = 3600.0,
+    checkpoint: simulation.CheckpointOption = 0.0,
+    preempting: simulation.PreemptingOption = 0.0,
+    restart: simulation.RestartOption = 0.0,
+    jobs: simulation.ProcessesOption = 0,
+    report: simulation.ReportOption = "",
+    csv: simulation.CsvOption = "",
+    parquet: simulation.ParquetOption = "",
+    output: OutputOption = "table",
+    rows: simulation.RowsOption = "",
 ) -> None:
     """Simulate queue policies on a workload, and compare them: means over the seeds and their spread, in s.
 
@@ -151,7 +151,7 @@ def _write(runs: Sequence[SimulationRun], csv: str, parquet: str, report: str) -
         write_report(report, runs)
 
 
-def _show(runs: Sequence[SimulationRun], output: Output, rows: str) -> None:
+def _show(runs: Sequence[SimulationRun], output: OutputOption, rows: str) -> None:
     """Show a row a run, or what the runs of each policy have in common."""
     from queue_policies.simulator import listing
 

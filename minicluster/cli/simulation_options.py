@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-Policies = Annotated[
+PolicyOption = Annotated[
     list[str],
     typer.Option(
         metavar="POLICY",
@@ -14,7 +14,7 @@ Policies = Annotated[
         " compare.",
     ),
 ]
-Word = Annotated[
+WorkloadOption = Annotated[
     str,
     typer.Option(
         metavar="WORKLOAD",
@@ -22,7 +22,7 @@ Word = Annotated[
         " FILE.swf.gz, FILE.json.",
     ),
 ]
-Source = Annotated[
+SourceOption = Annotated[
     str,
     typer.Option(
         "--from",
@@ -30,43 +30,45 @@ Source = Annotated[
         help="In place of --workload: the jobs that a cluster has run, or those in a dump of it.",
     ),
 ]
-Seeds = Annotated[int, typer.Option(min=1, metavar="N", help="So many job sets of a generator.")]
-FirstSeed = Annotated[int, typer.Option(min=0, metavar="SEED", help="The first of them.")]
-Size = Annotated[
+SeedsOption = Annotated[int, typer.Option(min=1, metavar="N", help="So many job sets of a generator.")]
+FirstSeedOption = Annotated[int, typer.Option(min=0, metavar="SEED", help="The first of them.")]
+UnitsOption = Annotated[
     int, typer.Option(min=0, metavar="UNITS", help="Another size of the cluster than the workload's.")
 ]
-Oversized = Annotated[
+OversizedOption = Annotated[
     Literal["refuse", "skip", "clip"],
     typer.Option(
         help="Jobs that need more units than there are: an error, left out, or given all units there are."
     ),
 ]
-Estimates = Annotated[
+EstimatesOption = Annotated[
     Literal["told", "learned", "none"],
     typer.Option(help="Whether policies are told run times, or learn them from progress."),
 ]
-Error = Annotated[
+ErrorOption = Annotated[
     float, typer.Option(min=0, max=0.99, metavar="SHARE", help="By how much those are off, each way.")
 ]
-Refusals = Annotated[
+RefusalsOption = Annotated[
     float, typer.Option(min=0, max=0.99, metavar="SHARE", help="So many orders to resize are refused.")
 ]
-Mtbf = Annotated[
+MtbfOption = Annotated[
     float, typer.Option(min=0, metavar="SECONDS", help="A unit fails so often on average; 0: none does.")
 ]
-Repair = Annotated[float, typer.Option(min=0, metavar="SECONDS", help="After so long a failed unit is back.")]
-Checkpoint = Annotated[
+RepairOption = Annotated[
+    float, typer.Option(min=0, metavar="SECONDS", help="After so long a failed unit is back.")
+]
+CheckpointOption = Annotated[
     float,
     typer.Option(
         min=0, metavar="SECONDS", help="How often jobs save their work; 0: they begin from nothing."
     ),
 ]
-Preempting = Annotated[
+PreemptingOption = Annotated[
     float,
     typer.Option(min=0, metavar="SECONDS", help="How long a job writes its work when it is preempted."),
 ]
-Restart = Annotated[float, typer.Option(min=0, metavar="SECONDS", help="What beginning again takes.")]
-Rows = Annotated[
+RestartOption = Annotated[float, typer.Option(min=0, metavar="SECONDS", help="What beginning again takes.")]
+RowsOption = Annotated[
     Literal["", "runs", "policies"],
     typer.Option(
         metavar="[runs|policies]",
@@ -74,7 +76,9 @@ Rows = Annotated[
         " table policies.",
     ),
 ]
-Jobs = Annotated[int, typer.Option("--jobs", "-j", min=0, metavar="J", help="Processes; 0: one a core.")]
-Report = Annotated[str, typer.Option(metavar="FILE.html", help="Write a page with charts.")]
-Csv = Annotated[str, typer.Option(metavar="FILE.csv", help="Write a row a job.")]
-Parquet = Annotated[str, typer.Option(metavar="FILE.parquet", help="Write a row a job.")]
+ProcessesOption = Annotated[
+    int, typer.Option("--jobs", "-j", min=0, metavar="J", help="Processes; 0: one a core.")
+]
+ReportOption = Annotated[str, typer.Option(metavar="FILE.html", help="Write a page with charts.")]
+CsvOption = Annotated[str, typer.Option(metavar="FILE.csv", help="Write a row a job.")]
+ParquetOption = Annotated[str, typer.Option(metavar="FILE.parquet", help="Write a row a job.")]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from minicluster.cli.backend_choice import BackendCommand, chosen
-from minicluster.cli.cluster_choice import MaybeName, named
-from minicluster.cli.tables import Output, age, show, show_fields
+from minicluster.cli.cluster_choice import OptionalClusterArgument, named
+from minicluster.cli.tables import OutputOption, age, show, show_fields
 
 if TYPE_CHECKING:
     from minicluster.backends.records import ClusterSummary, StatusReport, StatusTable
@@ -19,7 +19,7 @@ app = typer.Typer(add_completion=False)
 
 
 @app.command(name="list", cls=BackendCommand)
-def list_(ctx: typer.Context, output: Output = "table") -> None:
+def list_(ctx: typer.Context, output: OutputOption = "table") -> None:
     """List the clusters of this machine that are yours, runs in the foreground included; or a namespace's.
 
     minicluster list --output json
@@ -31,7 +31,7 @@ def list_(ctx: typer.Context, output: Output = "table") -> None:
 
 
 @app.command(cls=BackendCommand)
-def status(ctx: typer.Context, name: MaybeName = None, output: Output = "table") -> None:
+def status(ctx: typer.Context, name: OptionalClusterArgument = None, output: OutputOption = "table") -> None:
     """Show how a cluster is: brokers, jobs, what runs, what waits and why, how many nodes all that demands.
 
     On Kubernetes also its conditions, its autoscaler and the latest Events. What the queue says is asked of

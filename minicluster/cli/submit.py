@@ -11,7 +11,7 @@ from minicluster.cli import submit_options as given
 from minicluster.cli.backend_choice import chosen
 from minicluster.cli.batch_script import SubmitCommand, text
 from minicluster.cli.job_words import Whose, goes_on, written
-from minicluster.cli.options import ClusterName
+from minicluster.cli.options import ClusterArgument
 from minicluster.cli.reporting import PlainReporter
 
 if TYPE_CHECKING:
@@ -36,32 +36,32 @@ class AfterSubmission:
 @app.command(cls=SubmitCommand)
 def submit(  # noqa: PLR0913, PLR0917 - an option each
     ctx: typer.Context,
-    name: ClusterName,
-    command: given.Program,
-    tasks: given.Tasks = 1,
-    nodes: given.Nodes = 0,
-    cores: given.Cores = 1,
-    gpus: given.Gpus = 0,
-    exclusive: given.Exclusive = False,
-    queue: given.Queue = "",
-    time_limit: given.TimeLimit = "",
-    minutes: given.Minutes = "",
-    urgency: given.Urgency = "16",
-    job_name: given.JobName = "",
-    dependency: given.Dependency = None,
-    cwd: given.Cwd = "",
-    env: given.Env = None,
-    input_file: given.Input = "",
-    output: given.OutputFile = "",
-    error: given.ErrorFile = "",
-    label_io: given.LabelIo = False,
-    setopt: given.ShellOptions = None,
-    setattr_: given.Attributes = None,
-    cc: given.Cc = "",
-    batch: given.Batch = False,
-    wait: given.Wait = False,
-    watch: given.Watch = False,
-    quiet: given.Quiet = False,
+    name: ClusterArgument,
+    command: given.ProgramArgument,
+    tasks: given.TasksOption = 1,
+    nodes: given.NodesOption = 0,
+    cores: given.CoresOption = 1,
+    gpus: given.GpusOption = 0,
+    exclusive: given.ExclusiveOption = False,
+    queue: given.QueueOption = "",
+    time_limit: given.TimeLimitOption = "",
+    minutes: given.MinutesOption = "",
+    urgency: given.UrgencyOption = "16",
+    job_name: given.JobNameOption = "",
+    dependency: given.DependencyOption = None,
+    cwd: given.CwdOption = "",
+    env: given.EnvOption = None,
+    input_file: given.InputOption = "",
+    output: given.OutputFileOption = "",
+    error: given.ErrorFileOption = "",
+    label_io: given.LabelIoOption = False,
+    setopt: given.SetoptOption = None,
+    setattr_: given.SetattrOption = None,
+    cc: given.CcOption = "",
+    batch: given.BatchOption = False,
+    wait: given.WaitOption = False,
+    watch: given.WatchOption = False,
+    quiet: given.QuietOption = False,
 ) -> None:
     """Send a job to a cluster, and print its id.
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 Format = Literal["table", "json"]
-Output = Annotated[Format, typer.Option("--output", "-o", help="How to print it.")]
+OutputOption = Annotated[Format, typer.Option("--output", "-o", help="How to print it.")]
 Row = Mapping[str, Any]
 GAP = "  "
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from minicluster.cli.backend_choice import BackendCommand, chosen
-from minicluster.cli.cluster_choice import MaybeName, named
-from minicluster.cli.tables import Format, Output, cell, json_text, show, show_fields
+from minicluster.cli.cluster_choice import OptionalClusterArgument, named
+from minicluster.cli.tables import Format, OutputOption, cell, json_text, show, show_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -62,8 +62,8 @@ class Screen:
 @app.command(cls=BackendCommand)
 def top(
     ctx: typer.Context,
-    name: MaybeName = None,
-    output: Output = "table",
+    name: OptionalClusterArgument = None,
+    output: OutputOption = "table",
     once: Annotated[bool, typer.Option("--once", help="Print it once, and end.")] = False,
     interval: Annotated[float, typer.Option(min=0.2, metavar="SECONDS", help="How often to look.")] = 2.0,
 ) -> None:

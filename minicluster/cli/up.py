@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from minicluster.cli.backend_choice import BackendCommand, chosen
-from minicluster.cli.options import Document, Name, Size
+from minicluster.cli.options import DocumentArgument, NameOption, SizeOption
 from minicluster.cli.tables import echo
 
 app = typer.Typer(add_completion=False)
@@ -16,8 +16,8 @@ app = typer.Typer(add_completion=False)
 @app.command(cls=BackendCommand)
 def up(
     ctx: typer.Context,
-    document: Document,
-    size: Size = None,
+    document: DocumentArgument,
+    size: SizeOption = None,
     policy: Annotated[
         str,
         typer.Option(
@@ -25,7 +25,7 @@ def up(
             help="Queue policy, in place of spec.flux.scheduler's; see `minicluster policies`.",
         ),
     ] = "",
-    name: Name = "",
+    name: NameOption = "",
 ) -> None:
     """Bring a cluster up: on this machine for jobs sent to it, on Kubernetes to run its command.
 

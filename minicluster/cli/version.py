@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from minicluster.cli.backend_choice import BackendCommand, versions
-from minicluster.cli.tables import Output, echo, show
+from minicluster.cli.tables import OutputOption, echo, show
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +19,7 @@ app = typer.Typer(add_completion=False)
 
 
 @app.command(cls=BackendCommand)
-def version(ctx: typer.Context, output: Output = "table") -> None:
+def version(ctx: typer.Context, output: OutputOption = "table") -> None:
     """Show the versions of this program and of what it works with, and what does not fit.
 
     With --on kubernetes also those of the cluster, as far as you may see them.

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, Strict
 
 from minicluster.document.record import Record
-from minicluster.document.scalars import Brokers, OptionalObjectName, Positive, Quantity, TextPattern
+from minicluster.document.scalars import BrokerCount, OptionalObjectName, Positive, Quantity, TextPattern
 
 DEFAULT_METRIC = "flux_nodes_demanded"
 
@@ -47,10 +47,12 @@ class Behavior(Record):
 class Autoscaling(Record):
     """Ask for an autoscaler on this MiniCluster, driven by its queue."""
 
-    min_size: Brokers = Field(
+    min_size: BrokerCount = Field(
         0, description="The least number of brokers; 0 or absent: `spec.minSize`, else 1."
     )
-    max_size: Brokers = Field(0, description="The greatest number of brokers; 0 or absent: `spec.maxSize`.")
+    max_size: BrokerCount = Field(
+        0, description="The greatest number of brokers; 0 or absent: `spec.maxSize`."
+    )
     metric: Annotated[
         str,
         Strict(),

@@ -13,7 +13,7 @@ from minicluster.document.record import Record
 from minicluster.document.scalars import (
     MAX_CONTAINERS,
     MAX_ENTRIES,
-    Brokers,
+    BrokerCount,
     DirectoryPath,
     Flag,
     HostLabel,
@@ -22,7 +22,7 @@ from minicluster.document.scalars import (
     OptionalHostLabel,
     OptionalLabelName,
     Port,
-    Text,
+    ShortText,
     TextPattern,
 )
 from minicluster.document.status import Status, Time, Version
@@ -46,16 +46,16 @@ class Metadata(Record):
         dict[Annotated[str, Field(max_length=317)], Annotated[str, Field(strict=True, max_length=262_144)]],
         Field(max_length=MAX_ENTRIES),
     ] = Field(default_factory=dict, description="Annotations of the MiniCluster itself.")
-    uid: Text = Field("", description="Unique id, given by the server.")
-    resource_version: Text = Field("", description="Version of the object, given by the server.")
+    uid: ShortText = Field("", description="Unique id, given by the server.")
+    resource_version: ShortText = Field("", description="Version of the object, given by the server.")
     generation: Version = Field(0, description="Counts changes of the spec, given by the server.")
     creation_timestamp: Time | None = Field(None, description="When it was created, given by the server.")
     deletion_timestamp: Time | None = Field(None, description="When its deletion was asked for.")
     deletion_grace_period_seconds: Natural | None = Field(None, description="Given by the server.")
-    finalizers: tuple[Text, ...] = Field((), description="What must be done before it goes.")
+    finalizers: tuple[ShortText, ...] = Field((), description="What must be done before it goes.")
     owner_references: tuple[dict[str, Any], ...] = Field((), description="Objects that own it.")
     managed_fields: tuple[dict[str, Any], ...] = Field((), description="Given by the server.")
-    self_link: Text = Field("", description="Given by old servers.")
+    self_link: ShortText = Field("", description="Given by old servers.")
 
 
 class Network(Record):
@@ -101,13 +101,13 @@ class MiniClusterSpec(Record):
     services: Annotated[tuple[Container, ...], Field(max_length=MAX_CONTAINERS)] = Field(
         (), description="Containers of one extra pod, `<name>-services`."
     )
-    size: Brokers = Field(
+    size: BrokerCount = Field(
         1, description="Number of pods, each with one broker. 0 only together with `suspend`."
     )
-    max_size: Brokers = Field(
+    max_size: BrokerCount = Field(
         0, description="Hosts registered with Flux from the start: growth ends here. 0 or absent: `size`."
     )
-    min_size: Brokers = Field(
+    min_size: BrokerCount = Field(
         0, description="Brokers that must be up before work starts, and floor of scaling. 0 or absent: none."
     )
     tasks: Natural = Field(

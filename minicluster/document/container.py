@@ -17,7 +17,7 @@ from minicluster.document.scalars import (
     Port,
     Quantity,
     Script,
-    Text,
+    ShortText,
     VariableName,
 )
 from minicluster.document.security import SecurityContext
@@ -27,7 +27,7 @@ DEFAULT_LOGS = "/tmp/fluxout"  # noqa: S108  # the reference's name inside the p
 
 ImagePullPolicy = Literal["Always", "IfNotPresent", "Never"]
 Environment = Annotated[dict[VariableName, Script], Field(max_length=MAX_ENTRIES)]
-TextMap = Annotated[dict[Annotated[str, Field(max_length=317)], Text], Field(max_length=MAX_ENTRIES)]
+TextMap = Annotated[dict[Annotated[str, Field(max_length=317)], ShortText], Field(max_length=MAX_ENTRIES)]
 
 
 def _capitalised(medium: str) -> str:
@@ -45,7 +45,7 @@ class SecretReference(Record):
     """One value of a Secret that exists already."""
 
     name: ObjectName = Field(description="Name of the Secret.")
-    key: Text = Field(description="Key inside the Secret.", min_length=1)
+    key: ShortText = Field(description="Key inside the Secret.", min_length=1)
 
 
 class Commands(Record):
@@ -97,7 +97,7 @@ class Volume(Record):
 class Container(Record):
     """One container. The one with `runFlux` runs the brokers, one a pod."""
 
-    image: Text = Field(DEFAULT_IMAGE, description="Image of the application.", min_length=1)
+    image: ShortText = Field(DEFAULT_IMAGE, description="Image of the application.", min_length=1)
     name: OptionalLabelName = Field(
         "", description="Name of the container; only the one that runs Flux may go without."
     )

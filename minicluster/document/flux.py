@@ -10,18 +10,18 @@ from minicluster.document.record import Record
 from minicluster.document.resources import ResourceRequirements
 from minicluster.document.scalars import (
     MAX_SCRIPT,
-    Brokers,
+    BrokerCount,
     DirectoryPath,
     Duration,
     Flag,
     LabelName,
-    Line,
     OptionalLabelName,
     OptionalObjectName,
     PlainValue,
     Port,
     SettingName,
-    Text,
+    ShortText,
+    SingleLine,
     TextPattern,
     Topology,
 )
@@ -47,7 +47,7 @@ Architecture = Annotated[
         'an architecture, such as "amd64", "arm64" or "x86_64"',
     ),
 ]
-Setting = Annotated[bool | int | float | str, PlainValue()]
+SettingValue = Annotated[bool | int | float | str, PlainValue()]
 TomlText = Annotated[str, Strict(), Field(max_length=MAX_SCRIPT)]
 
 
@@ -55,13 +55,15 @@ class FluxContainer(Record):
     """The image that brings Flux (the "view") into pods whose own image has none."""
 
     disable: Flag = Field(False, description="The application's image brings Flux itself.")
-    image: Text = Field(DEFAULT_FLUX_IMAGE, description="Image with a Flux view.", min_length=1)
+    image: ShortText = Field(DEFAULT_FLUX_IMAGE, description="Image with a Flux view.", min_length=1)
     name: LabelName = Field("flux-view", description="Name of the container that brings the view.")
     mount_path: DirectoryPath = Field(
         "/mnt/flux", description="Directory in which the pods find Flux.", min_length=1
     )
     working_dir: DirectoryPath = Field("", description="Directory that the container runs in.")
-    python_path: Text = Field("", description="PYTHONPATH for Flux's own Python, directories joined by `:`.")
+    python_path: ShortText = Field(
+        "", description="PYTHONPATH for Flux's own Python, directories joined by `:`."
+    )
     pull_always: Flag = Field(False, description="Pull the image even where the node has it.")
     image_pull_secret: OptionalObjectName = Field("", description="Secret for pulling the image.")
     resources: ResourceRequirements = Field(
@@ -81,7 +83,7 @@ class FluxScheduler(Record):
         "or `minicluster/<name>` of ours. Without Fluxion a bare name means ours.",
     )
     simple: Flag = Field(False, description="Use Flux's simple scheduler (no GPUs) in place of Fluxion.")
-    settings: Annotated[dict[SettingName, Setting], Field(max_length=64)] = Field(
+    settings: Annotated[dict[SettingName, SettingValue], Field(max_length=64)] = Field(
         default_factory=dict, description="Settings of the policy: texts, numbers, true or false."
     )
 
@@ -89,9 +91,9 @@ class FluxScheduler(Record):
 class LeadBroker(Record):
     """The lead broker of another MiniCluster that this one joins."""
 
-    address: Text = Field("", description="Host name or IP address of the lead broker.")
+    address: ShortText = Field("", description="Host name or IP address of the lead broker.")
     name: OptionalLabelName = Field("", description="Name of its MiniCluster, from which hosts are named.")
-    size: Brokers = Field(0, description="Number of brokers of its MiniCluster.")
+    size: BrokerCount = Field(0, description="Number of brokers of its MiniCluster.")
     port: Port = Field(DEFAULT_PORT, description="Port of the lead broker.")
 
 
@@ -99,7 +101,7 @@ class BurstedCluster(Record):
     """Remote hosts that may join later."""
 
     name: OptionalLabelName = Field("", description="Prefix of the host names; absent: `burst-<index>`.")
-    size: Brokers = Field(0, description="Number of hosts; 0 or absent: as many as `spec.size`.")
+    size: BrokerCount = Field(0, description="Number of hosts; 0 or absent: as many as `spec.size`.")
 
 
 class Bursting(Record):
@@ -136,9 +138,11 @@ class FluxSpec(Record):
     container: FluxContainer = Field(
         default_factory=FluxContainer, description="The image that brings Flux into the pods."
     )
-    option_flags: Line = Field("", description="Options for `flux submit`, as one shell line.")
-    submit_command: Line = Field("", description="Shell line in place of `flux submit`.")
-    wrap: Line = Field("", description="Program and options for `flux start --wrap`, separated by commas.")
+    option_flags: SingleLine = Field("", description="Options for `flux submit`, as one shell line.")
+    submit_command: SingleLine = Field("", description="Shell line in place of `flux submit`.")
+    wrap: SingleLine = Field(
+        "", description="Program and options for `flux start --wrap`, separated by commas."
+    )
     environment: Environment = Field(
         default_factory=dict, description="Variables exported before Flux starts."
     )

@@ -15,19 +15,19 @@ from minicluster.document.scalars import (
     ObjectName,
     OptionalObjectName,
     Positive,
-    Text,
+    ShortText,
 )
 from minicluster.document.security import PodSecurityContext
 
-Values = Annotated[tuple[Text, ...], Field(max_length=MAX_ENTRIES)]
+LabelValues = Annotated[tuple[ShortText, ...], Field(max_length=MAX_ENTRIES)]
 
 
 class Toleration(Record):
     """A taint that the pods put up with."""
 
-    key: Text = Field("", description="Key of the taint; absent with `Exists`: every taint.")
+    key: ShortText = Field("", description="Key of the taint; absent with `Exists`: every taint.")
     operator: Literal["Exists", "Equal"] | None = Field(None, description="`Equal` (absent) or `Exists`.")
-    value: Text = Field("", description="Value of the taint, for `Equal`.")
+    value: ShortText = Field("", description="Value of the taint, for `Equal`.")
     effect: Literal["", "NoSchedule", "PreferNoSchedule", "NoExecute"] = Field(
         "", description="Effect of the taint; absent: every effect."
     )
@@ -39,9 +39,9 @@ class Toleration(Record):
 class LabelRequirement(Record):
     """One condition on a label."""
 
-    key: Text = Field(description="The label.")
+    key: ShortText = Field(description="The label.")
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist"] = Field(description="How it is compared.")
-    values: Values = Field((), description="Values for `In` and `NotIn`.")
+    values: LabelValues = Field((), description="Values for `In` and `NotIn`.")
 
 
 class LabelSelector(Record):
@@ -57,12 +57,12 @@ class TopologySpreadConstraint(Record):
     """How evenly the pods are spread over zones, racks or nodes."""
 
     max_skew: Positive = Field(description="How many pods two domains may differ by.")
-    topology_key: Text = Field(description="Node label whose values are the domains.", min_length=1)
+    topology_key: ShortText = Field(description="Node label whose values are the domains.", min_length=1)
     when_unsatisfiable: Literal["DoNotSchedule", "ScheduleAnyway"] = Field(
         description="What to do where it cannot be met."
     )
     label_selector: LabelSelector | None = Field(None, description="Which pods are counted.")
-    match_label_keys: Annotated[tuple[Text, ...], Field(max_length=64)] = Field(
+    match_label_keys: Annotated[tuple[ShortText, ...], Field(max_length=64)] = Field(
         (), description="Labels whose values, taken from the pod itself, narrow the selection."
     )
     min_domains: Positive | None = Field(None, description="The least number of domains.")
@@ -102,7 +102,7 @@ class PodSpec(Record):
         default_factory=dict, description="Labels that a node must have, with their values."
     )
     node_affinity: Annotated[
-        dict[Annotated[str, Field(max_length=317)], Values], Field(max_length=MAX_ENTRIES)
+        dict[Annotated[str, Field(max_length=317)], LabelValues], Field(max_length=MAX_ENTRIES)
     ] = Field(default_factory=dict, description="Node label → the values of which a node must have one.")
     tolerations: Annotated[tuple[Toleration, ...], Field(max_length=MAX_ENTRIES)] = Field(
         (), description="Taints that the pods put up with."

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from minicluster.document.record import Record
-from minicluster.document.scalars import MAX_ENTRIES, LabelName, Quantity, Text
+from minicluster.document.scalars import MAX_ENTRIES, LabelName, Quantity, ShortText
 
 ResourceName = Annotated[str, Field(max_length=317)]
 ResourceList = Annotated[dict[ResourceName, Quantity], Field(max_length=64)]
@@ -15,7 +15,7 @@ class ResourceClaimUse(Record):
     """A device claim of the pod that a container uses."""
 
     name: LabelName = Field(description="Name of the claim, one of `pod.resourceClaims`.")
-    request: Text = Field("", description="One request of the claim; absent: all of them.")
+    request: ShortText = Field("", description="One request of the claim; absent: all of them.")
 
 
 class ResourceRequirements(Record):

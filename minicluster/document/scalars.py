@@ -140,13 +140,13 @@ Flag = Annotated[bool, Strict()]
 Integer = Annotated[int, Strict(), Field(ge=-MAX_INT32, le=MAX_INT32)]
 Natural = Annotated[int, Strict(), Field(ge=0, le=MAX_INT32)]
 Positive = Annotated[int, Strict(), Field(ge=1, le=MAX_INT32)]
-Brokers = Annotated[int, Strict(), Field(ge=0, le=MAX_BROKERS)]
+BrokerCount = Annotated[int, Strict(), Field(ge=0, le=MAX_BROKERS)]
 UserId = Annotated[int, Strict(), Field(ge=0, le=MAX_INT32)]
 Port = Annotated[int, Strict(), Field(ge=1, le=65_535)]
 
-Text = Annotated[str, Strict(), Field(max_length=MAX_TEXT)]
+ShortText = Annotated[str, Strict(), Field(max_length=MAX_TEXT)]
 Script = Annotated[str, Strict(), Field(max_length=MAX_SCRIPT)]
-Line = Annotated[
+SingleLine = Annotated[
     str,
     Strict(),
     Field(max_length=MAX_TEXT),

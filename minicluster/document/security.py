@@ -5,9 +5,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from minicluster.document.record import Record
-from minicluster.document.scalars import MAX_ENTRIES, Flag, Text, UserId
+from minicluster.document.scalars import MAX_ENTRIES, Flag, ShortText, UserId
 
-Names = Annotated[tuple[Text, ...], Field(max_length=MAX_ENTRIES)]
+Names = Annotated[tuple[ShortText, ...], Field(max_length=MAX_ENTRIES)]
 
 
 class Capabilities(Record):
@@ -20,18 +20,18 @@ class Capabilities(Record):
 class SeLinuxOptions(Record):
     """An SELinux label."""
 
-    user: Text | None = Field(None, description="SELinux user.")
-    role: Text | None = Field(None, description="SELinux role.")
-    type: Text | None = Field(None, description="SELinux type.")
-    level: Text | None = Field(None, description="SELinux level.")
+    user: ShortText | None = Field(None, description="SELinux user.")
+    role: ShortText | None = Field(None, description="SELinux role.")
+    type: ShortText | None = Field(None, description="SELinux type.")
+    level: ShortText | None = Field(None, description="SELinux level.")
 
 
 class WindowsOptions(Record):
     """Options for Windows nodes (Flux does not run there; sidecar services may)."""
 
-    gmsa_credential_spec_name: Text | None = Field(None, description="Name of the GMSA credential spec.")
-    gmsa_credential_spec: Text | None = Field(None, description="The GMSA credential spec itself.")
-    run_as_user_name: Text | None = Field(None, description="User that the processes run as.")
+    gmsa_credential_spec_name: ShortText | None = Field(None, description="Name of the GMSA credential spec.")
+    gmsa_credential_spec: ShortText | None = Field(None, description="The GMSA credential spec itself.")
+    run_as_user_name: ShortText | None = Field(None, description="User that the processes run as.")
     host_process: Flag | None = Field(None, description="Run as a host process container.")
 
 
@@ -41,7 +41,7 @@ class SeccompProfile(Record):
     type: Literal["Localhost", "RuntimeDefault", "Unconfined"] = Field(
         description="Where the profile comes from."
     )
-    localhost_profile: Text | None = Field(None, description="File on the node, for type `Localhost`.")
+    localhost_profile: ShortText | None = Field(None, description="File on the node, for type `Localhost`.")
 
 
 class AppArmorProfile(Record):
@@ -50,14 +50,16 @@ class AppArmorProfile(Record):
     type: Literal["Localhost", "RuntimeDefault", "Unconfined"] = Field(
         description="Where the profile comes from."
     )
-    localhost_profile: Text | None = Field(None, description="Profile on the node, for type `Localhost`.")
+    localhost_profile: ShortText | None = Field(
+        None, description="Profile on the node, for type `Localhost`."
+    )
 
 
 class Sysctl(Record):
     """A kernel parameter of the pod's namespaces."""
 
-    name: Text = Field(description="Name of the parameter.")
-    value: Text = Field(description="Its value.")
+    name: ShortText = Field(description="Name of the parameter.")
+    value: ShortText = Field(description="Its value.")
 
 
 class SecurityContext(Record):

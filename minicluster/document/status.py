@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, Strict
 
 from minicluster.document.record import Record
-from minicluster.document.scalars import Brokers, Integer, Natural, Text, TextPattern
+from minicluster.document.scalars import BrokerCount, Integer, Natural, ShortText, TextPattern
 
 MAX_BYTES = 2**53  # what every reader of JSON can count up to
 MAX_NAMED_JOBS = 16
@@ -14,7 +14,7 @@ MAX_RESTARTED_JOBS = 3 * 2 * MAX_NAMED_JOBS
 """How many jobs `restartedJobs` names at most: restarted and lost ones, for each of three causes."""
 MAX_MESSAGE = 32_768
 """Characters that the message of a condition has at most."""
-Ranks = Annotated[str, Strict(), Field(max_length=32_768)]
+RanksText = Annotated[str, Strict(), Field(max_length=32_768)]
 Version = Annotated[int, Strict(), Field(ge=0)]
 Time = Annotated[
     str,
@@ -30,7 +30,7 @@ Time = Annotated[
 class Condition(Record):
     """One thing that is true, false or unknown about the MiniCluster, and why."""
 
-    type: Text = Field(description="What it is about, for example `BrokersReady`.", min_length=1)
+    type: ShortText = Field(description="What it is about, for example `BrokersReady`.", min_length=1)
     status: Literal["True", "False", "Unknown"] = Field(description="Whether it is so.")
     reason: Annotated[str, Strict(), Field(max_length=1_024)] = Field(
         "", description="Why, in one word for programs."
@@ -45,7 +45,7 @@ class Condition(Record):
 class LastDump(Record):
     """The latest saved state of the instance."""
 
-    path: Text = Field(description="Where it was saved.")
+    path: ShortText = Field(description="Where it was saved.")
     time: Time | None = Field(None, description="When it was saved.")
     bytes: Annotated[int, Strict(), Field(ge=0, le=MAX_BYTES)] = Field(0, description="Size of the file.")
     jobs: Natural = Field(0, description="Jobs in it that had not ended.")
@@ -69,7 +69,7 @@ class SaveStatus(Record):
     started_at: Time = Field(description="When this attempt began, or in a deletion the first one.")
     attempt: Natural = Field(0, description="How many attempts there were, with this one; 0: not known.")
     waiting_for: Natural = Field(0, description="How many jobs are waited for.")
-    error: Text = Field("", description="Why it does not go on, where it does not.")
+    error: ShortText = Field("", description="Why it does not go on, where it does not.")
     retry_at: Time | None = Field(None, description="When it is tried again, after it failed.")
 
 
@@ -84,14 +84,14 @@ class ResizeStatus(Record):
     started_at: Time = Field(
         description="Since when the resize lasts; while jobs are waited for, since when."
     )
-    from_: Brokers = Field(0, alias="from", description="Number of brokers when it began.")
-    to: Brokers = Field(0, description="Number of brokers when it has ended.")
+    from_: BrokerCount = Field(0, alias="from", description="Number of brokers when it began.")
+    to: BrokerCount = Field(0, description="Number of brokers when it has ended.")
     generation: Version = Field(0, description="Generation of the document for which jobs are waited for.")
-    leaving: Ranks = Field("", description="Ranks that are waited for (RFC 22 idset).")
-    busy: Ranks | None = Field(None, description="Those of them that have jobs; absent: not known.")
-    returning: Ranks = Field("", description="Ranks that were drained and are to get jobs again.")
+    leaving: RanksText = Field("", description="Ranks that are waited for (RFC 22 idset).")
+    busy: RanksText | None = Field(None, description="Those of them that have jobs; absent: not known.")
+    returning: RanksText = Field("", description="Ranks that were drained and are to get jobs again.")
     until: Time | None = Field(None, description="When the pods go at the latest.")
-    error: Text = Field("", description="Why the lead does not answer, where it does not.")
+    error: ShortText = Field("", description="Why the lead does not answer, where it does not.")
     restarted: Natural = Field(0, description="Jobs that were started again elsewhere under a new id.")
     lost: Natural = Field(0, description="Jobs that could not be started again.")
 
@@ -106,11 +106,11 @@ class NodeLoss(Record):
 class LeadStatus(Record):
     """What the lead broker runs, as it reported when it was last reached."""
 
-    minicluster: Text = Field(
+    minicluster: ShortText = Field(
         "", description="Version of this project that serves the lead API; absent: 0.1.0, which reports none."
     )
-    engine: Text = Field("", description="`flux`, or `embedded`: the instance that this project brings.")
-    flux: Text = Field(
+    engine: ShortText = Field("", description="`flux`, or `embedded`: the instance that this project brings.")
+    flux: ShortText = Field(
         "", description="Version of Flux; of the embedded instance the one whose interfaces it has."
     )
 
@@ -130,9 +130,9 @@ class LeadLoss(Record):
 class RestartedJob(Record):
     """A job that could not finish where it ran: started again under a new id, or lost."""
 
-    job: Text = Field(description="Id of the job that could not finish.", min_length=1)
-    new_job: Text = Field("", description="Id under which it was started again; empty: it was lost.")
-    why: Text = Field("", description="Why it could not be started again, where it was lost.")
+    job: ShortText = Field(description="Id of the job that could not finish.", min_length=1)
+    new_job: ShortText = Field("", description="Id under which it was started again; empty: it was lost.")
+    why: ShortText = Field("", description="Why it could not be started again, where it was lost.")
     cause: Literal["Save", "Resize", "NodeLoss"] = Field(description="What it could not finish for.")
 
 
@@ -147,23 +147,25 @@ class PlanningStatus(Record):
 class Status(Record):
     """Written by the operator (or the local supervisor), never by people."""
 
-    size: Brokers = Field(0, description="Number of brokers asked for and made.")
-    selector: Text = Field("", description="Label selector of the broker pods, for the scale subresource.")
-    maximum_size: Brokers = Field(
+    size: BrokerCount = Field(0, description="Number of brokers asked for and made.")
+    selector: ShortText = Field(
+        "", description="Label selector of the broker pods, for the scale subresource."
+    )
+    maximum_size: BrokerCount = Field(
         0, description="Hosts registered with Flux when it started: growth ends here."
     )
-    jobid: Text = Field("", description="Id of the main job.")
+    jobid: ShortText = Field("", description="Id of the main job.")
     conditions: Annotated[tuple[Condition, ...], Field(max_length=64)] = Field(
         (), description="What is true about the MiniCluster, with reasons."
     )
     observed_generation: Version = Field(0, description="Generation of the document that this is about.")
-    ready_brokers: Brokers = Field(0, description="Brokers that have joined the instance.")
-    phase: Text = Field("", description="One word for people: how is it?")
+    ready_brokers: BrokerCount = Field(0, description="Brokers that have joined the instance.")
+    phase: ShortText = Field("", description="One word for people: how is it?")
     exit_code: Integer | None = Field(None, description="Exit code of the main command, once it has ended.")
     start_time: Time | None = Field(None, description="When the objects were made.")
     completion_time: Time | None = Field(None, description="When the main command ended.")
     last_dump: LastDump | None = Field(None, description="The latest saved state.")
-    queue_policy: Text = Field("", description="The policy that really decides, with its origin.")
+    queue_policy: ShortText = Field("", description="The policy that really decides, with its origin.")
     lead: LeadStatus | None = Field(None, description="What the lead broker runs.")
     save: SaveStatus | None = Field(None, description="The save that goes before a suspension or a deletion.")
     resize: ResizeStatus | None = Field(None, description="The resize under way; absent: it has its size.")

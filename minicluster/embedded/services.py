@@ -32,7 +32,7 @@ class Encoded:
         return found
 
 
-Answer = JSON | Awaitable[JSON] | AsyncIterator[JSON | Encoded]
+ServiceAnswer = JSON | Awaitable[JSON] | AsyncIterator[JSON | Encoded]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class RpcRequest:
         return value
 
 
-Handler = Callable[[RpcRequest], Answer]
+RpcHandler = Callable[[RpcRequest], ServiceAnswer]
 
 
 class Reply(Protocol):
@@ -67,11 +67,11 @@ class Registry:
     """The topics of one broker."""
 
     def __init__(self, log: Callable[[int, str], None] = lambda _level, _text: None) -> None:
-        self._handlers: dict[str, Handler] = {}
+        self._handlers: dict[str, RpcHandler] = {}
         self._log = log
         self.fallback: Fallback | None = None
 
-    def register(self, topic: str, handler: Handler) -> None:
+    def register(self, topic: str, handler: RpcHandler) -> None:
         """Serve `topic`; a topic has one handler."""
         if topic in self._handlers:
             raise ValueError(f"topic {topic} is already served")

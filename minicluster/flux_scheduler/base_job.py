@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from minicluster.flux_scheduler.flux_port import Flux
     from minicluster.flux_scheduler.scheduling import Scheduling
     from minicluster.malleable.credentials import Credentials
-    from minicluster.malleable.events import Event, Step
+    from minicluster.malleable.events import SessionEvent, Step
     from minicluster.malleable.session import Session
     from queue_policies.nodes.records import Slot
 
@@ -113,7 +113,7 @@ class BaseJob:
         self._around.take(self.session.ended(task, self._flux.clock()))
         self._wind_up()
 
-    def happened(self, event: Event) -> None:
+    def happened(self, event: SessionEvent) -> None:
         """Handle an event: an answer of the program, or the end of an order."""
         if isinstance(event, events.GrowAccepted):
             self._orders.start(event.workers, self._around.host_of)

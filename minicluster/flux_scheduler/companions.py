@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from broker_config.formats.resource_set import Allocation
     from minicluster.flux_scheduler.flux_port import Flux
     from minicluster.flux_scheduler.scheduling import Scheduling
-    from minicluster.malleable.events import Connection, Step
+    from minicluster.malleable.events import ConnectionId, Step
     from queue_policies.nodes.records import Slot
     from queue_policies.orders.records import GrowOrder, ShrinkOrder
 
@@ -138,15 +138,15 @@ class Companions:
         """Pass on an order to grow into resources that are reserved for the job, or to shrink."""
         self._bases[order.job].order(order)
 
-    def opened(self, connection: Connection) -> None:
+    def opened(self, connection: ConnectionId) -> None:
         """Handle a new connection."""
         self._take(self._exchange.opened(connection))
 
-    def received(self, connection: Connection, data: bytes) -> None:
+    def received(self, connection: ConnectionId, data: bytes) -> None:
         """Handle received data."""
         self._take(self._exchange.received(connection, data, self._flux.clock()))
 
-    def closed(self, connection: Connection) -> None:
+    def closed(self, connection: ConnectionId) -> None:
         """Handle the end of a connection."""
         self._take(self._exchange.closed(connection, self._flux.clock()))
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from minicluster.malleable.events import Connection
+    from minicluster.malleable.events import ConnectionId
 
 
 class Flux(Protocol):
@@ -31,10 +31,10 @@ class Flux(Protocol):
     def annotate(self, job: int, note: dict[str, Any]) -> None:
         """Write a note to a job's annotations and eventlog."""
 
-    def send(self, connection: Connection, data: bytes) -> None:
+    def send(self, connection: ConnectionId, data: bytes) -> None:
         """Send to a program."""
 
-    def hang_up(self, connection: Connection) -> None:
+    def hang_up(self, connection: ConnectionId) -> None:
         """Close a connection once all is sent."""
 
     def address(self) -> str:

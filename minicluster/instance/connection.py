@@ -18,13 +18,13 @@ from minicluster.instance.rpc_instance import RpcInstance
 if TYPE_CHECKING:
     from minicluster.instance.port import Instance
 
-Engine = Literal["auto", "flux", "embedded"]
+EngineChoice = Literal["auto", "flux", "embedded"]
 
 PROBE_TIMEOUT = 5.0
 """Seconds that a broker has for answering the probe."""
 
 
-def connect(uri: str | None = None, engine: Engine = "auto") -> Instance:
+def connect(uri: str | None = None, engine: EngineChoice = "auto") -> Instance:
     """Connect to the instance at `uri`, by default the one that FLUX_URI names.
 
     With `engine` "auto" the broker itself is asked what it is. Raises InstanceGone where no broker answers,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 JSON = Mapping[str, Any]
-Watch = Callable[[str], Stream[JSON]]
+EventlogWatch = Callable[[str], Stream[JSON]]
 
 STAGES = (("eventlog", "start"), ("guest.exec.eventlog", "shell.init"))
 """Eventlogs to follow, each up to this event, before `guest.output` exists.
@@ -28,7 +28,7 @@ Flux waits for ever.
 class OutputWatch:
     """The items of `guest.output`; none where the job ends without having output."""
 
-    def __init__(self, watch: Watch) -> None:
+    def __init__(self, watch: EventlogWatch) -> None:
         self._watch = watch
         self._closed = False
         self._lock = threading.Lock()

@@ -19,7 +19,7 @@ from aiohttp.http import HttpProcessingError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    Handler: TypeAlias = Callable[[web.BaseRequest], Awaitable[web.Response]]
+    WebHandler: TypeAlias = Callable[[web.BaseRequest], Awaitable[web.Response]]
 
 MAX_CONNECTIONS = 128
 UNPROVEN_SECONDS = 10.0
@@ -95,7 +95,7 @@ class ServedConnections:
 class PlainServer(web.Server):
     """An HTTP server without TLS whose clients need not show who they are; each gets one answer."""
 
-    def __init__(self, handler: Handler, connections: ServedConnections | None = None) -> None:
+    def __init__(self, handler: WebHandler, connections: ServedConnections | None = None) -> None:
         super().__init__(
             partial(_last_answer, handler),
             access_log=None,
@@ -117,7 +117,7 @@ class PlainServer(web.Server):
         self._limited.leave(handler)
 
 
-async def _last_answer(handler: Handler, request: web.BaseRequest) -> web.Response:
+async def _last_answer(handler: WebHandler, request: web.BaseRequest) -> web.Response:
     answer = await handler(request)
     answer.force_close()
     return answer

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from minicluster.lead_server.aggregation import Aggregation
     from minicluster.lead_server.connections import Connection
     from minicluster.lead_server.files import ServerCredentials
-    from minicluster.lead_server.routes import AggregatedHandler, Answer, Routes
+    from minicluster.lead_server.routes import AggregatedHandler, RouteAnswer, Routes
 
 _T = TypeVar("_T")
 
@@ -152,7 +152,7 @@ class Handler(BaseHTTPRequestHandler):
             else:
                 self._stream(answer, "application/x-ndjson", _line)
 
-    def _answer(self) -> Answer:
+    def _answer(self) -> RouteAnswer:
         body = read_body(self.headers, self.rfile, self._connection)
         methods = self._table.routes.get(self._url.path)
         if methods is None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from minicluster.broker_link.link import JSON, BrokerLink
-    from minicluster.lead_server.routes import Answer, Routes
+    from minicluster.lead_server.routes import RouteAnswer, Routes
     from minicluster.lead_server.status_snapshot import StatusSnapshot
     from minicluster.save_restore.state_files import StateFiles
 
@@ -40,7 +40,7 @@ def routes(
     }
 
 
-def _status(snapshot: StatusSnapshot, query: Mapping[str, str]) -> Answer:
+def _status(snapshot: StatusSnapshot, query: Mapping[str, str]) -> RouteAnswer:
     watch = query.get("watch", "false")
     if watch not in ("true", "false"):
         raise BadRequest(f"watch={watch[:40]}: true or false is right")

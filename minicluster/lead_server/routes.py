@@ -81,8 +81,8 @@ class AggregatedRequest(NamedTuple):
 
 
 if TYPE_CHECKING:
-    Answer = JSON | Iterator[JSON] | Accepted | Text | Pieces
-    Operation = Callable[[Mapping[str, str], JSON], Answer]
+    RouteAnswer = JSON | Iterator[JSON] | Accepted | Text | Pieces
+    Operation = Callable[[Mapping[str, str], JSON], RouteAnswer]
     # path → HTTP method → operation
     Routes = Mapping[str, Mapping[str, Operation]]
     AggregatedHandler = Callable[[AggregatedRequest], Text]

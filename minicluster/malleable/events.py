@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import TypeAlias
 
-Connection = Hashable
+ConnectionId = Hashable
 """The instance's own identifier of a connection."""
 
 
@@ -98,7 +98,7 @@ class ProgressReported:
 
 
 if TYPE_CHECKING:  # as Flux's own Python may be older than 3.10
-    Event: TypeAlias = (
+    SessionEvent: TypeAlias = (
         ProgramRegistered
         | ProgramDeregistered
         | GrowAccepted
@@ -115,9 +115,9 @@ if TYPE_CHECKING:  # as Flux's own Python may be older than 3.10
 class Step:
     """What the instance does next: send bytes, then close connections, then process the events."""
 
-    sends: tuple[tuple[Connection, bytes], ...] = ()
-    closes: tuple[Connection, ...] = ()
-    events: tuple[Event, ...] = ()
+    sends: tuple[tuple[ConnectionId, bytes], ...] = ()
+    closes: tuple[ConnectionId, ...] = ()
+    events: tuple[SessionEvent, ...] = ()
 
     def __add__(self, other: Step) -> Step:
         return Step(self.sends + other.sends, self.closes + other.closes, self.events + other.events)

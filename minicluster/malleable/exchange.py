@@ -20,7 +20,7 @@ from minicluster.malleable.lines import Lines
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from minicluster.malleable.events import Connection
+    from minicluster.malleable.events import ConnectionId
     from minicluster.malleable.session import Session
 
 WRONG_LINES = 3
@@ -46,7 +46,7 @@ class Exchange:
     def __init__(self, nonce: Callable[[], str] = _nonce) -> None:
         self._nonce = nonce
         self._sessions: dict[str, Session] = {}
-        self._callers: dict[Connection, _Caller] = {}
+        self._callers: dict[ConnectionId, _Caller] = {}
 
     def add(self, session: Session) -> None:
         """Accept the program and the workers of this job from now on."""
@@ -60,7 +60,7 @@ class Exchange:
             del self._callers[connection]
         return Step(closes=gone)
 
-    def opened(self, connection: Connection) -> Step:
+    def opened(self, connection: ConnectionId) -> Step:
         """Send the nonce over a new connection."""
         caller = self._callers[connection] = _Caller(self._nonce())
         hello = messages.encode(messages.Hello(VERSION, caller.nonce))
@@ -68,7 +68,7 @@ class Exchange:
         step = Step(sends=((connection, hello),))
         return step + (self._hang_up(unproven[0]) if len(unproven) > MAX_UNPROVEN else NOTHING)
 
-    def received(self, connection: Connection, data: bytes, now: float) -> Step:
+    def received(self, connection: ConnectionId, data: bytes, now: float) -> Step:
         """Process bytes that were read, which may be parts of lines."""
         caller = self._callers.get(connection)
         step = NOTHING
@@ -78,13 +78,13 @@ class Exchange:
             step += self._line(connection, self._callers[connection], line, now)
         return step
 
-    def closed(self, connection: Connection, now: float) -> Step:
+    def closed(self, connection: ConnectionId, now: float) -> Step:
         """Process the end of a connection that the other side closed, or that was lost."""
         del now  # every event has this parameter
         caller = self._callers.pop(connection, None)
         return NOTHING if caller is None or caller.session is None else caller.session.closed(connection)
 
-    def _line(self, connection: Connection, caller: _Caller, line: bytes | None, now: float) -> Step:
+    def _line(self, connection: ConnectionId, caller: _Caller, line: bytes | None, now: float) -> Step:
         try:
             message = messages.parse_to_instance(line)
             if caller.session is not None:
@@ -94,7 +94,7 @@ class Exchange:
             return self._wrong(connection, caller, str(error))
 
     def _introduced(
-        self, connection: Connection, caller: _Caller, message: messages.ToInstance, now: float
+        self, connection: ConnectionId, caller: _Caller, message: messages.ToInstance, now: float
     ) -> Step:
         if not isinstance(message, (messages.Register, messages.Join)):
             raise ProtocolError(f"{message.type}: register or join comes first")
@@ -110,14 +110,14 @@ class Exchange:
             self._callers.pop(gone, None)
         return step
 
-    def _wrong(self, connection: Connection, caller: _Caller, reason: str) -> Step:
+    def _wrong(self, connection: ConnectionId, caller: _Caller, reason: str) -> Step:
         caller.wrong += 1
         step = Step(sends=((connection, messages.encode(messages.Error(reason))),))
         if caller.session is not None and caller.wrong < WRONG_LINES:
             return step
         return step + self._hang_up(connection)
 
-    def _hang_up(self, connection: Connection) -> Step:
+    def _hang_up(self, connection: ConnectionId) -> Step:
         caller = self._callers.pop(connection)
         step = Step(closes=(connection,))
         return step if caller.session is None else step + caller.session.closed(connection)

@@ -25,7 +25,7 @@ from minicluster.malleable.speaker import Speaker
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from minicluster.malleable.events import Connection, Event
+    from minicluster.malleable.events import ConnectionId, SessionEvent
 
 FIRST = 0
 """The number of the task that speaks for the program, and never leaves."""
@@ -311,7 +311,7 @@ class Session:
 
     # What comes in, by way of the exchange.
 
-    def register(self, connection: Connection, nonce: str, message: messages.Register) -> Step:
+    def register(self, connection: ConnectionId, nonce: str, message: messages.Register) -> Step:
         """Register a program. Raises ProtocolError."""
         self.speaker.check(nonce, message)
         step, half_open = NOTHING, self.speaker.connection
@@ -322,7 +322,7 @@ class Session:
         answer = self.speaker.send(messages.Registered(self.size, self.least, self.most, members))
         return step + answer + _learned(events.ProgramRegistered(self.job))
 
-    def join(self, connection: Connection, nonce: str, message: messages.Join, now: float) -> Step:
+    def join(self, connection: ConnectionId, nonce: str, message: messages.Join, now: float) -> Step:
         """Take a worker that was started for the order under way. Raises ProtocolError."""
         claims = ("join", self.job, message.task, message.order, message.address)
         if not proves(message.mac, self.token, nonce, *claims):
@@ -353,7 +353,7 @@ class Session:
             return self.speaker.send(messages.Expired(message.order, "this order is over"))
         return self._orders.answer(order, message, now)
 
-    def closed(self, connection: Connection) -> Step:
+    def closed(self, connection: ConnectionId) -> Step:
         """Note that a connection is gone."""
         if connection != self.speaker.connection:
             return NOTHING
@@ -362,5 +362,5 @@ class Session:
         return self._orders.abandon(why) + self.speaker.leave(why)
 
 
-def _learned(*learned: Event) -> Step:
+def _learned(*learned: SessionEvent) -> Step:
     return Step(events=learned)

@@ -10,7 +10,7 @@ from minicluster.malleable.errors import ProtocolError
 from minicluster.malleable.events import NOTHING, Step
 
 if TYPE_CHECKING:
-    from minicluster.malleable.events import Connection
+    from minicluster.malleable.events import ConnectionId
     from minicluster.malleable.messages import ToProgram
 
 _REGISTRATIONS = 2  # a program whose connection was lost may come back once
@@ -21,7 +21,7 @@ class Speaker:
 
     def __init__(self, job: str, token: str) -> None:
         self.job = job
-        self.connection: Connection | None = None
+        self.connection: ConnectionId | None = None
         self._token = token
         self._registrations = 0
         self._rigid = False
@@ -40,7 +40,7 @@ class Speaker:
         if self._registrations == _REGISTRATIONS:
             raise ProtocolError("register: the program has come back once before")
 
-    def begin(self, connection: Connection) -> None:
+    def begin(self, connection: ConnectionId) -> None:
         """Note that it has registered over this connection."""
         self._registrations += 1
         self.connection = connection

@@ -17,7 +17,7 @@ from minicluster.operator.errors import ListenError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
 
-    from minicluster.kube_client.served_connections import Handler
+    from minicluster.kube_client.served_connections import WebHandler
     from minicluster.operator.metrics import OperatorMetrics
 
 LIVE = "/healthz"
@@ -65,7 +65,7 @@ async def _listen(runner: web.ServerRunner, listen: tuple[str, int]) -> tuple[st
     return str(bound[0]), int(bound[1])
 
 
-def _routed(served: Mapping[str, Handler]) -> Handler:
+def _routed(served: Mapping[str, WebHandler]) -> WebHandler:
     async def answer(request: web.BaseRequest) -> web.Response:
         if request.path not in served:
             return web.Response(text="there is nothing at this path\n", status=404)
@@ -76,7 +76,7 @@ def _routed(served: Mapping[str, Handler]) -> Handler:
     return answer
 
 
-def _probe(ask: Callable[[], str], status: int) -> Handler:
+def _probe(ask: Callable[[], str], status: int) -> WebHandler:
     async def answer(request: web.BaseRequest) -> web.Response:
         try:
             trouble = ask()
@@ -88,7 +88,7 @@ def _probe(ask: Callable[[], str], status: int) -> Handler:
     return answer
 
 
-def _exposition(metrics: OperatorMetrics) -> Handler:
+def _exposition(metrics: OperatorMetrics) -> WebHandler:
     async def answer(request: web.BaseRequest) -> web.Response:
         text, content_type = metrics.scrape(request.headers.get("Accept", ""))
         return web.Response(body=text, headers={"Content-Type": content_type})

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from minicluster.kube_client.objects import Name
 
-Kind = Literal["stream", "command"]
+SlotKind = Literal["stream", "command"]
 
 MAX_CONNECTING = 64
 """How many connections begin at a time for streams, and as many again for commands."""
@@ -26,9 +26,9 @@ class LeadSlots:
 
     def __init__(self, is_followed: Callable[[Name], bool]) -> None:
         self._is_followed = is_followed
-        self._slow: set[tuple[Name, Kind]] = set()  # a lead with a fast stream may run commands slowly
+        self._slow: set[tuple[Name, SlotKind]] = set()  # a lead with a fast stream may run commands slowly
         self._slow_slots = asyncio.Semaphore(MAX_SLOW_CONNECTING)
-        self._slots: dict[Kind, asyncio.Semaphore] = {
+        self._slots: dict[SlotKind, asyncio.Semaphore] = {
             "stream": asyncio.Semaphore(MAX_CONNECTING),
             "command": asyncio.Semaphore(MAX_CONNECTING),
         }
@@ -38,7 +38,7 @@ class LeadSlots:
         self._slow -= {(name, "stream"), (name, "command")}
 
     @asynccontextmanager
-    async def use(self, name: Name, kind: Kind) -> AsyncIterator[None]:
+    async def use(self, name: Name, kind: SlotKind) -> AsyncIterator[None]:
         """Wait for a slot. A lead that uses it for SLOW_AFTER seconds counts as slow the next time."""
         which = name, kind
         clock = asyncio.get_running_loop().time

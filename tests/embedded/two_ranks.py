@@ -25,7 +25,7 @@ from queue_policies.nodes.records import Slot
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from minicluster.embedded.overlay.overlay import Handler, LeadOverlay
+    from minicluster.embedded.overlay.overlay import LeadOverlay, MessageReceiver
 
 HOSTS = {0: "mc-0", 1: "mc-1"}
 
@@ -60,10 +60,10 @@ class StarEnd:
     def __init__(self, star: Star, name: str, rank: int) -> None:
         self.name = name
         self.rank = rank
-        self.handlers: dict[str, Handler] = {}
+        self.handlers: dict[str, MessageReceiver] = {}
         self._star = star
 
-    def on(self, kind: str, handler: Handler) -> None:
+    def on(self, kind: str, handler: MessageReceiver) -> None:
         self.handlers[kind] = handler
 
     def send(self, rank: int, message: Mapping[str, object], body: bytes | None = None) -> bool:

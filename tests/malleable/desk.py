@@ -11,7 +11,7 @@ from minicluster.malleable.exchange import Exchange
 from minicluster.malleable.session import Limits, Session
 
 if TYPE_CHECKING:
-    from minicluster.malleable.events import Event
+    from minicluster.malleable.events import SessionEvent
 
 TOKEN = "token"
 JOB = "ƒjob"
@@ -28,26 +28,26 @@ class Desk:
         self.exchange = Exchange(nonce=lambda: "nonce")
         self.exchange.add(self.session)
         self.now = 0.0
-        self.events: list[Event] = []
+        self.events: list[SessionEvent] = []
         self.lines: dict[object, list[dict[str, Any]]] = {}
         self.closed: set[object] = set()
 
-    def take(self, step: events.Step) -> list[Event]:
+    def take(self, step: events.Step) -> list[SessionEvent]:
         for connection, data in step.sends:
             self.lines.setdefault(connection, []).extend(map(json.loads, data.splitlines()))
         self.closed.update(step.closes)
         self.events += step.events
         return list(step.events)
 
-    def send(self, connection: object, **message: object) -> list[Event]:
+    def send(self, connection: object, **message: object) -> list[SessionEvent]:
         return self.take(self.exchange.received(connection, json.dumps(message).encode() + b"\n", self.now))
 
-    def register(self, connection: object = "p") -> list[Event]:
+    def register(self, connection: object = "p") -> list[SessionEvent]:
         self.take(self.exchange.opened(connection))
         mac = proof(TOKEN, "nonce", "register", JOB)
         return self.send(connection, type="register", version=1, job=JOB, mac=mac)
 
-    def join(self, task: int, order: int, connection: object = None) -> list[Event]:
+    def join(self, task: int, order: int, connection: object = None) -> list[SessionEvent]:
         connection = connection or f"w{task}"
         self.take(self.exchange.opened(connection))
         mac = proof(TOKEN, "nonce", "join", JOB, task, order, "a:1")
@@ -60,7 +60,7 @@ class Desk:
     def shrink(self, count: int) -> None:
         self.take(self.session.shrink(count, self.now))
 
-    def tick(self, seconds: float) -> list[Event]:
+    def tick(self, seconds: float) -> list[SessionEvent]:
         self.now += seconds
         return self.take(self.session.tick(self.now))
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from minicluster.malleable.events import Event, Step
+    from minicluster.malleable.events import SessionEvent, Step
 
 E = TypeVar("E")
 
@@ -41,7 +41,7 @@ class Played:
         limits: Limits | None = None,
     ) -> None:
         self.now = 0.0
-        self.events: list[Event] = []
+        self.events: list[SessionEvent] = []
         self.tasks = Tasks()
         self._start = start
         self._changed = threading.Condition()

@@ -13,7 +13,7 @@ from tests.budgets import examples
 from tests.malleable.desk import ENDS, Desk
 
 if TYPE_CHECKING:
-    from minicluster.malleable.events import Event
+    from minicluster.malleable.events import SessionEvent
 
 
 class AnyProgram(RuleBasedStateMachine):
@@ -30,7 +30,7 @@ class AnyProgram(RuleBasedStateMachine):
         self.account(self.desk.register("c0"))
         self.connection = "c0"
 
-    def account(self, learned: list[Event]) -> None:
+    def account(self, learned: list[SessionEvent]) -> None:
         for event in learned:
             if isinstance(event, events.GrowAccepted):
                 assert not self.used & set(event.workers)

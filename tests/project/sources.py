@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -15,6 +16,8 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("minicluster", "metrics_api", "broker_config", "queue_policies", "restful", "burst")
 TESTS = ("tests",)
 DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef
+_CAMEL_CASE = re.compile(r"[A-Z][A-Za-z0-9]*[a-z][A-Za-z0-9]*")
+"""A name of more than one letter and not in capitals: of a class, or of a type alias."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,19 +134,34 @@ def _classes(source: Source) -> Iterator[Class]:
 
 
 def public_types(source: Source) -> Iterator[tuple[str, str]]:
-    """Yield each public class, also one for type checkers alone, with the place where it is made.
+    """Yield each public class and type alias, also those for type checkers alone, with its meaning.
 
-    What is made in a function is the function's own.
+    That is a class's full name, or what an alias stands for. What is made in a function stays in it.
     """
 
     def walk(node: ast.AST) -> Iterator[tuple[str, str]]:
         for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.ClassDef) and not child.name.startswith("_"):
-                yield child.name, f"{source.module}.{child.name}"
+            match child:
+                case ast.ClassDef(name=name) if not name.startswith("_"):
+                    yield name, f"{source.module}.{name}"
+                case (
+                    ast.Assign(targets=[ast.Name(id=name)], value=value)
+                    | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
+                ) if _CAMEL_CASE.fullmatch(name):
+                    yield name, _unquoted(value)
             if not isinstance(child, DEFINITIONS | ast.Lambda):
                 yield from walk(child)
 
     return walk(source.tree)
+
+
+def _unquoted(value: ast.expr) -> str:
+    """Return what an alias stands for, the same with quotes and without."""
+    match value:
+        case ast.Constant(value=str(text)):
+            return ast.unparse(ast.parse(text))
+        case _:
+            return ast.unparse(value)
 
 
 def known_classes(*folders: str) -> dict[str, Class]:

@@ -1,10 +1,14 @@
-"""How large classes, functions and modules may be; no name of a class has two meanings, no file a circle."""
+"""How large classes, functions and modules may be; no name of a type has two meanings, no file a circle."""
 
 from __future__ import annotations
 
 import ast
+
+import pytest
+
 from tests.project.sources import (
     PACKAGES,
+    Source,
     all_methods,
     circles,
     classes,
@@ -58,12 +62,29 @@ def test_no_module_is_too_long() -> None:
     assert sizes == {}
 
 
-def test_no_public_class_name_has_two_meanings() -> None:
+def test_no_public_type_has_two_meanings() -> None:
+    """Aliases of the same type are one meaning: rooms that do not know each other may have one each."""
     meanings: dict[str, set[str]] = {}
     for source in sources(*PACKAGES):
         for name, meaning in public_types(source):
             meanings.setdefault(name, set()).add(meaning)
     assert {name for name, found in meanings.items() if len(found) > 1} == PROMISED_TWICE
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("class Node: ...", [("Node", "a.Node")], id="a class"),
+        pytest.param("if True:\n    class Node: ...", [("Node", "a.Node")], id="for type checkers alone"),
+        pytest.param("class Node:\n    class _Part: ...", [("Node", "a.Node")], id="a private one"),
+        pytest.param("def f():\n    class Node: ...", [], id="in a function"),
+        pytest.param("Row = dict[str, int]", [("Row", "dict[str, int]")], id="an alias"),
+        pytest.param("Row: TypeAlias = 'dict[str, int]'", [("Row", "dict[str, int]")], id="one in quotes"),
+        pytest.param("JSON = T = _Row = row = dict", [], id="no public name of a type"),
+    ],
+)
+def test_public_types_are_found(text: str, expected: list[tuple[str, str]]) -> None:
+    assert list(public_types(Source("a.py", "a", text, ast.parse(text)))) == expected
 
 
 def test_no_file_imports_another_in_a_circle() -> None:

@@ -140,8 +140,8 @@ def _any_file(_context: Any, _incomplete: str) -> Values:
     return Values(files=True)
 
 
-Source = Callable[[Any, str], Values]
-_SOURCES: Mapping[str, Source] = {
+ValueSource = Callable[[Any, str], Values]
+_SOURCES: Mapping[str, ValueSource] = {
     "NAME": _clusters,
     "JOB": _jobs,
     "FILE": _any_file,

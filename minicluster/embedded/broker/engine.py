@@ -33,7 +33,7 @@ from queue_policies.nodes.pool import Pool
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from minicluster.embedded.services import Handler, Registry
+    from minicluster.embedded.services import Registry, RpcHandler
     from queue_policies.records import Action
     from queue_policies.records import State as SchedulerState
 
@@ -169,7 +169,7 @@ class DecisionFile:
 def _register(registry: Registry, engine: LeadEngine, manager: JobManager, resources: ResourceStatus) -> None:
     control, waits, queues = engine.control, engine.waits, engine.queues
     listing, info = engine.listing, engine.info
-    topics: dict[str, Handler] = {
+    topics: dict[str, RpcHandler] = {
         "job-ingest.submit": control.submit,
         "feasibility.check": control.feasible,
         "job-manager.raise": control.raise_,

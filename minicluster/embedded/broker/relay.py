@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     JSON = dict[str, Any]
-    Answer = Callable[[JSON], None]
+    LineWriter = Callable[[JSON], None]
 
 _CHUNK = 1 << 16
 _INPUT, _OUTPUT = 0, 1
@@ -40,7 +40,7 @@ class StreamConnection:
     So the broker waits with responses where the client is slow.
     """
 
-    def __init__(self, uri: str, request: JSON, answer: Answer) -> None:
+    def __init__(self, uri: str, request: JSON, answer: LineWriter) -> None:
         self._call = StreamCall(request, answer)
         self._client = BrokerClient(uri)
         self._client.call(request["topic"], request.get("payload"), self._take, streaming=True)
@@ -88,7 +88,7 @@ class StreamConnection:
 class Relay:
     """Passes the lines' requests on to the broker of `uri`. Raises BrokerUnreachable."""
 
-    def __init__(self, uri: str, answer: Answer) -> None:
+    def __init__(self, uri: str, answer: LineWriter) -> None:
         self._uri = uri
         self._answer = answer
         self._calls = BrokerClient(uri)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from minicluster.embedded.errors import StorageFull
 
 if TYPE_CHECKING:
-    from minicluster.embedded.jobs.database import Database, Row
+    from minicluster.embedded.jobs.database import Database, DatabaseRow
 
 _OUTPUT = "INSERT INTO output (job,task,stream,data,t) VALUES (?,?,?,?,?)"
 
@@ -28,14 +28,14 @@ class Batch:
         self.changed: set[int] = set()
         """The jobs with statements or output that were added since `take_changed`."""
         self._database = database
-        self._statements: list[tuple[int, str, Row]] = []  # job (0: none), SQL, values
-        self._output: list[Row] = []
+        self._statements: list[tuple[int, str, DatabaseRow]] = []  # job (0: none), SQL, values
+        self._output: list[DatabaseRow] = []
 
-    def add(self, job: int, sql: str, row: Row) -> None:
+    def add(self, job: int, sql: str, row: DatabaseRow) -> None:
         """Execute a statement about a job (0: about none) in the next transaction."""
         self._statements.append((job, sql, row))
 
-    def add_output(self, job: int, row: Row) -> None:
+    def add_output(self, job: int, row: DatabaseRow) -> None:
         """Insert into the table of output: job, task, stream, data, time."""
         self._output.append(row)
         self.changed.add(job)

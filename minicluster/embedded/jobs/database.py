@@ -28,7 +28,7 @@ CREATE TABLE IF NOT EXISTS output (
 CREATE INDEX IF NOT EXISTS output_of ON output (job, seq);
 """
 _PAGE = 256  # rows read at a time: memory stays small
-Row = tuple[Any, ...]
+DatabaseRow = tuple[Any, ...]
 
 
 class Database:
@@ -53,7 +53,9 @@ class Database:
         if version > VERSION:
             raise StorageError(f"{self.path}: written by version {version}; this one knows up to {VERSION}")
 
-    def write(self, statements: Iterable[tuple[int, str, Row]], sql: str, rows: Iterable[Row]) -> None:
+    def write(
+        self, statements: Iterable[tuple[int, str, DatabaseRow]], sql: str, rows: Iterable[DatabaseRow]
+    ) -> None:
         """Execute statements (job, SQL, values), then `sql` for each row, all in one transaction.
 
         Raises sqlite3.Error, and then nothing is written.
@@ -70,7 +72,7 @@ class Database:
                 execute("ROLLBACK")
             raise
 
-    def text(self, sql: str, values: Row = ()) -> str | None:
+    def text(self, sql: str, values: DatabaseRow = ()) -> str | None:
         """Return the first column of the first row, None without one."""
         row = self._connection.execute(sql, values).fetchone()
         return row[0] if row else None
@@ -79,11 +81,11 @@ class Database:
         """Return the first column of the first row, 0 where it is NULL."""
         return self._connection.execute(sql).fetchone()[0] or 0
 
-    def rows(self, sql: str, values: Row = ()) -> list[Row]:
+    def rows(self, sql: str, values: DatabaseRow = ()) -> list[DatabaseRow]:
         """Return all rows."""
         return self._connection.execute(sql, values).fetchall()
 
-    def pages(self, sql: str) -> Iterator[Row]:
+    def pages(self, sql: str) -> Iterator[DatabaseRow]:
         """Yield rows by id, one page after the other: the table may change meanwhile.
 
         `sql` takes the last id and the number of rows; the id is its first column.
@@ -93,7 +95,7 @@ class Database:
             yield from rows
             last = rows[-1][0]
 
-    def stream(self, sql: str, values: Row) -> Iterator[Row]:
+    def stream(self, sql: str, values: DatabaseRow) -> Iterator[DatabaseRow]:
         """Yield the rows of one query."""
         cursor = self._connection.cursor()
         cursor.execute(sql, values)

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from minicluster.embedded.jobs.batch import Batch
-    from minicluster.embedded.jobs.database import Database, Row
+    from minicluster.embedded.jobs.database import Database, DatabaseRow
 
 
 class JobRecords:
@@ -53,12 +53,12 @@ class JobRecords:
             return self._infos[job][1]
         return self._database.text("SELECT info FROM jobs WHERE id=?", (job,))
 
-    def active(self) -> Iterator[Row]:
+    def active(self) -> Iterator[DatabaseRow]:
         """Yield the jobs that did not end, by id: id, userid, jobspec, R."""
         sql = "SELECT id,userid,jobspec,R FROM jobs WHERE t_inactive IS NULL AND id>? ORDER BY id LIMIT ?"
         yield from self._database.pages(sql)
 
-    def inactive(self, since: float = 0.0) -> Iterator[Row]:
+    def inactive(self, since: float = 0.0) -> Iterator[DatabaseRow]:
         """Yield the jobs that ended after `since`, the latest first: id and info."""
         for job, (ended, info) in reversed(tuple(self._infos.items())):
             if ended > since:
@@ -66,7 +66,7 @@ class JobRecords:
         sql = "SELECT id,info FROM jobs WHERE t_inactive>? ORDER BY t_inactive DESC, id DESC"
         yield from self._database.stream(sql, (since,))
 
-    def counts(self) -> Iterable[Row]:
+    def counts(self) -> Iterable[DatabaseRow]:
         """Return the counts of inactive jobs: queue, result, count."""
         sql = "SELECT queue,result,COUNT(*) FROM jobs WHERE t_inactive IS NOT NULL GROUP BY queue,result"
         return self._database.rows(sql)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from minicluster.embedded.jobs.job import ActiveJob
     from minicluster.embedded.jobs.job_log import JobLog
     from minicluster.embedded.jobs.parts import Parts
-    from minicluster.malleable.events import Event, Step
+    from minicluster.malleable.events import SessionEvent, Step
     from minicluster.malleable.session import Session
     from queue_policies.nodes.records import Slot
 
@@ -106,7 +106,7 @@ class MalleableProgram:
         self._around.take(self.session.ended(task, self._parts.clock()))
         self._wind_up()
 
-    def happened(self, event: Event) -> None:
+    def happened(self, event: SessionEvent) -> None:
         """Process an event: an answer of the program, or the end of an order."""
         match event:
             case events.GrowAccepted():

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from minicluster.embedded.configuration import Bootstrap
     from minicluster.embedded.ports import JSON
 
-Handler = Callable[[int, Any, bytes], None]
+MessageReceiver = Callable[[int, Any, bytes], None]
 """Receives (sender's rank, header, body). The header's type names its record; the overlay knows none."""
 
 RECEIVE_QUEUE = 1_000
@@ -65,11 +65,11 @@ class _Overlay:
         self._bootstrap = bootstrap
         self._log = log
         self._timing = timing
-        self._handlers: dict[str, Handler] = {}
+        self._handlers: dict[str, MessageReceiver] = {}
         self._loop = asyncio.get_running_loop()
         self._open = False
 
-    def on(self, kind: str, handler: Handler) -> None:
+    def on(self, kind: str, handler: MessageReceiver) -> None:
         """Call `handler` for messages of this type; the lead also gets its own."""
         self._handlers[kind] = handler
 

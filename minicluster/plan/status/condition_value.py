@@ -9,13 +9,13 @@ if TYPE_CHECKING:
 
     from minicluster.document import Condition
 
-Status = Literal["True", "False", "Unknown"]
+ConditionStatus = Literal["True", "False", "Unknown"]
 
 
 class ConditionValue(NamedTuple):
     """The computed value of a condition."""
 
-    status: Status
+    status: ConditionStatus
     reason: str
     message: str
     since: datetime | None = None

@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
     from minicluster.plan.records import Pairs
 
-Cause = Literal["Save", "Resize", "NodeLoss"]
+RestartCause = Literal["Save", "Resize", "NodeLoss"]
 
 
-def records(cause: Cause, restarted: Pairs, lost: Pairs) -> tuple[RestartedJob, ...]:
+def records(cause: RestartCause, restarted: Pairs, lost: Pairs) -> tuple[RestartedJob, ...]:
     """Return the status' records of the first jobs in (old id, new id) and in (id, why)."""
     return (
         *(RestartedJob(job=old, new_job=new, cause=cause) for old, new in restarted[:MAX_NAMED_JOBS]),
@@ -22,7 +22,7 @@ def records(cause: Cause, restarted: Pairs, lost: Pairs) -> tuple[RestartedJob, 
     )
 
 
-def of_cause(jobs: Iterable[RestartedJob], cause: Cause) -> tuple[RestartedJob, ...]:
+def of_cause(jobs: Iterable[RestartedJob], cause: RestartCause) -> tuple[RestartedJob, ...]:
     """Return the jobs that could not finish for one cause."""
     return tuple(each for each in jobs if each.cause == cause)
 
