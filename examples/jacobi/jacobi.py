@@ -1,8 +1,8 @@
 """Jacobi's method for the heat in a plate, on a number of tasks that changes while it runs.
 
 Each task has a block of rows, and swaps its first and last row with its neighbours in each iteration. Every
-so many iterations is a safe point: there the first task hears orders, and when it is to grow or shrink, the
-rows move to the tasks that own them from then on. Each point is computed alike wherever it lies, so the
+so many iterations is a safe point: there the first task receives orders, and when it is to grow or shrink,
+the rows move to the tasks that own them from then on. Each point is computed alike wherever it lies, so the
 result is the same to the last bit for any number of tasks: --check computes it again on one and compares.
 
     python3 jacobi.py --size 200 --iterations 500 --check            on one task
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from minicluster.malleable import Grow, Member, Shrink
 
-PATIENCE = 30.0
+WORKER_TIMEOUT = 30.0
 """Seconds until a worker that has just started must have answered."""
 Rows = tuple[int, int]
 """From the first row to before the second."""
@@ -39,10 +39,10 @@ Rows = tuple[int, int]
 # Who owns which rows.
 
 
-def shares(rows: int, owners: Sequence[int]) -> dict[int, Rows]:
+def row_ranges(rows: int, owners: Sequence[int]) -> dict[int, Rows]:
     """Divide the rows among the tasks: in their order, none with more than one row more than another."""
-    bounds = [rows * place // len(owners) for place in range(len(owners) + 1)]
-    return {task: (bounds[place], bounds[place + 1]) for place, task in enumerate(owners)}
+    bounds = [rows * position // len(owners) for position in range(len(owners) + 1)]
+    return {task: (bounds[position], bounds[position + 1]) for position, task in enumerate(owners)}
 
 
 @dataclass(frozen=True)
@@ -116,29 +116,29 @@ class Block:
     coming: list[int] = field(default_factory=list)
 
     @property
-    def shares(self) -> dict[int, Rows]:
+    def row_ranges(self) -> dict[int, Rows]:
         """Which of the inner rows each task owns."""
-        return shares(self.size - 2, self.owners) if self.owners else {}
+        return row_ranges(self.size - 2, self.owners) if self.owners else {}
 
     def take(self, *kinds: str, **matching: int) -> Frame:
         """Return the next frame of these kinds with these fields. Raises TeamError when a task is gone."""
-        place = 0
+        position = 0
         while True:
-            while place < len(self.early):
-                frame = self.early[place]
+            while position < len(self.early):
+                frame = self.early[position]
                 if frame.kind in kinds and all(frame.fields.get(key) == matching[key] for key in matching):
-                    return self.early.pop(place)
+                    return self.early.pop(position)
                 if frame.kind == GONE and frame.sender in (0, *self.owners, *self.coming):
                     raise TeamError(f"task {frame.sender} is gone, and its rows with it")
-                place += 1
-            heard = self.team.receive(PATIENCE)
-            self.early += [] if heard is None else [heard]
+                position += 1
+            received = self.team.receive(WORKER_TIMEOUT)
+            self.early += [] if received is None else [received]
 
     def iterate(self, number: int) -> None:
         """Compute one iteration."""
-        place = self.owners.index(self.team.number)
-        above = self.owners[place - 1] if place else None
-        below = self.owners[place + 1] if place + 1 < len(self.owners) else None
+        position = self.owners.index(self.team.number)
+        above = self.owners[position - 1] if position else None
+        below = self.owners[position + 1] if position + 1 < len(self.owners) else None
         if above is not None:
             self.team.send(above, "from below", self.rows[0], iteration=number)
         if below is not None:
@@ -154,7 +154,7 @@ class Block:
     def redistribute(self, epoch: int, owners: list[int]) -> None:
         """Send and take rows so that these tasks own them; each new owner tells the first when it has all."""
         self.coming = owners
-        number, old, new = self.team.number, self.shares, shares(self.size - 2, owners)
+        number, old, new = self.team.number, self.row_ranges, row_ranges(self.size - 2, owners)
         first = old[number][0] if number in old else 0
         mine = np.zeros((new[number][1] - new[number][0], self.size)) if number in new else None
         every = moves(old, new)
@@ -175,7 +175,7 @@ class Block:
 
 @dataclass
 class Lead(Hooks):
-    """The first task: at safe points it hears orders, and tells all others how to go on."""
+    """The first task: at safe points it receives orders, and tells all others how to go on."""
 
     block: Block
     iterations: int
@@ -190,10 +190,10 @@ class Lead(Hooks):
         """Compute, and return the whole plate."""
         self.sizes.append(len(self.block.owners))
         with Program(self) as program:
-            while self.done < self.iterations or self._held():
+            while self.done < self.iterations or self._goes_on():
                 program.poll()
                 began, count = time.monotonic(), min(self.every, self.iterations - self.done)
-                self._tell("go", count=count, done=self.done)
+                self._send_all("go", count=count, done=self.done)
                 for number in range(self.done, self.done + count):
                     self.block.iterate(number)
                 self.done += count
@@ -204,13 +204,13 @@ class Lead(Hooks):
 
     def end(self) -> None:
         """Let the other tasks go: the last thing, as Flux gives a job only 30 s once a task has ended."""
-        self._tell("end")
+        self._send_all("end")
 
-    def _held(self) -> bool:
+    def _goes_on(self) -> bool:
         """Whether to go on for another hundred iterations."""
-        held = self.hold is not None and self.hold.exists()
-        self.iterations += 100 if held else 0
-        return held
+        goes_on = self.hold is not None and self.hold.exists()
+        self.iterations += 100 if goes_on else 0
+        return goes_on
 
     def before_grow(self, order: Grow) -> None:
         """Near the end it is not worth it; nor with more tasks than rows."""
@@ -226,7 +226,7 @@ class Lead(Hooks):
         try:
             for task in new:
                 self.block.team.send(task, "hello", size=self.block.size)
-            waiting, end = set(new), time.monotonic() + PATIENCE
+            waiting, end = set(new), time.monotonic() + WORKER_TIMEOUT
             while waiting and time.monotonic() < end:
                 frame = self.block.team.receive(1.0)
                 if frame is not None and frame.kind == "ready":
@@ -262,15 +262,15 @@ class Lead(Hooks):
         took = time.monotonic() - began
         print(f"iteration {self.done}: from {len(old)} to {len(owners)} tasks in {took:.4f} s", flush=True)
 
-    def _tell(self, kind: str, **fields: int) -> None:
+    def _send_all(self, kind: str, **fields: int) -> None:
         for task in self.block.owners:
             if task:
                 self.block.team.send(task, kind, **fields)
 
     def _gather(self) -> np.ndarray:
-        self._tell("gather")
+        self._send_all("gather")
         grid = plate(self.block.size)
-        for task, (first, last) in self.block.shares.items():
+        for task, (first, last) in self.block.row_ranges.items():
             rows = self.block.rows
             if task:
                 body = self.block.take("result", first=first).body
@@ -298,7 +298,7 @@ def follow(block: Block) -> None:
             for number in range(done, done + frame.fields["count"]):
                 block.iterate(number)
         elif frame.kind == "gather":
-            block.team.send(0, "result", block.rows, first=block.shares[block.team.number][0])
+            block.team.send(0, "result", block.rows, first=block.row_ranges[block.team.number][0])
         else:
             return
 
@@ -334,7 +334,7 @@ def arguments(words: Sequence[str]) -> argparse.Namespace:
 def lead(team: Team, options: argparse.Namespace) -> int:
     """Be the first task; return the exit code."""
     size, owners = options.size, sorted(team.addresses)
-    mine = shares(size - 2, owners)[team.number]
+    mine = row_ranges(size - 2, owners)[team.number]
     block = Block(team, size, owners, plate(size)[mine[0] + 1 : mine[1] + 1])
     first = Lead(block, options.iterations, options.every, options.pace, options.hold)
     grid = first.run()
@@ -348,10 +348,10 @@ def lead(team: Team, options: argparse.Namespace) -> int:
 
 
 def worker(team: Team, options: argparse.Namespace) -> int:
-    """Be any other task; one that has joined hears from the first what it needs."""
+    """Be any other task; the first one sends what it needs to one that has joined."""
     size = options.size
     owners = [] if team.joining else sorted(team.addresses)
-    mine = (0, 0) if team.joining else shares(size - 2, owners)[team.number]
+    mine = (0, 0) if team.joining else row_ranges(size - 2, owners)[team.number]
     follow(Block(team, size, owners, plate(size)[mine[0] + 1 : mine[1] + 1]))
     return 0
 

@@ -2,7 +2,7 @@
 
     pip install ./examples/policy-plugin
     minicluster policies shortest-job-first
-    minicluster simulate --workload lublin --policy easy --policy shortest-job-first:patience=7200
+    minicluster simulate --workload lublin --policy easy --policy shortest-job-first:max_wait=7200
     minicluster up FILE --policy shortest-job-first
 
 While it is written, the simulator takes the file as it is:
@@ -25,7 +25,7 @@ class ShortestJobFirst:
     """What fits starts, the shortest time limit first; who has waited long goes before all others."""
 
     name: ClassVar[str] = "shortest-job-first"
-    patience: float = setting(86_400.0, "seconds after which a job goes first, and is waited for", least=0.0)
+    max_wait: float = setting(86_400.0, "seconds after which a job goes first, and is waited for", least=0.0)
 
     def decide(self, state: State, now: float) -> list[Action]:
         """Start what fits, in this policy's order; nothing passes a job that has waited for too long."""
@@ -43,7 +43,7 @@ class ShortestJobFirst:
         return (not late, job.submitted if late else job.limit, job.id)
 
     def _is_late(self, job: QueuedJob, now: float) -> bool:
-        return now - job.submitted > self.patience
+        return now - job.submitted > self.max_wait
 
 
 @hookimpl

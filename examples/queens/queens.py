@@ -2,7 +2,7 @@
 
 Each task has a bag of boards that are filled to some row, and goes through it. Who has an empty bag is given
 half of another's; who has to leave gives its bag back, so nothing is lost and nothing is counted twice. The
-first task passes bags on, hears orders between two handfuls of boards, and adds up. Up to 15 queens the
+first task passes bags on, receives orders between two handfuls of boards, and adds up. Up to 15 queens the
 answer is checked.
 
     python3 queens.py 9                         on one task
@@ -31,12 +31,12 @@ KNOWN = (1, 1, 0, 0, 2, 10, 4, 40, 92, 352, 724, 2680, 14200, 73712, 365596, 227
 HANDFUL = 500
 """Boards that a task goes through before it looks what others want."""
 Board = tuple[int, int, int, float]
-"""Columns taken, diagonals attacked from the left and the right, and its share of the whole work."""
+"""Columns taken, diagonals attacked from the left and the right, and its fraction of the whole work."""
 
 
 @dataclass
 class Bag:
-    """Boards to go through, and what came of those that were: solutions, boards, share of the work."""
+    """Boards to go through, and what came of those that were: solutions, boards, fraction of the work."""
 
     queens: int
     boards: list[Board] = field(default_factory=list)
@@ -50,19 +50,19 @@ class Bag:
         for _ in range(count):
             if not self.boards:
                 return
-            columns, left, right, share = self.boards.pop()
+            columns, left, right, fraction = self.boards.pop()
             self.seen += 1
-            places = full & ~(columns | left | right)
+            squares = full & ~(columns | left | right)
             if columns == full:
                 self.solutions += 1
-            if not places:
-                self.done += share
+            if not squares:
+                self.done += fraction
                 continue
-            share /= places.bit_count()
-            while places:
-                place = places & -places
-                places ^= place
-                self.boards.append((columns | place, (left | place) << 1, (right | place) >> 1, share))
+            fraction /= squares.bit_count()
+            while squares:
+                square = squares & -squares
+                squares ^= square
+                self.boards.append((columns | square, (left | square) << 1, (right | square) >> 1, fraction))
 
     def split(self) -> list[Board]:
         """Give away every other board; one alone stays."""
@@ -73,7 +73,7 @@ class Bag:
 
     def merge(self, boards: Sequence[Sequence[float]], solutions: int = 0, seen: int = 0) -> None:
         """Take what another had, and what it has found."""
-        self.boards += [(int(a), int(b), int(c), share) for a, b, c, share in boards]
+        self.boards += [(int(a), int(b), int(c), fraction) for a, b, c, fraction in boards]
         self.solutions += solutions
         self.seen += seen
 
@@ -82,7 +82,7 @@ class Bag:
 class Lead(Hooks):
     """The first task. `hungry` have nothing to do; `asked` is who was asked for boards, and for whom.
 
-    `leaving` were told to go and are no `workers` any more: boards sent to them would be lost.
+    `leaving` were sent away and are no `workers` any more: boards sent to them would be lost.
     """
 
     team: Team
@@ -94,7 +94,7 @@ class Lead(Hooks):
     hungry: set[int] = field(default_factory=set)
     asked: dict[int, int] = field(default_factory=dict)
     poor: set[int] = field(default_factory=set)
-    shares: dict[int, float] = field(default_factory=dict)
+    fractions: dict[int, float] = field(default_factory=dict)
     sizes: list[int] = field(default_factory=list)
 
     def run(self) -> None:
@@ -109,9 +109,9 @@ class Lead(Hooks):
                 program.poll()
                 self.bag.work(self._handful())
                 time.sleep(self.pause if self.bag.boards else 0)
-                program.progress(self.bag.done + sum(self.shares.values()))
-                self._hear(0 if self.bag.boards else 0.02)
-                self._share()
+                program.progress(self.bag.done + sum(self.fractions.values()))
+                self._receive(0 if self.bag.boards else 0.02)
+                self._distribute()
             self._collect(sorted(self.workers))
 
     def _handful(self) -> int:
@@ -121,7 +121,7 @@ class Lead(Hooks):
         return 1 if len(self.bag.boards) > 1 or not self.bag.seen else 0
 
     def after_grow(self, workers: Sequence[Member]) -> None:
-        """New tasks begin with an empty bag: they will be given a share."""
+        """New tasks begin with an empty bag: they will be given boards."""
         self.team.admit({worker.task: worker.address for worker in workers})
         try:
             for worker in workers:
@@ -155,10 +155,10 @@ class Lead(Hooks):
         for task in leaving:
             self.team.send(task, "leave")
         while self.leaving:
-            self._hear(60)
+            self._receive(60)
         self.team.dismiss(*leaving)
 
-    def _hear(self, timeout: float) -> None:
+    def _receive(self, timeout: float) -> None:
         frame = self.team.receive(timeout)
         while frame is not None:
             self._take(frame)
@@ -169,7 +169,7 @@ class Lead(Hooks):
         if frame.kind == GONE and task in self.workers | self.leaving:
             raise TeamError(f"task {task} is gone, and its boards with it")
         if "done" in frame.fields:
-            self.shares[task] = frame.fields["done"]
+            self.fractions[task] = frame.fields["done"]
         if frame.kind == "idle" and task in self.workers:
             self.hungry.add(task)
         elif frame.kind == "boards":
@@ -188,7 +188,7 @@ class Lead(Hooks):
         else:
             self.bag.merge(boards)  # asked for this task, or for one that leaves or has left
 
-    def _share(self) -> None:
+    def _distribute(self) -> None:
         """Have those who are hungry given half of somebody's bag."""
         for task in sorted(self.hungry):
             given = self.bag.split()
@@ -222,8 +222,8 @@ def follow(team: Team) -> None:
         elif frame.kind == "split":
             team.send(0, "boards", boards=bag.split(), done=bag.done)
         elif frame.kind == "leave":
-            told = {"boards": bag.boards, "solutions": bag.solutions, "seen": bag.seen, "done": bag.done}
-            team.send(0, "left", **told)
+            report = {"boards": bag.boards, "solutions": bag.solutions, "seen": bag.seen, "done": bag.done}
+            team.send(0, "left", **report)
             return
         elif frame.kind == GONE:
             raise TeamError("the first task is gone")

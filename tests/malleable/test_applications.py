@@ -156,7 +156,7 @@ def test_queens_are_counted_once_wherever_their_bags_go(
     run.end()
     assert lead.sizes == [1, 2, 5, 2, 4]
     assert (bag.solutions, bag.seen) == (92, 2057)
-    assert bag.done + sum(lead.shares.values()) == pytest.approx(1)
+    assert bag.done + sum(lead.fractions.values()) == pytest.approx(1)
 
 
 def test_a_task_that_leaves_is_given_no_boards() -> None:
@@ -205,7 +205,7 @@ OWNERS = st.lists(st.integers(0, 50), min_size=1, max_size=8, unique=True)
 def test_moves_bring_each_row_to_its_new_owner_once(
     jacobi: ModuleType, rows: int, old: list[int], new: list[int]
 ) -> None:
-    had, gets = jacobi.shares(rows, old), jacobi.shares(rows, new)
+    had, gets = jacobi.row_ranges(rows, old), jacobi.row_ranges(rows, new)
     where = {row: task for task, (first, last) in had.items() for row in range(first, last)}
     assert sorted(where) == list(range(rows))
     arrived = []
