@@ -47,9 +47,12 @@ class Submit:
     """How jobs are made from the command (`spec.tasks`, `spec.flux.*`)."""
 
     tasks: int = 1
-    option_flags: str = ""  # shell words, added to flux submit (or flux batch)
-    command: str = ""  # shell words instead of `flux submit`
-    label_output: bool = False  # each line of output carries its task's rank
+    option_flags: str = ""
+    """Shell words, added to `flux submit` (or `flux batch`)."""
+    command: str = ""
+    """Shell words instead of `flux submit`."""
+    label_output: bool = False
+    """Whether each line of output carries its task's rank."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +65,10 @@ class HookScripts:
     worker_pre: str = ""
     service_pre: str = ""
     post: str = ""
-    prefix: str = ""  # words before the lead's submit command
-    script: str = ""  # a whole script instead of the command
+    prefix: str = ""
+    """Words before the lead's submit command."""
+    script: str = ""
+    """A whole script instead of the command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +76,17 @@ class LoggingSettings:
     """`spec.logging` and `flux.logLevel`."""
 
     quiet: bool = False
+    """Whether only the main command's own output is shown."""
     strict: bool = False
+    """Whether any failing line of a hook ends the broker."""
     debug: bool = False
+    """Whether Flux prints more messages."""
     zeromq: bool = False
+    """Whether Flux reports about the brokers' connections."""
     timed: bool = False
+    """Whether the times of Flux's commands are shown."""
     level: int = 6
+    """The syslog level up to which Flux logs: 0 emergency … 6 info, 7 debug."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +119,11 @@ class LeadBrokerSettings:
     """The lead broker of another MiniCluster, which this one joins (`flux.bursting.leadBroker`)."""
 
     address: str
+    """Its host name or IP address."""
     name: str
+    """Its MiniCluster's: followers there are `<name>-1` and so on."""
     size: int
+    """How many brokers it has, the lead counted."""
     port: int = DEFAULT_PORT
 
 
@@ -218,13 +232,17 @@ class BrokerSettings:
     mode: RunMode = RunMode.PLAIN
     command: Command = Command()
     batch_raw: bool = False
-    logs: str = ""  # a directory for the output of batch jobs; empty: shown when they have ended
+    """With RunMode.BATCH: the command's lines are one script."""
+    logs: str = ""
+    """A directory for the output of batch jobs; empty: shown when they have ended."""
     submit: Submit = Submit()
-    wrap: str = ""  # comma-separated words before the broker's own command line
+    wrap: str = ""
+    """Comma-separated words before the broker's own command line."""
     environment: Mapping[str, str] = field(default_factory=dict)
     hooks: HookScripts = HookScripts()
     logging: LoggingSettings = LoggingSettings()
     connect_timeout: str = "5s"
+    """How long a broker tries to reach its parent before it tries anew (Flux duration)."""
     topology: str = ""
     scheduler: SchedulerSettings = SchedulerSettings()
     bursting: BurstingSettings = BurstingSettings()
@@ -235,12 +253,15 @@ class BrokerSettings:
     """Whether the lead's state directory survives its broker, also if that is killed."""
     view: FluxView = FluxView()
     complete_workers: bool = False
+    """Whether a follower whose broker ended is not started again."""
     disable_socket: bool = False
+    """Whether brokers get no socket path of our choice."""
     curve_path: str = "/run/minicluster/curve.cert"
     config_dir: str = "/etc/minicluster"
     broker_toml: str = ""
     """Replaces the rendered broker.toml as a whole."""
-    lead_api: LeadApiSettings | None = None  # none on a local machine
+    lead_api: LeadApiSettings | None = None
+    """None on a local machine."""
 
     @property
     def run_mode(self) -> RunMode:

@@ -51,7 +51,9 @@ class Serving:
     certificate: str
     key: str = field(repr=False)
     begin: datetime
+    """From when it is valid."""
     end: datetime
+    """Until when."""
 
     def load(self, context: ssl.SSLContext) -> None:
         """Use this certificate for a context's new connections."""

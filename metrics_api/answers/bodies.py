@@ -30,9 +30,11 @@ class DescribedObject:
     """The object that a value is about."""
 
     version: str
+    """Its apiVersion: group and version."""
     kind: str
     name: str
     namespace: str = ""
+    """Empty: the object is in none."""
 
     def reference(self) -> Body:
         """Return it as an ObjectReference."""

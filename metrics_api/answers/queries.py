@@ -81,10 +81,13 @@ class ObjectQuery:
     api: GroupVersion
     namespace: str
     resource: str
+    """The plural, with its group if it has one: `pods`, `miniclusters.flux-framework.org`."""
     name: str
     metric: str
     labels: Selector
+    """Of the objects; matters with the name `*` only."""
     metric_labels: Selector
+    """Of the metric's values."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,7 @@ class NamespaceQuery:
     namespace: str
     metric: str
     metric_labels: Selector
+    """Of the metric's values."""
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,11 @@ class Likeness(NamedTuple):
 
     request: SlotRequest
     queue: str
+    """`ANONYMOUS_QUEUE` for jobs of no named queue."""
     group: str
+    """`attributes.user.group`, else the group of the job's user."""
     hold: str
+    """One of `Hold`."""
 
 
 class Alike:

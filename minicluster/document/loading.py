@@ -35,8 +35,11 @@ class Skipped:
 
     kind: str
     name: str
+    """Empty where its metadata have none."""
     line: int
+    """Where it begins in the file, from 1."""
     source: str = ""
+    """The name of the file; empty for a text."""
 
     def __str__(self) -> str:
         location = f"{self.source}:{self.line}" if self.source else f"line {self.line}"

@@ -42,17 +42,29 @@ class _Field:
     """One replacement field with the text before it."""
 
     text: str
+    """What is before it, without the mark."""
     name: str
+    """Empty for text alone."""
     conversion: str
-    times: str  # for strftime
+    """`d`: a time; `F`: a duration in FSD; empty: neither."""
+    times: str
+    """For strftime."""
     drop: bool
+    """Mark `?`: left out where all of the column is empty."""
     widen: bool
-    alignment: str  # fill and alignment
+    """Mark `+`: as wide as its longest value."""
+    alignment: str
+    """Fill and alignment."""
     width: int
+    """0: as wide as the value."""
     precision: int
+    """Of a text the most characters, of a number its digits; 0: no limit."""
     kind: str
+    """The presentation type of Python's formats, such as `f`."""
     hyphen: bool
+    """Whether an empty value is shown as `-`."""
     cut: bool
+    """Whether a text that is cut off ends with `+`."""
 
     @classmethod
     def read(cls, text: str, name: str, spec: str, conversion: str) -> _Field:

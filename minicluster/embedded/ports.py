@@ -60,11 +60,15 @@ class Launch:
     """A job that got resources, with all that starting its processes needs."""
 
     id: int
-    jobspec: JSON  # RFC 25, with attributes.system.environment
-    R: JSON  # RFC 20
+    jobspec: JSON
+    """RFC 25, with `attributes.system.environment`."""
+    R: JSON
+    """RFC 20."""
     userid: int
-    credentials: str | None = field(repr=False)  # of a malleable job: its program's file
-    events: JobEvents = field(repr=False, compare=False)  # receives what happens to the job's processes
+    credentials: str | None = field(repr=False)
+    """Of a malleable job: its program's file."""
+    events: JobEvents = field(repr=False, compare=False)
+    """Receives what happens to the job's processes."""
 
 
 class Executor(Protocol):
@@ -117,13 +121,22 @@ class Listener(Protocol):
 class LeadContext:
     """The inputs of the engine from the lead broker."""
 
-    config: JSON  # broker.toml, parsed
-    R: JSON  # RFC 20, every host of [bootstrap]
-    statedir: str  # the SQLite file is <statedir>/jobs.sqlite
+    config: JSON
+    """broker.toml, parsed."""
+    R: JSON
+    """RFC 20, every host of `[bootstrap]`."""
+    statedir: str
+    """The SQLite file is `<statedir>/jobs.sqlite`."""
     executor: Executor
-    owner: int  # uid of the instance's owner
-    restore: str | None = None  # a dump to begin with
-    log: Callable[[int, str], None] = lambda _level, _text: None  # syslog level, text
-    clock: Clock | None = None  # time.time
-    loop: AbstractEventLoop | None = None  # the running one
-    listener: Listener | None = None  # None: no program of a malleable job can reach the instance
+    owner: int
+    """The uid of the instance's owner."""
+    restore: str | None = None
+    """The path of a dump to begin with."""
+    log: Callable[[int, str], None] = lambda _level, _text: None
+    """Takes a syslog level and a text."""
+    clock: Clock | None = None
+    """None: `time.time`."""
+    loop: AbstractEventLoop | None = None
+    """None: the running one."""
+    listener: Listener | None = None
+    """None: no program of a malleable job can reach the instance."""

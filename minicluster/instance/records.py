@@ -147,7 +147,9 @@ class Event:
     """One entry of a job's eventlog (RFC 18, names and contexts RFC 21)."""
 
     id: int
+    """The job's."""
     timestamp: float
+    """In seconds since 1970."""
     name: str
     context: Mapping[str, Any] = field(default_factory=dict)
 

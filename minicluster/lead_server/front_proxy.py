@@ -37,6 +37,7 @@ class Identity:
     groups: tuple[str, ...] = ()
     uid: str = ""
     extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Name and values of each further header of the proxy, the prefix taken off."""
 
 
 @dataclass(frozen=True)

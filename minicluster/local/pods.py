@@ -32,13 +32,20 @@ class Blueprint:
     name: str
     directory: ClusterDirectory
     job: Object
+    """The indexed Job of the brokers, as planned."""
     services: Object | None
+    """The Pod of `spec.services`, as planned; None: it has none."""
     volumes: VolumeMap
     state: Path | None
+    """The state directory without the rank, which is added to it; None: no `flux.stateVolume`."""
     secrets: Mapping[str, Mapping[str, bytes]]
+    """Secrets of the document's file: data by Secret and key."""
     working_directory: Path
+    """Of containers that name none."""
     embedded: bool
+    """Whether the engine is the embedded instance, whose programs then come first on PATH."""
     restore: str = ""
+    """The path of the dump from which the lead restores; empty: none."""
 
 
 def find(objects: tuple[Object, ...], kind: str) -> Object | None:

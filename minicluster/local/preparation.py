@@ -34,6 +34,7 @@ class Prepared:
     blueprint: Blueprint
     engine: Engine
     links: tuple[tuple[str, str], ...]
+    """The symbolic links that stand for volumes, with their targets."""
 
 
 def prepare(

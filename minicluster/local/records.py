@@ -31,7 +31,9 @@ class LocalContainer:
     environment: Mapping[str, str]
     directory: Path
     post_start: tuple[str, ...] = ()
+    """The hook that runs when it has started; empty: none."""
     pre_stop: tuple[str, ...] = ()
+    """The hook that runs before it is terminated; empty: none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,8 +66,11 @@ class JobResized:
     job: str
     order: int
     size: int
+    """In workers."""
     gained: Mapping[int, str]
+    """Hosts of the new tasks, by task number."""
     lost: tuple[int, ...]
+    """The numbers of the tasks that left."""
 
 
 @dataclass(frozen=True)

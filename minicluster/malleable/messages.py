@@ -59,8 +59,11 @@ class Join:
     job: str
     mac: str
     task: int
+    """Its number in the job."""
     order: int
+    """The number of the order for which it was started."""
     address: str = ""
+    """Where other tasks reach it; empty: nowhere."""
 
 
 @dataclass(frozen=True)

@@ -33,8 +33,11 @@ class BuildInputs(NamedTuple):
     uid: str
     generation: int
     suspended: bool
+    """Whether the MiniCluster's Job is suspended now: by the document, or by Kueue."""
     pods: int
+    """Of the Job, as the resize wants them."""
     job_suspended: bool
+    """Whether the Job is to be suspended: only after its save."""
 
 
 class Built(NamedTuple):

@@ -71,8 +71,11 @@ class ReconcilerOptions:
 
     site: Site
     reporter: str
+    """The operator's identity, by which it signs Events."""
     fresh_keys: Callable[[Subject], FreshKeys]
+    """Makes the keys of a MiniCluster that has none yet."""
     planner: Planner
+    """Reads and plans documents outside the event loop."""
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
 
 

@@ -24,8 +24,10 @@ class PodContext(NamedTuple):
     name: str
     namespace: str
     host: str
+    """The API server's address, from the environment of every pod."""
     port: int
     account: Path
+    """The directory with the token, the certificate and the namespace of its service account."""
 
     @property
     def token(self) -> str:

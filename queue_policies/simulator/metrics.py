@@ -20,27 +20,37 @@ SLOWDOWN_BOUND = 10.0
 class RunMetrics:
     """The metrics of a run. Times are seconds, utilization a share; resizes and their cost are sums."""
 
-    makespan: float  # from the first submission to the last end
-    utilization: float  # units held, of all units, in that time
-    wait: float  # mean from submission to start; paper A's response
+    makespan: float
+    """From the first submission to the last end."""
+    utilization: float
+    """Units held, of all units, in that time."""
+    wait: float
+    """Mean from submission to start; paper A's response."""
     wait_median: float
     wait_p95: float
     wait_max: float
-    turnaround: float  # mean from submission to end; paper A's completion
+    turnaround: float
+    """Mean from submission to end; paper A's completion."""
     turnaround_median: float
     turnaround_p95: float
-    slowdown: float  # mean of max(1, turnaround / max(run time, 10 s))
+    slowdown: float
+    """Mean of max(1, turnaround / max(run time, 10 s))."""
     slowdown_p95: float
-    weighted_wait: float  # mean wait, weighted by priority
+    weighted_wait: float
+    """Mean wait, weighted by priority; nan where all priorities are 0."""
     weighted_turnaround: float
-    run_time: float  # mean from start to end
+    run_time: float
+    """Mean from start to end."""
     grows: int
     shrinks: int
     refusals: int
     restarts: int
+    """How often jobs began again after a unit failed."""
     preemptions: int
-    idle: float  # seconds for which jobs held units without progress, summed over jobs
+    idle: float
+    """Seconds for which jobs held units without progress, summed over jobs."""
     timeouts: int
+    """Jobs that their time limit ended."""
     jobs: int
 
 

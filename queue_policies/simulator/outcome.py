@@ -67,7 +67,9 @@ class RunOutcome:
     policy: str
     seed: int
     total: int
+    """Units of the cluster."""
     unit: str
+    """What the units are, such as `nodes` or `slots`."""
     jobs: tuple[JobOutcome, ...]
     decisions: int
 

@@ -29,14 +29,22 @@ class PmiJob:
     """One job's PMI on one rank. `enter(puts)` reports to the lead that its tasks are in the barrier."""
 
     name: str
+    """The name of its key-value store."""
     size: int
+    """Tasks of the job."""
     local: int
+    """Tasks on this rank."""
     mapping: str
+    """Which task is on which node, as PMI has it (`PMI_process_mapping`)."""
     enter: Callable[[dict[str, str]], None]
     abort: Callable[[int, str], None]
+    """Ends the job at the wish of a task: its exit code, and a message."""
     kvs: dict[str, str] = field(default_factory=dict)
+    """What every task may get: all puts up to the last barrier."""
     puts: dict[str, str] = field(default_factory=dict)
+    """What this rank's tasks put since then."""
     waiting: list[PmiClient] = field(default_factory=list)
+    """Tasks that are in the barrier."""
 
     def __post_init__(self) -> None:
         self.kvs["PMI_process_mapping"] = self.mapping

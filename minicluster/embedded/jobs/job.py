@@ -24,33 +24,53 @@ class ActiveJob:
     id: int
     userid: int
     urgency: int
+    """0 (held) to 31."""
     flags: int
+    """Bits of `JobFlag`."""
     resources: RequestedResources
+    """For an elastic job, those of its least size."""
     duration: float
+    """The time limit in seconds, 0 without one."""
     name: str
     ntasks: int
+    """0 if `tasks_per` counts them."""
     tasks_per: tuple[str, int] | None
+    """"node" or "core", and how many tasks each of them gets."""
     cwd: str | None
     queue: str | None
+    """None: the anonymous one."""
     elastic: Sizes | None = None
+    """None: the job is rigid."""
     state: JobState = JobState.NEW
     priority: int | None = None
+    """None until the job has left the state PRIORITY."""
     t_submit: float = 0.0
+    """When it was submitted. This and the following in seconds since 1970; 0.0: not yet."""
     t_depend: float = 0.0
+    """When it came into the state DEPEND; the same below for each state that a time is named after."""
     t_priority: float = 0.0
     t_sched: float = 0.0
     t_run: float = 0.0
     t_cleanup: float = 0.0
     t_inactive: float = 0.0
-    R: dict[str, Any] | None = None  # while it holds resources, and after
-    restored: bool = False  # taken up from the store: it waits, also where it does not fit any more
-    start_pending: bool = False  # the executor has not reported its release yet
+    R: dict[str, Any] | None = None
+    """R (RFC 20) while it has resources, and after."""
+    restored: bool = False
+    """Whether it was taken up from the store: it waits, also where it does not fit any more."""
+    start_pending: bool = False
+    """Whether the executor has not reported its release yet."""
     started: bool = False
-    status: int | None = None  # wait status
-    exception: tuple[str, int, str] | None = None  # type, severity, note of the gravest
+    """Whether the executor has reported that its tasks run."""
+    status: int | None = None
+    """The wait status of its tasks; None until they have ended."""
+    exception: tuple[str, int, str] | None = None
+    """Type, severity and note of the gravest."""
     annotations: dict[str, Any] | None = None
-    dependencies: list[str] | None = None  # descriptions of those not yet satisfied
-    timer: Any = None  # ends its time limit
+    """What the scheduler and users noted of it, as `flux jobs` shows it."""
+    dependencies: list[str] | None = None
+    """Descriptions of those not yet satisfied."""
+    timer: Any = None
+    """Ends its time limit."""
 
     @classmethod
     def of(cls, jobid: int, userid: int, urgency: int, flags: int, parsed: Parsed) -> ActiveJob:

@@ -29,11 +29,17 @@ class Class(NamedTuple):
 
     name: str
     constant: float
+    """Seconds that do not shrink with nodes."""
     work: float
+    """Seconds times nodes."""
     nodes: int
+    """Its size as a rigid job."""
     weight: float
+    """How often it is drawn, relative to the others."""
     min: int
+    """Its least size as a malleable job."""
     max: int
+    """Its greatest."""
 
 
 def _classes() -> tuple[Class, ...]:

@@ -23,17 +23,18 @@ JOBS = 16
 
 
 class Size(NamedTuple):
-    """One of the four sizes.
-
-    It has its grid's edge, least slots, timesteps, the seconds to balance its load, and the seconds of an
-    iteration at some numbers of slots.
-    """
+    """One of the four sizes of a job."""
 
     grid: int
+    """The edge of its grid, in points."""
     min: int
+    """Least slots."""
     steps: int
+    """Timesteps."""
     balancing: float
+    """Seconds to balance its load."""
     iteration: tuple[tuple[int, float], ...]
+    """Seconds of an iteration, at some numbers of slots."""
 
     @property
     def max(self) -> int:

@@ -31,10 +31,14 @@ class Elasticity(NamedTuple):
     """A line of a sidecar."""
 
     job: int
+    """Its number in the trace."""
     min: int
+    """Its least size, in processors."""
     max: int
     parallel: float
+    """The fraction of its work that Amdahl's law divides, 0 to 1."""
     malleable: bool
+    """False: it is moldable."""
 
 
 def read(path: str, total: int = 0, oversized: Oversized = "refuse") -> Workload:

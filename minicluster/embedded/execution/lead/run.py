@@ -45,21 +45,35 @@ class Run:
 
     id: int
     events: JobEvents
-    nodes: dict[int, taskmap.NodeTasks]  # by broker rank
+    nodes: dict[int, taskmap.NodeTasks]
+    """By broker rank."""
     command: str
+    """The program's base name, for messages."""
     exit_timeout: float
+    """Seconds that other tasks have once the first has ended; 0: no limit."""
     starting: set[int]
+    """Ranks that have not reported that their tasks run."""
     running: set[int]
+    """Ranks that are not done with the job."""
     status: int = 0
+    """The greatest wait status of a task so far, or that of the task that failed the job."""
     ended_tasks: int = 0
     started: bool = False
-    failed: bool = False  # a fatal exception was raised from here
+    """Whether all ranks of the start have reported."""
+    failed: bool = False
+    """Whether a fatal exception was raised from here."""
     barrier: set[int] = field(default_factory=set)
+    """Ranks whose tasks are all in the PMI barrier."""
     puts: dict[str, str] = field(default_factory=dict)
-    exit_timer: asyncio.TimerHandle | None = None  # of the exit timeout, which the first task's end begins
-    waiting: int | None = None  # the rank that writes the others' output files and is done itself
-    status_known: bool = False  # the task whose end failed the job gives its status, not those killed for it
-    elastic: ElasticWorkers | None = None  # of a malleable job
+    """What tasks put into the PMI store since the last barrier."""
+    exit_timer: asyncio.TimerHandle | None = None
+    """Of the exit timeout, which the first task's end begins."""
+    waiting: int | None = None
+    """The rank that writes the others' output files and is done itself."""
+    status_known: bool = False
+    """Whether the status is of the task that failed the job: those killed for it do not count."""
+    elastic: ElasticWorkers | None = None
+    """None: the job is not malleable."""
 
     @property
     def size(self) -> int:
