@@ -53,7 +53,8 @@ def readable(status: Any) -> ReadableStatus:
         except ValidationError as error:
             gone = {path for each in error.errors(include_url=False) for path in _unreadable(each)}
         left_out |= dict.fromkeys(written_path(("status", *each)) for each in sorted(gone, key=written_path))
-        content = {} if () in gone else _without(content, gone)
+        rest = _without(content, gone)
+        content = {} if () in gone or rest == content else rest  # of what cannot be found all must go
 
 
 def _pruned(value: Any, schema: Schema) -> Any:

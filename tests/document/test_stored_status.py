@@ -3,8 +3,11 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from minicluster.document import DocumentError, stored_status, validate
+from minicluster.document.schema import document_schema
 from tests.operator.cases import document
 
 AT = "2026-03-14T15:09:26Z"
@@ -54,6 +57,27 @@ def test_what_can_be_read_is_read(
     assert found.content == (content or (status if not left_out else {}))
     assert list(found.left_out) == left_out
     assert found.record == validate({**document(), "status": found.content}).status
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["phase", "type", "status", "job", "at", "1", ""]), inner, max_size=3
+        )
+    ),
+    max_leaves=8,
+)
+
+
+@given(
+    st.dictionaries(st.sampled_from(sorted(document_schema()["properties"]["status"]["properties"])), JSON)
+)
+def test_whatever_is_stored_can_be_read(status: dict[str, Any]) -> None:
+    found = stored_status.readable(status)
+    assert found.record == stored_status.readable(found.content).record
+    assert stored_status.readable(found.content).left_out == ()
 
 
 @pytest.mark.parametrize("status", ["fine", ["fine"], 7])
