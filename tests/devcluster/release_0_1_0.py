@@ -48,13 +48,13 @@ def is_known() -> bool:
     return subprocess.run(command, cwd=PROJECT, capture_output=True, check=False).returncode == 0
 
 
-def extract(folder: Path, *paths: str) -> None:
+def extract(folder: Path, *paths: str, revision: str = REVISION) -> None:
     """Write folders and files of the release; raises MissingProgramsError where the history is not there."""
-    command = ("git", "archive", REVISION, *paths)
+    command = ("git", "archive", revision, *paths)
     done = subprocess.run(command, cwd=PROJECT, capture_output=True, check=False)
     if done.returncode:
         why = done.stderr.decode().strip()
-        raise MissingProgramsError(f"revision {REVISION} is not in this checkout's history: {why}")
+        raise MissingProgramsError(f"revision {revision} is not in this checkout's history: {why}")
     with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
         archive.extraction_filter = getattr(tarfile, "data_filter", None)  # since Python 3.11.4
         archive.extractall(folder)

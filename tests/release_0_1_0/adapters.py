@@ -218,13 +218,17 @@ def recover_jobs(
 
 
 def saved_world(here: Any) -> JSON:
-    """Return what outlives an operator: the API server's objects, the lead's instance, the clocks."""
+    """Return what outlives an operator: the API server's objects, the lead's instance, the clocks.
+
+    It has 0.1.0's names, and 0.1.0's own `restored_world` takes it.
+    """
     from dataclasses import asdict
 
     store, lead = here.store, here.lead
     saving = asdict(lead.saving) if lead.saving else None
-    if saving and saving["since"]:
-        saving["since"] = saving["since"].isoformat()
+    if saving is not None:
+        saving["told"] = saving.pop("reported_at")
+        saving["since"] = saving["since"].isoformat() if saving["since"] else None
     return {
         "clock": clock(),
         "time": store.clock.now.isoformat(),

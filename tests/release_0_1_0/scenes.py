@@ -101,6 +101,15 @@ AMID: dict[str, tuple[JSON, Callable[[Any], Awaitable[None]]]] = {
 }
 
 
+async def _growing(instance: Any) -> None:
+    instance.resize(4)
+    await _without_pods(instance)
+
+
+BEYOND: dict[str, tuple[JSON, Callable[[Any], Awaitable[None]]]] = {"growing": ({"archive": None}, _growing)}
+"""What else may be rolled back amid; of these nothing was kept of 0.1.0."""
+
+
 async def _until(instance: Any, reached: Callable[[], bool], seconds: int = 30) -> None:
     for _ in range(seconds):
         if reached():
@@ -122,12 +131,13 @@ async def _without_pods(instance: Any) -> None:
 
 def all_saved() -> dict[str, JSON]:
     """Play every scene; return what was saved, with how it ended then. Each has a clock of its own."""
-    found = {name: adapters.in_virtual_time(_saved(name)) for name in AMID}
+    found = {name: adapters.in_virtual_time(left(name)) for name in AMID}
     return {name: {**saved, "end": adapters.in_virtual_time(ended(saved))} for name, saved in found.items()}
 
 
-async def _saved(name: str) -> JSON:
-    spec, play = AMID[name]
+async def left(name: str) -> JSON:
+    """Play a scene, and return what the operator left: what outlives it."""
+    spec, play = (AMID | BEYOND)[name]
     async with adapters.world() as here:
         instance = adapters.archived(here, spec)
         await instance.begin()
