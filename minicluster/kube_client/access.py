@@ -9,10 +9,10 @@ from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-import kopf
 import yaml
 from kubernetes import client, config
 
+from minicluster.kube_client.credentials import ApiCredentials
 from minicluster.kube_client.errors import AccessError
 
 # What the library raises for a kubeconfig that is absent, malformed, or something else altogether.
@@ -32,7 +32,7 @@ class Access:
     context: str = ""
     """Empty: the current context."""
 
-    def connect(self) -> kopf.ConnectionInfo:
+    def connect(self) -> ApiCredentials:
         """Return address and credentials. Raises AccessError."""
         found = client.Configuration()
         try:
@@ -98,7 +98,7 @@ def _proxy(found: Any) -> str | None:
     return str(found.proxy)
 
 
-def _connection(found: Any, namespace: str) -> kopf.ConnectionInfo:
+def _connection(found: Any, namespace: str) -> ApiCredentials:
     if found.tls_server_name:
         raise AccessError(
             f"the kubeconfig has the certificate of {found.host} checked for another name (tls-server-name:"
@@ -106,7 +106,7 @@ def _connection(found: Any, namespace: str) -> kopf.ConnectionInfo:
         )
     header = found.get_api_key_with_prefix("BearerToken") or found.get_api_key_with_prefix("authorization")
     scheme, _, token = (header or "").rpartition(" ")
-    return kopf.ConnectionInfo(
+    return ApiCredentials(
         server=found.host,
         ca_path=found.ssl_ca_cert,
         insecure=not found.verify_ssl,

@@ -126,13 +126,13 @@ class ServerConnection:
         async with self._logging_in:
             if self._session is not refused:
                 return
-            info = await asyncio.to_thread(self._access.connect)
-            ended, self._former, self.server = self._former, self._session, info.server
+            credentials = await asyncio.to_thread(self._access.connect)
+            ended, self._former, self.server = self._former, self._session, credentials.server
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, ssl=info.as_ssl_context()),
-                proxy=info.proxy_url,
+                connector=aiohttp.TCPConnector(limit=0, ssl=credentials.ssl_context()),
+                proxy=credentials.proxy_url,
                 timeout=aiohttp.ClientTimeout(total=REQUEST_SECONDS),
-                headers={"User-Agent": self._agent, **info.as_http_headers()},
+                headers={"User-Agent": self._agent, **credentials.headers()},
             )
             if ended is not None:
                 await ended.close()

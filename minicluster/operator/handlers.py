@@ -13,6 +13,7 @@ from minicluster.kube_client.resources import MINICLUSTERS
 
 if TYPE_CHECKING:
     from minicluster.kube_client.access import Access
+    from minicluster.kube_client.credentials import ApiCredentials
     from minicluster.operator.controller import Controller
 
 
@@ -31,22 +32,22 @@ class Logins:
 
     def __init__(self, access: Access) -> None:
         self._access = access
-        self._last: kopf.ConnectionInfo | None = None
+        self._last: ApiCredentials | None = None
         self._pause = 0.0
         self._count = 0
 
     async def next(self) -> kopf.ConnectionInfo:
         """Return the credentials as they are now. Raises AccessError."""
-        info = await asyncio.to_thread(self._access.connect)
-        if info == self._last:
+        found = await asyncio.to_thread(self._access.connect)
+        if found == self._last:
             self._pause = min(max(2 * self._pause, MIN_RETRY_DELAY), MAX_RETRY_DELAY)
             await asyncio.sleep(self._pause)
-            info = await asyncio.to_thread(self._access.connect)
-        if info != self._last:
+            found = await asyncio.to_thread(self._access.connect)
+        if found != self._last:
             self._pause = 0.0
-        self._last = info
+        self._last = found
         self._count += 1
-        return dataclasses.replace(info, priority=self._count)
+        return kopf.ConnectionInfo(**dataclasses.asdict(found), priority=self._count)
 
 
 class NoDiffBase(kopf.DiffBaseStorage):

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import kopf
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
@@ -15,6 +14,7 @@ from aiohttp.test_utils import TestServer
 from minicluster.kube_client import client
 from minicluster.kube_client.api import Selection, WatchEvent
 from minicluster.kube_client.client import ApiClient
+from minicluster.kube_client.credentials import ApiCredentials
 from minicluster.kube_client.errors import ApiError, ApiUnreachableError, KubernetesError
 from minicluster.kube_client.resources import CONFIG_MAPS, LEASES
 from minicluster.operator.errors import LeadershipLostError
@@ -28,16 +28,16 @@ Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 @dataclass
-class Credentials:
+class Renewed:
     """A way in with another token each time."""
 
     server: str
     read: int = 0
 
-    def connect(self) -> kopf.ConnectionInfo:
+    def connect(self) -> ApiCredentials:
         """Read the credentials."""
         self.read += 1
-        return kopf.ConnectionInfo(server=self.server, scheme="Bearer", token=f"{TOKEN}-{self.read}")
+        return ApiCredentials(server=self.server, scheme="Bearer", token=f"{TOKEN}-{self.read}")
 
 
 @dataclass
@@ -45,7 +45,7 @@ class Laid:
     """A server, a client of it, and what came in."""
 
     client: ApiClient
-    access: Credentials
+    access: Renewed
     requests: list[web.Request] = field(default_factory=list)
 
 
@@ -62,7 +62,7 @@ async def serving(answer: Answer, gate: Callable[[], None] = lambda: None) -> As
     application = web.Application()
     application.router.add_route("*", "/{path:.*}", note)
     async with TestServer(application) as server:
-        access = Credentials(str(server.make_url("")).rstrip("/"))
+        access = Renewed(str(server.make_url("")).rstrip("/"))
         async with ApiClient(access, gate) as made:  # type: ignore[arg-type]
             yield Laid(made, access, requests)
 
@@ -170,7 +170,7 @@ def test_no_server_is_a_plain_message() -> None:
     url = f"http://127.0.0.1:{free_port()}"
 
     async def work() -> str:
-        async with ApiClient(Credentials(url)) as made:  # type: ignore[arg-type]
+        async with ApiClient(Renewed(url)) as made:  # type: ignore[arg-type]
             with pytest.raises(ApiUnreachableError) as caught:
                 await made.read(CONFIG_MAPS, "science", "a")
             return str(caught.value)

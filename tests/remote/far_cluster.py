@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import kopf
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from minicluster.kube_client.credentials import ApiCredentials
 from minicluster.kube_client.pod_streams import PodContainer
 from minicluster.kube_client.user_client import UserClient
 from minicluster.remote.session import NamespaceSession
@@ -107,9 +107,9 @@ class FarCluster:
     log: Callable[[str], str] = lambda _: ""
     server: str = ""
 
-    def connect(self) -> kopf.ConnectionInfo:
+    def connect(self) -> ApiCredentials:
         """Be the way in."""
-        return kopf.ConnectionInfo(server=self.server)
+        return ApiCredentials(server=self.server)
 
     @contextlib.asynccontextmanager
     async def session(self) -> AsyncIterator[NamespaceSession]:
