@@ -1,7 +1,7 @@
 """The CURVE certificate that all brokers of a MiniCluster share.
 
-Source: flux-keygen(1), and the ZPL file form as flux-core reads it. pyzmq is imported in this module only;
-its own `zmq.auth.create_certificates` writes a form that Flux rejects.
+Source: flux-keygen(1), and the ZPL file form as flux-core reads it. pyzmq is imported in this module only,
+once a pair is made or checked; its own `zmq.auth.create_certificates` writes a form that Flux rejects.
 """
 
 from __future__ import annotations
@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
-
-import zmq
 
 from broker_config.errors import CurveError
 
@@ -37,6 +35,8 @@ class KeyPair:
 
 def generate() -> KeyPair:
     """Return a new pair. This is the one impure function of this package: it uses the system's randomness."""
+    import zmq  # noqa: PLC0415 - most commands make no pair
+
     public, secret = zmq.curve_keypair()
     return KeyPair(public.decode(), secret.decode())
 
@@ -53,6 +53,8 @@ def render(name: str, keys: KeyPair) -> str:
 
 def decode(text: str) -> KeyPair:
     """Read the pair of a certificate's text, checked as by Flux. Raises CurveError with line and rule."""
+    import zmq  # noqa: PLC0415 - few documents have a certificate
+
     sections = _sections(text)
     curve = sections.get("curve")
     if curve is None:

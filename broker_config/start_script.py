@@ -1,15 +1,13 @@
 """Renders the start script of every broker, and the scripts beside it.
 
-jinja2 is imported in this module only. Values are quoted here (`shell.quote`): a template decides what
-happens, never how a value is written.
+jinja2 is imported in this module only, with the first script. Values are quoted here (`shell.quote`): a
+template decides what happens, never how a value is written.
 """
 
 from __future__ import annotations
 
 from functools import cache
 from typing import TYPE_CHECKING
-
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from broker_config import shell
 from broker_config.errors import SettingsError
@@ -24,6 +22,8 @@ from broker_config.settings import (
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from jinja2 import Template
 
 SCRIPT_FILE = "script"
 BATCH_FILE = "batch.sh"
@@ -276,6 +276,9 @@ def _argument_list(args: tuple[str, ...]) -> str:
 
 @cache
 def _template(name: str) -> Template:
+    # Most commands on Kubernetes load the plan, and render nothing.
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415
+
     environment = Environment(
         loader=PackageLoader("broker_config"),
         undefined=StrictUndefined,

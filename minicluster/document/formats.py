@@ -10,7 +10,7 @@ import importlib
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from broker_config import broker_toml
+from broker_config import broker_toml, curve
 from broker_config.errors import BrokerConfigError
 from broker_config.formats import hostlist
 from broker_config.formats.errors import ParseError
@@ -43,8 +43,6 @@ def certificate_problems(cluster: MiniCluster) -> Iterator[tuple[Path, str]]:
     text = cluster.spec.flux.curve_cert
     if not text:
         return
-    # Imported here because it loads ZeroMQ, and few documents have a certificate.
-    curve = importlib.import_module("broker_config.curve")
     try:
         curve.decode(text)
     except BrokerConfigError as error:

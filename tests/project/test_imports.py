@@ -64,3 +64,9 @@ def test_only_the_operator_loads_kopf(folder: str) -> None:
     """It costs a command on Kubernetes a sixth of the time in which it starts."""
     names = [each.module for each in sources(folder) if not each.module.endswith(".__main__")]
     assert "kopf" not in _loaded_after("import " + ", ".join(names))
+
+
+def test_a_client_of_an_api_server_loads_neither_templates_nor_zeromq() -> None:
+    """It imports the plan for names, and makes no plan."""
+    loaded = _loaded_after("import minicluster.remote.session, minicluster.kube_client.access")
+    assert not loaded.intersection({"jinja2", "zmq"})
