@@ -243,3 +243,19 @@ def test_refused_with_a_reason(
         assert peer.poll(20_000)
         assert peer.recv_json() == {"type": "refused", "reason": reason}
     assert instance.rpc("overlay.stats-get")["refused-addresses"] == {"stranger": 1}
+
+
+def test_who_knows_the_public_key_alone_does_not_get_in(make_instance: Callable[..., object]) -> None:
+    """The handshake would succeed: it is the lead that looks at the peer's own key."""
+    instance = make_instance(2)
+    instance.start(0, "-Sbroker.rc2_none")
+    known, own = curve.decode(instance.certificate.read_text()).public, curve.generate()
+    with zmq.Context() as context, context.socket(zmq.DEALER) as peer:
+        peer.linger = 0
+        peer.curve_publickey, peer.curve_secretkey = own.public.encode(), own.secret.encode()
+        peer.curve_serverkey = known.encode()
+        peer.connect(f"tcp://127.0.0.1:{instance.port}")
+        peer.send_json({"type": "hello", "host": "stranger", "rank": 1, "version": "0.88.0"})
+        assert instance.has_logged(0, "refused a broker from 127.0.0.1")
+        assert not peer.poll(0)
+    assert instance.rpc("overlay.stats-get")["child-connected"] == 0

@@ -253,6 +253,17 @@ def test_another_uid_is_a_conflict() -> None:
     assert (error.status, error.reason) == (409, "Conflict")
 
 
+def test_a_deletion_names_the_object_that_is_meant() -> None:
+    """One of the same name that came after it stays."""
+
+    async def work() -> dict[str, Any]:
+        async with serving(always(200)) as laid:
+            await laid.client.delete(CONFIG_MAPS, "science", "a", "uid-1")
+            return dict(await laid.requests[0].json())
+
+    assert asyncio.run(work()) == {"propagationPolicy": "Background", "preconditions": {"uid": "uid-1"}}
+
+
 WRITES: dict[str, Callable[[ApiClient], Awaitable[Any]]] = {
     "create": lambda made: made.create(ITEM),
     "apply": lambda made: made.apply(ITEM),

@@ -7,10 +7,13 @@ examples:
   python -m tests.seeded_defects run plan a-range-of-one-id-twice --tree .
   python -m tests.seeded_defects run --tree ../release_0_1_0 --edition release --keep results.json
   python -m tests.seeded_defects run --tree . --cluster --output json
+  python -m tests.seeded_defects results
 
 `reach` comes before `run`: it measures which tests reach which lines. What runs in other processes (brokers,
 supervisors, the operator, shell) it does not see; for that, defects name tests. A change of the code makes it
 necessary again. Until `run` is over nobody else may work in the tree.
+
+`results` shows what was found when both trees were tried last, which is kept in results.json.
 
 The tree of release 0.1.0 is made by:
   git worktree add --detach ../release_0_1_0 5026d38
@@ -26,7 +29,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, TextIO
 
 from tests.seeded_defects import defects, reach, trials
 from tests.seeded_defects.errors import SeedError
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
     from tests.seeded_defects.trials import Outcome
 
 CHECKOUT = Path(__file__).resolve().parents[2]
+RESULTS = Path(__file__).with_name("results.json")
 ON_CLUSTER = 1200.0
 """Seconds for the tests of a defect that need a cluster."""
 
@@ -122,13 +126,28 @@ def _show(chosen: Sequence[Defect], outcomes: Mapping[str, Outcome], options: ar
         found = {name: each.document() for name, each in outcomes.items()}
         print(json.dumps({options.edition: found}, indent=2))
     stream = sys.stderr if options.output == "json" else sys.stdout
-    rows = [_row(each, outcomes[each.name]) for each in chosen]
+    _table([_row(each, outcomes[each.name]) for each in chosen], stream)
+    counts = Counter(each.verdict for each in outcomes.values())
+    print(", ".join(f"{counts[each]} {each}" for each in ("caught", "missed", "not run")), file=stream)
+
+
+def results(_options: argparse.Namespace) -> int:
+    """Print what became of each defect in both trees when they were tried last."""
+    kept = json.loads(RESULTS.read_text(encoding="utf-8"))
+    rows = [("ROOM", "DEFECT", "0.1.0", "TODAY", "CAUGHT TODAY BY, OR WHY NOT")]
+    for each in defects.read():
+        release, today = (kept[name].get(each.name, {}) for name in ("release", "today"))
+        verdicts = (str(outcome.get("verdict", "not tried")) for outcome in (release, today))
+        rows.append((each.room, each.name, *verdicts, today.get("by") or today.get("why", "")))
+    _table(rows, sys.stdout)
+    return 0
+
+
+def _table(rows: Sequence[tuple[str, ...]], stream: TextIO) -> None:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         print(line.rstrip(), file=stream)
-    counts = Counter(each.verdict for each in outcomes.values())
-    print(", ".join(f"{counts[each]} {each}" for each in ("caught", "missed", "not run")), file=stream)
 
 
 def _row(defect: Defect, outcome: Outcome) -> tuple[str, ...]:
@@ -141,7 +160,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m tests.seeded_defects", description=__doc__, formatter_class=kept
     )
-    commands = parser.add_subparsers(required=True, metavar="check|reach|run")
+    commands = parser.add_subparsers(required=True, metavar="check|reach|run|results")
     checking = commands.add_parser("check", help="see whether every defect can be seeded into both trees")
     checking.set_defaults(command=check)
     measuring = commands.add_parser("reach", help="measure which tests reach which lines; minutes")
@@ -158,6 +177,8 @@ def _parser() -> argparse.ArgumentParser:
     running.add_argument("--keep", type=Path, metavar="FILE", help="write each outcome there at once")
     running.add_argument("--output", choices=("table", "json"), default="table")
     running.set_defaults(command=run)
+    showing = commands.add_parser("results", help="show what was found when both trees were tried last")
+    showing.set_defaults(command=results)
     return parser
 
 
