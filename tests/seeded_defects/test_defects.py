@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections import Counter
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.seeded_defects import defects, reach, reports, trials
+from tests.seeded_defects.__main__ import RESULTS, main
 from tests.seeded_defects.defects import Edition
 from tests.seeded_defects.errors import SeedError
 from tests.seeded_defects.trees import Tree
@@ -58,6 +60,21 @@ def test_each_room_has_at_least_three() -> None:
 
 def test_fifteen_take_back_what_was_mended() -> None:
     assert sum(bool(each.mends) for each in DEFECTS) == 15
+
+
+@each_defect
+def test_what_was_caught_before_is_caught(defect: Defect) -> None:
+    """By what is kept of the last run in both trees."""
+    kept = json.loads(RESULTS.read_text(encoding="utf-8"))
+    release, today = (kept[name][defect.name]["verdict"] for name in ("release", "today"))
+    assert today == "caught" or (release, today) in {("missed", "missed"), ("not run", "not run")}
+
+
+def test_the_results_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["results"]) == 0
+    head, *rows = capsys.readouterr().out.splitlines()
+    assert head.split()[:4] == ["ROOM", "DEFECT", "0.1.0", "TODAY"]
+    assert [row.split()[1] for row in rows] == [each.name for each in DEFECTS]
 
 
 @each_defect
