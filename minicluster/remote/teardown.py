@@ -58,7 +58,6 @@ async def save(session: NamespaceSession, name: str, file: str) -> Saved | None:
     """
     item = await session.cluster(name)
     path = _archive(name, item, file)
-    before = summary.status_of(item).get("lastDump")
     found = summary.of(item)
     if found.phase in {Phase.SUCCEEDED, Phase.FAILED}:
         return None
@@ -69,8 +68,8 @@ async def save(session: NamespaceSession, name: str, file: str) -> Saved | None:
         )
     await session.client.patch(MINICLUSTERS, session.namespace, name, {"spec": {"suspend": True}})
     await _suspended(session, name, path)
-    after = summary.status_of(await session.cluster(name)).get("lastDump")
-    if not after or (after == before and not found.is_suspended_by_document):
+    after = summary.of(await session.cluster(name)).last_dump
+    if not after or (after == found.last_dump and not found.is_suspended_by_document):
         return None
     return Saved(after["path"], after.get("jobs", 0), after.get("restarted", 0), after.get("lost", 0))
 

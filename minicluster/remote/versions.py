@@ -108,19 +108,17 @@ def _spec_and_status(schema: Object) -> Object:
 async def _operators_and_leads(session: NamespaceSession) -> list[ComponentVersion]:
     listed = await session.client.list(Selection(MINICLUSTERS, session.namespace))
     clusters = sorted(listed.items, key=lambda each: str(each["metadata"]["name"]))
-    serving = [each for each in clusters if summary.status_of(each).get("phase") not in _ENDED]
-    operators = await _known("operator", _operators(session, {each["metadata"]["name"] for each in serving}))
+    statuses = {str(each["metadata"]["name"]): summary.status_of(each) for each in clusters}
+    serving = {name: status for name, status in statuses.items() if status.get("phase") not in _ENDED}
+    operators = await _known("operator", _operators(session, serving))
     newest = operators[0].version
-    return [*operators, *(_lead(each, newest) for each in serving if _has_lead(each))]
+    leads = (_lead(name, status, newest) for name, status in serving.items() if status.get("readyBrokers"))
+    return [*operators, *leads]
 
 
-def _has_lead(cluster: Object) -> bool:
-    return bool(summary.status_of(cluster).get("readyBrokers"))
-
-
-def _lead(cluster: Object, operator: str | None) -> ComponentVersion:
+def _lead(name: str, status: Object, operator: str | None) -> ComponentVersion:
     """Return what a MiniCluster's lead runs, by its status."""
-    lead, name = summary.status_of(cluster).get("lead") or {}, cluster["metadata"]["name"]
+    lead = status.get("lead") or {}
     if not lead:
         return ComponentVersion("lead", note="its operator does not store what leads run", name=name)
     engine = "embedded instance, as Flux" if lead.get("engine") == "embedded" else "Flux"
