@@ -257,5 +257,6 @@ def test_who_knows_the_public_key_alone_does_not_get_in(make_instance: Callable[
         peer.connect(f"tcp://127.0.0.1:{instance.port}")
         peer.send_json({"type": "hello", "host": "stranger", "rank": 1, "version": "0.88.0"})
         assert instance.has_logged(0, "refused a broker from 127.0.0.1")
+        assert "::ffff:" not in instance.log(0).read_text()
         assert not peer.poll(0)
     assert instance.rpc("overlay.stats-get")["child-connected"] == 0

@@ -126,7 +126,7 @@ class Authenticator:
         verdict = [b"200", b"OK"] if admitted else [b"400", b"another certificate"]
         self._wire.send([b"1.0", request, *verdict, b"", b""])
         if not admitted:
-            self._refused(address.decode(errors="replace"))
+            self._refused(_plain_address(address.decode(errors="replace")))
 
     def close(self) -> None:
         """Stop answering."""
@@ -185,6 +185,11 @@ def _peer_address(descriptor: int) -> str | None:
     """Return the IP address at the other end of ZeroMQ's connection, or None where it is closed already."""
     try:
         with socketlib.socket(fileno=os.dup(descriptor)) as connection:
-            return str(connection.getpeername()[0]).removeprefix("::ffff:")
+            return _plain_address(str(connection.getpeername()[0]))
     except OSError:
         return None
+
+
+def _plain_address(address: str) -> str:
+    """Return an IP address without the prefix that an IPv4 peer has on a socket that takes IPv6 as well."""
+    return address.removeprefix("::ffff:")
