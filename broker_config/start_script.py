@@ -31,6 +31,21 @@ OLDEST_FLUX = 88
 """The minor version of flux-core that is tested, 0.88; the failure of an older one names its version."""
 MAIN_ATTRIBUTE = "user.minicluster.main=true"
 """Set on the main job, by which it is found in a restored instance."""
+WAIT_FOR_TRAP = """\
+tries=50
+while [ "$tries" -gt 0 ]; do
+    while read -r key value; do
+        case $key$value in SigCgt:*[4-7c-f]???) exit 0 ;; esac
+    done </proc/1/status || exit 0
+    sleep 0.1
+    tries=$((tries - 1))
+done
+"""
+"""Shell lines that end once the container's first process has a trap for SIGTERM, after 5 s at the latest.
+
+They are for before SIGTERM is sent: the kernel drops a signal for which the first process has no trap yet,
+and the pod would hold its place for its whole grace period. SigCgt is the mask of caught signals (proc(5)).
+"""
 
 _BASH_IF_THERE = (
     '#!/bin/sh\nif [ -z "${BASH_VERSION-}" ] && command -v bash >/dev/null; then exec bash "$0" "$@"; fi\n'

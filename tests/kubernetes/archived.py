@@ -10,11 +10,6 @@ from tests.kubernetes.live import SECONDS, Live
 from tests.kubernetes.operators import events, path
 
 ARCHIVE = "/archive/mc.tgz"
-GRACE_SECONDS = 180.0
-"""How long a pod may stay that got its SIGTERM between its start and its script's first command.
-
-The kernel drops it, as the script is process 1 and has no trap yet. The Job makes no other until it is gone.
-"""
 
 
 class Archived:
@@ -71,7 +66,7 @@ class Archived:
     def resume(self, size: int) -> None:
         """Have it go on with so many brokers."""
         self.live.change(suspend=False, size=size)
-        self.live.joined(size, GRACE_SECONDS + SECONDS)
+        self.live.joined(size)
 
     def pending(self) -> set[str]:
         """Return which jobs wait."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker_config.start_script import WAIT_FOR_TRAP
 from minicluster.plan.objects.fields import passed, present
 from minicluster.plan.objects.security import container_context
 
@@ -20,10 +21,14 @@ def build(
     name: str,
     *,
     command: Sequence[str] = (),
+    traps: bool = False,
     environment: Mapping[str, str] | None = None,
     mounts: Iterable[Object] = (),
 ) -> Object:
-    """Return the container; without a `command` its image's own entry point runs."""
+    """Return the container; without a `command` its image's own entry point runs.
+
+    `traps`: the command is a script of ours, which traps SIGTERM as soon as it runs.
+    """
     return present(
         name=name,
         image=container.image,
@@ -34,7 +39,7 @@ def build(
         ports=[{"containerPort": port, "protocol": "TCP"} for port in container.ports],
         resources=passed(container.resources),
         securityContext=container_context(cluster.spec.pod, container.security_context),
-        lifecycle=_lifecycle(container),
+        lifecycle=_lifecycle(container, traps=traps),
         volumeMounts=_once_a_path(mounts),
     )
 
@@ -87,9 +92,10 @@ def _environment(container: Container, ours: Mapping[str, str]) -> list[Object]:
     return [{"name": name, **source} for name, source in {**plain, **secret, **fixed}.items()]
 
 
-def _lifecycle(container: Container) -> Object:
+def _lifecycle(container: Container, *, traps: bool) -> Object:
     hooks = container.life_cycle
-    return present(postStart=_in_shell(hooks.post_start_exec), preStop=_in_shell(hooks.pre_stop_exec))
+    before_stop = hooks.pre_stop_exec or (WAIT_FOR_TRAP if traps else "")
+    return present(postStart=_in_shell(hooks.post_start_exec), preStop=_in_shell(before_stop))
 
 
 def _in_shell(line: str) -> Object:

@@ -90,6 +90,7 @@ def _runner(cluster: MiniCluster, site: Site) -> Object:
         container,
         document.container_name(cluster.spec, index),
         command=["/bin/sh", f"{site.config_dir}/{START_SCRIPT}"],
+        traps=True,
         environment=_runner_environment(cluster),
         mounts=volumes.mounts([*_runner_volumes(cluster, site), *volumes.of_document(container)]),
     )
@@ -114,6 +115,7 @@ def _sidecars(cluster: MiniCluster, site: Site) -> list[Object]:
                 container,
                 container.name,
                 command=_sidecar_command(container, site),
+                traps=containers.has_script(container),
                 environment=_RUN,
                 mounts=volumes.mounts([*_shared_volumes(cluster, site), *volumes.of_document(container)]),
             ),

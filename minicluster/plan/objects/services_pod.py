@@ -52,6 +52,7 @@ def _container(cluster: MiniCluster, site: Site, container: Container) -> Object
         container,
         container.name,
         command=script if scripted else containers.plain_command(container),
+        traps=scripted,
         mounts=volumes.mounts([*settings, *volumes.of_document(container)]),
     )
 

@@ -1,5 +1,7 @@
 """How a MiniCluster on real nodes ends: with true exit codes."""
 
+import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -55,3 +57,26 @@ def test_whoever_waits_gets_the_exit_code(
     done = minicluster("up", document, "--wait")
     assert done.returncode == 5, done.stderr
     assert "said" in minicluster("logs", "mc", "--rank", 0).stdout.splitlines()
+
+
+def test_a_pod_that_is_deleted_as_its_container_starts_goes(live: Live, tmp_path: Path) -> None:
+    """SIGTERM waits until the start script hears it; before that the kernel drops it, as it is process 1.
+
+    A program's start waits here for a writer of what it preloads. The grace period outlasts the test.
+    """
+    tmp_path.chmod(0o755)
+    preloaded = tmp_path / "preloaded"
+    os.mkfifo(preloaded)
+    folder = {"hostPath": str(tmp_path), "path": "/folder"}
+    container = {"volumes": {"folder": folder}, "environment": {"LD_PRELOAD": "/folder/preloaded"}}
+    live.create(container, interactive=True, size=1, drainTimeoutSeconds=600)
+    pod = live.pods.running(0)["metadata"]
+    live.pods.delete(0)
+    about = f"involvedObject.uid%3D{pod['uid']},reason%3DKilling"
+    events = f"/api/v1/namespaces/{live.namespace}/events?fieldSelector={about}"
+    until(lambda: live.api.get(events)["items"], "the end of its container to begin", SECONDS)
+    time.sleep(1)  # without a hook SIGTERM is sent now
+    writer = os.open(preloaded, os.O_WRONLY | os.O_NONBLOCK)
+    preloaded.unlink()
+    os.close(writer)
+    live.pods.replaced(0, pod["uid"])
