@@ -34,6 +34,6 @@ def test_where_our_script_is_the_first_process(make):
     assert {name: found[name] for name in wanted} == wanted
 
 
-def test_a_documents_hook_takes_its_place(make):
+def test_a_documents_hook_runs_alone(make):
     found = hooks(make({"containers": [{**BROKER, **HOOK}], "services": []}))
     assert found["flux"] == {"preStop": {"exec": {"command": ["/bin/sh", "-c", "sync"]}}}
