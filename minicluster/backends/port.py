@@ -161,6 +161,12 @@ class BackendOption:
     least: float | None = None
     commands: frozenset[str] = frozenset()
     """The commands that have it; empty: each that has --on."""
+    values: Callable[[Mapping[str, Any]], Mapping[str, str]] | None = None
+    """Returns values that it may have, each with a description, which may be empty.
+
+    They are offered to a shell that completes, for every parameter with this metavar. Called with the
+    parameters that the command line has so far; may raise anything.
+    """
 
     @property
     def key(self) -> str:

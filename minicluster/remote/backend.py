@@ -263,12 +263,29 @@ def _in_our_tree(error: KubernetesError) -> errors.BackendError:
     return converted
 
 
+def _contexts(given: Mapping[str, Any]) -> Mapping[str, str]:
+    from minicluster.kube_client import kubeconfig
+
+    return {each.name: each.cluster for each in kubeconfig.contexts(given.get("kubeconfig") or "")}
+
+
+def _namespaces(given: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return the namespaces of the contexts: the others are known to the API server only."""
+    from minicluster.kube_client import kubeconfig
+
+    found = kubeconfig.contexts(given.get("kubeconfig") or "")
+    return {each.namespace: "" for each in found if each.namespace}
+
+
 _CHANGES = frozenset({"scale", "suspend", "resume", "down"})
 KIND = BackendKind(
     KubernetesBackend,
     (
         BackendOption(
-            ("--namespace", "-n"), "Kubernetes: in place of the context's namespace.", metavar="NS"
+            ("--namespace", "-n"),
+            "Kubernetes: in place of the context's namespace.",
+            metavar="NS",
+            values=_namespaces,
         ),
         BackendOption(
             ("--all-namespaces", "-A"),
@@ -277,7 +294,12 @@ KIND = BackendKind(
             default=False,
             commands=frozenset({"list"}),
         ),
-        BackendOption(("--context",), "Kubernetes: in place of the current context.", metavar="CONTEXT"),
+        BackendOption(
+            ("--context",),
+            "Kubernetes: in place of the current context.",
+            metavar="CONTEXT",
+            values=_contexts,
+        ),
         BackendOption(
             ("--kubeconfig",), "Kubernetes: in place of $KUBECONFIG and ~/.kube/config.", metavar="FILE"
         ),

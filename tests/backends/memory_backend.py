@@ -199,7 +199,15 @@ def _summary(found: MemoryCluster) -> ClusterSummary:
 
 KIND = BackendKind(
     MemoryBackend,
-    (BackendOption(("--rack", "-n"), "Memory: which rack.", default="first", metavar="RACK"),),
+    (
+        BackendOption(
+            ("--rack", "-n"),
+            "Memory: which rack.",
+            default="first",
+            metavar="RACK",
+            values=lambda _given: {name: f"{len(clusters)} clusters" for name, clusters in RACKS.items()},
+        ),
+    ),
     run,
     versions,
 )

@@ -316,3 +316,8 @@ def test_every_command_with_on_is_served_here() -> None:
         *("up", "list", "status", "top", "scale", "suspend", "resume", "down", "logs"),
         *("submit", "jobs", "attach", "cancel", "shell", "validate", "render", "simulate", "version"),
     }
+
+
+def test_a_plug_ins_option_is_completed(call: Call) -> None:
+    code, out, _ = call("__complete", "status", "--rack", "")
+    assert (code, out) == (0, "first\t1 clusters\n:4\n")

@@ -1,6 +1,7 @@
-"""The values of a parameter, by the word with which --help names them: NAME, JOB, FILE, POLICY, CONTEXT.
+"""The values of a parameter, by the word with which --help names them: NAME, JOB, FILE, POLICY.
 
-So a parameter of a plug-in is completed as ours are. A source may fail with anything: then there is nothing.
+So a parameter of a plug-in is completed as ours are; the values of a back end's own options come from it.
+A source may fail with anything: then there is nothing.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from minicluster.cli.backend_choice import likely
+from minicluster.cli.backend_choice import likely, registry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +41,7 @@ def of(parameter: Any, context: Any, incomplete: str) -> Values | None:
     word = _word(parameter)
     if word == "NAME" and parameter.param_type_name == "option":
         return None  # the name of something else than a cluster: of a MiniCluster in a file
-    return _SOURCES[word](context, incomplete) if word in _SOURCES else None
+    return _SOURCES[word](context, incomplete) if word in _SOURCES else _of_backends(word, context)
 
 
 def _word(parameter: Any) -> str:
@@ -98,19 +99,11 @@ def _clusters_or_files(context: Any, incomplete: str) -> Values:
     return Values(_clusters(context, incomplete).texts, files=True)
 
 
-def _contexts(context: Any, _incomplete: str) -> Values:
-    from minicluster.kube_client import kubeconfig
-
-    found = kubeconfig.contexts(context.params.get("kubeconfig") or "")
-    return Values({each.name: each.cluster for each in found})
-
-
-def _namespaces(context: Any, _incomplete: str) -> Values:
-    """Return the namespaces of the contexts: the others are known to the API server only."""
-    from minicluster.kube_client import kubeconfig
-
-    found = kubeconfig.contexts(context.params.get("kubeconfig") or "")
-    return Values({each.namespace: "" for each in found if each.namespace})
+def _of_backends(word: str, context: Any) -> Values | None:
+    """Return the values that a back end knows for its options of this metavar."""
+    options = (option for kind in registry().kinds.values() for option in kind.options)
+    found = next((each.values for each in options if each.metavar == word and each.values), None)
+    return Values(found(context.params)) if found else None
 
 
 def _fields(_context: Any, incomplete: str) -> Values:
@@ -149,8 +142,6 @@ _SOURCES: Mapping[str, ValueSource] = {
     "POLICY": _policies,
     "WORKLOAD": _workloads,
     "NAME|DUMP": _clusters_or_files,
-    "CONTEXT": _contexts,
-    "NS": _namespaces,
     "FIELD": _fields,
     "COMMAND": _programs,
 }
