@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from minicluster.cli.help_text import HelpLayout
+from minicluster.cli.reporting import print_warning
 
 if TYPE_CHECKING:
     from typer.core import TyperCommand
@@ -49,8 +50,16 @@ class CommandGroup(HelpLayout, TyperGroup):
     """Commands found by entry point; a module is imported when its command is called, or for --help."""
 
     @cached_property
+    def _offered(self) -> dict[str, list[EntryPoint]]:
+        """Every command that there is by its name, ours before those of plug-ins."""
+        offered: dict[str, list[EntryPoint]] = {}
+        for each in sorted(entry_points(group=GROUP), key=lambda each: (not _is_ours(each), each.value)):
+            offered.setdefault(each.name, []).append(each)
+        return offered
+
+    @cached_property
     def _found(self) -> dict[str, EntryPoint]:
-        return {each.name: each for each in entry_points(group=GROUP)}
+        return {name: entries[0] for name, entries in self._offered.items()}
 
     def list_commands(self, _ctx: Any) -> list[str]:
         """Return every command's name, in the order of ORDER; those of plug-ins come last, by name."""
@@ -75,6 +84,8 @@ class CommandGroup(HelpLayout, TyperGroup):
         name = args[0]
         if not (ctx.resilient_parsing or name.startswith("-") or self.get_command(ctx, name)):
             ctx.fail(f"No such command {name!r}; {self._hint(name)}")
+        for passed_over in self._offered.get(name, ())[1:]:
+            print_warning(f"command {name} of plug-in {passed_over.value} is passed over: that name is taken")
         return super().resolve_command(ctx, args)
 
     def _hint(self, name: str) -> str:
@@ -82,6 +93,10 @@ class CommandGroup(HelpLayout, TyperGroup):
 
         near = difflib.get_close_matches(name, self._found, 1)
         return f"did you mean {near[0]!r}?" if near else "`minicluster help` lists them."
+
+
+def _is_ours(entry: EntryPoint) -> bool:
+    return entry.dist is not None and entry.dist.name == "minicluster"
 
 
 def _version(wanted: bool) -> None:

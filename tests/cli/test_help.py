@@ -102,3 +102,16 @@ def test_a_plug_ins_command_is_in_a_panel_of_its_own_and_installs_no_completion(
     monkeypatch.setattr(commands, "entry_points", lambda group: found)
     assert re.search(r"─ Plug-ins .*\n│ greet +Greet somebody", call("--help").out)
     assert "-completion" not in call("greet", "--help").out
+
+
+def test_a_plug_ins_command_with_the_name_of_ours_is_passed_over(
+    monkeypatch: pytest.MonkeyPatch, call: Call
+) -> None:
+    """Whichever of them is found first."""
+    more = EntryPoint("policies", "acme.app:app", commands.GROUP)
+    found = [more, *commands.entry_points(group=commands.GROUP)]
+    monkeypatch.setattr(commands, "entry_points", lambda group: found)
+    shown = call("policies", "easy")
+    assert "DESCRIPTION\neasy " in shown.out
+    assert "command policies of plug-in acme.app:app is passed over: that name is taken" in shown.err
+    assert call("policies", "--help").code == 0

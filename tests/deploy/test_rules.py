@@ -79,6 +79,9 @@ def test_the_adapter_reports_api_services_by_events_in_default() -> None:
     )
 
 
+AGAIN = "deploy/ does not have the names of metrics_api/names.py: run `make manifests`"
+
+
 def test_whoever_may_view_a_namespace_sees_the_metrics_that_are_served_and_no_others() -> None:
     """In these APIs there may be metrics of other servers as well."""
     role = the(objects(INSTALL.read_text()), "ClusterRole", f"{OPERATOR}-minicluster-metrics-view")
@@ -87,11 +90,11 @@ def test_whoever_may_view_a_namespace_sees_the_metrics_that_are_served_and_no_ot
     granted = list(grants([role]))
     custom = {each.removeprefix("custom.metrics.k8s.io/") for each, verbs, _ in granted if verbs == {"get"}}
     kinds = ("miniclusters.flux-framework.org", "services", "pods")
-    assert custom == {"metrics", *(f"{kind}/{name}" for kind in kinds for name in served)}
+    assert custom == {"metrics", *(f"{kind}/{name}" for kind in kinds for name in served)}, AGAIN
     external = {each for each, verbs, _ in granted if verbs == {"list"}}
-    assert external == {f"external.metrics.k8s.io/{name}" for name in served}
+    assert external == {f"external.metrics.k8s.io/{name}" for name in served}, AGAIN
     [named] = [names for each, _, names in granted if each.endswith("/metrics")]
-    assert set(named or ()) == served
+    assert set(named or ()) == served, AGAIN
 
 
 def test_the_adapter_reads_the_keys_for_metrics_and_never_the_operators() -> None:

@@ -57,7 +57,10 @@ def test_the_number_of_conditions_is_right():
     [(number, with_autoscaling)] = re.findall(
         r"\band (\w+) conditions \((\w+) with `spec\.autoscaling`\)", PAGE
     )
-    assert (WORDS[number], WORDS[with_autoscaling]) == (len(ConditionType) - 1, len(ConditionType))
+    expected = (len(ConditionType) - 1, len(ConditionType))
+    assert (WORDS[number], WORDS[with_autoscaling]) == expected, (
+        "docs/status.md: `and N conditions (M with …)`"
+    )
 
 
 def test_each_condition_has_a_table_of_its_reasons():
@@ -69,7 +72,8 @@ def test_each_condition_has_a_table_of_its_reasons():
 @pytest.mark.parametrize("type_", ConditionType)
 def test_its_events_are_those_that_are_sent(type_):
     """The column Event has the type that `events` sends, or `no`."""
-    shown = {reason: event for reason, _, event, *_ in TABLES[type_]}
+    shown = {reason: event for reason, _, event, *_ in TABLES.get(type_, ())}
+    assert shown, f"docs/status.md has no section with a table for {type_}"
     assert shown == {reason: NOTABLE.get(reason, "no") for reason in shown}
 
 

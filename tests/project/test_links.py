@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.project.sources import PACKAGES, sources
+
 ROOT = Path(__file__).parents[2]
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "containers" / "README.md"]
 PAGES += (ROOT / "examples").rglob("README.md")
@@ -46,6 +48,19 @@ def test_the_files_that_it_names_are_there(page: Path) -> None:
     quoted = QUOTED.findall(page.read_text(encoding="utf-8"))
     named = {name for text in quoted for name in FILE.findall(text) if not NO_FILE.fullmatch(name)}
     assert sorted(name for name in named if not (ROOT / name).exists()) == []
+
+
+def test_the_names_that_contributing_quotes_are_there() -> None:
+    """Classes and constants, such as `ConditionType` and `CASES`: each is a word of some module."""
+    quoted = QUOTED.findall((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+    names = {
+        name
+        for name in (each.strip("`") for each in quoted)
+        if re.fullmatch(r"([A-Z][a-z]+){2,}|_?[A-Z]{2,}(_[A-Z]+)*", name)
+    }
+    code = "\n".join(each.text for each in sources(*PACKAGES, "tests", "benchmarks"))
+    assert {"PodReport", "CASES"} <= names
+    assert sorted(name for name in names if not re.search(rf"\b{name}\b", code)) == []
 
 
 def test_the_index_has_every_page() -> None:
