@@ -283,10 +283,13 @@ def test_no_secret_is_in_the_log_or_in_arguments(three: Pods) -> None:
     assert three.lead_api.token.encode() not in words
 
 
-def test_memory(three: Pods) -> None:
-    """What the door itself takes, shared libraries apart, is under 20 MB, and without earlier requests."""
-    three.lead_api.status()
-    until(lambda: private_memory(three.lead_server_process()) < 20_000, "less than 20 MB")
+def test_memory(pods: Callable[..., Pods]) -> None:
+    """What a new door takes, shared libraries apart, is under 20 MB; what requests took, Python may keep."""
+    cluster = pods(size=1).start(0)
+    with cluster.lead_api.watch() as watch:
+        watch.until(online="0", running=True)
+    cluster.lead_api.status()
+    until(lambda: private_memory(cluster.lead_server_process()) < 20_000, "less than 20 MB")
 
 
 def private_memory(pid: int) -> int:
