@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from broker_config.formats import idset
 from broker_config.formats.errors import IdsetError
 from broker_config.formats.job_states import JobState
+from broker_config.formats.jobid import f58plain
 from minicluster.broker_link.errors import InstanceGone, Refused
 from minicluster.broker_link.link import Accepted
 from minicluster.lead_server.errors import BadRequest
@@ -23,7 +24,7 @@ from minicluster.save_restore.quiesce import described
 from minicluster.save_restore.restarts import RestartOutcome
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from minicluster.broker_link.link import JSON, BrokerLink
     from minicluster.lead_server.status_snapshot import StatusSnapshot
@@ -91,9 +92,22 @@ class SavingOrders:
         """Restart every job that runs on these ranks, unless it has a copy already."""
         ranks = set(idset.decode(ranks_of(body)))
         with self._moving() as jobs:
-            answer = described(_restart(jobs, ranks, REASON))
-            answer["restarted"] = self._with_earlier(answer["restarted"], idset.encode(ranks))
-        return dict(answer)
+            earlier = self._state_files.restarted()
+
+            def remember(moved: Mapping[int, int]) -> list[JSON]:
+                """Note them, also before a job is canceled: if that fails, they are named the next time."""
+                known = {each["old"] for each in earlier}
+                pairs = [(f58plain(old), f58plain(new)) for old, new in moved.items()]
+                where = idset.encode(ranks)
+                made = [{"ranks": where, "old": old, "new": new} for old, new in pairs if old not in known]
+                self._state_files.remember(earlier + made)
+                return earlier + made
+
+            outcome = _restart(jobs, ranks, REASON, remember)
+            named = remember(dict(outcome.restarted))
+        # Earlier ones too: the client may not have received that answer.
+        there = [each for each in named if ranks & set(idset.decode(each["ranks"]))]
+        return {**described(outcome), "restarted": [[each["old"], each["new"]] for each in there]}
 
     def recover(self, body: JSON) -> JSON:
         """Restart every job that was lost with these ranks' brokers, or still runs there."""
@@ -118,18 +132,6 @@ class SavingOrders:
             link.close()
             self._snapshot.request_sample()
 
-    def _with_earlier(self, restarted: list[list[str]], ranks: str) -> list[list[str]]:
-        """Add jobs that were restarted earlier: the client may not have received that answer."""
-        earlier = self._state_files.restarted()
-        known = {each["old"] for each in earlier}
-        new = [{"ranks": ranks, "old": old, "new": copy} for old, copy in restarted if old not in known]
-        if new:
-            self._state_files.remember(earlier + new)
-        wanted = set(idset.decode(ranks))
-        return [
-            [each["old"], each["new"]] for each in earlier + new if wanted & set(idset.decode(each["ranks"]))
-        ]
-
     def stay(self, ranks: str) -> None:
         """Forget the jobs that were restarted because of these ranks, as they get jobs again."""
         staying = set(idset.decode(ranks))
@@ -139,9 +141,14 @@ class SavingOrders:
             self._state_files.remember(left)
 
 
-def _restart(jobs: LinkJobs, ranks: set[int], reason: str) -> RestartOutcome:
+def _restart(
+    jobs: LinkJobs,
+    ranks: set[int],
+    reason: str,
+    copied: Callable[[Mapping[int, int]], object] = lambda _moved: None,
+) -> RestartOutcome:
     there = [int(job["id"]) for job in jobs.listed(JobState.RUNNING) if ranks & ranks_of_job(job)]
-    return restarts.restart(jobs, there, reason)
+    return restarts.restart(jobs, there, reason, copied)
 
 
 def ranks_of(body: JSON) -> str:

@@ -20,7 +20,7 @@ from broker_config.formats.jobspec import companion_of, dependencies_of, set_at,
 from minicluster.save_restore.errors import JobRefused
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
     JSON = dict[str, Any]
@@ -78,9 +78,17 @@ class RestartOutcome(NamedTuple):
     """The id, and why the job could not be restarted."""
 
 
-def restart(jobs: RestartableJobs, jobids: Iterable[int], reason: str) -> RestartOutcome:
-    """Restart running jobs, and move their dependents; a job that has a copy already gets no other."""
-    return _Restart(jobs, reason).run(jobids)
+def restart(
+    jobs: RestartableJobs,
+    jobids: Iterable[int],
+    reason: str,
+    copied: Callable[[Mapping[int, int]], object] = lambda _moved: None,
+) -> RestartOutcome:
+    """Restart running jobs, and move their dependents; a job that has a copy already gets no other.
+
+    `copied` is called with all copies by their originals, before the first of these is canceled.
+    """
+    return _Restart(jobs, reason, copied).run(jobids)
 
 
 def reconcile(jobs: RestartableJobs) -> None:
@@ -91,9 +99,15 @@ def reconcile(jobs: RestartableJobs) -> None:
 class _Restart:
     """One restart of several jobs."""
 
-    def __init__(self, jobs: RestartableJobs, reason: str) -> None:
+    def __init__(
+        self,
+        jobs: RestartableJobs,
+        reason: str,
+        copied: Callable[[Mapping[int, int]], object] = lambda _moved: None,
+    ) -> None:
         self._jobs = jobs
         self._reason = reason
+        self._notify = copied
         self._specs: dict[int, Mapping[str, Any]] = {}
         self._urgencies: dict[int, int] = {}
         self._lost: list[tuple[int, str]] = []
@@ -102,6 +116,7 @@ class _Restart:
         moved = self._copied(jobids)
         running = list(moved)
         dependents = self._moved_dependents(moved)
+        self._notify(moved)
         self._cancel(dependents, "what it waits for is started again", moved)
         self._cancel(running, self._reason, moved)
         self._jobs.await_ends([*running, *dependents])

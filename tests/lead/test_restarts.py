@@ -186,6 +186,17 @@ def test_copy_names_its_original() -> None:
     assert user == {"x": 1, "minicluster": {"main": True, "restart_of": 1}}
 
 
+def test_copies_are_reported_before_an_old_one_is_canceled() -> None:
+    """Whoever ordered them is cut off at the first of these, and can name them all the same."""
+    instance = busy()
+    instance.cut_after = 6
+    known: dict[int, int] = {}
+    with pytest.raises(Cut):
+        restarts.restart(instance, [1, 2], "saved", known.update)
+    assert sorted(known) == [1, 2, 3, 4, 5, 6]
+    assert {instance.jobs[old].note for old in known} == {""}
+
+
 def test_copy_keeps_the_urgency() -> None:
     """Also that of what waits."""
     instance = busy()

@@ -230,6 +230,29 @@ class TestRestarting:
         life.step(after(61))
         assert (life.pods, life.resizing[0]) == (4, "JobsRestarted")
 
+    def test_an_answer_that_was_lost_is_asked_for_again(self) -> None:
+        """The jobs have ended on those ranks; their new ids are what is missing."""
+        life = self.late()
+        life.step(after(60))
+        life.report = replace(self.BUSY, busy="0")
+        decided = life.step(after(62))
+        assert (life.pods, decided.orders, life.resizing[0]) == (4, (self.ORDER,), "Draining")
+        life.restarted = self.ANSWER
+        life.step(after(63))
+        assert life.resizing == ("JobsRestarted", self.WORDS)
+
+    @pytest.mark.parametrize(
+        ("answer", "seconds"),
+        [(replace(ANSWER, restarted=(), lost=()), 62), (None, 90)],
+        ids=["none were started again", "it never comes"],
+    )
+    def test_for_no_answer_it_is_waited_longer(self, answer: RestartReport | None, seconds: int) -> None:
+        life = self.late()
+        life.step(after(60))
+        life.report, life.restarted = replace(self.BUSY, busy="0"), answer
+        decided = life.step(after(seconds))
+        assert (life.pods, decided.orders, life.resizing[0]) == (2, (), "Shrinking")
+
     def test_an_answer_to_an_order_of_before_does_not_count(self) -> None:
         life = self.late()
         life.restarted = replace(self.ANSWER, order=replace(self.ORDER, generation=0))

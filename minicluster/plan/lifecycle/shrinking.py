@@ -87,7 +87,7 @@ class _Shrink:
         if answer is not None:
             return self._wait(0.0, draining=self.leaving, restarted=answer)
         if not self.draining:
-            return Resize(self.wanted, self.orders)
+            return self._restart() if self._lacks_answer() else Resize(self.wanted, self.orders)
         if self.now < self._until:
             left = (self._until - self.now).total_seconds()
             return self._wait(min(left, ORDER_INTERVAL) if self.orders else left, until=self._until)
@@ -112,19 +112,33 @@ class _Shrink:
 
         Not once that took too long, and not where it is known that the lead does not answer.
         """
-        latest = self._until + timedelta(seconds=RESTART_SECONDS)
-        if self.now >= latest or _stored(self.cluster, "TimedOut"):
+        if self.now >= self._latest or _stored(self.cluster, "TimedOut"):
             return False
         return bool(self.busy) or (self.observed.brokers is None and not self.observed.unreachable_reason)
 
+    def _lacks_answer(self) -> bool:
+        """Whether jobs may have been started again without this operator's knowledge of their ids.
+
+        The answer was lost, or it came to an operator that is gone. The lead gives it again.
+        """
+        if self.observed.brokers is None or _received(self.cluster, self.observed):
+            return False
+        return self.now < self._latest and _stored(self.cluster, "Restarting") is not None
+
+    @property
+    def _latest(self) -> datetime:
+        return self._until + timedelta(seconds=RESTART_SECONDS)
+
     def _restart(self) -> Resize:
-        latest = self._until + timedelta(seconds=RESTART_SECONDS)
         order = LeadCommand(
             "restart", ranks.encode(self.leaving), generation=self.cluster.metadata.generation
         )
         more = (order,) if self.observed.brokers else ()
-        again = min((latest - self.now).total_seconds(), ORDER_INTERVAL)
-        return self._wait(again, until=self._until, orders=(*self.orders, *more), restarting=True)
+        again = min((self._latest - self.now).total_seconds(), ORDER_INTERVAL)
+        draining = self.draining or self.leaving
+        return self._wait(
+            again, draining=draining, until=self._until, orders=(*self.orders, *more), restarting=True
+        )
 
     def _let_go(self) -> Resize:
         """Return that the pods go with the jobs that still run there, once that is stored."""
@@ -148,11 +162,15 @@ def _may_have_jobs(cluster: MiniCluster, observed: Observed, job: JobReport) -> 
 
 
 def _answer(cluster: MiniCluster, observed: Observed) -> RestartReport | None:
-    """Return which jobs were started again for this shrink, where the lead has answered."""
+    """Return which jobs were started again for this shrink; None: none were, as far as that is known."""
+    found = observed.restarted if _received(cluster, observed) else None
+    return found if found and (found.restarted or found.lost) else None
+
+
+def _received(cluster: MiniCluster, observed: Observed) -> bool:
+    """Whether the lead's answer for this shrink is known."""
     found = observed.restarted
-    if found is None or found.order.generation != cluster.metadata.generation:
-        return None
-    return found if found.restarted or found.lost else None
+    return found is not None and found.order.generation == cluster.metadata.generation
 
 
 def _started(cluster: MiniCluster) -> datetime | None:
