@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 UID = "benchmark"
 PATH = "/v1/queue"
-MAIN = {"embedded": "process", "flux": "flux_module"}
+MAIN = {"embedded": "minicluster.embedded_lead.process", "flux": "minicluster.lead_server.flux_module"}
 CODE = """\
 import json, sys
 sys.path[:0] = [{path!r}]
-from minicluster.lead_server.{module} import main
+from {module} import main
 sys.exit(main({uri!r}, json.loads({settings!r})))
 """
 TICK = os.sysconf("SC_CLK_TCK")
