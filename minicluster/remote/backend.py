@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from minicluster.document import Problem
     from minicluster.instance.port import Instance
     from minicluster.kube_client.errors import KubernetesError
+    from minicluster.kube_client.kubeconfig import KubeContext
     from minicluster.plan import Site
     from minicluster.remote.session import NamespaceSession, Target
     from minicluster.remote.summary import Summary
@@ -263,18 +264,19 @@ def _in_our_tree(error: KubernetesError) -> errors.BackendError:
     return converted
 
 
-def _contexts(given: Mapping[str, Any]) -> Mapping[str, str]:
+def _kube_contexts(given: Mapping[str, Any]) -> list[KubeContext]:
     from minicluster.kube_client import kubeconfig
 
-    return {each.name: each.cluster for each in kubeconfig.contexts(given.get("kubeconfig") or "")}
+    return kubeconfig.contexts(given.get("kubeconfig") or "")
+
+
+def _contexts(given: Mapping[str, Any]) -> Mapping[str, str]:
+    return {each.name: each.cluster for each in _kube_contexts(given)}
 
 
 def _namespaces(given: Mapping[str, Any]) -> Mapping[str, str]:
     """Return the namespaces of the contexts: the others are known to the API server only."""
-    from minicluster.kube_client import kubeconfig
-
-    found = kubeconfig.contexts(given.get("kubeconfig") or "")
-    return {each.namespace: "" for each in found if each.namespace}
+    return {each.namespace: "" for each in _kube_contexts(given) if each.namespace}
 
 
 _CHANGES = frozenset({"scale", "suspend", "resume", "down"})
