@@ -1,43 +1,40 @@
-"""The plug-in with the policies of this package."""
+"""The policies of this package by their names; each module is imported when its policy is asked for.
+
+A lead runs one of them, and starts the sooner for it.
+"""
 
 from __future__ import annotations
 
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING
-
-from queue_policies.backfill import Backfill
-from queue_policies.common_pool import CommonPool
-from queue_policies.conservative import Conservative
-from queue_policies.easy import Easy
-from queue_policies.fcfs import Fcfs
-from queue_policies.malleable import Malleable
-from queue_policies.min_agreement import MinAgreement
-from queue_policies.moldable import Moldable
-from queue_policies.plugins import hookimpl
-from queue_policies.preemptive import Preemptive
-from queue_policies.priority_elastic import PriorityElastic
-from queue_policies.rigid_max import RigidMax
-from queue_policies.rigid_min import RigidMin
-from queue_policies.water_filling import WaterFilling
 
 if TYPE_CHECKING:
     from queue_policies.policy import Policy
 
+CLASSES = {
+    "fcfs": "queue_policies.fcfs:Fcfs",
+    "backfill": "queue_policies.backfill:Backfill",
+    "easy": "queue_policies.easy:Easy",
+    "conservative": "queue_policies.conservative:Conservative",
+    "preemptive": "queue_policies.preemptive:Preemptive",
+    "rigid-min": "queue_policies.rigid_min:RigidMin",
+    "rigid-max": "queue_policies.rigid_max:RigidMax",
+    "moldable": "queue_policies.moldable:Moldable",
+    "priority-elastic": "queue_policies.priority_elastic:PriorityElastic",
+    "water-filling": "queue_policies.water_filling:WaterFilling",
+    "malleable": "queue_policies.malleable:Malleable",
+    "min-agreement": "queue_policies.min_agreement:MinAgreement",
+    "common-pool": "queue_policies.common_pool:CommonPool",
+}
+"""Where each policy's class is, by its `name`."""
 
-@hookimpl
-def minicluster_policies() -> list[type[Policy]]:
-    """Return our own policies."""
-    return [
-        Fcfs,
-        Backfill,
-        Easy,
-        Conservative,
-        Preemptive,
-        RigidMin,
-        RigidMax,
-        Moldable,
-        PriorityElastic,
-        WaterFilling,
-        Malleable,
-        MinAgreement,
-        CommonPool,
-    ]
+
+def kind(name: str) -> type[Policy]:
+    """Return the class of a policy of ours. Raises KeyError."""
+    found: type[Policy] = resolve_name(CLASSES[name])
+    return found
+
+
+def policies() -> dict[str, type[Policy]]:
+    """Return every policy of ours, by its name."""
+    return {name: kind(name) for name in CLASSES}

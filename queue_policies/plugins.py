@@ -15,13 +15,13 @@ They are an error only when that policy is loaded.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 from dataclasses import dataclass
-from importlib import import_module, metadata
+from importlib import metadata
 from typing import TYPE_CHECKING, Any, cast
 
 import pluggy
 
+from queue_policies import builtin
 from queue_policies.errors import PolicyPlugin, PolicySettings, UnknownPolicy
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 GROUP = "minicluster.policies"
 _PROJECT = "minicluster_policies"
-_BUILT_IN = ("queue_policies.builtin",)
 
 hookspec = pluggy.HookspecMarker(_PROJECT)
 hookimpl = pluggy.HookimplMarker(_PROJECT)
@@ -94,15 +93,11 @@ def registry() -> PolicyRegistry:
     """Find every policy. A plug-in's errors are in `problems`; they raise nothing."""
     plugins = pluggy.PluginManager(_PROJECT)
     plugins.add_hookspecs(Hooks)
-    for module in _BUILT_IN:
-        plugins.register(import_module(module))
     problems: list[PluginProblem] = []
     for entry in metadata.entry_points(group=GROUP):
         problems += _register(plugins, entry)
-    found: dict[str, type[Policy]] = {}
-    # A plug-in may request to be called first; it still cannot take a built-in policy's name.
-    implementations = plugins.hook.minicluster_policies.get_hookimpls()
-    for implementation in sorted(implementations, key=lambda each: each.plugin_name not in _BUILT_IN):
+    found = builtin.policies()
+    for implementation in plugins.hook.minicluster_policies.get_hookimpls():
         problems += _add(implementation, found)
     return PolicyRegistry(found, tuple(problems))
 
@@ -121,6 +116,8 @@ def load(
 
     Raises UnknownPolicy (with the nearest names), PolicySettings or PolicyPlugin.
     """
+    if name in builtin.CLASSES and not metadata.entry_points(group=GROUP):
+        return configured(builtin.kind(name), settings or {})
     known = registry()
     policy = configured(known.kind(name), settings or {})
     if warn is not None:
@@ -204,6 +201,8 @@ def _checked(policy: str, field: dataclasses.Field[Any], value: Any) -> Any:
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:
+    import difflib  # noqa: PLC0415 - a lead needs it for no policy that there is
+
     names = sorted(known)
     near = difflib.get_close_matches(name.replace("-", "_"), names, n=1, cutoff=0.5)
     if near:

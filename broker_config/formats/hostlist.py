@@ -62,6 +62,12 @@ class _Expression(NamedTuple):
     written: int
     """How many characters its ranges take, at most, with inner brackets written out; 0: it has none."""
 
+    def names(self) -> Iterable[str]:
+        first = self.parts[0]
+        if len(self.parts) == 1 and isinstance(first, str):  # without a bracket
+            return (first,)
+        return (name for each in self.ranges() for name in each.names())
+
     def ranges(self) -> Iterator[HostRange]:
         *before, end = self.parts if self.parts[-1] else self.parts[:-1]
         options = [[part] if isinstance(part, str) else part.written() for part in before]
@@ -80,7 +86,7 @@ def decode(text: str, limit: int = MAX_HOSTS) -> list[str]:
     Raises HostlistError with the wrong character's position (from 1), or for more than `limit` names, which
     is checked before any name is made.
     """
-    return [name for each in ranges(text, limit) for name in each.names()]
+    return [name for each in _counted(text, limit) for name in each.names()]
 
 
 def ranges(text: str, limit: int = MAX_HOSTS) -> list[HostRange]:

@@ -53,14 +53,19 @@ def _ranges(text: str) -> Iterator[range]:
 
 def decode_bits(text: str) -> int:
     """Return the set as a number whose bit N is set for each id N. Raises IdsetError as `decode` does."""
+    found = list(_ranges(text))
+    if not found:
+        return 0
+    if found[-1].stop > MAX_IDS:
+        raise _error(text, 0, f"id {found[-1][-1]} is greater than {MAX_IDS - 1}")
+    if len(found) == 1:  # as nearly all sets of cores
+        return ((1 << len(found[0])) - 1) << found[0].start
     written: list[str] = []
     stop = 0
-    for each in _ranges(text):
-        if each[-1] >= MAX_IDS:
-            raise _error(text, 0, f"id {each[-1]} is greater than {MAX_IDS - 1}")
+    for each in found:
         written += ("0" * (each.start - stop), "1" * len(each))
         stop = each.stop
-    return int("".join(written)[::-1] or "0", 2)
+    return int("".join(written)[::-1], 2)
 
 
 def encode(ids: Iterable[int]) -> str:

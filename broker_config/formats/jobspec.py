@@ -164,17 +164,19 @@ def companion_of(spec: Any) -> Companion | None:
 
 def system_of(spec: Any) -> JSON:
     """Return `attributes.system` itself, by which it can be changed; an empty one if there is none."""
-    return _object(_object(_object(spec).get("attributes")).get("system"))
+    return _attributes(spec, "system")
 
 
 def user_of(spec: Any) -> Mapping[str, Any]:
     """Return `attributes.user`, whose content is up to users; empty if there is none."""
-    return _object(_object(_object(spec).get("attributes")).get("user"))
+    return _attributes(spec, "user")
 
 
 def sizes_of(user: Any) -> Sizes | None:
     """Return the sizes that `attributes.user` names; None: the job is rigid."""
-    table = _object(_object(user).get("elastic"))
+    table = _object(user).get("elastic")
+    if not isinstance(table, dict):
+        return None
     least, most = _whole(table.get("min")), _whole(table.get("max"))
     return Sizes(least, most, table.get("malleable") in (True, 1)) if 0 < least <= most else None
 
@@ -214,6 +216,13 @@ def redacted(spec: JSON) -> JSON:
     return {**spec, "attributes": {**attributes, "system": system}}
 
 
+def _attributes(spec: Any, key: str) -> JSON:
+    try:
+        return _object(spec["attributes"][key])
+    except (KeyError, TypeError):  # absent, or no object
+        return {}
+
+
 def _object(value: Any) -> JSON:
     return value if isinstance(value, dict) else {}
 
@@ -223,7 +232,7 @@ def _text(value: Any) -> str | None:
 
 
 def _whole(value: Any) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    return value if isinstance(value, int) and value is not True and value > 0 else 0
 
 
 _shared = lru_cache(10_000)(RequestedResources)  # equal requests are one record

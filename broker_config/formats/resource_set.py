@@ -128,9 +128,8 @@ def allocation_of(document: Any) -> Allocation:
 def times_of(document: Any) -> ResourceTimes:
     """Return the times of an R. Raises ResourceSetError."""
     execution = _get(document, "R", "execution", dict)
-    return ResourceTimes(
-        *(float(_get(execution, "execution", key, (int, float), 0)) for key in ("starttime", "expiration"))
-    )
+    start, end = (_get(execution, "execution", key, (int, float), 0) for key in ("starttime", "expiration"))
+    return ResourceTimes(float(start), float(end))
 
 
 def nslots_of(document: Any) -> int | None:
@@ -194,12 +193,16 @@ def _lite(execution: Mapping[str, Any]) -> Iterator[tuple[int, int, int]]:
     """Yield each rank with its cores and GPUs."""
     for field_path, entry, ranks in _entries(execution):
         children = _get(entry, field_path, "children", dict)
-        cores, gpus = (
-            _decoded(idset.decode_bits, f"{field_path}.children", children, kind, "")
-            for kind in ("core", "gpu")
-        )
+        cores, gpus = _bits(children, field_path, "core"), _bits(children, field_path, "gpu")
         for rank in ranks:
             yield rank, cores, gpus
+
+
+def _bits(children: Mapping[str, Any], field_path: str, kind: str) -> int:
+    if kind not in children:
+        return 0
+    found: int = _decoded(idset.decode_bits, f"{field_path}.children", children, kind)
+    return found
 
 
 def _entries(execution: Mapping[str, Any]) -> Iterator[tuple[str, Any, tuple[int, ...]]]:
@@ -222,9 +225,9 @@ def _properties(execution: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
     return {name: _decoded(idset.decode, "properties", table, name) for name in table}
 
 
-def _decoded(decode: Any, field_path: str, table: Any, key: str, default: str | None = None) -> Any:
+def _decoded(decode: Any, field_path: str, table: Any, key: str) -> Any:
     try:
-        return decode(_get(table, field_path, key, str, default))
+        return decode(_get(table, field_path, key, str))
     except ParseError as error:
         raise _located(f"{field_path}.{key}", error) from error
 
@@ -235,7 +238,7 @@ def _located(field_path: str, error: ParseError) -> ResourceSetError:
 
 def _get(table: Any, field_path: str, key: str, kind: Any, default: Any = None) -> Any:
     value = table.get(key, default) if isinstance(table, dict) else None
-    if not isinstance(value, kind) or isinstance(value, bool):
+    if not isinstance(value, kind) or value is True or value is False:
         wanted = _KINDS[kind if isinstance(kind, type) else kind[0]]
         raise ResourceSetError(f"R, {field_path}.{key}: there must be a JSON {wanted}, not {value!r}")
     return value
@@ -342,7 +345,8 @@ def encode(
 ) -> R:
     """Return the R, as a JSON object, of an allocation on these nodes, given by rank."""
     given = tuple(
-        nodes[rank]._replace(cores=cores, gpus=gpus) for rank, (cores, gpus) in sorted(allocation.items())
+        Node(rank, nodes[rank].host, cores, gpus, nodes[rank].properties)
+        for rank, (cores, gpus) in sorted(allocation.items())
     )
     properties: dict[str, list[int]] = {}
     for node in given:
@@ -388,8 +392,7 @@ def counts(nodes: Iterable[Node]) -> tuple[int, int, int]:
 
 
 def _children(cores: int, gpus: int) -> dict[str, str]:
-    found = {"core": idset.encode_bits(cores), "gpu": idset.encode_bits(gpus)}
-    return {kind: text for kind, text in found.items() if text}
+    return {kind: idset.encode_bits(bits) for kind, bits in (("core", cores), ("gpu", gpus)) if bits}
 
 
 def _shown(text: str) -> str:

@@ -96,7 +96,7 @@ class CommandGroup(HelpLayout, TyperGroup):
 
 
 def _is_ours(entry: EntryPoint) -> bool:
-    return entry.dist is not None and entry.dist.name == "minicluster"
+    return entry.module.startswith("minicluster.")  # not by its package's name: that parses its METADATA
 
 
 def _version(wanted: bool) -> None:

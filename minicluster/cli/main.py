@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
 import sys
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 OURS = ("minicluster.", "broker_config.", "queue_policies.")
 """Errors of these packages, and those below them, are for users: they are shown without a traceback."""
 PROGRAM = "minicluster"
+GARBAGE = 10_000
+"""New objects between two garbage collections: a command's are nearly all modules and classes, which stay."""
 
 
 def run() -> None:
@@ -58,6 +61,7 @@ def _nothing_to_clean_up() -> Iterator[None]:
 
 
 def _end_with(program: Callable[[], None]) -> None:
+    gc.set_threshold(GARBAGE)
     warnings.showwarning = _show_warning
     try:
         program()

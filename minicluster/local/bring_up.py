@@ -12,9 +12,9 @@ from minicluster.local.scaling import give_work_again
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from minicluster.local.brokers import Brokers
     from minicluster.local.cluster import LocalCluster
     from minicluster.local.control import Message
-    from minicluster.local.scaling import Brokers
 
 PROGRESS_TIMEOUT = 10.0
 """Seconds after which the brokers that are missing are named."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from minicluster.backends.records import Times
 from minicluster.local import preparation, prompt, state_directory, state_file
+from minicluster.local.brokers import Brokers
 from minicluster.local.cluster import LocalCluster
 from minicluster.local.errors import BringUpFailed, Interrupted, LeadLost, TimeOver
 from minicluster.local.interrupts import Interrupts
@@ -23,7 +24,6 @@ from minicluster.local.kubelet import Streams
 from minicluster.local.lead_run import EXIT_CODE, MAIN_STARTED, POLL_INTERVAL, LeadExit
 from minicluster.local.output import CommandErrors
 from minicluster.local.records import ClusterState, LocalPhase
-from minicluster.local.scaling import Brokers
 from minicluster.local.site import Engine, engine
 
 if TYPE_CHECKING:

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 from minicluster.embedded import partial_file
 from minicluster.local.errors import LocalError, UsageProblem
-from minicluster.local.scaling import Brokers, finish_or_restart
+from minicluster.local.scaling import finish_or_restart
 from minicluster.save_restore import dumps
 from minicluster.save_restore.errors import DumpUnusable
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from minicluster.local.brokers import Brokers
 
 Notice = Callable[[str], None]
 

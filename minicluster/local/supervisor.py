@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING, Any
 from minicluster.backends.errors import BackendError
 from minicluster.local import control_server, documents, preparation, state_directory, state_file
 from minicluster.local.bring_up import bring_up
+from minicluster.local.brokers import Brokers
 from minicluster.local.cluster import LocalCluster
 from minicluster.local.errors import TimeOver, UsageProblem
 from minicluster.local.kubelet import Streams
 from minicluster.local.records import ClusterState, LocalPhase
 from minicluster.local.saving import save
-from minicluster.local.scaling import Brokers, grow, shrink
+from minicluster.local.scaling import grow, shrink
 from minicluster.local.site import engine
 from minicluster.local.state_directory import ClusterDirectory
 

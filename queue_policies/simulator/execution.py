@@ -76,8 +76,9 @@ class SimulatedExecution:
         """Start a queued job, or note that it will start after others have shrunk."""
         queued = self.queue[job_id]
         wanted = queued.request.size if size is None else size
-        if not self.orders.wait_for(record(queued, self._units[wanted], now), sorted(set(after))):
-            self.machine.begin(self.queue.remove(job_id), wanted, now)
+        if after and self.orders.wait_for(record(queued, self._units[wanted], now), sorted(set(after))):
+            return
+        self.machine.begin(self.queue.remove(job_id), wanted, now)
 
     def resize(self, job_id: int, size: int, now: float) -> None:
         """Order a running job to another size."""

@@ -59,6 +59,7 @@ class _Simulation:
         self._seed = options.seed
         self._calendar = Calendar()
         self._execution = SimulatedExecution(workload, self._calendar, options)
+        self._queue, self._machine = self._execution.queue, self._execution.machine
         self._jobs = workload.jobs
         self._arrived = 0
         self._arrival = self._arrives()  # the next one
@@ -79,7 +80,7 @@ class _Simulation:
             self._gather(now)
             if self._changes and self._can_decide():
                 self._decide(now)
-        if len(self._execution.queue):
+        if len(self._queue):
             raise stuck(self._policy, self._state([]), now)
         outcomes = self._execution.outcomes
         return RunOutcome(
@@ -94,16 +95,15 @@ class _Simulation:
 
     def _can_decide(self) -> bool:
         """Return whether a decision can have an effect, and no shrink blocks it."""
-        execution = self._execution
-        if not execution.machine.malleable and not len(execution.queue):
+        if not self._machine.malleable and not len(self._queue):
             return False  # the changes are kept until the next arrival
-        return not (execution.orders.shrinking and self._workload.cost.blocking)
+        return not (self._execution.orders.shrinking and self._workload.cost.blocking)
 
     def _next_moment(self, now: float) -> float:
         arrival, execution = self._arrival, self._execution
         moment = min(self._calendar.next_time(), arrival)
         if not execution.active:
-            waiting = len(execution.queue)
+            waiting = len(self._queue)
             if arrival == math.inf and (not waiting or self._in_vain >= IDLE_DECISIONS):
                 return math.inf  # all have ended, or the rest is left waiting
             if arrival < math.inf and not waiting:
@@ -131,8 +131,8 @@ class _Simulation:
             self._wake = math.inf if self._wake <= now else self._wake
 
     def _state(self, changes: list[Change]) -> State:
-        queue, machine = self._execution.queue, self._execution.machine
-        return State(queue, machine.running, machine.cluster, changes, preemption=True)
+        machine = self._machine
+        return State(self._queue, machine.running, machine.cluster, changes, preemption=True)
 
     def _decide(self, now: float) -> None:
         changes, self._changes = self._changes, []

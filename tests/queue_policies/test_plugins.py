@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import subprocess
 import sys
 from dataclasses import dataclass
 from importlib import metadata
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
-from queue_policies import plugins
+from queue_policies import builtin, plugins
 from queue_policies.easy import Easy
 from queue_policies.errors import PolicyPlugin, PolicySettings, UnknownPolicy
 from tests.queue_policies.installed_plugin import install_plugin
@@ -54,9 +55,27 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> Any:
     return install
 
 
-def test_our_own_come_by_the_same_entry_points() -> None:
+def test_our_own_need_no_plugin() -> None:
     assert {"fcfs", "easy"} <= set(plugins.policies())
     assert plugins.load("easy") == Easy()
+
+
+def test_our_own_are_policies_under_the_names_that_the_table_has() -> None:
+    found = builtin.policies()
+    assert {name: each.name for name, each in found.items()} == {name: name for name in builtin.CLASSES}
+    assert {name: plugins.fault(each) for name, each in found.items()} == dict.fromkeys(found, "")
+
+
+def test_a_policy_of_ours_is_loaded_without_the_others() -> None:
+    program = (
+        "import sys\n"
+        "from queue_policies.plugins import load\n"
+        "load('fcfs')\n"
+        "print(*(each for each in sys.modules if each.startswith('queue_policies.')))"
+    )
+    loaded = set(subprocess.check_output([sys.executable, "-c", program], text=True).split())
+    modules = {each.partition(":")[0] for each in builtin.CLASSES.values()}
+    assert loaded & modules == {"queue_policies.fcfs"}
 
 
 def test_an_installed_package_adds_policies(installed: Any) -> None:

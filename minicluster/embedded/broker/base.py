@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import signal
-import tempfile
 import time
 import uuid
 from pathlib import Path
@@ -95,6 +93,8 @@ class BrokerBase:
             await self._socket.close()
         signal_family(self.reaper.orphans(), signal.SIGKILL)
         if self._own_rundir:
+            import shutil  # noqa: PLC0415 - brokers start light
+
             shutil.rmtree(self.rundir, ignore_errors=True)
 
 
@@ -120,6 +120,8 @@ def _description(config: JSON, position: boot.BrokerPosition) -> dict[str, objec
 def _rundir(attributes: Attributes) -> tuple[Path, bool]:
     given = attributes.get("rundir")
     if given is None:
+        import tempfile  # noqa: PLC0415 - brokers start light
+
         return Path(tempfile.mkdtemp(prefix="flux-")), True
     path = Path(given)
     try:

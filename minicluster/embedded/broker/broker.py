@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -23,7 +24,12 @@ from minicluster.embedded.log import CRIT, ERR, Log
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from minicluster.embedded.broker.follower import FollowerProcess
+    from minicluster.embedded.broker.lead import LeadProcess
     from minicluster.embedded.ports import JSON
+
+GARBAGE = 10_000
+"""New objects between two garbage collections: hardly any is in a cycle, and needs one to be freed."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -31,6 +37,7 @@ def main(argv: Sequence[str]) -> int:
     if argv[:1] in (["-h"], ["--help"]):
         print(USAGE)
         return 0
+    gc.set_threshold(GARBAGE)
     log = Log(os.uname().nodename)
     try:
         options = Options(argv)
@@ -65,13 +72,19 @@ def _run(options: Options, attributes: Attributes, log: Log) -> int:
 async def _live(
     options: Options, config: JSON, attributes: Attributes, log: Log, position: boot.BrokerPosition
 ) -> int:
+    broker = _process(position)
+    gc.freeze()  # modules stay: no collection needs to traverse them
+    return await broker(options, config, attributes, log, position).run()
+
+
+def _process(position: boot.BrokerPosition) -> type[LeadProcess | FollowerProcess]:
     if position.boot.rank:
         from minicluster.embedded.broker.follower import FollowerProcess  # noqa: PLC0415 - each loads its own
 
-        return await FollowerProcess(options, config, attributes, log, position).run()
+        return FollowerProcess
     from minicluster.embedded.broker.lead import LeadProcess  # noqa: PLC0415 - followers never load the engine
 
-    return await LeadProcess(options, config, attributes, log, position).run()
+    return LeadProcess
 
 
 if __name__ == "__main__":

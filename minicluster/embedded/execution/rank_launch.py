@@ -48,9 +48,7 @@ class RankLaunch:
     def fields(self) -> dict[str, Any]:
         """Return what the message has: nothing for a field that is at its default."""
         return {
-            field.name: getattr(self, field.name)
-            for field in dataclasses.fields(self)
-            if getattr(self, field.name) != field.default
+            name: value for name, default in _DEFAULTS.items() if (value := getattr(self, name)) != default
         }
 
     @classmethod
@@ -77,3 +75,7 @@ class RankLaunch:
         if task is not None:
             values |= dict.fromkeys(("taskid", "task.id", "task.rank"), str(task))
         return _TEMPLATE.sub(lambda found: values.get(found[1], found[0]), text)
+
+
+_DEFAULTS = {field.name: field.default for field in dataclasses.fields(RankLaunch)}
+"""The default of each field; MISSING for one that has none."""

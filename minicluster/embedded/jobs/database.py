@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from minicluster.embedded.errors import StorageError
@@ -63,8 +65,8 @@ class Database:
         execute = self._connection.execute
         try:
             execute("BEGIN IMMEDIATE")
-            for _, statement, values in statements:
-                execute(statement, values)
+            for statement, same in groupby(statements, itemgetter(1)):
+                self._connection.executemany(statement, map(itemgetter(2), same))
             self._connection.executemany(sql, rows)
             execute("COMMIT")
         except sqlite3.Error:

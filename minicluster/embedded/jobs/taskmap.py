@@ -6,7 +6,7 @@ by node (RFC 34 block map).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +52,7 @@ def layout(jobspec: JSON, resources: JSON) -> list[NodeTasks]:
         raise LayoutError("the job has no tasks: its R has no cores")
     ends = list(accumulate(counts))
     return [
-        replace(node, tasks=tuple(range(end - count, end)))
+        NodeTasks(node.rank, node.host, tuple(range(end - count, end)), node.cores, node.gpus)
         for node, count, end in zip(nodes, counts, ends, strict=True)
     ]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 from dataclasses import dataclass
 from pathlib import Path
@@ -181,6 +180,8 @@ class RankJob:
         self.check_end()
 
     def _end(self) -> None:
+        import shutil  # noqa: PLC0415 - brokers start light
+
         self._has_ended = True
         self.processes.close()
         self.output.close()
