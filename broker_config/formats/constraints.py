@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from broker_config.formats import hostlist, idset
+from broker_config.formats import idset
 from broker_config.formats.errors import ConstraintError, ParseError
 
 if TYPE_CHECKING:
@@ -90,6 +90,8 @@ def _check_operand(operator: str, value: str) -> None:
         if not name or _ILLEGAL & set(name):
             raise ConstraintError(f"invalid character in property '{value}'")
         return
+    from broker_config.formats import hostlist  # noqa: PLC0415 - few jobs name hosts
+
     try:
         (hostlist.count if operator == "hostlist" else idset.count)(value)
     except ParseError as error:
@@ -115,6 +117,8 @@ def matches(node: CandidateNode, constraint: Constraint | None) -> bool:
 
 @lru_cache(maxsize=16)  # few, as each may hold 100,000 names
 def _hosts(text: str) -> frozenset[str]:
+    from broker_config.formats import hostlist  # noqa: PLC0415 - few jobs name hosts
+
     return frozenset(hostlist.decode(text))
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections import ChainMap
-from string import Template
 from typing import TYPE_CHECKING, NamedTuple
 
 from broker_config.formats.errors import EnvRuleError
@@ -62,6 +61,8 @@ def _pattern(text: str, rule: str) -> re.Pattern[str]:
 
 
 def _substituted(value: str, rule: str, variables: Mapping[str, str]) -> str:
+    from string import Template  # noqa: PLC0415 - compiles a pattern that few submissions need
+
     try:
         return Template(value).substitute(variables)
     except KeyError as error:

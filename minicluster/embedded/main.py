@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
@@ -47,8 +48,13 @@ _ABSENT = (
 )
 
 
+GARBAGE = 10_000
+"""New objects between two garbage collections: hardly any is in a cycle, and needs one to be freed."""
+
+
 def main(argv: list[str] | None = None) -> int:
     """Run `flux` with `argv` (without the program's name); returns the exit code."""
+    gc.set_threshold(GARBAGE)
     arguments = sys.argv[1:] if argv is None else argv
     for stream in (sys.stdout, sys.stderr):
         # Flux writes UTF-8 in every locale, and passes bytes that are not UTF-8 unchanged.

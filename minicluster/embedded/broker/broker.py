@@ -28,16 +28,12 @@ if TYPE_CHECKING:
     from minicluster.embedded.broker.lead import LeadProcess
     from minicluster.embedded.ports import JSON
 
-GARBAGE = 10_000
-"""New objects between two garbage collections: hardly any is in a cycle, and needs one to be freed."""
-
 
 def main(argv: Sequence[str]) -> int:
     """Run `flux broker` and return its exit code."""
     if argv[:1] in (["-h"], ["--help"]):
         print(USAGE)
         return 0
-    gc.set_threshold(GARBAGE)
     log = Log(os.uname().nodename)
     try:
         options = Options(argv)

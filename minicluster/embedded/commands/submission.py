@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from broker_config.formats.job_states import JobFlag
 from minicluster.embedded.commands.console import Parser, fail
 
 if TYPE_CHECKING:
@@ -93,8 +92,13 @@ def _count(flag: str, text: str) -> int:
 
 def flags(options: argparse.Namespace) -> int:
     """Return the submission flags as the job manager's bits."""
+    names = list(filter(None, options.flags.split(",")))
+    if not names:
+        return 0
+    from broker_config.formats.job_states import JobFlag  # noqa: PLC0415 - few submissions have flags
+
     bits = 0
-    for name in filter(None, options.flags.split(",")):
+    for name in names:
         flag = JobFlag.__members__.get(name.upper())
         if flag is None or not name.islower():
             fail(f"--flags: Unknown flag '{name}'")
