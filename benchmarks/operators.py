@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from minicluster.kube_client.resources import Resource
     from tests.devcluster import Access, Api, ControlPlane
 
+ROOT = Path(__file__).parents[1]
 USER = "measured-operator"
 NAMESPACES = "/api/v1/namespaces"
 WRITING = frozenset({"create", "update", "patch", "delete", "deletecollection"})
@@ -342,12 +343,13 @@ def described(request: Request) -> str:
 
 
 @contextlib.contextmanager
-def writer(role: str, plane: ControlPlane, **options: int) -> Iterator[Writer]:
-    """Have a process of writers.py that is ready to begin."""
-    script = Path(__file__).with_name("writers.py")
+def writer(role: str, plane: ControlPlane, root: Path = ROOT, **options: int) -> Iterator[Writer]:
+    """Have a process of writers.py that is ready to begin, of the sources in that folder."""
+    script = root / "benchmarks" / "writers.py"
     words = [str(word) for name, value in options.items() for word in (f"--{name}", value)]
     process = subprocess.Popen(
         [sys.executable, str(script), role, str(plane.kubeconfig), *words],
+        env={**os.environ, "PYTHONPATH": str(root)},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -7,9 +7,10 @@ Every measurement has a control plane of its own, on which nothing else happens;
 one another, so that all meet the same machine:
 
 * the limit: a plain client that makes the same MiniClusters and writes the very objects and one status patch
-  that our operator writes, over 32 raw keep-alive connections (writers.py). Its `creations_per_s` goes from
-  its first request to its last answer, so that it contains what the operators' contains;
-  `only_objects_per_s` is the same client's rate with MiniClusters that were there before;
+  that the operator of release 0.1.0 wrote, over 32 raw keep-alive connections: with that release's own
+  writers.py, out of the history, so that the limit stays the same, whatever our operator saves. Its
+  `creations_per_s` goes from its first request to its last answer, so that it contains what the operators'
+  contains; `only_objects_per_s` is the same client's rate with MiniClusters that were there before;
 * our operator, and the reference where its binary is given, each with 8 connections that create MiniClusters
   (`creations_per_s`: from the first request to all objects present) and, in a run of its own, with one that
   creates them one after the other (`after_last_s`: from the last accepted creation to all objects present).
@@ -26,7 +27,9 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import tempfile
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engines import report, summary
@@ -47,6 +50,8 @@ from operators import (
     writes,
 )
 
+from tests.devcluster import release_0_1_0
+
 if TYPE_CHECKING:
     from tests.devcluster import ControlPlane
 
@@ -65,20 +70,21 @@ def show_progress(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def limit(count: int, size: int) -> Figures:
-    """Measure what this API server can do."""
-    workload = {"count": count, "size": size}
+def limit(count: int, size: int, release: Path) -> Figures:
+    """Measure what this API server can do with the requests of the release in that folder."""
     with (
         fresh_plane(ours().crd) as plane,
-        writer("limit", plane, **workload, connections=LIMIT_CONNECTIONS) as client,
+        writer("limit", plane, release, count=count, size=size, connections=LIMIT_CONNECTIONS) as client,
     ):
         server = apiserver_cpu(plane)
         whole = client.go()
         served = apiserver_cpu(plane) - server
     with fresh_plane(ours().crd) as plane:
-        with writer("create", plane, **workload, connections=CREATORS) as creator:
+        with writer("create", plane, count=count, size=size, connections=CREATORS) as creator:
             creator.go()
-        with writer("objects", plane, **workload, connections=LIMIT_CONNECTIONS) as client:
+        with writer(
+            "objects", plane, release, count=count, size=size, connections=LIMIT_CONNECTIONS
+        ) as client:
             objects = client.go()
     seconds = whole["last"] - whole["first"]
     return {
@@ -176,7 +182,9 @@ def ratios(found: dict[str, Figures]) -> dict[str, float]:
 def workload(operators: list[Operator], count: int, size: int, idle: float) -> dict[str, Figures]:
     """Measure the limit and every operator with one workload."""
     load = round(os.getloadavg()[0], 1)
-    most = limit(count, size)
+    with tempfile.TemporaryDirectory() as folder:
+        release_0_1_0.extract(Path(folder), *release_0_1_0.PACKAGES, "benchmarks", "tests")
+        most = limit(count, size, Path(folder))
     found = {"limit": most | {"load_before": load}}
     show_progress(
         f"{count} of size {size} (load {load}): limit {most['creations_per_s']}/s, "

@@ -12,7 +12,7 @@ from minicluster.kube_client import objects
 from minicluster.kube_client.errors import ApiError, KubernetesError
 from minicluster.kube_client.objects import ObjectReference
 from minicluster.kube_client.resources import CONFIG_MAPS, JOBS, PODS, RESOURCES, SECRETS
-from minicluster.operator import observation
+from minicluster.operator import observation, shared_flux_files
 from minicluster.plan import ObservedObject
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Applier:
             found = self._cache.dependents.get(reference)
             if (
                 found is None
-                or found.owner_uid != uid
+                or found.owner_uid != _owner(reference, uid)
                 or reference not in self._cache.dependents.owned_fields
             ):
                 return False
@@ -109,7 +109,7 @@ class Applier:
         found = self._cache.dependents.get(reference)
         if found is None:
             await self._make(name, uid, reference, item)
-        elif found.owner_uid != uid:
+        elif found.owner_uid != _owner(reference, uid):
             self._meet(name, reference, found)
             raise NameTakenError(str(reference.key))
         elif not self._is_settled(reference, found, item):
@@ -145,8 +145,10 @@ class Applier:
             if error.status != HTTPStatus.CONFLICT:
                 raise
             found = await self._api.read(RESOURCES[reference.kind], reference.namespace, reference.name)
-            if objects.controller_uid(found) == uid:
-                self._cache.see(reference.kind, found)  # ours: the watch had not reported it yet
+            if _is_ours(found, _owner(reference, uid)):
+                self._cache.see(reference.kind, found)  # the watch had not reported it yet
+                if _is_shared(reference) and observation.has_digest(found, wanted):
+                    return  # another MiniCluster's reconcile has just made it
                 raise
             self._meet(name, reference, observation.dependent(reference.kind, found))
             raise NameTakenError(str(reference.key)) from error
@@ -184,3 +186,17 @@ class Applier:
     def _meet(self, name: Name, reference: ObjectReference, known: Dependent) -> None:
         owner = known.owner + (" (which is being deleted)" if known.going else "")
         self._cache.conflicts.add(name, reference, ObservedObject(known.key, known.owner_uid, owner))
+
+
+def _owner(reference: ObjectReference, uid: str) -> str:
+    """Return the UID of the owner that an object must have: none owns what all of a namespace share."""
+    return "" if _is_shared(reference) else uid
+
+
+def _is_shared(reference: ObjectReference) -> bool:
+    return reference == shared_flux_files.reference(reference.namespace)
+
+
+def _is_ours(found: Object, owner_uid: str) -> bool:
+    """Whether an object is of that owner; one without an owner, whether an operator has written it."""
+    return objects.controller_uid(found) == owner_uid and bool(owner_uid or observation.is_written(found))

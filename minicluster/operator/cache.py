@@ -14,7 +14,7 @@ from minicluster.kube_client import objects
 from minicluster.kube_client.objects import Name, ObjectReference, name_of
 from minicluster.kube_client.resources import JOBS, PODS
 from minicluster.lead_client import broker_pods
-from minicluster.operator import observation
+from minicluster.operator import observation, shared_flux_files
 from minicluster.operator.dependents import Dependents, applied_job
 from minicluster.operator.index import Conflicts, Index, LeadAnswers
 from minicluster.operator.own_pods import OwnPods
@@ -211,7 +211,11 @@ class Cache:
         return self._concerned(reference, instance)
 
     def _concerned(self, reference: ObjectReference, instance: str) -> set[Name]:
-        return self.conflicts.at(reference) | {Name(reference.namespace, instance)}
+        """Return the MiniClusters that an object concerns: what they share, all of its namespace."""
+        found = self.conflicts.at(reference) | {Name(reference.namespace, instance)}
+        if reference == shared_flux_files.reference(reference.namespace):
+            found |= {name for name in self.clusters if name.namespace == reference.namespace}
+        return found
 
 
 def _reference(kind: str, item: Object) -> ObjectReference:

@@ -10,6 +10,7 @@ from minicluster.document import weight
 from minicluster.kube_client import logs
 from minicluster.kube_client.errors import AccessError, ApiError, ApiUnreachableError
 from minicluster.kube_client.objects import name_of
+from minicluster.operator import shared_flux_files
 from minicluster.operator.errors import LeadershipLostError, WorkerLostError
 from minicluster.operator.reconciler import ReconcileOutcome
 from minicluster.operator.slots import Slots
@@ -73,7 +74,7 @@ class Controller:
     def changed(self, name: Name) -> None:
         """Take in that an object of a MiniCluster, or its lead's report, has changed."""
         self._notice(name)
-        if name in self._cache.clusters:
+        if name in self._cache.clusters or shared_flux_files.is_subject(name):
             self._queue.add_spaced(name)
 
     async def work(self) -> None:
@@ -102,6 +103,9 @@ class Controller:
         finally:
             self._queue.done(name)
             release()
+        if shared_flux_files.is_subject(name):
+            self._queue.leave(name)
+            return
         if name not in self._cache.clusters:
             self._forget(name)  # it was deleted meanwhile: no watch reports it any more
         elif result != ReconcileOutcome.REFUSED.value and self._known(name) != before:
@@ -141,6 +145,8 @@ class Controller:
         return ended.outcome.value
 
     def _forget(self, name: Name) -> None:
+        """Forget a MiniCluster; what it shared with those of its namespace may go, too."""
+        self._queue.add_spaced(shared_flux_files.subject(name.namespace))
         self._queue.forget(name)
         self._reconciler.forget(name)
         self._notice(name)

@@ -40,6 +40,10 @@ class Lane:
         """Return how many names are planned."""
         return len(self._planned)
 
+    def __contains__(self, name: Name) -> bool:
+        """Whether a name is planned."""
+        return name in self._planned
+
     @property
     def is_idle(self) -> bool:
         """Whether no name is planned or worked on."""

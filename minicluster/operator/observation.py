@@ -12,6 +12,7 @@ from minicluster.kube_client.api import APPLY_MANAGER
 from minicluster.kube_client.objects import controller, time_of, version
 from minicluster.plan import JobCondition, JobReport, ObjectKey, ObservedObject
 from minicluster.plan.constants import LABEL_INSTANCE
+from minicluster.plan.objects.names import FLUX_FILES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -119,6 +120,17 @@ def stamped(item: Object) -> Object:
     return {**item, "metadata": {**metadata, "annotations": annotations}}
 
 
+def is_written(found: Object) -> bool:
+    """Whether an operator has written an object, whatever it looks like now."""
+    return any(_is_ours(each) for each in found["metadata"].get("managedFields") or ())
+
+
+def has_digest(found: Object, wanted: Object) -> bool:
+    """Whether an object is as a stamped one was applied."""
+    given = found["metadata"].get("annotations") or {}
+    return bool(given.get(ANNOTATION_DIGEST) == wanted["metadata"]["annotations"][ANNOTATION_DIGEST])
+
+
 def shape(item: Object) -> str:
     """Return the digest of the field paths of an object to apply; a list counts as one field."""
     about = {key: value for key, value in item["metadata"].items() if key not in _UNOWNED}
@@ -147,7 +159,15 @@ def job_report(job: Object) -> JobReport:
         conditions=tuple(_job_condition(each) for each in status.get("conditions") or ()),
         start_time=time_of(status.get("startTime")),
         completion_time=time_of(status.get("completionTime")),
+        mounts_flux_files=_mounts(spec, FLUX_FILES),
     )
+
+
+def _mounts(job: Object, config_map: str) -> bool:
+    """Whether a Job's pods have a projected volume with that ConfigMap."""
+    volumes = job.get("template", {}).get("spec", {}).get("volumes") or ()
+    sources = (source for each in volumes for source in (each.get("projected") or {}).get("sources") or ())
+    return any((each.get("configMap") or {}).get("name") == config_map for each in sources)
 
 
 def _fields(content: Any, name: str = "", path: str = "") -> Iterator[str]:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from minicluster import plan as planning
 from minicluster.operator import observation
+from minicluster.plan.objects import shared_flux_files
+from minicluster.plan.objects.names import FLUX_FILES
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from minicluster.document import DocumentError, MiniCluster
+    from minicluster.flux_zips import FluxFiles
     from minicluster.operator.observation import Stamp
     from minicluster.plan import FreshKeys, ObjectKey, Observed, Plan, Site
     from minicluster.plan.objects.fields import Object
@@ -38,6 +42,8 @@ class BuildInputs(NamedTuple):
     """Of the Job, as the resize wants them."""
     job_suspended: bool
     """Whether the Job is to be suspended: only after its save."""
+    mounts_flux_files: bool
+    """Whether the Job's pods mount those of the namespace."""
 
 
 class Built(NamedTuple):
@@ -89,17 +95,42 @@ def plan(cluster: MiniCluster, inputs: PlanInputs) -> Planned:
     made: list[Built] = []
 
     def build(
-        cluster: MiniCluster, site: Site, *, suspended: bool, pods: int, job_suspended: bool
+        cluster: MiniCluster,
+        site: Site,
+        *,
+        suspended: bool,
+        pods: int,
+        job_suspended: bool,
+        mounts_flux_files: bool,
     ) -> tuple[Object, ...]:
         about = cluster.metadata
-        wanted = BuildInputs(about.uid, about.generation, suspended, pods, job_suspended)
+        wanted = BuildInputs(about.uid, about.generation, suspended, pods, job_suspended, mounts_flux_files)
         if inputs.standing is not None and inputs.standing.inputs == wanted:
             return inputs.standing.stubs()
-        built = planning.build(cluster, site, suspended=suspended, pods=pods, job_suspended=job_suspended)
-        objects = tuple(observation.stamped(each) for each in built)
+        built = planning.build(
+            cluster,
+            site,
+            suspended=suspended,
+            pods=pods,
+            job_suspended=job_suspended,
+            mounts_flux_files=mounts_flux_files,
+        )
+        objects = tuple(_stamped(each, site) for each in built)
         made.append(Built(wanted, tuple(observation.stamp(each) for each in objects)))
         return objects
 
     observed, site = inputs.observed, inputs.site
     decided = planning.plan(cluster, observed, site, inputs.keys, inputs.now, build=build)
     return Planned(decided, made[-1] if made else None)
+
+
+def _stamped(item: Object, site: Site) -> Object:
+    if item["metadata"]["name"] == FLUX_FILES:
+        return _stamped_flux_files(item["metadata"]["namespace"], site.flux_files)
+    return observation.stamped(item)
+
+
+@lru_cache(maxsize=64)
+def _stamped_flux_files(namespace: str, files: FluxFiles) -> Object:
+    """Return a namespace's Flux files, stamped: they are large, and the same for all its MiniClusters."""
+    return observation.stamped(shared_flux_files.build(namespace, files))

@@ -108,6 +108,12 @@ class WorkQueue:
             self._planned -= self._lanes[name.namespace].forget(name)
             self._close(name.namespace)
 
+    def leave(self, name: Name) -> None:
+        """Forget a name that is no MiniCluster's, unless it is planned again."""
+        lane = self._lanes.get(name.namespace)
+        if lane is None or name not in lane:
+            self.forget(name)
+
     def _plan(self, entry: Entry) -> None:
         lane = self._lanes.setdefault(entry.name.namespace, Lane(self._overdue))
         before = len(lane)

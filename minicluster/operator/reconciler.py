@@ -20,7 +20,7 @@ from minicluster.document import stored_status, weight
 from minicluster.kube_client.errors import ApiError
 from minicluster.kube_client.objects import Name, ObjectReference
 from minicluster.kube_client.resources import JOBS, MINICLUSTERS, RESOURCES
-from minicluster.operator import planned
+from minicluster.operator import flux_files_cleanup, planned, shared_flux_files
 from minicluster.operator.apply import Applier, ApplyRefusedError, NameTakenError
 from minicluster.operator.errors import PlanningLimitError
 from minicluster.operator.finalizers import Finalizers, has_finalizer
@@ -101,6 +101,9 @@ class Reconciler:
 
         Raises ApiError and ApiUnreachableError for passing failures (409, 429, 5xx, no answer): try again.
         """
+        if shared_flux_files.is_subject(name):
+            await flux_files_cleanup.clean_up(self._api, self._cache, name.namespace)
+            return ReconcileResult(ReconcileOutcome.SETTLED)
         item = self._cache.clusters.get(name)
         if item is None or _is_left_alone(item):
             return ReconcileResult(ReconcileOutcome.GONE if item is None else ReconcileOutcome.SETTLED)
@@ -171,6 +174,9 @@ class Reconciler:
         uid = subject.uid
         objects = [each.observed() for each in self._cache.dependents.of(name)]
         objects += self._cache.conflicts.get(name, {}).values()
+        shared = self._cache.dependents.get(shared_flux_files.reference(name.namespace))
+        if shared is not None and not shared.owner_uid:
+            objects.append(ObservedObject(shared.key, uid))
         reference = ObjectReference(JOBS.kind, name.namespace, name.name)
         job = self._cache.dependents.get(reference)
         ours = job is not None and job.owner_uid == uid

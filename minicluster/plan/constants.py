@@ -74,6 +74,7 @@ class Component(StrEnum):
     SERVICES = "services"
     CONFIGURATION = "configuration"
     NETWORK = "network"
+    FLUX_FILES = "flux-files"
 
 
 class ConditionType(StrEnum):

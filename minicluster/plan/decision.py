@@ -9,7 +9,7 @@ from broker_config.formats.errors import ParseError
 from minicluster.plan.constants import FINALIZER, KIND, ConditionType, Reason
 from minicluster.plan.errors import unplannable
 from minicluster.plan.lifecycle import deletion, saving, shrinking
-from minicluster.plan.objects import autoscaler, curve_secret, job, objects
+from minicluster.plan.objects import autoscaler, curve_secret, job, objects, shared_flux_files
 from minicluster.plan.records import ObjectKey, Plan
 from minicluster.plan.status import (
     conditions,
@@ -36,11 +36,19 @@ class Build(Protocol):
     """Builds a MiniCluster's objects, all but the Secret: `objects.build`, or a cache of it."""
 
     def __call__(
-        self, cluster: MiniCluster, site: Site, *, suspended: bool, pods: int, job_suspended: bool
+        self,
+        cluster: MiniCluster,
+        site: Site,
+        *,
+        suspended: bool,
+        pods: int,
+        job_suspended: bool,
+        mounts_flux_files: bool,
     ) -> tuple[Object, ...]:
         """Return the objects, in the order in which they are made.
 
-        `pods` is the number of pods of the Job, `job_suspended` whether it is suspended.
+        `pods` is the number of pods of the Job, `job_suspended` whether it is suspended, `mounts_flux_files`
+        whether its pods mount those of the namespace.
         """
         ...
 
@@ -84,7 +92,14 @@ def _planned(
         resize = shrink(cluster, observed, site, now)
         job_suspended = cluster.spec.suspend and not save.pending
         suspended = job.is_suspended(cluster, observed.job)
-        built = build(cluster, site, suspended=suspended, pods=resize.pods, job_suspended=job_suspended)
+        built = build(
+            cluster,
+            site,
+            suspended=suspended,
+            pods=resize.pods,
+            job_suspended=job_suspended,
+            mounts_flux_files=shared_flux_files.are_mounted(site, observed.job),
+        )
         secret, scaler = objects.secret_key(cluster), autoscaler.key(cluster)
         # Brokers need no autoscaler: one with another owner, or that is refused, keeps nothing else back.
         wanted = [each for each in map(objects.key_of, built) if each != scaler]

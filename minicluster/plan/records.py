@@ -98,6 +98,8 @@ class JobReport:
     conditions: tuple[JobCondition, ...] = ()
     start_time: datetime | None = None
     completion_time: datetime | None = None
+    mounts_flux_files: bool = False
+    """Whether its pods mount the namespace's Flux files; those of 0.1.0 have them in their own ConfigMap."""
 
 
 Pairs = tuple[tuple[str, str], ...]

@@ -1,7 +1,7 @@
 """The versions in a Kubernetes cluster, with a namespaced user's rights: what it refuses is left out.
 
 The CRD's fields are in the API server's OpenAPI, which every user may read. An operator does not report
-itself to users. But it writes a ConfigMap for each MiniCluster, anew when its own version changes. In it is a
+itself to users. But it writes a ConfigMap for each namespace, anew when its own version changes. In it is a
 zip of this project's packages with their version. Those who may read Deployments find it there as well.
 """
 
@@ -32,10 +32,11 @@ from minicluster.plan.constants import (
     Component,
     Phase,
 )
+from minicluster.plan.objects.names import FLUX_FILES
 from minicluster.remote import summary
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Container
+    from collections.abc import Awaitable, Collection
 
     from minicluster.plan.objects.fields import Object
     from minicluster.remote.session import NamespaceSession
@@ -127,18 +128,28 @@ def _lead(name: str, status: Object, operator: str | None) -> ComponentVersion:
     return ComponentVersion("lead", version, f"{engine} {lead.get('flux', '')}".strip(), name, differs)
 
 
-async def _operators(session: NamespaceSession, serving: Container[str]) -> list[ComponentVersion]:
-    """Return the operator by the ConfigMap that it wrote last for one of these, or else by Deployments."""
-    chosen = f"{LABEL_MANAGED_BY}={MANAGER},{LABEL_COMPONENT}={Component.CONFIGURATION.value}"
+async def _operators(session: NamespaceSession, serving: Collection[str]) -> list[ComponentVersion]:
+    """Return the operator by what it wrote last for one of these, or else by Deployments.
+
+    That is the namespace's Flux files, or those in the ConfigMap of a MiniCluster whose Job is of 0.1.0.
+    """
+    components = f"{Component.CONFIGURATION.value},{Component.FLUX_FILES.value}"
+    chosen = f"{LABEL_MANAGED_BY}={MANAGER},{LABEL_COMPONENT} in ({components})"
     listed = await session.client.list(Selection(CONFIG_MAPS, session.namespace, labels=chosen, bare=True))
-    written = [each for each in listed.items if each["metadata"]["labels"].get(LABEL_INSTANCE) in serving]
-    if not written:
+    own = [each for each in listed.items if each["metadata"]["labels"].get(LABEL_INSTANCE) in serving]
+    shared = [each for each in listed.items if serving and each["metadata"]["name"] == FLUX_FILES]
+    newest = sorted(own, key=_written_at, reverse=True)[:1]
+    notes, version = [], None
+    for each in sorted([*newest, *shared], key=_written_at, reverse=True):
+        name = each["metadata"]["name"]
+        found = await session.client.read(CONFIG_MAPS, session.namespace, name)
+        notes.append(f"by ConfigMap {name} in namespace {session.namespace}")
+        version = packed_version((found.get("binaryData") or {}).get(flux_zips.ZIP, ""))
+        if version:
+            break
+    if not notes:
         return await _by_deployments(session)
-    name = max(written, key=_written_at)["metadata"]["name"]
-    found = await session.client.read(CONFIG_MAPS, session.namespace, name)
-    version = packed_version((found.get("binaryData") or {}).get(flux_zips.ZIP, ""))
-    note = f"by ConfigMap {name} in namespace {session.namespace}"
-    return [ComponentVersion("operator", version, note, differs=_beside_this_program(version))]
+    return [ComponentVersion("operator", version, notes[-1], differs=_beside_this_program(version))]
 
 
 def _written_at(item: Object) -> str:

@@ -10,6 +10,7 @@ from metrics_api.adapter.registration import NAMES
 from metrics_api.names import METRICS
 from minicluster.lead_client.key_store import SECRET
 from minicluster.lead_client.metrics_keys import SECRET as METRICS_SECRET
+from minicluster.plan.objects.names import FLUX_FILES
 from tests.deploy.files import INSTALL, NAMESPACED, Object, objects, of_kind, the
 
 MANIFESTS = pytest.mark.parametrize("manifest", [INSTALL, NAMESPACED], ids=lambda path: path.stem)
@@ -38,7 +39,9 @@ EXPECTED = {
 @pytest.mark.parametrize(("manifest", "kind"), [(INSTALL, "ClusterRole"), (NAMESPACED, "Role")])
 def test_the_operator_is_granted_this_and_no_more(manifest: Path, kind: str) -> None:
     role = the(objects(manifest.read_text()), kind, OPERATOR)
-    assert {resource: verbs for resource, verbs, _ in grants([role])} == EXPECTED
+    granted = list(grants([role]))
+    assert {resource: verbs for resource, verbs, names in granted if names is None} == EXPECTED
+    assert [each for each in granted if each[2] is not None] == [("/configmaps", {"delete"}, [FLUX_FILES])]
 
 
 @MANIFESTS

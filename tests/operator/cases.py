@@ -6,6 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from minicluster.flux_zips import ZIP
 from minicluster.kube_client.objects import ObjectReference
 from minicluster.operator import observation
 from minicluster.plan.constants import (
@@ -14,8 +15,10 @@ from minicluster.plan.constants import (
     LABEL_COMPONENT,
     LABEL_INSTANCE,
     LABEL_MANAGED_BY,
+    LABEL_NAME,
     LABEL_PART_OF,
 )
+from minicluster.plan.objects.names import FLUX_FILES
 from tests.operator import memory_jobs
 from tests.operator.contents import MINICLUSTER, NAME
 from tests.operator.faults import FAULTS
@@ -113,6 +116,12 @@ REMOVED: dict[str, Object] = {
     "Job": {"metadata": {"labels": {LABEL_COMPONENT: None}}},
     "Pod": {"metadata": {"labels": {LABEL_COMPONENT: None}}},
 }
+# What all MiniClusters of a namespace share has other fields, and no MiniCluster's label.
+SHARED: dict[str, Object] = {
+    "change": {"binaryData": {ZIP: "dGhlaXJz"}},
+    "remove": {"binaryData": {ZIP: None}},
+    "relabel": {"metadata": {"labels": {LABEL_NAME: "theirs"}}},
+}
 LABELLED: dict[str, Object] = {
     "add": {"metadata": {"labels": {"their": "own"}}},
     "label": {"metadata": {"labels": {LABEL_PART_OF: "theirs"}}},
@@ -133,6 +142,8 @@ def edit(here: World, which: int, how: str) -> None:
             here.conflicting.occupy(reference.kind, reference.name)
     else:
         body = {"change": CHANGED, "remove": REMOVED}.get(how, {}).get(reference.kind) or LABELLED[how]
+        if reference.name == FLUX_FILES:
+            body = SHARED.get(how, body)
         here.store.patch(reference, body, "somebody")
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from minicluster.kube_client.objects import ObjectReference
 from minicluster.plan.constants import KIND
+from minicluster.plan.objects.names import FLUX_FILES
 from tests.operator.field_sets import Object
 from tests.operator.memory_store import Store
 from tests.operator.memory_watches import KINDS
@@ -49,7 +50,7 @@ class Contents:
             return {}
         labels = item["metadata"].get("labels", {})
         own = {key: value for key, value in labels.items() if key != "their"}
-        kept: tuple[str, ...] = () if reference.kind == "Secret" else ("spec", "data")
+        kept: tuple[str, ...] = () if reference.kind == "Secret" else ("spec", "data", "binaryData")
         body: Object = {key: item[key] for key in kept if key in item}
         return {**body, "labels": own, "owned": self.is_ours(reference)}
 
@@ -59,8 +60,10 @@ class Contents:
         return sorted(each for each in self.store.objects if each.kind in kinds and self.is_ours(each))
 
     def is_ours(self, reference: ObjectReference) -> bool:
-        """Whether the MiniCluster controls an object."""
+        """Whether the MiniCluster controls an object, or shares it with those of its namespace."""
         metadata = self.store.objects[reference]["metadata"]
+        if reference.name == FLUX_FILES:
+            return not metadata.get("ownerReferences")
         known = self.store.objects.get(MINICLUSTER)
         owners = {each["uid"] for each in metadata.get("ownerReferences") or ()}
         return known is not None and known["metadata"]["uid"] in owners

@@ -71,7 +71,7 @@ def test_whatever_goes_wrong_it_ends_the_same(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("what", FAULTS)
 @pytest.mark.parametrize("late", [False, True], ids=["before it is done", "after it"])
-@pytest.mark.parametrize("which", range(8))
+@pytest.mark.parametrize("which", range(9))
 def test_each_single_write_may_go_wrong(which: int, late: bool, what: str) -> None:
     """From the first one to ResourcesCreated, and the first one after the end."""
 
@@ -89,7 +89,7 @@ def test_each_single_write_may_go_wrong(which: int, late: bool, what: str) -> No
 
 @pytest.mark.parametrize("seen", [True, False], ids=["while it runs", "while it does not"])
 @pytest.mark.parametrize("how", EDITS)
-@pytest.mark.parametrize("which", range(5))
+@pytest.mark.parametrize("which", range(6))
 def test_what_somebody_edits_is_put_right(which: int, how: str, seen: bool) -> None:
     """Also what was taken out of an object while no operator was there to see it."""
 
@@ -107,7 +107,7 @@ def test_what_somebody_edits_is_put_right(which: int, how: str, seen: bool) -> N
     assert run(work()) == undisturbed("plain", (), 0)[0]
 
 
-@pytest.mark.parametrize("which", range(5))
+@pytest.mark.parametrize("which", range(6))
 def test_what_is_deleted_in_a_gap_of_the_watch_is_made_anew(which: int) -> None:
     """No watch tells of it: the next list does not have it."""
 
@@ -123,7 +123,7 @@ def test_what_is_deleted_in_a_gap_of_the_watch_is_made_anew(which: int) -> None:
     assert run(work()) == undisturbed("plain", (), 0)[0]
 
 
-@pytest.mark.parametrize("which", range(5))
+@pytest.mark.parametrize("which", range(6))
 def test_what_somebody_put_under_an_objects_name_is_not_overwritten(which: int) -> None:
     """The operator is about to change its object, and it is another one by then."""
 

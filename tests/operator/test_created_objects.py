@@ -14,7 +14,8 @@ CONFIG_MAP = ObjectReference("ConfigMap", NAMESPACE, f"{NAME}-config")
 
 def requests(here: World, since: int = 0) -> list[str]:
     """Return the verbs of the writes to the ConfigMap."""
-    return [each.verb for each in here.api.writes[since:] if each.kind == CONFIG_MAP.kind]
+    writes = here.api.writes[since:]
+    return [each.verb for each in writes if (each.kind, each.name) == (CONFIG_MAP.kind, CONFIG_MAP.name)]
 
 
 async def made(here: World) -> int:

@@ -7,6 +7,7 @@ import pytest
 from minicluster.kube_client.errors import ApiError
 from minicluster.kube_client.objects import ObjectReference
 from minicluster.plan.constants import KIND
+from minicluster.plan.objects.names import FLUX_FILES
 from tests.operator import memory_jobs
 from tests.operator.cases import AUTOSCALER, NAMES, document, rest, undisturbed
 from tests.operator.contents import MINICLUSTER, NAME
@@ -55,7 +56,8 @@ def test_what_is_refused_is_reported_and_heals(kind: str, error: ApiError) -> No
 
     (status, reason, message), state = run(work())
     assert (status, reason) == ("False", "Refused")
-    assert message.startswith(f"{kind} {NAME}")
+    name = FLUX_FILES if kind == "ConfigMap" else NAME
+    assert message.startswith(f"{kind} {name}")
     assert error.message in message
     assert state == undisturbed("plain", (), 0)[0]
 
@@ -222,7 +224,7 @@ def test_a_deletion_that_no_watch_reported_is_found_out() -> None:
             await here.converge()
             return [str(each) for each in here.api.writes[before:]]
 
-    assert run(work()) == []
+    assert run(work()) == [f"delete ConfigMap {FLUX_FILES}"]
 
 
 def test_a_status_is_written_at_most_once_a_second() -> None:

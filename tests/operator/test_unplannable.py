@@ -22,10 +22,10 @@ BUILD = config_map.build
 def poison(monkeypatch: pytest.MonkeyPatch, error: Exception, *names: str) -> None:
     """Let the planning of these MiniClusters raise an error."""
 
-    def build(cluster: Any, site: Any) -> Any:
+    def build(cluster: Any, site: Any, **how: Any) -> Any:
         if cluster.metadata.name in names and "poison" in cluster.spec.containers[0].command:
             raise error
-        return BUILD(cluster, site)
+        return BUILD(cluster, site, **how)
 
     monkeypatch.setattr(config_map, "build", build)
 

@@ -12,6 +12,7 @@ from broker_config import curve
 from minicluster import flux_zips
 from minicluster.flux_zips import FluxFiles
 from minicluster.plan import FreshKeys, KeysNeededError, LeadKeys, Observed, Site, lead_hosts, plan, render
+from minicluster.plan.objects.names import FLUX_FILES
 
 SITE = Site(lead_api=True)
 LEAD_KEYS = LeadKeys("the certificate", "the key", "the token", "the metrics token")
@@ -20,7 +21,13 @@ KEYS = FreshKeys(curve.generate(), LEAD_KEYS)
 
 def made(make: Any, now: Any, kind: str, site: Site = SITE) -> dict[str, Any]:
     objects = plan(make(), Observed(), site, KEYS, now).objects
-    return next(each for each in objects if each["kind"] == kind)
+    return next(each for each in objects if each["kind"] == kind and each["metadata"]["name"] != FLUX_FILES)
+
+
+def flux_files(make: Any, now: Any, site: Site = SITE) -> dict[str, Any]:
+    """Return what the namespace's MiniClusters have together."""
+    objects = plan(make(), Observed(), site, KEYS, now).objects
+    return next(each for each in objects if each["metadata"]["name"] == FLUX_FILES)
 
 
 def test_its_keys_are_in_the_secret(make, now):
@@ -53,9 +60,8 @@ def test_only_the_owner_can_read_them(make, now):
 
 
 def test_its_modules_are_in_the_config_map(make, now):
-    config = made(make, now, "ConfigMap")
-    assert b64decode(config["binaryData"][flux_zips.ZIP]) == flux_zips.pack()
-    assert flux_zips.module_files().items() <= config["data"].items()
+    assert b64decode(flux_files(make, now)["binaryData"][flux_zips.ZIP]) == flux_zips.pack()
+    assert flux_zips.module_files().items() <= made(make, now, "ConfigMap")["data"].items()
 
 
 def test_the_brokers_settings_name_where_its_files_are(make, now):
@@ -78,11 +84,8 @@ def test_the_documents_own_certificate_is_where_the_lead_reads_it(make, now):
 
 
 def test_the_lead_knows_whose_metrics_the_api_server_may_ask_for(make, now):
-    text = next(
-        each
-        for each in plan(make(READERS), Observed(), SITE, KEYS, now).objects
-        if each["kind"] == "ConfigMap"
-    )["data"]["broker.toml"]
+    objects = {each["kind"]: each for each in plan(make(READERS), Observed(), SITE, KEYS, now).objects}
+    text = objects["ConfigMap"]["data"]["broker.toml"]
     module = tomllib.loads(text)["minicluster"]["modules"]["door"]
     assert (module["namespace"], module["name"], module["service"]) == ("science", "hpc", "hpc")
 
@@ -128,7 +131,8 @@ def test_rendered_they_are_left_out(make):
 def test_files_for_flux_come_with_the_site(make, now):
     """Nothing else decides what a ConfigMap holds of what is installed."""
     files = FluxFiles(lambda: {"a.py": "1"}, lambda: b"zip", dict, lambda: b"")
-    item = made(make, now, "ConfigMap", Site(lead_api=True, flux_files=files))
+    site = Site(lead_api=True, flux_files=files)
+    item = made(make, now, "ConfigMap", site)
     assert item["data"]["a.py"] == "1"
-    assert item["binaryData"] == {flux_zips.ZIP: "emlw"}
+    assert flux_files(make, now, site)["binaryData"] == {flux_zips.ZIP: "emlw", flux_zips.SCHEDULER_ZIP: ""}
     assert not flux_zips.module_files().keys() & item["data"].keys()

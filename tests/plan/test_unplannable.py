@@ -21,7 +21,7 @@ def message(request, monkeypatch):
     """What is raised is reported so; the ConfigMap is where it shows."""
     words, error = request.param
 
-    def build(*_: object) -> NoReturn:
+    def build(*_: object, **_more: object) -> NoReturn:
         raise error
 
     monkeypatch.setattr(config_map, "build", build)

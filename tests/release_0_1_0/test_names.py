@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from minicluster.plan.objects.names import FLUX_FILES
 from tests.release_0_1_0 import adapters, stored
 from tests.release_0_1_0.adapters import DATA
 from tests.release_0_1_0.pods import new_files, old_files
@@ -185,17 +186,21 @@ IMMUTABLE = {
 
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_objects_keep_their_names(name: str) -> None:
-    """Kinds, names, labels, selectors, keys of Secrets and ConfigMaps, volumes, mounts, containers."""
+    """Kinds, names, labels, selectors, keys of Secrets and ConfigMaps, volumes, mounts, containers.
+
+    The zips of a MiniCluster that is new are in the ConfigMap of its namespace.
+    """
     text = (DATA / "documents" / f"{name}.yaml").read_text()
     old, new = (
         {(each["kind"], each["metadata"]["name"]): each for each in found}
         for found in (stored.objects(name), adapters.planned(text))
     )
     assert new.keys() >= old.keys()
+    zips = new["ConfigMap", FLUX_FILES]["binaryData"].keys()
     for key, before in old.items():
         assert _names(new[key]) == _names(before), key
-        for part in ("data", "binaryData"):
-            assert new[key].get(part, {}).keys() >= before.get(part, {}).keys(), key
+        assert new[key].get("data", {}).keys() >= before.get("data", {}).keys(), key
+        assert zips >= before.get("binaryData", {}).keys(), key
 
 
 def _names(item: dict[str, Any]) -> dict[str, Any]:

@@ -92,6 +92,14 @@ def config_map(name: str, zipped: str, time: str = "2026-01-01T00:00:00Z") -> JS
     return {"metadata": metadata, "binaryData": {flux_zips.ZIP: zipped}}
 
 
+def flux_files(zipped: str, time: str = "2026-01-01T00:00:00Z") -> JSON:
+    """Return the ConfigMap that all MiniClusters of a namespace share."""
+    shared = config_map("none", zipped, time)
+    del shared["metadata"]["labels"]["app.kubernetes.io/instance"]
+    shared["metadata"]["name"] = "minicluster-flux-files"
+    return shared
+
+
 def deployment(version: str) -> JSON:
     labels = {"app.kubernetes.io/version": version}
     return {"metadata": {"name": "minicluster-operator", "namespace": "system", "labels": labels}}
@@ -164,6 +172,22 @@ OPERATORS: dict[str, tuple[list[JSON], list[JSON] | None, list[JSON] | None, str
     "the last one": ([mc("a"), mc("b")], TWO, None, "0.1.5", by("a-config"), UPGRADE_OPERATOR),
     "not of what has ended": ([mc("a", phase="Failed"), mc("b")], TWO, None, "0.2.0", by("b-config"), ""),
     "before others": ([mc("b")], TWO, [deployment("0.1.0")], "0.2.0", by("b-config"), ""),
+    "of the namespace": (
+        [mc("c")],
+        [flux_files(packed("0.2.0")), config_map("c", "", "2026-01-01T00:00:01Z")],
+        None,
+        "0.2.0",
+        by("minicluster-flux-files"),
+        "",
+    ),
+    "rolled back": (
+        [mc("c")],
+        [flux_files(packed("0.2.0")), config_map("c", OLD_ZIP, "2026-01-01T00:00:01Z")],
+        None,
+        "0.1.0",
+        by("c-config"),
+        UPGRADE_OPERATOR,
+    ),
     "none in it": ([mc("a")], [config_map("a", "")], None, None, by("a-config"), ""),
     "no zip": ([mc("a")], [config_map("a", "bm8=")], None, None, by("a-config"), ""),
     "none yet": ([mc("a")], [], None, None, f"{UNKNOWN}; {DENIED}", ""),
@@ -195,7 +219,7 @@ def test_what_the_operator_writes_has_its_version() -> None:
         "apiVersion: flux-framework.org/v1alpha2\nkind: MiniCluster\nmetadata: {name: mc}\n"
         "spec: {size: 1, containers: [{image: app, command: hostname}]}\n"
     )
-    written = [each for each in render(document, Site(lead_api=True)) if each["kind"] == "ConfigMap"]
+    written = [each for each in render(document, Site(lead_api=True)) if "binaryData" in each]
     assert [versions.packed_version(each["binaryData"][flux_zips.ZIP]) for each in written] == [__version__]
 
 

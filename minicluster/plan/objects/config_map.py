@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
-from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -11,12 +9,12 @@ from broker_config import broker_toml, instance_resources, start_script
 from broker_config.errors import SettingsError
 from minicluster import document, flux_zips
 from minicluster.plan.constants import START_SCRIPT, Component
-from minicluster.plan.objects import containers, names
+from minicluster.plan.objects import containers, names, shared_flux_files
 from minicluster.plan.objects.labels import metadata
 from minicluster.plan.objects.settings import broker_settings, service_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from broker_config.settings import BrokerSettings
     from minicluster.document import MiniCluster
@@ -27,21 +25,33 @@ MAX_BYTES = 1_048_576
 """Bytes of all files of a ConfigMap: Kubernetes stores no more."""
 
 
-def build(cluster: MiniCluster, site: Site) -> Object:
+def build(cluster: MiniCluster, site: Site, *, with_zips: bool) -> Object:
     """Return the ConfigMap: broker.toml, R, scripts, and the files for real Flux's lead.
 
-    Raises SettingsError if they are more than an API server stores; on a machine they are files.
+    `with_zips`: also the zips, where the pods do not mount those of their namespace. Raises SettingsError if
+    they are more than an API server stores; on a machine they are files.
     """
-    zips = _zips(cluster, site)
+    needed = zips(cluster, site) if with_zips else {}
+    packed = {name: shared_flux_files.encoded(make()) for name, make in needed.items()}
     files = chain(_broker_files(cluster, site).items(), _sidecar_scripts(cluster), _service_scripts(cluster))
-    limit = MAX_BYTES - sum(len(packed) // 4 * 3 for packed in zips.values())
+    limit = MAX_BYTES - sum(len(each) // 4 * 3 for each in packed.values())
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": metadata(cluster, site, names.config_map(cluster), Component.CONFIGURATION),
         "data": _bounded(files, limit) if site.endpoints is None else dict(files),
-        **({"binaryData": zips} if zips else {}),
+        **({"binaryData": packed} if packed else {}),
     }
+
+
+def zips(cluster: MiniCluster, site: Site) -> dict[str, Callable[[], bytes]]:
+    """Return what makes the zips that this MiniCluster's lead needs where it is real Flux, by their names."""
+    needed: dict[str, Callable[[], bytes]] = {}
+    if site.lead_api or cluster.spec.archive.path:
+        needed[flux_zips.ZIP] = site.flux_files.lead_zip
+    if _schedules(broker_settings(cluster, site)):
+        needed[flux_zips.SCHEDULER_ZIP] = site.flux_files.scheduler_zip
+    return needed
 
 
 def _bounded(files: Iterable[tuple[str, str]], limit: int) -> dict[str, str]:
@@ -60,16 +70,6 @@ def _bounded(files: Iterable[tuple[str, str]], limit: int) -> dict[str, str]:
     return made
 
 
-def _zips(cluster: MiniCluster, site: Site) -> dict[str, str]:
-    """Return the zips that real Flux's lead imports, in base64, each only if the document needs it."""
-    packed: dict[str, str] = {}
-    if site.lead_api or cluster.spec.archive.path:
-        packed[flux_zips.ZIP] = _base64(site.flux_files.lead_zip())
-    if _schedules(broker_settings(cluster, site)):
-        packed[flux_zips.SCHEDULER_ZIP] = _base64(site.flux_files.scheduler_zip())
-    return packed
-
-
 def _schedules(settings: BrokerSettings) -> bool:
     """Whether real Flux may load our scheduler; with a user's own broker.toml it does not."""
     return bool(settings.scheduler.in_flux) and not settings.broker_toml
@@ -85,11 +85,6 @@ def _broker_files(cluster: MiniCluster, site: Site) -> dict[str, str]:
         **(site.flux_files.lead_texts() if site.lead_api else {}),
         **(site.flux_files.scheduler_texts() if _schedules(settings) else {}),
     }
-
-
-@lru_cache(maxsize=4)
-def _base64(packed: bytes) -> str:
-    return b64encode(packed).decode()
 
 
 def _sidecar_scripts(cluster: MiniCluster) -> Iterator[tuple[str, str]]:

@@ -20,11 +20,17 @@ _ENDS = frozenset({"Complete", "SuccessCriteriaMet", "Failed", "FailureTarget"})
 
 
 def build(
-    cluster: MiniCluster, site: Site, count: int | None = None, *, job_suspended: bool | None = None
+    cluster: MiniCluster,
+    site: Site,
+    count: int | None = None,
+    *,
+    job_suspended: bool | None = None,
+    mounts_flux_files: bool = False,
 ) -> Object:
     """Return the Job: it succeeds with the lead, and fails with the lead's own exit code.
 
     `count` is the number of pods, `job_suspended` whether it is suspended; None: as in the document.
+    `mounts_flux_files`: whether its pods mount those of the namespace.
     """
     spec = cluster.spec
     job_suspended = spec.suspend if job_suspended is None else job_suspended
@@ -43,7 +49,7 @@ def build(
             successPolicy={"rules": [{"succeededIndexes": "0", "succeededCount": 1}]},
             podFailurePolicy=_failure_policy(cluster),
             podReplacementPolicy="Failed",
-            template=pod_template.build(cluster, site),
+            template=pod_template.build(cluster, site, mounts_flux_files=mounts_flux_files),
         ),
     }
 

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 MAX_SERVICE_NAME = 63
 
 
+FLUX_FILES = "minicluster-flux-files"
+"""The ConfigMap that all MiniClusters of a namespace share; no MiniCluster's own ends in `-files`."""
+
+
 def config_map(cluster: MiniCluster) -> str:
     """Return the ConfigMap's name."""
     return f"{cluster.metadata.name}-config"

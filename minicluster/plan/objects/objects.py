@@ -16,8 +16,10 @@ from minicluster.plan.objects import (
     names,
     network_policies,
     services_pod,
+    shared_flux_files,
     sidecar_services,
 )
+from minicluster.plan.objects.labels import namespace
 from minicluster.plan.records import ObjectKey
 
 if TYPE_CHECKING:
@@ -33,23 +35,38 @@ def build(
     suspended: bool,
     pods: int | None = None,
     job_suspended: bool | None = None,
+    mounts_flux_files: bool | None = None,
 ) -> tuple[Object, ...]:
     """Return the objects without the Secret; while suspended also without services pod and autoscaler.
 
     `pods` is the Job's number of pods, `job_suspended` whether it is suspended; None: as in the document.
+    `mounts_flux_files`: whether its pods mount those of the namespace; None: as those of a new Job.
     """
+    if mounts_flux_files is None:
+        mounts_flux_files = shared_flux_files.are_mounted(site, None)
     scaling = autoscaler.wanted_by(cluster, suspended=suspended)
     services = [services_pod.build(cluster, site)] if cluster.spec.services and not suspended else []
     return (
-        config_map.build(cluster, site),
+        *([_flux_files(cluster, site)] if mounts_flux_files else []),
+        config_map.build(cluster, site, with_zips=not mounts_flux_files),
         broker_service.build(cluster, site),
         *sidecar_services.build(cluster, site),
         *network_policies.build(cluster, site),
         disruption_budget.build(cluster, site),
         *services,
-        job.build(cluster, site, pods, job_suspended=job_suspended),
+        job.build(
+            cluster,
+            site,
+            pods,
+            job_suspended=job_suspended,
+            mounts_flux_files=mounts_flux_files,
+        ),
         *((autoscaler.build(cluster, site, scaling),) if scaling else ()),
     )
+
+
+def _flux_files(cluster: MiniCluster, site: Site) -> Object:
+    return shared_flux_files.build(namespace(cluster, site), site.flux_files)
 
 
 def secret_key(cluster: MiniCluster) -> ObjectKey:

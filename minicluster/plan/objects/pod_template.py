@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from minicluster import document
 from minicluster.plan.constants import RUN_DIR, SAVE_SECONDS, START_SCRIPT, STATE_DIR, Component
-from minicluster.plan.objects import containers, flux_view, pod_affinity, volumes
+from minicluster.plan.objects import config_map, containers, flux_view, pod_affinity, volumes
 from minicluster.plan.objects.fields import passed, present
 from minicluster.plan.objects.labels import pod_labels
 from minicluster.plan.objects.security import pod_context
@@ -21,11 +21,15 @@ _GRACE_SECONDS = 30
 _RUN = {"MINICLUSTER_RUN": RUN_DIR}
 
 
-def build(cluster: MiniCluster, site: Site) -> Object:
-    """Return the template of the broker pods. It does not depend on `size`: a Job's template is immutable."""
+def build(cluster: MiniCluster, site: Site, *, mounts_flux_files: bool) -> Object:
+    """Return the template of the broker pods. It does not depend on `size`: a Job's template is immutable.
+
+    `mounts_flux_files`: whether they mount those of the namespace.
+    """
     pod = cluster.spec.pod
-    runner = [_runner(cluster, site)]
-    before = [*flux_view.init_containers(cluster, site), *_sidecars(cluster, site)]
+    config = _config(cluster, site, mounts_flux_files=mounts_flux_files)
+    runner = [_runner(cluster, site, config)]
+    before = [*flux_view.init_containers(cluster, site), *_sidecars(cluster, site, config)]
     return {
         "metadata": present(
             labels=pod_labels(cluster, Component.BROKER),
@@ -40,7 +44,7 @@ def build(cluster: MiniCluster, site: Site) -> Object:
             topologySpreadConstraints=pod_affinity.topology_spread(cluster),
             initContainers=before,
             containers=runner,
-            volumes=volumes.used(_volumes(cluster, site), [*before, *runner]),
+            volumes=volumes.used(_volumes(cluster, site, config), [*before, *runner]),
             imagePullSecrets=pull_secrets(cluster),
         ),
     }
@@ -82,7 +86,14 @@ def _grace(cluster: MiniCluster) -> int:
     return more + cluster.spec.drain_timeout_seconds
 
 
-def _runner(cluster: MiniCluster, site: Site) -> Object:
+def _config(cluster: MiniCluster, site: Site, *, mounts_flux_files: bool) -> volumes.Mounted:
+    """Return the directory with what brokers read: settings, scripts, and zips for real Flux's lead."""
+    if mounts_flux_files:
+        return volumes.config_and_flux_files(cluster, site, config_map.zips(cluster, site))
+    return volumes.config(cluster, site)
+
+
+def _runner(cluster: MiniCluster, site: Site, config: volumes.Mounted) -> Object:
     index = document.runner_index(cluster.spec)
     container = cluster.spec.containers[index]
     built = containers.build(
@@ -92,7 +103,7 @@ def _runner(cluster: MiniCluster, site: Site) -> Object:
         command=["/bin/sh", f"{site.config_dir}/{START_SCRIPT}"],
         traps=True,
         environment=_runner_environment(cluster),
-        mounts=volumes.mounts([*_runner_volumes(cluster, site), *volumes.of_document(container)]),
+        mounts=volumes.mounts([*_runner_volumes(cluster, site, config), *volumes.of_document(container)]),
     )
     port = {"name": "broker", "containerPort": cluster.spec.network.port, "protocol": "TCP"}
     others = [each for each in built.get("ports", []) if each["containerPort"] != port["containerPort"]]
@@ -103,7 +114,7 @@ def _runner_environment(cluster: MiniCluster) -> dict[str, str]:
     return {**_RUN, "MINICLUSTER_STATE": STATE_DIR} if cluster.spec.flux.state_volume else _RUN
 
 
-def _sidecars(cluster: MiniCluster, site: Site) -> list[Object]:
+def _sidecars(cluster: MiniCluster, site: Site, config: volumes.Mounted) -> list[Object]:
     """Return the sidecars as Kubernetes' sidecar containers: they start first, and end after the broker.
 
     An ordinary container that never ends would keep its pod, and so the Job, from completing.
@@ -117,7 +128,9 @@ def _sidecars(cluster: MiniCluster, site: Site) -> list[Object]:
                 command=_sidecar_command(container, site),
                 traps=containers.has_script(container),
                 environment=_RUN,
-                mounts=volumes.mounts([*_shared_volumes(cluster, site), *volumes.of_document(container)]),
+                mounts=volumes.mounts(
+                    [*_shared_volumes(cluster, site, config), *volumes.of_document(container)]
+                ),
             ),
             "restartPolicy": "Always",
         }
@@ -131,23 +144,23 @@ def _sidecar_command(container: Container, site: Site) -> list[str]:
     return containers.plain_command(container)
 
 
-def _shared_volumes(cluster: MiniCluster, site: Site) -> list[volumes.Mounted]:
+def _shared_volumes(cluster: MiniCluster, site: Site, config: volumes.Mounted) -> list[volumes.Mounted]:
     """Return the volumes of every container: settings, the broker's socket, Flux, shared memory."""
     view = flux_view.mounted(cluster, site)
-    shared = [volumes.config(cluster, site), volumes.run(), volumes.shared_memory()]
+    shared = [config, volumes.run(), volumes.shared_memory()]
     return [*shared, view] if view else shared
 
 
-def _runner_volumes(cluster: MiniCluster, site: Site) -> list[volumes.Mounted]:
+def _runner_volumes(cluster: MiniCluster, site: Site, config: volumes.Mounted) -> list[volumes.Mounted]:
     """Return the further volumes of the broker's container: certificate, state, munge key."""
     optional = [volumes.state(cluster), volumes.munge(cluster), volumes.metrics_tls(cluster, site)]
     return [
-        *_shared_volumes(cluster, site),
+        *_shared_volumes(cluster, site, config),
         volumes.curve(cluster, site),
         *(mounted for mounted in optional if mounted),
     ]
 
 
-def _volumes(cluster: MiniCluster, site: Site) -> list[volumes.Mounted]:
+def _volumes(cluster: MiniCluster, site: Site, config: volumes.Mounted) -> list[volumes.Mounted]:
     given = [each for container in cluster.spec.containers for each in volumes.of_document(container)]
-    return [*_runner_volumes(cluster, site), *given]
+    return [*_runner_volumes(cluster, site, config), *given]

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from minicluster.plan.objects.fields import Object
     from minicluster.plan.records import Site
 
+_CONFIG = "minicluster-config"
+
 
 class Mounted(NamedTuple):
     """A volume of the pod, and its mounts in a container."""
@@ -35,7 +37,19 @@ class Mounted(NamedTuple):
 def config(cluster: MiniCluster, site: Site) -> Mounted:
     """Return the ConfigMap's directory: broker.toml, R and the scripts."""
     source = {"name": names.config_map(cluster), "defaultMode": EXECUTABLE}
-    return _mounted("minicluster-config", {"configMap": source}, site.config_dir, read_only=True)
+    return _mounted(_CONFIG, {"configMap": source}, site.config_dir, read_only=True)
+
+
+def config_and_flux_files(cluster: MiniCluster, site: Site, files: Iterable[str]) -> Mounted:
+    """Return one directory of the ConfigMap and of these Flux files of the namespace.
+
+    The ConfigMap comes last: its own files, which an operator of 0.1.0 puts there, win.
+    """
+    items = [{"key": name, "path": name} for name in files]
+    shared = {"configMap": {"name": names.FLUX_FILES, "items": items}}
+    own = {"configMap": {"name": names.config_map(cluster)}}
+    source = {"sources": [shared, own], "defaultMode": EXECUTABLE}
+    return _mounted(_CONFIG, {"projected": source}, site.config_dir, read_only=True)
 
 
 def curve(cluster: MiniCluster, site: Site) -> Mounted:

@@ -67,7 +67,7 @@ def event(operator: Operator, reason: str) -> None:
             "metadata": {"name": f"mc.{reason.lower()}"},
             "regarding": regarding,
             "reason": reason,
-            "note": "all 8 objects exist",
+            "note": "all 9 objects exist",
             "type": "Normal",
             "action": "Reconcile",
             "reportingController": "minicluster",
@@ -89,7 +89,7 @@ def test_status_shows_conditions_and_events(minicluster: CommandLine, operator: 
     (row,) = [row for row in table if row[:3] == ["Failed", "True", "CommandFailed"]]
     assert row[4] == "the main command ended with 3"
     (created,) = [row for row in table if row[1:3] == ["Normal", "Created"]]
-    assert created[3:] == ["1", "all 8 objects exist"]
+    assert created[3:] == ["1", "all 9 objects exist"]
 
 
 def test_status_prints_json(minicluster: CommandLine, operator: Operator) -> None:

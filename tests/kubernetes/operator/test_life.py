@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from minicluster.plan.objects.names import FLUX_FILES
 from tests.devcluster import Api, ControlPlane, end_pod, until
 from tests.devcluster.audit import Request
 from tests.kubernetes import operators
@@ -81,7 +82,7 @@ class TestMaking:
         uid = made["metadata"]["uid"]
         for collection in operators.OWNED:
             for item in api.items(collection.format(namespace)):
-                if item["metadata"]["name"] == "kube-root-ca.crt":
+                if item["metadata"]["name"] in {"kube-root-ca.crt", FLUX_FILES}:
                     continue
                 owner = item["metadata"]["ownerReferences"][0]
                 is_broker = collection.endswith("pods")
@@ -118,7 +119,7 @@ class TestMaking:
         assert status["observedGeneration"] == item["metadata"]["generation"] == 1
         assert status["selector"] == "hpa-selector=mc"
         assert status["startTime"]
-        assert ("Normal", "Created", "all 6 objects exist") in events(api, namespace)
+        assert ("Normal", "Created", "all 7 objects exist") in events(api, namespace)
 
     def test_kubectl_shows_it_in_columns(self, operator: Operator, api: Api, namespace: str) -> None:
         create(api, namespace)
@@ -136,7 +137,7 @@ class TestMaking:
     def test_a_settled_one_costs_neither_writes_nor_reads(
         self, operator: Operator, plane: ControlPlane, namespace: str
     ) -> None:
-        """Six objects, at most two status patches on the way to Created; then only watches."""
+        """Seven objects, at most two status patches on the way to Created; then only watches."""
         begin = plane.audit_log.stat().st_size
         create(plane.api, namespace)
         settled(plane.api, namespace, Running=("True", "PodsRunning"))
@@ -153,8 +154,9 @@ class TestMaking:
         ]
         objects = Counter(each.resource for each in made if not each.subresource and each.code < 300)
         del objects["events"]
+        assert objects.pop("configmaps") == 2  # its own, and the first one of its namespace that all share
         assert set(objects.values()) == {1}, objects
-        assert len(objects) == 6
+        assert len(objects) == 5
 
     def test_another_controllers_is_left_alone(self, operator: Operator, api: Api, namespace: str) -> None:
         create(api, namespace, "theirs", managedBy="example.org/other")

@@ -12,6 +12,7 @@ import yaml
 
 from minicluster.document import crd
 from minicluster.plan.constants import FINALIZER
+from minicluster.plan.objects.names import FLUX_FILES
 from tests.devcluster import Api, ControlPlane, Options, cluster, end_pod, until
 from tests.devcluster.audit import Request
 from tests.kubernetes import autoscalers, operators
@@ -192,6 +193,7 @@ class TestRights:
             end(api, namespace, "ending")
             archive(api, namespace)
             autoscale(api, namespace)
+            delete_all(api, namespace)
         requests = asked_for(strict_plane, begin)
         assert [each for each in requests if each.code == 403] == []
         assert used(requests) == granted("install.yaml") - {FINALIZERS, POD_EVENTS}
@@ -253,6 +255,14 @@ def autoscale(api: Api, namespace: str) -> None:
     settled(api, namespace, "scaled", Autoscaling=("True", "Following"))
     api.merge(operators.path(namespace, "scaled"), {"spec": {"autoscaling": None}})
     until(lambda: not api.exists(resource_path), "the autoscaler to be deleted")
+
+
+def delete_all(api: Api, namespace: str) -> None:
+    """Have the last MiniCluster of the namespace go, and what they shared."""
+    for each in api.items(operators.path(namespace)):
+        api.delete(operators.path(namespace, each["metadata"]["name"]))
+    shared = f"/api/v1/namespaces/{namespace}/configmaps/{FLUX_FILES}"
+    until(lambda: not api.exists(shared), "what they shared to be deleted")
 
 
 def documents() -> dict[str, dict[str, Any]]:

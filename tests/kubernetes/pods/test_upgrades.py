@@ -29,6 +29,7 @@ THIS_IMAGE = f"{shipped_images.OPERATOR}:{shipped_images.version()}"
 OF_FORMER = ("--set", f"image.repository={shipped_images.OPERATOR},image.tag={REVISION}")
 OF_THIS = ("--reset-then-reuse-values", "--set", "image.tag=")
 MINICLUSTERS = "/apis/flux-framework.org/v1alpha2/miniclusters"
+FLUX_FILES = "/api/v1/configmaps?labelSelector=app.kubernetes.io/component=flux-files"
 DEFINITION = f"{CRDS}/miniclusters.flux-framework.org"
 Pods = dict[int, tuple[str, int]]
 """The uid of each broker's pod, and how often its container was started again."""
@@ -240,6 +241,9 @@ def uninstall(scene: Scene) -> None:
     assert api.exists(DEFINITION)
     api.delete(DEFINITION)
     api.delete(f"/api/v1/namespaces/{NAMESPACE}")
+    for each in api.items(FLUX_FILES):
+        about = each["metadata"]
+        api.delete(f"/api/v1/namespaces/{about['namespace']}/configmaps/{about['name']}")
     left: set[str] = set()
 
     def poll() -> bool:

@@ -26,6 +26,11 @@ audit log.
 - apiGroups: [""]
   resources: [configmaps, services]
   verbs: [get, list, watch, create, patch]
+# What all MiniClusters of a namespace share: no garbage collector deletes it after the last one.
+- apiGroups: [""]
+  resources: [configmaps]
+  resourceNames: [minicluster-flux-files]
+  verbs: [delete]
 # The services pod, deleted while its MiniCluster is suspended; the brokers' pods are only followed.
 - apiGroups: [""]
   resources: [pods]
