@@ -6,16 +6,14 @@ import asyncio
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-import kopf
-
 from minicluster.kube_client.client import WATCH_SECONDS
 from minicluster.kube_client.resources import MINICLUSTERS
+from minicluster.operator.kopf_alone import kopf
 
 if TYPE_CHECKING:
     from minicluster.kube_client.access import Access
     from minicluster.kube_client.credentials import ApiCredentials
     from minicluster.operator.controller import Controller
-
 
 NO_FINALIZER = "kopf sets no finalizer"
 """Not a name that an API server accepts: kopf removes its finalizer from an object where it finds one."""

@@ -8,8 +8,6 @@ import signal
 import time
 from typing import TYPE_CHECKING, Any
 
-import kopf
-
 from broker_config import curve
 from minicluster.kube_client import service_process, watch
 from minicluster.kube_client.client import ApiClient
@@ -21,6 +19,7 @@ from minicluster.operator.cache import Cache
 from minicluster.operator.controller import Controller
 from minicluster.operator.debounce import Debounce
 from minicluster.operator.errors import WatchLostError
+from minicluster.operator.kopf_alone import kopf
 from minicluster.operator.lead_watch import LeadWatch
 from minicluster.operator.leadership import Leadership
 from minicluster.operator.metrics import OperatorMetrics

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
+from minicluster.kube_client import service_account
 from minicluster.kube_client.access import Access
 from minicluster.kube_client.errors import AccessError
 
@@ -78,3 +79,60 @@ def test_what_is_not_supported_is_reported(tmp_path: Path, cluster: dict[str, An
     with pytest.raises(AccessError) as caught:
         access(tmp_path, **cluster).connect()
     assert (SERVER in str(caught.value), words in str(caught.value)) == (True, True)
+
+
+@pytest.fixture
+def pod(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Pretend that this process runs in a pod; return its folder of the service account."""
+    for name, text in {"token": "t\n", "ca.crt": "authority", "namespace": "science\n"}.items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.setattr(service_account, "FOLDER", tmp_path)
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+    return tmp_path
+
+
+def test_in_a_pod_the_service_account_counts(pod: Path) -> None:
+    found = Access().connect()
+    assert (found.server, found.headers(), found.ca_path, found.default_namespace) == (
+        "https://10.0.0.1:443",
+        {"Authorization": "Bearer t"},
+        str(pod / "ca.crt"),
+        "science",
+    )
+    assert Access().namespace() == "science"
+
+
+def test_in_a_pod_a_kubeconfig_that_is_given_comes_first(pod: Path) -> None:
+    assert access(pod, {"token": "mine"}).connect().server == SERVER
+
+
+def test_in_a_pod_the_environments_proxies_count(pod: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy:1")
+    assert Access().connect().proxy_url == "http://proxy:1"
+    monkeypatch.setenv("NO_PROXY", "10.0.0.1")
+    assert Access().connect().proxy_url is None
+
+
+def test_an_ipv6_address_is_bracketed(pod: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "fd00::1")
+    assert Access().connect().server == "https://[fd00::1]:443"
+
+
+def test_a_pod_without_a_namespace_file_is_in_default(pod: Path) -> None:
+    (pod / "namespace").unlink()
+    assert Access().namespace() == "default"
+
+
+@pytest.mark.parametrize("name", ["token", "ca.crt"])
+def test_a_pod_without_a_service_account_gets_the_reason(pod: Path, name: str) -> None:
+    (pod / name).unlink()
+    with pytest.raises(AccessError, match=f"automountServiceAccountToken false.*{name}"):
+        Access().connect()
+
+
+def test_a_pod_whose_variables_are_unset_gets_their_names(pod: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "")
+    with pytest.raises(AccessError, match=r"\$KUBERNETES_SERVICE_PORT must be set"):
+        Access().connect()

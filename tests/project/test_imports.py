@@ -66,6 +66,13 @@ def test_only_the_operator_loads_kopf(folder: str) -> None:
     assert "kopf" not in _loaded_after("import " + ", ".join(names))
 
 
+@pytest.mark.parametrize("module", ["minicluster.operator.process", "metrics_api.adapter.adapter"])
+def test_a_service_loads_no_official_client(module: str) -> None:
+    """In a pod it reads no kubeconfig, and that client takes 10 MB."""
+    loaded = _loaded_after(f"import {module}, minicluster.kube_client.access")
+    assert not loaded.intersection({"kubernetes", "requests"})
+
+
 def test_a_client_of_an_api_server_loads_neither_templates_nor_zeromq() -> None:
     """It imports the plan for names, and makes no plan."""
     loaded = _loaded_after("import minicluster.remote.session, minicluster.kube_client.access")
