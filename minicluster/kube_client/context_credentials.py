@@ -60,8 +60,8 @@ def _explained(kubeconfig: str, context: str, error: Exception) -> str:
 
 def _proxy(found: Any) -> str | None:
     """Return the proxy: the kubeconfig's, else the environment's. Raises AccessError."""
-    if found.proxy in getproxies().values():
-        return proxies.usable(found.host, proxies.of_environment(found.host))
+    if found.proxy in getproxies().values() and proxies.is_bypassed(found.host):
+        return None
     return proxies.usable(found.host, found.proxy)
 
 

@@ -10,8 +10,12 @@ from minicluster.kube_client.errors import AccessError
 
 def of_environment(server: str) -> str | None:
     """Return the environment's proxy for a server; None: there is none for it."""
-    proxy = getproxies().get("https")
-    return None if proxy_bypass(urlsplit(server).hostname or "") else proxy
+    return None if is_bypassed(server) else getproxies().get("https")
+
+
+def is_bypassed(server: str) -> bool:
+    """Whether the environment names a server as one without a proxy."""
+    return bool(proxy_bypass(urlsplit(server).hostname or ""))
 
 
 def usable(server: str, proxy: str | None) -> str | None:

@@ -10,6 +10,7 @@ from minicluster.kube_client.credentials import ApiCredentials
 from minicluster.kube_client.errors import AccessError
 
 FOLDER = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+_AUTHORITY = "ca.crt"
 _HOST, _PORT = "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"
 
 
@@ -24,18 +25,17 @@ def credentials() -> ApiCredentials:
     if not host or not port:
         raise AccessError(f"no way to a Kubernetes cluster: in a pod, ${_HOST} and ${_PORT} must be set")
     server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
-    authority = FOLDER / "ca.crt"
     try:
-        token = (FOLDER / "token").read_text(encoding="utf-8").strip()
-        authority.read_bytes()
-    except OSError as error:
+        token = _content("token").strip()
+        _content(_AUTHORITY)
+    except (OSError, ValueError) as error:
         raise AccessError(
             f"no way to a Kubernetes cluster: this pod's service account cannot be read (is"
             f" automountServiceAccountToken false?): {error}"
         ) from error
     return ApiCredentials(
         server=server,
-        ca_path=str(authority),
+        ca_path=str(FOLDER / _AUTHORITY),
         scheme="Bearer",
         token=token,
         default_namespace=namespace(),
@@ -49,3 +49,11 @@ def namespace() -> str:
         return (FOLDER / "namespace").read_text(encoding="utf-8").strip()
     except OSError:
         return "default"
+
+
+def _content(name: str) -> str:
+    """Return what is in a file. Raises OSError, and ValueError where it is empty or no text."""
+    found = (FOLDER / name).read_text(encoding="utf-8")
+    if not found.strip():
+        raise ValueError(f"{FOLDER / name} is empty")
+    return found

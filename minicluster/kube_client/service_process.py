@@ -13,15 +13,11 @@ from minicluster.kube_client import logs, open_files
 if TYPE_CHECKING:
     from minicluster.kube_client.logs import LogFormat, LogLevel
 
-GARBAGE = 10_000
-"""New objects between two garbage collections: a reconcile makes thousands, hardly one in a cycle."""
-
 
 def prepare(log_format: LogFormat, log_level: LogLevel) -> None:
     """Set up this process to run for long: its log, its garbage collection, its limit of open files."""
     logs.setup(log_format, log_level)
     gc.freeze()  # imported modules stay: they need not be traversed in each collection
-    gc.set_threshold(GARBAGE)
     open_files.allow_many()
 
 

@@ -68,6 +68,13 @@ def test_the_environments_proxies_count(
     assert access(tmp_path).connect().proxy_url == proxy
 
 
+def test_the_kubeconfigs_proxy_counts_though_it_is_that_for_http_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://proxy:3128")
+    assert access(tmp_path, **{"proxy-url": "http://proxy:3128"}).connect().proxy_url == "http://proxy:3128"
+
+
 UNSUPPORTED = [
     pytest.param({"proxy-url": "socks5://proxy:1080"}, "only http ones", id="another proxy"),
     pytest.param({"tls-server-name": "other.example.org"}, "tls-server-name", id="another name"),
@@ -129,6 +136,13 @@ def test_a_pod_without_a_namespace_file_is_in_default(pod: Path) -> None:
 def test_a_pod_without_a_service_account_gets_the_reason(pod: Path, name: str) -> None:
     (pod / name).unlink()
     with pytest.raises(AccessError, match=f"automountServiceAccountToken false.*{name}"):
+        Access().connect()
+
+
+@pytest.mark.parametrize("name", ["token", "ca.crt"])
+def test_a_pod_with_an_empty_file_gets_the_reason(pod: Path, name: str) -> None:
+    (pod / name).write_text("")
+    with pytest.raises(AccessError, match=f"{name} is empty"):
         Access().connect()
 
 
