@@ -1,20 +1,16 @@
 """The command line as tests call it, and an operator's part played by the test."""
 
-import contextlib
 import datetime
-import io
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import yaml
 
-from minicluster.cli.main import run
+from tests import forked, inside
 from tests.devcluster import Api, ControlPlane, until
 
 MINICLUSTERS = "/apis/flux-framework.org/v1alpha2/namespaces/{}/miniclusters"
@@ -33,30 +29,12 @@ class CommandLine:
     begun: list["subprocess.Popen[str]"] = field(default_factory=list)
 
     def __call__(self, command: str, *arguments: object) -> Done:
-        """Run a command `--on kubernetes` to its end, in this process: a new one costs a second."""
-        words = self.words(command, *arguments)
-        out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
-        with (
-            mock.patch.dict(os.environ, self.environment(), clear=True),
-            mock.patch.object(sys, "argv", words[2:]),
-            contextlib.redirect_stdout(out),
-            contextlib.redirect_stderr(err),
-        ):
-            code = ended(run)
-        written = [each.buffer.getvalue().decode() for each in (out, err)]
-        return subprocess.CompletedProcess(words, code, *written)
+        """Run a command `--on kubernetes` to its end, in this process."""
+        return inside.completed(self.arguments(command, *arguments), self.environment())
 
     def process(self, command: str, *arguments: object, given: str = "") -> Done:
         """Run a command to its end as a process of its own, with this on its standard input."""
-        return subprocess.run(
-            self.words(command, *arguments),
-            input=given,
-            capture_output=True,
-            text=True,
-            env=self.environment(),
-            timeout=60,
-            check=False,
-        )
+        return forked.completed(self.arguments(command, *arguments), self.environment(), given)
 
     def begin(self, command: str, *arguments: object) -> "subprocess.Popen[str]":
         """Start a command; `end` ends it, if nothing did before."""
@@ -79,13 +57,17 @@ class CommandLine:
 
     def words(self, command: str, *arguments: object) -> list[str]:
         """Return the whole command line."""
+        return [sys.executable, "-m", "minicluster.cli", *self.arguments(command, *arguments)]
+
+    def arguments(self, command: str, *arguments: object) -> list[str]:
+        """Return what follows `minicluster`."""
         given = [
             f"--{name}={value}"
             for name, value in (("namespace", self.namespace), ("context", self.context))
             if value
         ]
         options = ["--on", "kubernetes", "--kubeconfig", str(self.kubeconfig), *given]
-        return [sys.executable, "-m", "minicluster.cli", command, *options, *map(str, arguments)]
+        return [command, *options, *map(str, arguments)]
 
     def environment(self) -> dict[str, str]:
         """Return an environment without anything that chooses a cluster."""
@@ -109,15 +91,6 @@ def member(plane: ControlPlane, namespace: str, role: str) -> CommandLine:
     program = CommandLine(plane.user(name).kubeconfig, namespace)
     until(lambda: program("list").returncode == 0, f"the rights of {name}", interval=0.1)
     return program
-
-
-def ended(program: Callable[[], None]) -> int:
-    """Run a program and return its exit code."""
-    try:
-        program()
-    except SystemExit as end:
-        return int(end.code or 0)
-    return 0
 
 
 def document(name: str = "mc", **spec: Any) -> dict[str, Any]:

@@ -4,8 +4,6 @@ import contextlib
 import copy
 import os
 import signal
-import subprocess
-import sys
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -19,6 +17,7 @@ import yaml
 from minicluster.lead_client import key_store
 from minicluster.lead_client.keys import LeadAuthority
 from tests.devcluster import Api, ApiError, ControlPlane, until
+from tests.forked import Forked
 
 MANIFESTS = Path(__file__).parents[2] / "deploy" / "manifests"
 SYSTEM = "minicluster-system"
@@ -84,7 +83,7 @@ def revoke(api: Api, manifest: str = "install.yaml") -> None:
 class Operator:
     """A running operator."""
 
-    process: subprocess.Popen[bytes]
+    process: Forked
     log: Path
     port: int = field(default=0, init=False)
 
@@ -138,14 +137,13 @@ class Operator:
 
 def start(kubeconfig: Path, log: Path, *options: str, **environment: str) -> Operator:
     """Start an operator; without options for all namespaces, and without an election."""
-    command = [sys.executable, "-m", "minicluster.cli", "operator", "--listen", "127.0.0.1:0"]
-    command += ["--log-format", "json", *(options or ("--all-namespaces", "--no-leader-election"))]
+    words = ["operator", "--listen", "127.0.0.1:0", "--log-format", "json"]
+    words += options or ("--all-namespaces", "--no-leader-election")
     # Its own keys, which the next one finds there as well.
     env = {**os.environ, "KUBECONFIG": str(kubeconfig), "XDG_STATE_HOME": str(log.parent), **environment}
     env.pop("KUBERNETES_SERVICE_HOST", None)
-    with log.open("ab") as output:
-        process = subprocess.Popen(command, env=env, stdout=output, stderr=output)
-    return Operator(process, log)
+    log.touch()
+    return Operator(Forked(words, env, Path(os.devnull), log, log), log)
 
 
 @contextlib.contextmanager

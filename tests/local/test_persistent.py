@@ -10,7 +10,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from local_machine import PROGRAM, Machine, document, eventually
+from local_machine import PROGRAM, SHORT, Machine, document, eventually
 
 SPEC = {"maxSize": 4, "interactive": True, "drainTimeoutSeconds": 2}
 
@@ -25,7 +25,8 @@ def up(machine: Machine, tmp_path: Path) -> Machine:
 
 
 def test_a_life(up: Machine) -> None:
-    """Submit, list, attach, cancel, logs, shell, down: one after the other on one cluster."""
+    """Submit, list, attach, cancel, logs, shell, down: one after the other on one cluster, each as typed."""
+    up.as_processes = SHORT
     job = up.good(
         "submit", "mc", "-n", "2", "--", "sh", "-c", 'echo "$0 from $FLUX_TASK_RANK"', "a  b"
     ).stdout.strip()
