@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from minicluster.document import crd
-from tests import dealing
+from tests import dealing, resting
 from tests.devcluster import (
     Api,
     ContextError,
@@ -176,7 +176,7 @@ def own_plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane | None]:
         yield None
         return
     require("own_plane")
-    with cluster(Options(crds=[crd()], audit=True)) as plane:
+    with cluster(Options(crds=[crd()], audit=True)) as plane, resting.kept(plane):
         yield plane
 
 
@@ -204,7 +204,8 @@ def nodes(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
         started = start(replace(options, images=images(request.session)))
     except MissingProgramsError as error:
         unavailable(error)
-    yield started
+    with resting.kept(started):
+        yield started
     started.stop()
 
 
