@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.conformance import masks
+from tests.conformance.tidy import tidy
 from tests.conformance.transcripts import LISTED, Transcript
 from tests.conformance.transcripts_instance import INSTANCE
 from tests.conformance.transcripts_jobs import JOBS
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
     from tests.conformance.laboratory import CommandOutput, Laboratory
 
-CLEAN_UP = "flux cancel -q --all; flux queue start -q; flux resource undrain 0-1; flux queue drain"
 TRANSCRIPTS: tuple[Transcript, ...] = (*SUBMISSION, *JOBS, *SELECTION, *INSTANCE)
 GOLDEN = Path(__file__).with_name("golden") / "commands"
 
@@ -73,7 +73,8 @@ def test_a_command_line_prints_what_it_prints_on_flux(
         compare(transcript, where, request.config.getoption("--golden-write"))
     finally:
         if not transcript.fresh:
-            lab.run_line(CLEAN_UP)
+            with lab.connect() as instance:
+                tidy(instance)
 
 
 def test_every_listed_command_has_a_line() -> None:

@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from minicluster.instance.connection import connect
+from tests.conformance.tidy import tidy
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -14,7 +17,5 @@ if TYPE_CHECKING:
 def clean_up(cluster: Any) -> Iterator[None]:
     """Each test leaves no active job, no drained node and started queues."""
     yield
-    cluster.flux("cancel", "--all", "--quiet")
-    cluster.flux("resource", "undrain", "-f", "0-3")
-    cluster.flux("queue", "start", "--all", "--quiet")
-    assert cluster.flux("queue", "drain", "-t", "10s").returncode == 0
+    with connect(cluster.uri) as instance:
+        tidy(instance)
