@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 _CONTEXT = multiprocessing.get_context("forkserver")
+# Not the official client: it reads the environment as it loads.
 _LOADED = (
     "minicluster.cli.commands",
-    "minicluster.kube_client.context_credentials",
     "minicluster.local.launch",
     "minicluster.local.run",
     "minicluster.operator.process",
