@@ -160,7 +160,7 @@ def crd(
     """
     import json
 
-    from minicluster.document.crd import crd_yaml
+    from minicluster.document.definition import crd_yaml
     from minicluster.document.schema import json_schema
 
     if output == "json-schema":

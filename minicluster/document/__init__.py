@@ -2,10 +2,6 @@
 
 from minicluster.document.autoscaling import Autoscaling, Behavior
 from minicluster.document.cluster import (
-    API_VERSION,
-    GROUP,
-    KIND,
-    VERSION,
     Archive,
     Logging,
     Metadata,
@@ -21,7 +17,7 @@ from minicluster.document.container import (
     SecretReference,
     Volume,
 )
-from minicluster.document.crd import crd, crd_yaml
+from minicluster.document.definition import crd, crd_yaml
 from minicluster.document.errors import DocumentError, Problem, SpecError
 from minicluster.document.flux import (
     BurstedCluster,
@@ -51,6 +47,7 @@ from minicluster.document.modes import (
     sidecars,
     sources,
 )
+from minicluster.document.names import API_VERSION, GROUP, KIND, VERSION
 from minicluster.document.pod import PodSpec, Toleration, TopologySpreadConstraint
 from minicluster.document.quantities import quantity
 from minicluster.document.resources import ResourceRequirements

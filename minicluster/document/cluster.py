@@ -8,6 +8,7 @@ from broker_config.settings import DEFAULT_PORT
 from minicluster.document.autoscaling import Autoscaling
 from minicluster.document.container import Container, TextMap
 from minicluster.document.flux import FluxSpec
+from minicluster.document.names import API_VERSION, KIND
 from minicluster.document.pod import PodSpec
 from minicluster.document.record import Record
 from minicluster.document.scalars import (
@@ -26,11 +27,6 @@ from minicluster.document.scalars import (
     TextPattern,
 )
 from minicluster.document.status import Status, Time, Version
-
-GROUP = "flux-framework.org"
-VERSION = "v1alpha2"
-API_VERSION: Literal["flux-framework.org/v1alpha2"] = "flux-framework.org/v1alpha2"
-KIND: Literal["MiniCluster"] = "MiniCluster"
 
 # The reference's "approximately one year".
 DEFAULT_DEADLINE = 31_500_000

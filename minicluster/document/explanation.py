@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from minicluster.document import field_facts
-from minicluster.document.cluster import KIND
 from minicluster.document.errors import UnknownField
+from minicluster.document.names import KIND
 from minicluster.document.schema import homes, json_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from minicluster.document.schema import Schema
+    from minicluster.document.structural import Schema
 
 _INDEX = re.compile(r"\[[^]]*\]")
 _KINDS = frozenset({"minicluster", "miniclusters", "mc"})

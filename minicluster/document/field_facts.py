@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from minicluster.document.cel import IMMUTABLE
 
 if TYPE_CHECKING:
-    from minicluster.document.schema import Schema
+    from minicluster.document.structural import Schema
 
 _PREFIX = "#/$defs/"
 _TYPES = {"string": "text", "integer": "whole number", "boolean": "true or false", "object": "map"}

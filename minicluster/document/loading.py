@@ -14,8 +14,9 @@ from broker_config.formats.printable import printable
 from minicluster.document import positions
 from minicluster.document import problems as problem_texts
 from minicluster.document.bound_rules import RULES
-from minicluster.document.cluster import API_VERSION, GROUP, KIND, MiniCluster
+from minicluster.document.cluster import MiniCluster
 from minicluster.document.errors import BEYOND_PYTHON, DocumentError, Problem, described
+from minicluster.document.names import API_VERSION, GROUP, KIND
 from minicluster.document.positions import Located, written_path
 
 if TYPE_CHECKING:

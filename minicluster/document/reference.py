@@ -17,13 +17,13 @@ import yaml
 
 from minicluster.document import field_facts
 from minicluster.document.cel import IMMUTABLE
-from minicluster.document.cluster import KIND
+from minicluster.document.names import KIND
 from minicluster.document.schema import json_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from minicluster.document.schema import Schema
+    from minicluster.document.structural import Schema
 
 MAX_EXAMPLE_LINES = 16
 """Lines of an example: a longer one hides the fields that it is to show."""

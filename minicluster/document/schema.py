@@ -1,40 +1,15 @@
-"""The structural OpenAPI schema of the CRD, made from the records.
-
-Structural means: a type on every node, no references, no alternatives with null, no `additionalProperties:
-false` (https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/).
-The API server prunes nulls and unknown fields itself.
-"""
+"""The schema of the whole document, made from the records: structural for the CRD, and for editors."""
 
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from minicluster.document.cluster import MiniCluster
-from minicluster.document.scalars import MAX_INT32
+from minicluster.document.structural import Schema, structural
 
 if TYPE_CHECKING:
     from minicluster.document.positions import Path
-
-Schema = dict[str, Any]
-
-# The keys that are copied, in the order of the output.
-_KEPT = (
-    "description",
-    "type",
-    "enum",
-    "default",
-    "minimum",
-    "maximum",
-    "minLength",
-    "maxLength",
-    "pattern",
-    "minItems",
-    "maxItems",
-    "maxProperties",
-    "x-kubernetes-int-or-string",
-    "x-kubernetes-preserve-unknown-fields",
-)
 
 
 def json_schema() -> Schema:
@@ -46,55 +21,7 @@ def json_schema() -> Schema:
 @cache
 def document_schema() -> Schema:
     """Return the structural schema of the whole document. It is shared: do not change it."""
-    generated = MiniCluster.model_json_schema(by_alias=True)
-    return _structural(generated, generated["$defs"])
-
-
-def _structural(node: Schema, definitions: dict[str, Schema]) -> Schema:
-    """Return one node of the structural schema, with everything below it."""
-    node = _resolved(node, definitions)
-    result: Schema = {key: node[key] for key in _KEPT if key in node}
-    if "const" in node:
-        result["enum"] = [node["const"]]
-    if result.get("default", True) in (False, "", [], {}, None):
-        # Empty defaults need not be in every stored object.
-        del result["default"]
-    if "items" in node:
-        result["items"] = _structural(node["items"], definitions)
-        result["x-kubernetes-list-type"] = "atomic"
-    if "properties" in node:
-        result["properties"] = {
-            name: _structural(inner, definitions) for name, inner in node["properties"].items()
-        }
-        if "required" in node:
-            result["required"] = sorted(node["required"])
-    elif values := _values(node):
-        result["additionalProperties"] = _structural(values, definitions)
-    elif node.get("type") == "object":
-        result["x-kubernetes-preserve-unknown-fields"] = True
-    if node.get("type") == "integer":
-        result["format"] = "int32" if node.get("maximum", MAX_INT32 + 1) <= MAX_INT32 else "int64"
-    return result
-
-
-def _values(node: Schema) -> Schema:
-    """Return the schema of a map's values; a structural schema has no pattern for the keys."""
-    for values in node.get("patternProperties", {}).values():
-        return dict(values)
-    values = node.get("additionalProperties")
-    return values if isinstance(values, dict) else {}
-
-
-def _resolved(node: Schema, definitions: dict[str, Schema]) -> Schema:
-    """Return a node with its reference resolved and without the alternative null; other keys stay."""
-    beside = {key: value for key, value in node.items() if key not in {"$ref", "anyOf"}}
-    if "$ref" in node:
-        definition = definitions[node["$ref"].removeprefix("#/$defs/")]
-        return {**_resolved(definition, definitions), **beside}
-    if "anyOf" in node:
-        (inner,) = (option for option in node["anyOf"] if option != {"type": "null"})
-        return {**_resolved(inner, definitions), **beside}
-    return node
+    return structural(MiniCluster)
 
 
 def at(path: Path) -> Schema:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from minicluster.document.crd import PLURAL
+from minicluster.document.names import PLURAL
 from minicluster.plan.constants import API_VERSION, KIND
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from minicluster.document.schema import document_schema
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from minicluster.document.schema import Schema
+    from minicluster.document.structural import Schema
 
 Path = tuple[str, ...]
 ITEM, ENTRY = "[]", "{}"

@@ -1,6 +1,6 @@
 """The structural schema of the CRD as plain JSON Schema."""
 
-from minicluster.document.schema import Schema
+from minicluster.document.structural import Schema
 
 
 def closed(node: Schema) -> Schema:

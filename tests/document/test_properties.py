@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from minicluster.document import DocumentError, Problem, dump, load, parse, quantity, validate
 from minicluster.document.positions import written_path
 from minicluster.document.scalars import QUANTITY
-from minicluster.document.schema import Schema, document_schema
+from minicluster.document.schema import document_schema
+from minicluster.document.structural import Schema
 from tests.budgets import examples
 from tests.document.json_schema import closed
 

@@ -14,7 +14,7 @@ import pytest
 
 import minicluster
 from minicluster import within
-from minicluster.document.crd import PLURAL
+from minicluster.document.names import PLURAL
 from minicluster.plan.constants import API_VERSION
 from minicluster.within import context, service_account
 

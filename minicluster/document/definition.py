@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from minicluster.document.cel import RULES
-from minicluster.document.cluster import GROUP, KIND, VERSION
-from minicluster.document.schema import Schema, document_schema
+from minicluster.document.names import GROUP, KIND, PLURAL, VERSION
+from minicluster.document.schema import document_schema
 
-PLURAL = "miniclusters"
+if TYPE_CHECKING:
+    from minicluster.document.structural import Schema
 
 # The columns of `kubectl get miniclusters`; those of priority 1 only with -o wide.
 COLUMNS: tuple[dict[str, Any], ...] = (
