@@ -1,12 +1,23 @@
 """What importing a room imports: start-up time is kept by importing little."""
 
+import ast
+import importlib
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from tests.project.sources import sources
+from tests.project.sources import ROOT, sources
 
+DOCUMENTS_AND_PLANS = {
+    "jinja2",
+    "minicluster.document.cluster",
+    "minicluster.document.loading",
+    "minicluster.plan.decision",
+    "minicluster.plan.objects.objects",
+    "minicluster.plan.status",
+}
 HEAVY = ("pydantic", "jinja2", "typer", "rich", "yaml", "kubernetes", "kopf")
 
 
@@ -77,3 +88,75 @@ def test_a_client_of_an_api_server_loads_neither_templates_nor_zeromq() -> None:
     """It imports the plan for names, and makes no plan."""
     loaded = _loaded_after("import minicluster.remote.session, minicluster.kube_client.access")
     assert not loaded.intersection({"jinja2", "zmq"})
+
+
+def _loaded_by(*words: str) -> set[str]:
+    """Return the names of all modules that a call of `minicluster` holds at its end, however it ends."""
+    ended = "atexit.register(lambda: print(*sys.modules, sep='\\n'))"
+    called = f"sys.argv = {['minicluster', *words]!r}; minicluster.cli.main.run()"
+    program = f"import atexit, sys, minicluster.cli.main; {ended}; {called}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    return set(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "client"),
+    [
+        pytest.param((), "minicluster.local.backend", id="here"),
+        pytest.param(
+            ("--on", "kubernetes", "--kubeconfig", "/nowhere"),
+            "minicluster.kube_client.client",
+            id="on kubernetes",
+        ),
+    ],
+)
+def test_a_listing_loads_what_reads_no_document_and_makes_no_plan(
+    words: tuple[str, ...], client: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """With these it takes a quarter longer on Kubernetes until the first request."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    loaded = _loaded_by("list", *words)
+    assert client in loaded
+    assert not loaded.intersection(DOCUMENTS_AND_PLANS)
+
+
+def test_a_stored_status_is_read_without_the_models_of_a_document() -> None:
+    item = {
+        "metadata": {"namespace": "here", "name": "mc", "uid": "1", "generation": 1},
+        "status": {"phase": "Running", "later": 1},
+    }
+    loaded = _loaded_after(f"from minicluster.remote import summary; summary.of({item!r})")
+    assert "minicluster.document.status" in loaded
+    assert not loaded.intersection(DOCUMENTS_AND_PLANS)
+
+
+ON_USE = ("minicluster.document", "minicluster.malleable", "minicluster.plan")
+"""Packages that import a public name at its first use."""
+
+
+@pytest.mark.parametrize("package", ON_USE)
+def test_a_name_is_found_where_type_checkers_find_it(package: str) -> None:
+    tree = ast.parse((ROOT / package.replace(".", "/") / "__init__.py").read_text(encoding="utf-8"))
+    shown = {
+        (each.module.removeprefix(f"{package}."), alias.name)
+        for each in ast.walk(tree)
+        if isinstance(each, ast.ImportFrom) and each.module and each.module.startswith(f"{package}.")
+        for alias in each.names
+    }
+    module = importlib.import_module(package)
+    homes = vars(module)["_HOMES"].items()
+    assert {(home, name) for home, names in homes for name in names} == shown
+    assert sorted(name for _, name in shown) == sorted(module.__all__)
+    assert all(getattr(module, name) is not None for name in module.__all__)
+
+
+@pytest.mark.parametrize("package", ON_USE)
+def test_a_name_is_never_that_of_a_module_there(package: str) -> None:
+    """Python would put the module in its place, once something has imported that."""
+    modules = {path.stem for path in (ROOT / package.replace(".", "/")).iterdir()}
+    assert not modules.intersection(importlib.import_module(package).__all__)
+
+
+def test_an_unknown_name_is_refused() -> None:
+    with pytest.raises(ImportError, match=r"cannot import name 'nothing' from 'minicluster\.document'"):
+        exec("from minicluster.document import nothing")
