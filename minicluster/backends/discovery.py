@@ -32,6 +32,8 @@ class BackendRegistry:
     """Those that can be used."""
     problems: Mapping[str, str] = field(default_factory=dict)
     """What is wrong with the others."""
+    names: tuple[str, ...] = ()
+    """The names of both, ours first."""
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -47,16 +49,12 @@ class BackendRegistry:
         return self.kinds[name]
 
 
-def names() -> tuple[str, ...]:
-    """Return the names of all back ends, ours first. Imports none of them."""
-    return tuple(_entries())
-
-
 def registry() -> BackendRegistry:
     """Load every back end. What is wrong with a plug-in is in `problems`; it raises nothing."""
     kinds: dict[str, BackendKind] = {}
     problems: dict[str, str] = {}
-    for name, entry in _entries().items():
+    entries = _entries()
+    for name, entry in entries.items():
         plugin = f"back end {name} ({entry.value})"
         try:
             found = entry.load()
@@ -67,7 +65,7 @@ def registry() -> BackendRegistry:
             kinds[name] = found
         else:
             problems[name] = f"{plugin} is no minicluster.backends.port.BackendKind: {found!r}"
-    return BackendRegistry(kinds, problems)
+    return BackendRegistry(kinds, problems, tuple(entries))
 
 
 def _entries() -> dict[str, EntryPoint]:

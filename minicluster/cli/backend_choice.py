@@ -134,7 +134,7 @@ def _backend_parameters(command: str, own: Iterable[Any]) -> list[Any]:
         expose_value=False,
         callback=_keeper(_ON),
     )
-    on_parameter = _parameter("on", Literal[discovery.names()], on, discovery.USUAL)
+    on_parameter = _parameter("on", Literal[registry().names], on, discovery.USUAL)
     found = [on_parameter]
     for option in _options(command):
         free = [each for each in option.names if each not in taken]

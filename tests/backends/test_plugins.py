@@ -102,7 +102,7 @@ def found(site: Path, monkeypatch: pytest.MonkeyPatch) -> discovery.BackendRegis
 
 
 def test_ours_come_first_and_keep_their_names(found: discovery.BackendRegistry) -> None:
-    assert discovery.names() == ("local", "kubernetes", "cloud", "number")
+    assert found.names == ("local", "kubernetes", "cloud", "number")
     assert list(found.kinds) == ["local", "kubernetes"]
     assert found.kind("local").run is not None
 
