@@ -11,27 +11,26 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from minicluster.backends.errors import NotOffered
 from minicluster.backends.port import ANY_FILE, Backend, BackendKind, BackendOption, refuse
-from minicluster.backends.records import (
-    BroughtUp,
-    ClusterListing,
-    ClusterSample,
-    ClusterSummary,
-    DownResult,
-    Following,
-    ForegroundRun,
-    ScaleResult,
-    StatusReport,
-    StatusTable,
-    SuspendResult,
-    UpRequest,
-    Watched,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from minicluster.backends.documents import DocumentText
     from minicluster.backends.port import Reporter, Write
+    from minicluster.backends.records import (
+        BroughtUp,
+        ClusterListing,
+        ClusterSample,
+        ClusterSummary,
+        DownResult,
+        Following,
+        ForegroundRun,
+        ScaleResult,
+        StatusReport,
+        SuspendResult,
+        UpRequest,
+        Watched,
+    )
     from minicluster.instance.port import Instance
     from minicluster.local.records import ClusterState
     from minicluster.plan import Site
@@ -57,6 +56,7 @@ class LocalBackend(Backend):
 
     def up(self, text: DocumentText, request: UpRequest) -> Sequence[BroughtUp]:
         """Start a supervisor, and wait until its cluster is up."""
+        from minicluster.backends import records
         from minicluster.local import launch
 
         name = launch.up(
@@ -69,14 +69,16 @@ class LocalBackend(Backend):
             restore=self.given["restore"],
             oversubscribe=self.given["oversubscribe"],
         )
-        return (BroughtUp(name, "up", f": minicluster submit {name} -- COMMAND, minicluster down {name}"),)
+        then = f": minicluster submit {name} -- COMMAND, minicluster down {name}"
+        return (records.BroughtUp(name, "up", then),)
 
     def clusters(self) -> ClusterListing:
         """Return the clusters, runs in the foreground included."""
+        from minicluster.backends import records
         from minicluster.local import state_file
 
         found = tuple(_summary(state) for _, state in state_file.live_clusters())
-        return ClusterListing(found, COLUMNS)
+        return records.ClusterListing(found, COLUMNS)
 
     def status(self, name: str, view: Callable[[Instance, int], T]) -> tuple[StatusReport, T | None]:
         """Return the status of a cluster, and what `view` makes of its instance."""
@@ -88,14 +90,17 @@ class LocalBackend(Backend):
 
     def watch(self, name: str, work: Callable[[Instance, Watched], T]) -> T:
         """Do work that polls a cluster."""
-        return self.ask(name, lambda instance: work(instance, Watched(lambda: _sample(name))))
+        from minicluster.backends import records
+
+        return self.ask(name, lambda instance: work(instance, records.Watched(lambda: _sample(name))))
 
     def scale(self, name: str, size: int) -> ScaleResult:
         """Change the number of brokers, and wait until that is done."""
+        from minicluster.backends import records
         from minicluster.local import orders
 
         done = orders.give(name, {"order": "scale", "size": size}, self.reporter.notice)
-        return ScaleResult(done["before"], done["size"])
+        return records.ScaleResult(done["before"], done["size"])
 
     def suspend(self, name: str, *, suspended: bool) -> SuspendResult:
         """Raise NotOffered, which names the commands that have this effect here."""
@@ -107,12 +112,13 @@ class LocalBackend(Backend):
 
     def down(self, name: str, dump: str) -> DownResult:
         """End a cluster, and wait until nothing is left of it."""
+        from minicluster.backends import records
         from minicluster.local import orders
 
         if dump == ANY_FILE:
             raise NotOffered(f"--dump without a file: is not offered for clusters of {self.location}")
         orders.down(name, str(Path(dump).resolve()) if dump else "", self.reporter.notice)
-        return DownResult()
+        return records.DownResult()
 
     def logs(self, name: str, write: Write, rank: int | None, *, follow: bool) -> None:
         """Write the logs of brokers, services and the supervisor."""
@@ -124,20 +130,21 @@ class LocalBackend(Backend):
 
     def attach(self, name: str, write: Write, work: Callable[[Instance, Following], int] | None) -> int:  # noqa: ARG002
         """Follow a job; there is no main command."""
+        from minicluster.backends import records
+
         if work is None:
             refuse(self, "attach without a JOB")
-        return self.ask(name, lambda instance: work(instance, Following()))
+        return self.ask(name, lambda instance: work(instance, records.Following()))
 
     def shell(self, name: str, command: Sequence[str]) -> int:
         """Run a command, or a shell, in the cluster's environment."""
         from minicluster.local import connection, prompt
-        from minicluster.local.run import shell_of_user
 
         environment = connection.environment(name)
         if not command:
             environment |= prompt.variables(name)
             self.reporter.notice(f"a shell in cluster {name}: flux speaks to it here; `exit` leaves it up")
-        words = tuple(command or shell_of_user())
+        words = tuple(command or prompt.shell_of_user())
         try:
             done = subprocess.run(words, env=environment, check=False)
         except OSError as error:
@@ -167,7 +174,7 @@ class LocalBackend(Backend):
 
 def run(text: DocumentText, request: ForegroundRun, reporter: Reporter) -> int:
     """Run a document's command, and return its exit code."""
-    from minicluster.local import documents, site
+    from minicluster.local import documents, prompt, site
     from minicluster.local import run as foreground
 
     source = documents.parse(text.text, text.source, request.name)
@@ -179,28 +186,35 @@ def run(text: DocumentText, request: ForegroundRun, reporter: Reporter) -> int:
             engine=request.engine,
             timeout=request.timeout,
             working_directory=Path.cwd(),
-            shell=foreground.shell_of_user() if documents.is_interactive(source) else (),
+            shell=prompt.shell_of_user() if documents.is_interactive(source) else (),
         ),
         reporter,
     )
 
 
 def _summary(state: ClusterState) -> ClusterSummary:
+    from minicluster.backends import records
+
     more = dataclasses.asdict(state)
     for key in ("links", "start_time", "reason", "name", "phase", "size", "max_size", "created"):
         del more[key]
-    return ClusterSummary(state.name, state.phase.value, state.size, state.max_size, state.created, more)
+    return records.ClusterSummary(
+        state.name, state.phase.value, state.size, state.max_size, state.created, more
+    )
 
 
 def _sample(name: str) -> ClusterSample:
+    from minicluster.backends import records
     from minicluster.local import state_file
 
     _, state = state_file.need(name)
     row = {"name": state.name, "phase": state.phase.value, "size": state.size, "max_size": state.max_size}
-    return ClusterSample(row, state.min_size)
+    return records.ClusterSample(row, state.min_size)
 
 
 def _report(state: ClusterState, instance: Instance) -> StatusReport:
+    from minicluster.backends import records
+
     stats, resources = instance.queues.stats(), instance.nodes.resources()
     policy = instance.life.attributes().get(POLICY_ATTRIBUTE)
     drained = set(resources.drained.ranks)
@@ -215,8 +229,8 @@ def _report(state: ClusterState, instance: Instance) -> StatusReport:
         "jobs_running": stats.running,
         "jobs_ended": stats.inactive,
     }
-    table = StatusTable("brokers", rows, ("rank", "state", "drained", "host"))
-    return StatusReport(_summary(state), FIELDS, values, tables=(table,))
+    table = records.StatusTable("brokers", rows, ("rank", "state", "drained", "host"))
+    return records.StatusReport(_summary(state), FIELDS, values, tables=(table,))
 
 
 _UP = frozenset({"up"})

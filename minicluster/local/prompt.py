@@ -1,8 +1,13 @@
-"""The sign in a shell's prompt that it speaks to a cluster."""
+"""The user's shell, and the sign in its prompt that it speaks to a cluster."""
 
 from __future__ import annotations
 
 import os
+
+
+def shell_of_user() -> tuple[str, ...]:
+    """Return the program for an interactive cluster."""
+    return (os.environ.get("SHELL") or "/bin/sh",)
 
 
 def variables(name: str) -> dict[str, str]:

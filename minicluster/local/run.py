@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import select
 import signal
 import subprocess
@@ -247,8 +246,3 @@ def _is_hung_up(terminal: int) -> bool:
     poll = select.poll()
     poll.register(terminal, 0)
     return any(event & select.POLLHUP for _, event in poll.poll(0))
-
-
-def shell_of_user() -> tuple[str, ...]:
-    """Return the program for an interactive cluster."""
-    return (os.environ.get("SHELL") or "/bin/sh",)

@@ -11,24 +11,24 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from minicluster.backends import errors
 from minicluster.backends.port import Backend, BackendKind, BackendOption
-from minicluster.backends.records import (
-    BroughtUp,
-    ClusterListing,
-    ComponentVersion,
-    DownResult,
-    Following,
-    ScaleResult,
-    StatusReport,
-    SuspendResult,
-    UpRequest,
-    Watched,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 
     from minicluster.backends.documents import DocumentText
     from minicluster.backends.port import Reporter, Write
+    from minicluster.backends.records import (
+        BroughtUp,
+        ClusterListing,
+        ComponentVersion,
+        DownResult,
+        Following,
+        ScaleResult,
+        StatusReport,
+        SuspendResult,
+        UpRequest,
+        Watched,
+    )
     from minicluster.document import Problem
     from minicluster.instance.port import Instance
     from minicluster.kube_client.errors import KubernetesError
@@ -57,6 +57,7 @@ class KubernetesBackend(Backend):
 
     def up(self, text: DocumentText, request: UpRequest) -> Sequence[BroughtUp]:
         """Apply a file's documents, and wait until the MiniClusters run, or have ended."""
+        from minicluster.backends import records
         from minicluster.backends.documents import policy_of
         from minicluster.document import loading
         from minicluster.remote import documents, submission
@@ -74,9 +75,12 @@ class KubernetesBackend(Backend):
         how = {"force": self.given["force"], "wait": wait is not False, "to_the_end": wait is True}
         settled = _run(self, lambda asked: submission.up(asked, wanted, **how))
         if wait is not False:
-            return [BroughtUp(each.name, each.phase, f" in namespace {each.namespace}") for each in settled]
+            return [
+                records.BroughtUp(each.name, each.phase, f" in namespace {each.namespace}")
+                for each in settled
+            ]
         return [
-            BroughtUp(each.name, "accepted", f" in namespace {each.namespace}")
+            records.BroughtUp(each.name, "accepted", f" in namespace {each.namespace}")
             for each in wanted
             if each.is_cluster
         ]
@@ -104,22 +108,25 @@ class KubernetesBackend(Backend):
 
     def scale(self, name: str, size: int) -> ScaleResult:
         """Set a MiniCluster's size, and wait until its pods are there or gone."""
+        from minicluster.backends import records
         from minicluster.remote import clusters
 
         wait = self.given["wait"]
         done = _run(self, lambda asked: clusters.scale(asked, name, size, wait=wait))
-        return ScaleResult(done.before, done.after, wait or done.before == done.after)
+        return records.ScaleResult(done.before, done.after, wait or done.before == done.after)
 
     def suspend(self, name: str, *, suspended: bool) -> SuspendResult:
         """Set spec.suspend, and wait until its brokers are gone, or back."""
+        from minicluster.backends import records
         from minicluster.remote import suspension
 
         wait = self.given["wait"]
         turn = suspension.suspend if suspended else suspension.resume
-        return SuspendResult(_run(self, lambda asked: turn(asked, name, wait=wait)), wait)
+        return records.SuspendResult(_run(self, lambda asked: turn(asked, name, wait=wait)), wait)
 
     def down(self, name: str, dump: str) -> DownResult:
         """Delete a MiniCluster; with `dump` only once it was saved there."""
+        from minicluster.backends import records
         from minicluster.remote import reports, teardown
 
         wait = self.given["wait"]
@@ -130,7 +137,7 @@ class KubernetesBackend(Backend):
             return saved
 
         saved = _run(self, end)
-        return DownResult(wait, reports.saved(saved) if dump else "")
+        return records.DownResult(wait, reports.saved(saved) if dump else "")
 
     def logs(self, name: str, write: Write, rank: int | None, *, follow: bool) -> None:
         """Write the logs of the pods."""
@@ -190,6 +197,7 @@ class KubernetesBackend(Backend):
 
 def _versions(given: Mapping[str, Any], reporter: Reporter) -> Sequence[ComponentVersion]:
     """Return the versions of Kubernetes, the CRD, the operator and the leads, as far as one may see."""
+    from minicluster.backends import records
     from minicluster.remote import versions
 
     try:
@@ -197,7 +205,7 @@ def _versions(given: Mapping[str, Any], reporter: Reporter) -> Sequence[Componen
     except errors.WrongRequest:
         raise
     except errors.BackendError as error:
-        return (ComponentVersion("Kubernetes", note=str(error)),)
+        return (records.ComponentVersion("Kubernetes", note=str(error)),)
 
 
 def _target(backend: KubernetesBackend) -> Target:

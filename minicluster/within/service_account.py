@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import re
-import ssl
 from typing import TYPE_CHECKING, Any
 
 from minicluster.within.errors import DeniedError, NotInsideError, RefusedError, UnreachableError, WithinError
 
 if TYPE_CHECKING:
+    import ssl
+
     from minicluster.within.context import PodContext
 
 SECONDS = 30.0
@@ -22,6 +22,8 @@ _ACCOUNT = re.compile(r"system:serviceaccount:([^:\"]+:[^:\"]+)")
 
 def scale(pod: PodContext, size: int) -> None:
     """Ask for so many brokers. Raises WithinError."""
+    import http.client  # noqa: PLC0415 - HTTP and TLS take 5 ms: on one's own machine neither is needed
+
     resource_path = f"/apis/{GROUP}/{VERSION}/namespaces/{pod.namespace}/{PLURAL}/{pod.name}/scale"
     headers = {
         "Authorization": f"Bearer {pod.token}",
@@ -43,6 +45,8 @@ def scale(pod: PodContext, size: int) -> None:
 
 
 def _trusting(pod: PodContext) -> ssl.SSLContext:
+    import ssl  # noqa: PLC0415 - as above
+
     try:
         return ssl.create_default_context(cafile=str(pod.authority))
     except OSError as error:  # a damaged certificate's error is one, too

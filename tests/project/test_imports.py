@@ -120,6 +120,19 @@ def test_a_listing_loads_what_reads_no_document_and_makes_no_plan(
     assert not loaded.intersection(DOCUMENTS_AND_PLANS)
 
 
+@pytest.mark.parametrize(
+    "words", [("jobs", "mc"), ("submit", "mc", "--", "true"), ("shell", "mc")], ids=" ".join
+)
+def test_a_command_of_this_machine_loads_neither_tls_nor_an_event_loop(
+    words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It calls a broker by its socket; what runs brokers is the supervisor's."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    loaded = _loaded_by(*words)
+    assert "minicluster.local.connection" in loaded
+    assert not loaded.intersection({"asyncio", "http.client", "ssl"})
+
+
 def test_a_stored_status_is_read_without_the_models_of_a_document() -> None:
     item = {
         "metadata": {"namespace": "here", "name": "mc", "uid": "1", "generation": 1},
