@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import yaml
+from tests.manifests import documents
 
 ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "deploy" / "helm" / "minicluster-operator"
@@ -26,7 +26,7 @@ def project() -> Object:
 
 def objects(text: str) -> list[Object]:
     """Parse manifests."""
-    return [document for document in yaml.safe_load_all(text) if document]
+    return [document for document in documents(text) if document]
 
 
 def of_kind(found: list[Object], kind: str) -> list[Object]:

@@ -6,8 +6,6 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-import yaml
-
 from tests.devcluster import Api, ControlPlane
 from tests.devcluster.building import required
 from tests.devcluster.certificates import authority
@@ -15,6 +13,7 @@ from tests.devcluster.lookup import KEDA, Programs
 from tests.kubernetes import adapters, operators
 from tests.kubernetes.adapters import LOOPBACK
 from tests.kubernetes.operators import SYSTEM
+from tests.manifests import documents
 from tests.ports import free_port
 
 API = "v1beta1.external.metrics.k8s.io"
@@ -28,7 +27,7 @@ def define(api: Api) -> None:
     """Create the resources of KEDA, where they are not there yet."""
     folder = required(KEDA.sources, "github.com/kedacore/keda/v2") / "config/crd/bases"
     for file in sorted(folder.iterdir()):
-        definition = yaml.safe_load(file.read_text())
+        (definition,) = documents(file.read_text())
         if not api.exists(f"{DEFINITIONS}/{definition['metadata']['name']}"):
             api.create(DEFINITIONS, definition)
 

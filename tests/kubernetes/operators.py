@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from minicluster.lead_client import key_store
 from minicluster.lead_client.keys import LeadAuthority
 from tests.devcluster import Api, ApiError, ControlPlane, until
 from tests.forked import Forked
+from tests.manifests import documents
 
 MANIFESTS = Path(__file__).parents[2] / "deploy" / "manifests"
 SYSTEM = "minicluster-system"
@@ -60,7 +60,7 @@ DOCUMENT = {
 
 def rights(manifest: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Return the objects of a shipped manifest that grant rights, each with its path."""
-    for item in yaml.safe_load_all((MANIFESTS / manifest).read_text()):
+    for item in documents((MANIFESTS / manifest).read_text()):
         if item and item["kind"] in RIGHTS:
             collection = RIGHTS[item["kind"]].format(namespace=item["metadata"].get("namespace", ""))
             yield f"{collection}/{item['metadata']['name']}", item
