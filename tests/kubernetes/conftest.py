@@ -41,7 +41,7 @@ from tests.devcluster.lookup import (
     locate,
 )
 from tests.devcluster.reporting import unavailable
-from tests.kubernetes import autoscalers, kept_instance, operators, script_pods
+from tests.kubernetes import autoscalers, kept_instance, leftovers, operators, script_pods
 from tests.kubernetes.live import Live
 from tests.kubernetes.operators import Operator
 
@@ -251,8 +251,8 @@ def api(kube: ControlPlane | ExistingCluster) -> Api:
 
 
 @pytest.fixture
-def namespace(api: Api) -> Iterator[str]:
-    """A namespace for this test; its deletion is started, not waited for."""
+def namespace(request: pytest.FixtureRequest, api: Api) -> Iterator[str]:
+    """A namespace for this test. A control plane that will end keeps it, without what would work on."""
     name = f"test-{secrets.token_hex(4)}"
     api.create("/api/v1/namespaces", {"metadata": {"name": name}})
     until(
@@ -260,7 +260,10 @@ def namespace(api: Api) -> Iterator[str]:
         f"the service account of {name}",
     )
     yield name
-    api.delete(f"/api/v1/namespaces/{name}")
+    if request.config.getoption("--kube-context"):
+        api.delete(f"/api/v1/namespaces/{name}")
+    else:
+        leftovers.delete(api, name)
 
 
 @pytest.fixture(scope="session")

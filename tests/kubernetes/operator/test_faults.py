@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.devcluster import Access, Api, ControlPlane, until
-from tests.kubernetes import meddler, operators
+from tests.kubernetes import leftovers, meddler, operators
 from tests.kubernetes.meddler import Answer, CutError, Meddler, Plan, Write
 from tests.kubernetes.mortality import killed_after_each_write
 from tests.kubernetes.operators import ACCOUNT, SYSTEM, conditions, create, created, read, settled
@@ -164,7 +164,7 @@ def lived(fault: Answer | CutError, access: Access, api: Api, folder: Path) -> L
                 for word in ("retry", "error")
             ]
     found = outcome(api, namespace)
-    api.delete(f"/api/v1/namespaces/{namespace}")
+    leftovers.delete(api, namespace)
     return Life(found, *counts)
 
 
