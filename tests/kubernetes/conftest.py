@@ -62,6 +62,8 @@ TIMEOUT = 400  # seconds for a test on nodes that asks for no other
 # What `--one-plane` leaves out: tests with these fixtures, and on nodes all but these files.
 FURTHER = {"oldest_plane", "helm", "metrics_client", "metrics_server", "keda_programs"}
 FIRST_ON_NODES = {"test_bring_up.py", "test_ends.py"}
+UNASKED = ("endpoints-controller", "endpointslice-controller", "endpointslice-mirroring-controller")
+"""Controllers that list the pods behind Services: nobody asks where no pod has a network."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -176,7 +178,9 @@ def own_plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane | None]:
         yield None
         return
     require("own_plane")
-    with cluster(Options(crds=[crd()], audit=True)) as plane, resting.kept(plane):
+    controllers = ",".join(["*", *(f"-{each}" for each in UNASKED)])
+    options = Options(crds=[crd()], audit=True, controller_manager={"controllers": controllers})
+    with cluster(options) as plane, resting.kept(plane):
         yield plane
 
 
