@@ -80,13 +80,12 @@ endif
 
 # One stamp: what it has is installed again when the lock or the project's own metadata changed. An environment that
 # works keeps its Python: another one of the same version may have been built otherwise, and share none of its packages.
-# Python compiles what it imports; compiling all of it here would take a third of the time.
 $(VENV)/.ready: requirements/lock.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("minicluster needs Python 3.11 or newer, this is %d.%d; name another: make PYTHON=/path/to/python3.12" % sys.version_info[:2] if sys.version_info < (3, 11) else 0)'
 	@$(if $(STALE),echo "$(VENV) does not work here: of another Python or directory or cut off. It is made anew.")
 	@echo "Setting up $(VENV) (once) ..."
 	@$(if $(and $(wildcard $(BIN)/python),$(if $(STALE),,works)),,$(PYTHON) -m venv $(if $(STALE),--clear) $(VENV))
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements/lock.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/lock.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
