@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import hypothesis
 import pytest
 
-from tests import budgets, resting
+from tests import budgets
 from tests.devcluster import MissingProgramsError, shipped_images
 from tests.devcluster.archives import Archive
 from tests.devcluster.reporting import unavailable
@@ -50,12 +50,6 @@ def shipped() -> list[Archive]:
         return shipped_images.build()
     except MissingProgramsError as error:
         unavailable(error, what="builder of images")
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Let clusters rest that are not needed."""
-    resting.before(item)
 
 
 @pytest.hookimpl(optionalhook=True)

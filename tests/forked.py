@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -71,13 +72,13 @@ class Forked:
         return code
 
     def send_signal(self, number: int) -> None:
-        """Send it a signal, if it has not ended."""
+        """Send it a signal, if it has not ended: then its process id may be another's."""
         if self.poll() is None:
             os.kill(self.pid, number)
 
     def kill(self) -> None:
         """End it without a word."""
-        self._process.kill()
+        self.send_signal(signal.SIGKILL)
 
 
 def completed(

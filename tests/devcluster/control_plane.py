@@ -7,7 +7,6 @@ import socket
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from signal import Signals
 
 from tests.devcluster import audit, components, fake_nodes, lookup, network, rack, state
 from tests.devcluster.access import Access, write_access
@@ -102,14 +101,6 @@ class ControlPlane:
         if self.rack is None:
             raise HarnessError("nodes need a network: start the cluster with Options(nodes=1), or more")
         return rack.add(self.installation, self.rack, count)
-
-    def rest(self) -> None:
-        """Stand still, until `wake`: for its clients time passes meanwhile."""
-        self.guardian.signal(Signals.SIGSTOP)
-
-    def wake(self) -> None:
-        """Go on after `rest`."""
-        self.guardian.signal(Signals.SIGCONT)
 
     def stop(self) -> None:
         """End every process and remove every file; a second call does nothing."""

@@ -61,12 +61,6 @@ class Guardian:
         """End a program; returns when it is gone: killed, if it has not ended by then."""
         self.ask({"do": "stop", "name": name, "signal": int(signal), "seconds": seconds})
 
-    def signal(self, signal: Signals) -> None:
-        """Send a signal to all programs, and to what they have started in their process groups."""
-        for pid in self.pids().values():
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(pid, signal)
-
     def pids(self) -> dict[str, int]:
         """List the programs that run."""
         return {

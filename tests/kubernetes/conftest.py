@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from minicluster.document import crd
-from tests import dealing, resting
+from tests import dealing
 from tests.devcluster import (
     Api,
     ContextError,
@@ -180,7 +180,7 @@ def own_plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane | None]:
     require("own_plane")
     controllers = ",".join(["*", *(f"-{each}" for each in UNASKED)])
     options = Options(crds=[crd()], audit=True, controller_manager={"controllers": controllers})
-    with cluster(options) as plane, resting.kept(plane):
+    with cluster(options) as plane:
         yield plane
 
 
@@ -208,8 +208,7 @@ def nodes(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
         started = start(replace(options, images=images(request.session)))
     except MissingProgramsError as error:
         unavailable(error)
-    with resting.kept(started):
-        yield started
+    yield started
     started.stop()
 
 

@@ -144,10 +144,16 @@ class RealServer:
         self.admin.delete(f"/api/v1/namespaces/{self.namespace}")
 
     async def bookmark(self, selection: Selection, version: str) -> WatchEvent:
+        async def change_another() -> None:
+            """Without it there would be no bookmark: as long as nothing changes, nothing is forgotten."""
+            await asyncio.sleep(1)
+            await self.api.create(settings(self, "another"))
+
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(client, "WATCH_SECONDS", 8)  # one comes two seconds before the end, at the latest
             marks = (each async for each in self.api.watch(selection, version) if each.type == "BOOKMARK")
-            return await anext(marks)
+            found, _ = await asyncio.gather(anext(marks), change_another())
+            return found
 
     async def fail_pod(self, job: str, index: int, code: int) -> None:
         about = f"batch.kubernetes.io/job-name={job},batch.kubernetes.io/job-completion-index={index}"

@@ -142,20 +142,6 @@ def test_a_program_that_does_not_start_is_quoted(programs: None) -> None:
         start(Options(apiserver={"no-such-flag": "1"}))
 
 
-def test_it_stands_still_until_it_is_woken(plane: ControlPlane) -> None:
-    def states() -> set[str]:
-        stats = [Path(f"/proc/{pid}/stat").read_text() for pid in plane.guardian.pids().values()]
-        return {each.rpartition(")")[2].split()[0] for each in stats}
-
-    plane.rest()
-    try:
-        until(lambda: states() == {"T"}, "all of its processes to stop")
-    finally:
-        plane.wake()
-    assert plane.api.exists("/readyz")
-    assert "T" not in states()
-
-
 def test_data_outlives_a_crash_of_the_api_server(plane: ControlPlane, namespace: str) -> None:
     plane.apiserver.stop(signal.SIGKILL)
     assert not plane.apiserver.is_ready()
