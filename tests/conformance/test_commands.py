@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.conformance import masks
-from tests.conformance.tidy import tidy
+from tests.conformance.left_as_found import leave_as_found
 from tests.conformance.transcripts import LISTED, Transcript
 from tests.conformance.transcripts_instance import INSTANCE
 from tests.conformance.transcripts_jobs import JOBS
@@ -74,7 +74,7 @@ def test_a_command_line_prints_what_it_prints_on_flux(
     finally:
         if not transcript.fresh:
             with lab.connect() as instance:
-                tidy(instance)
+                leave_as_found(instance)
 
 
 def test_every_listed_command_has_a_line() -> None:

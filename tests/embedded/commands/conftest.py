@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minicluster.instance.connection import connect
-from tests.conformance.tidy import tidy
+from tests.conformance.left_as_found import leave_as_found
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,4 +18,4 @@ def clean_up(cluster: Any) -> Iterator[None]:
     """Each test leaves no active job, no drained node and started queues."""
     yield
     with connect(cluster.uri) as instance:
-        tidy(instance)
+        leave_as_found(instance)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.devcluster import ControlPlane, node_images, until
+from tests.devcluster.fake_nodes import node_names
 from tests.kubernetes.ledger import Ledger
 from tests.kubernetes.live import SECONDS, Live
 
@@ -81,5 +82,7 @@ def test_brokers_and_jobs_go_on_without_the_api_server(
             until(lambda: len(ledger.written()) == len(ledger.ids), "all jobs to end", SECONDS)
     finally:
         nodes.apiserver.start()
+        everyone = {node.name for node in nodes.nodes}
+        until(lambda: everyone <= node_names(nodes.api, ready=True), "the nodes to be Ready again", SECONDS)
     assert ledger.balance() == {}
     assert live.joined(2)["phase"] == "Running"

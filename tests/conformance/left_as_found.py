@@ -14,7 +14,7 @@ ACTIVE = JobFilter(states=JobState.ACTIVE)
 SECONDS = 20.0
 
 
-def tidy(instance: Instance) -> None:
+def leave_as_found(instance: Instance) -> None:
     """Leave no active job, no drained node and no stopped queue."""
     instance.jobs.cancel_all()
     for drain in instance.nodes.resources().drains:
