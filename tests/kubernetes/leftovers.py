@@ -8,8 +8,8 @@ from http import HTTPStatus
 
 from tests.devcluster import Api, ApiError
 from tests.devcluster.api import Object
+from tests.kubernetes import operators
 
-MINICLUSTERS = "/apis/flux-framework.org/v1alpha2/namespaces/{}/miniclusters"
 # What else works on without a MiniCluster; the garbage collector deletes the rest of what one owns.
 KINDS = (
     "/apis/batch/v1/namespaces/{}/jobs",
@@ -22,9 +22,8 @@ AT_ONCE = {"gracePeriodSeconds": "0", "propagationPolicy": "Background"}
 
 def delete(api: Api, namespace: str) -> None:
     """Begin to delete it, MiniClusters first: an operator would make the other objects again."""
-    collection = MINICLUSTERS.format(namespace)
-    for item in api.delete(collection).get("items", ()):
-        release(api, f"{collection}/{item['metadata']['name']}", item)
+    for item in api.delete(operators.path(namespace)).get("items", ()):
+        release(api, operators.path(namespace, item["metadata"]["name"]), item)
     for kind in KINDS:
         api.delete(kind.format(namespace), **AT_ONCE)
 
