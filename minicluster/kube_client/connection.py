@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import socket
+import weakref
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
@@ -21,8 +23,7 @@ if TYPE_CHECKING:
     from minicluster.plan.objects.fields import Object
 
 REQUEST_SECONDS = 30.0
-# TLS connections take some turns of the loop to close, and an event loop that ends does not wait for that.
-CLOSE_DELAY = 0.01
+CLOSE_SECONDS = 1.0
 
 JSON = "application/json"
 UNAUTHORIZED = 401
@@ -46,6 +47,7 @@ class ServerConnection:
         self._observe = observe
         self._session: aiohttp.ClientSession | None = None
         self._former: aiohttp.ClientSession | None = None
+        self._sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
         self._logging_in = asyncio.Lock()
         self.server = ""
         """Its URL, without a path; known once it is open."""
@@ -60,7 +62,7 @@ class ServerConnection:
             if session is not None:
                 await session.close()
         self._session = self._former = None
-        await asyncio.sleep(CLOSE_DELAY)
+        await self._end_connections()
 
     @property
     def http(self) -> aiohttp.ClientSession:
@@ -129,13 +131,34 @@ class ServerConnection:
             credentials = await asyncio.to_thread(self._access.connect)
             ended, self._former, self.server = self._former, self._session, credentials.server
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, ssl=credentials.ssl_context()),
+                connector=aiohttp.TCPConnector(
+                    limit=0, ssl=credentials.ssl_context(), socket_factory=self._make_socket
+                ),
                 proxy=credentials.proxy_url,
                 timeout=aiohttp.ClientTimeout(total=REQUEST_SECONDS),
                 headers={"User-Agent": self._agent, **credentials.headers()},
             )
             if ended is not None:
                 await ended.close()
+
+    def _make_socket(self, address: aiohttp.AddrInfoType) -> socket.socket:
+        family, kind, protocol, *_ = address
+        made = socket.socket(family, kind, protocol)
+        self._sockets.add(made)
+        return made
+
+    async def _end_connections(self) -> None:
+        """Have every connection closed that the sessions left: those that are being made, or that end slowly.
+
+        An event loop that ends does not wait for them either.
+        """
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_SECONDS):
+                while still_open := [each for each in self._sockets if each.fileno() >= 0]:
+                    for each in still_open:
+                        with contextlib.suppress(OSError):  # it is not connected yet, or not any more
+                            each.shutdown(socket.SHUT_RDWR)
+                    await asyncio.sleep(0.002)
 
     async def _exchange(
         self, method: str, url: str, data: bytes | None, headers: dict[str, str]

@@ -17,7 +17,6 @@ import aiohttp
 from minicluster.kube_client.errors import LostError, RefusalError
 
 if TYPE_CHECKING:
-    from asyncio.trsock import TransportSocket
     from collections.abc import AsyncIterator
 
     from minicluster.plan.objects.fields import Object
@@ -95,17 +94,6 @@ async def kept_alive(connection: aiohttp.ClientWebSocketResponse) -> AsyncIterat
     finally:
         task.cancel()
         await connection.close()
-        await _gone(raw)
-
-
-async def _gone(raw: TransportSocket | None) -> None:
-    """Wait until a connection is closed: its session does not wait for it, and TLS waits for an answer."""
-    with contextlib.suppress(TimeoutError, OSError):
-        async with asyncio.timeout(CLOSE_SECONDS):
-            if raw is not None:
-                raw.shutdown(sockets.SHUT_RDWR)
-            while raw is not None and raw.fileno() >= 0:
-                await asyncio.sleep(0.002)
 
 
 async def _ping(connection: aiohttp.ClientWebSocketResponse) -> None:
