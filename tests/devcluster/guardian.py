@@ -153,10 +153,11 @@ def parent_of(process: Path) -> int | None:
 
 
 def answer(guardian: Guardian, connection: socket.socket) -> bool:
-    """Serve one connection; True when the cluster has come to its end."""
-    with connection, connection.makefile("rwb") as stream:
+    """Serve one connection; True when the cluster has come to its end. Its client may go away at any time."""
+    with connection:
         try:
-            request = json.loads(stream.readline())
+            with connection.makefile("rb") as stream:
+                request = json.loads(stream.readline())
             ending = bool(request["do"] == "end")
             if ending:
                 guardian.end()
@@ -164,13 +165,10 @@ def answer(guardian: Guardian, connection: socket.socket) -> bool:
             else:
                 doers = {"start": guardian.start, "stop": guardian.stop, "list": guardian.listing}
                 reply = doers[request["do"]](request)
-        except (ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError) as error:
             ending, reply = False, {"error": repr(error)}
-        try:
-            stream.write(json.dumps(reply).encode() + b"\n")
-            stream.flush()
-        except OSError:
-            pass  # the client did not wait for the answer
+        with contextlib.suppress(OSError):
+            connection.sendall(json.dumps(reply).encode() + b"\n")
         return ending
 
 

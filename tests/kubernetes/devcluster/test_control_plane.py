@@ -69,9 +69,9 @@ def command(name: str, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def other(programs: None) -> Iterator[ControlPlane]:
-    """A second control plane beside the session's, with an admission plug-in more."""
+    """A second control plane beside the session's, with an admission plug-in more; the second test ends it."""
     plugins = {"enable-admission-plugins": "NodeRestriction,AlwaysPullImages"}
     with cluster(Options(apiserver=plugins)) as found:
         yield found
@@ -107,12 +107,11 @@ def test_two_run_side_by_side_with_flags_of_their_own(
     assert policies == ["IfNotPresent", "Always"]
 
 
-def test_stop_leaves_nothing(programs: None) -> None:
-    plane = start()
-    pids = plane.guardian.pids().values()
-    plane.stop()
-    plane.stop()  # a second time is no error
-    assert is_gone(plane.directory)
+def test_stop_leaves_nothing(other: ControlPlane) -> None:
+    pids = other.guardian.pids().values()
+    other.stop()
+    other.stop()  # a second time is no error
+    assert is_gone(other.directory)
     assert not any(is_running(pid) for pid in pids)
 
 

@@ -195,6 +195,16 @@ def test_a_guardian_without_owner_outlives_who_started_it(folder: Path) -> None:
     assert not guardian.directory.exists()
 
 
+@pytest.mark.parametrize("sent", [b"", b'{"do": "list"}\n'], ids=["nothing", "a request"])
+def test_a_client_that_goes_away_before_its_answer_does_no_harm(guardian: Guardian, sent: bytes) -> None:
+    pid = guardian.start("sleeper", [SLEEP, "1000"])
+    for _ in range(20):
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(str(guardian.directory / "guardian"))
+            connection.sendall(sent)
+    assert guardian.pids() == {"sleeper": pid}
+
+
 def test_nonsense_on_the_socket_is_answered_and_does_no_harm(guardian: Guardian) -> None:
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(str(guardian.directory / "guardian"))

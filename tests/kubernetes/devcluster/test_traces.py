@@ -3,6 +3,7 @@
 import secrets
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -88,18 +89,6 @@ def before(nodes: ControlPlane) -> dict[str, object]:
     return machine()
 
 
-def test_down_leaves_no_trace(before: dict[str, object]) -> None:
-    with cluster(ONE) as plane:
-        work(plane)
-        traces = own(plane)
-        assert traces.processes()
-        assert traces.groups()
-        assert traces.links()
-    until(lambda: not traces.links(), "the kernel to remove the interface")
-    assert traces.all() == []
-    assert machine() == before
-
-
 def crash(plane: ControlPlane) -> None:
     """Kill the guardian: the kernel kills the rest."""
     assert plane.guardian.process is not None
@@ -142,31 +131,54 @@ input()
     assert machine() == before
 
 
-def test_two_side_by_side_have_networks_of_their_own(nodes: ControlPlane) -> None:
-    """Pods of the same name have different addresses, and the other cluster's names are unknown."""
-    with cluster(ONE) as other:
-        assert other.rack is not None
-        assert nodes.rack is not None
-        assert other.rack.network.pods != nodes.rack.network.pods
-        service = {"metadata": {"name": "mine"}, "spec": {"clusterIP": "None", "selector": {"pod": "work"}}}
-        other.api.create("/api/v1/namespaces/default/services", service)
-        work(other)
-        known = "until getent hosts mine; do sleep 0.1; done"
-        assert script_pods.run(other.api, "default", pod("asks", node_images.PLAIN, known)).code == 0
-        name = f"asks-{secrets.token_hex(4)}"
-        unknown = pod(name, node_images.PLAIN, "getent hosts mine")
-        assert script_pods.run(nodes.api, "default", unknown).code == 2
-        nodes.api.delete(f"/api/v1/namespaces/default/pods/{name}")
+@dataclass(frozen=True, slots=True)
+class Second:
+    """A cluster beside the session's, on which a pod runs, and the machine before it began."""
+
+    plane: ControlPlane
+    before: dict[str, object]
 
 
-@pytest.mark.usefixtures("nodes")
-def test_nodes_are_added_while_it_runs() -> None:
+@pytest.fixture(scope="module")
+def second(nodes: ControlPlane) -> Iterator[Second]:
+    """One for the three tests below; the last of them ends it."""
+    before = machine()
     with cluster(ONE) as plane:
-        assert [node.name for node in plane.add_nodes(2)] == ["node-1", "node-2"]
-        assert (
-            script_pods.run(plane.api, "default", pod("late", node_images.PLAIN, "exit 9", "node-2")).code
-            == 9
-        )
+        work(plane)
+        yield Second(plane, before)
+
+
+def test_two_side_by_side_have_networks_of_their_own(nodes: ControlPlane, second: Second) -> None:
+    """Pods of the same name have different addresses, and the other cluster's names are unknown."""
+    other = second.plane
+    assert other.rack is not None
+    assert nodes.rack is not None
+    assert other.rack.network.pods != nodes.rack.network.pods
+    service = {"metadata": {"name": "mine"}, "spec": {"clusterIP": "None", "selector": {"pod": "work"}}}
+    other.api.create("/api/v1/namespaces/default/services", service)
+    known = "until getent hosts mine; do sleep 0.1; done"
+    assert script_pods.run(other.api, "default", pod("asks", node_images.PLAIN, known)).code == 0
+    name = f"asks-{secrets.token_hex(4)}"
+    unknown = pod(name, node_images.PLAIN, "getent hosts mine")
+    assert script_pods.run(nodes.api, "default", unknown).code == 2
+    nodes.api.delete(f"/api/v1/namespaces/default/pods/{name}")
+
+
+def test_nodes_are_added_while_it_runs(second: Second) -> None:
+    assert [node.name for node in second.plane.add_nodes(2)] == ["node-1", "node-2"]
+    late = pod("late", node_images.PLAIN, "exit 9", "node-2")
+    assert script_pods.run(second.plane.api, "default", late).code == 9
+
+
+def test_down_leaves_no_trace(second: Second) -> None:
+    traces = own(second.plane)
+    assert traces.processes()
+    assert traces.groups()
+    assert traces.links()
+    second.plane.stop()
+    until(lambda: not traces.links(), "the kernel to remove the interface")
+    assert traces.all() == []
+    assert machine() == second.before
 
 
 def test_more_nodes_than_the_network_holds_are_refused(nodes: ControlPlane) -> None:
