@@ -27,9 +27,10 @@ demo: $(VENV)/.ready
 
 # Coverage is measured where it is asked for, in tests that compute: it slows down what it watches.
 PURE := tests/broker_config tests/document tests/malleable tests/metrics_api/numbers tests/plan tests/queue_policies
-PYTEST := $(BIN)/python -m pytest --dist loadfile --durations=30 --durations-min=10
-# More workers than cores: tests on a cluster wait most of their time.
-REST = $(PYTEST) -n $(shell expr $$(nproc) + 2) $(PURE:%=--ignore=%)
+# Tests type `make` as people do: not as part of this one.
+PYTEST := env -u MAKEFLAGS $(BIN)/python -m pytest --dist loadfile --durations=30 --durations-min=10
+# More workers than cores: tests on a cluster, or with brokers, wait most of their time.
+REST = $(PYTEST) -n $(shell expr $$(nproc) + 3) $(PURE:%=--ignore=%)
 test: test-pure
 	@$(REST) --one-plane
 

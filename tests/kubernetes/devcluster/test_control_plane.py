@@ -71,7 +71,7 @@ def command(name: str, *words: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def other(programs: None) -> Iterator[ControlPlane]:
-    """A second control plane beside the session's, with an admission plug-in more; the second test ends it."""
+    """A second control plane, with an admission plug-in more, for two tests; the second ends it."""
     plugins = {"enable-admission-plugins": "NodeRestriction,AlwaysPullImages"}
     with cluster(Options(apiserver=plugins)) as found:
         yield found
