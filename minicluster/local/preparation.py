@@ -35,6 +35,8 @@ class Prepared:
     engine: Engine
     links: tuple[tuple[str, str], ...]
     """The symbolic links that stand for volumes, with their targets."""
+    ports: contextlib.ExitStack
+    """Holds the brokers' ports until it is closed."""
 
 
 def prepare(
@@ -55,17 +57,18 @@ def prepare(
         _check_dump(restore, engine)
     if text := gpu_notice(cluster):
         notice(text)
-    plan, mapping = _planned(source, cluster, directory)
-    _write_files(plan.objects, directory)
-    links, unlinked = volumes.link(mapping, directory)
-    for text in unlinked:
-        notice(text)
-    if engine.name == "embedded":
-        _write_engine(directory)
-    blueprint = _blueprint(source, plan.objects, directory, mapping, working_directory, engine)
-    if restore:
-        blueprint = replace(blueprint, restore=restore)
-    return Prepared(cluster, blueprint, engine, tuple(links))
+    with contextlib.ExitStack() as ports:
+        plan, mapping = _planned(source, cluster, directory, ports)
+        _write_files(plan.objects, directory)
+        links, unlinked = volumes.link(mapping, directory)
+        for text in unlinked:
+            notice(text)
+        if engine.name == "embedded":
+            _write_engine(directory)
+        blueprint = _blueprint(source, plan.objects, directory, mapping, working_directory, engine)
+        if restore:
+            blueprint = replace(blueprint, restore=restore)
+        return Prepared(cluster, blueprint, engine, tuple(links), ports.pop_all())
 
 
 def _for_this_machine(cluster: MiniCluster) -> MiniCluster:
@@ -105,13 +108,13 @@ def _check_dump(restore: str, engine: Engine) -> None:
 
 
 def _planned(
-    source: DocumentFile, cluster: MiniCluster, directory: ClusterDirectory
+    source: DocumentFile, cluster: MiniCluster, directory: ClusterDirectory, ports: contextlib.ExitStack
 ) -> tuple[Plan, VolumeMap]:
     from broker_config import curve
     from minicluster.plan import FreshKeys, Observed, Site, broker_settings, plan
 
     hosts = broker_settings(cluster, Site()).hosts
-    site = local_site(cluster, hosts, directory)
+    site = local_site(cluster, hosts, directory, ports)
     first = plan(cluster, Observed(), site, FreshKeys(curve.generate()), datetime.now(UTC))
     mapping = volumes.mapped(source, _pod_specs(first.objects), directory)
     archive = mapping.here(cluster.spec.archive.path)

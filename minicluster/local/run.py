@@ -61,7 +61,8 @@ def run(request: RunRequest, reporter: Reporter) -> int:
         with _directory(request, interrupts) as directory:
             prepared = _prepare(request, directory, chosen, reporter)
             try:
-                exit_code, times = asyncio.run(_Run(request, prepared, reporter, interrupts).whole())
+                with prepared.ports:
+                    exit_code, times = asyncio.run(_Run(request, prepared, reporter, interrupts).whole())
             finally:
                 state_file.unlink(directory, prepared.links)
         reporter.ended(times, prepared.cluster.spec.size)

@@ -23,6 +23,8 @@ ENGINES = ("auto", "flux", "embedded")
 MAX_BROKERS_PER_CORE = 64
 """On two cores 64 brokers came up in 17 s; more than twice as many are taken for a mistake."""
 DEVICES = Path("/dev")
+MAX_HELD_PORTS = 256
+"""Ports are open files, of which a process may have 1,024."""
 GPU_DEVICES = ("nvidia[0-9]*", "dri/renderD*")
 """The devices of GPUs there: NVIDIA's, and those of the kernel's own drivers."""
 
@@ -88,26 +90,36 @@ def gpu_notice(cluster: MiniCluster) -> str:
     )
 
 
-def local_site(cluster: MiniCluster, hosts: tuple[str, ...], directory: ClusterDirectory) -> Site:
-    """Return the site for a cluster on this machine. Raises PortTaken."""
+def local_site(
+    cluster: MiniCluster, hosts: tuple[str, ...], directory: ClusterDirectory, ports: contextlib.ExitStack
+) -> Site:
+    """Return the site for a cluster on this machine, whose ports `ports` holds. Raises PortTaken."""
     from minicluster.plan.records import Site
 
     return Site(
         cores=max(1, cores_of_machine() // max(cluster.spec.size, 1)),
         label_output=cluster.spec.tasks != 1,
-        endpoints=endpoints(hosts, _port(cluster)),
+        endpoints=endpoints(hosts, _port(cluster), ports),
         config_dir=str(directory.config),
         curve_dir=str(directory.path),
         curve_path=str(directory.curve),
     )
 
 
-def endpoints(hosts: tuple[str, ...], port: int | None) -> tuple[BrokerEndpoint, ...]:
-    """Return the endpoint of each broker: at ports from `port` on, or at free ones. Raises PortTaken."""
+def endpoints(
+    hosts: tuple[str, ...], port: int | None, ports: contextlib.ExitStack
+) -> tuple[BrokerEndpoint, ...]:
+    """Return the endpoint of each broker: at ports from `port` on, or at free ones. Raises PortTaken.
+
+    Until `ports` is closed nobody else is given one of them, nor may listen there without SO_REUSEADDR, which
+    brokers set. A port that is merely free can be another program's before the broker has started.
+    """
     from broker_config.settings import BrokerEndpoint
 
     with contextlib.ExitStack() as sockets:
         numbers = [_bound(sockets, port + rank if port else 0) for rank in range(len(hosts))]
+        if len(hosts) <= MAX_HELD_PORTS:
+            ports.enter_context(sockets.pop_all())
     uris = [f"tcp://{ADDRESS}:{number}" for number in numbers]
     return tuple(BrokerEndpoint(host, uri, uri) for host, uri in zip(hosts, uris, strict=True))
 
@@ -118,7 +130,7 @@ def _port(cluster: MiniCluster) -> int | None:
 
 
 def _bound(sockets: contextlib.ExitStack, port: int) -> int:
-    """Bind a port and return its number; it stays bound until all are chosen, so that all differ."""
+    """Bind a port, and return its number."""
     listener = sockets.enter_context(socket.socket())
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

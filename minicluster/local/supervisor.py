@@ -177,7 +177,8 @@ def main(directory: ClusterDirectory, task: Message, report: Callable[[Message],
     try:
         prepared, state = _prepared(directory, task, lambda text: report({"notice": text}))
         links = prepared.links
-        asyncio.run(_live(prepared, state, report))
+        with prepared.ports:
+            asyncio.run(_live(prepared, state, report))
     except Exception as error:
         report({"error": str(error), "exit_code": getattr(error, "exit_code", 1)})
         if not isinstance(error, (BackendError, ValueError)):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -96,7 +98,8 @@ def _prepare(tmp_path: Path, engine: str, scheduler: str = "{}", restore: str = 
     directory = ClusterDirectory(tmp_path / "mc")
     directory.config.mkdir(parents=True)
     parsed = documents.parse(document(scheduler=scheduler), "x.yaml")
-    prepare(parsed, directory, Engine(engine, "/x/flux"), tmp_path, print, restore)
+    with prepare(parsed, directory, Engine(engine, "/x/flux"), tmp_path, print, restore).ports:
+        pass
 
 
 @pytest.mark.parametrize(
@@ -138,6 +141,26 @@ def test_an_engines_dump_is_refused_by_the_other_engine(tmp_path: Path) -> None:
     (tmp_path / "saved.dump").write_bytes(b"SQLite format 3\0" + bytes(84))
     with pytest.raises(UsageProblem, match=r"--restore .*saved\.dump"):
         _prepare(tmp_path, "flux", restore=str(tmp_path / "saved.dump"))
+
+
+def test_a_port_is_the_brokers_alone_before_and_while_they_run() -> None:
+    """Else it could be given to a program that begins between the choice and the broker's start."""
+    with contextlib.ExitStack() as ports:
+        (chosen,) = site.endpoints(("here",), None, ports)
+        address = (site.ADDRESS, int(chosen.bind.rpartition(":")[2]))
+        with socket.socket() as rival, pytest.raises(OSError, match="Address already in use"):
+            rival.bind(address)
+        with socket.create_server(address, reuse_port=False) as broker:  # with SO_REUSEADDR, as brokers
+            assert broker.getsockname() == address
+    with socket.socket() as heir:
+        heir.bind(address)
+
+
+def test_ports_beyond_what_a_process_may_have_open_are_not_held() -> None:
+    with contextlib.ExitStack() as ports:
+        chosen = site.endpoints(("here",) * (site.MAX_HELD_PORTS + 1), None, ports)
+        with socket.socket() as rival:
+            rival.bind((site.ADDRESS, int(chosen[0].bind.rpartition(":")[2])))
 
 
 @pytest.mark.parametrize("own", ["", "true"], ids=["no command", "a command"])
