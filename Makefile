@@ -18,7 +18,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 
-.PHONY: help demo test test-all test-pure properties cluster cluster-down images lint format manifests reference release lock clean
+.PHONY: help demo test test-all test-pure supplies properties cluster cluster-down images lint format manifests reference release lock clean
 help:
 	@sed -n 's/^# make/make/p; s/^#      /     /p' Makefile
 
@@ -34,8 +34,13 @@ REST = $(PYTEST) -n $(shell expr $$(nproc) + 3) $(PURE:%=--ignore=%)
 test: test-pure
 	@$(REST) --one-plane
 
-test-all: test-pure
+test-all: supplies test-pure
 	@$(REST)
+
+# The programs and images that tests need, and their modules as pytest compiles them: once, not by each worker. What
+# fails here the tests report.
+supplies: $(VENV)/.ready
+	@$(PYTEST) --collect-only --build -qq $(PURE:%=--ignore=%) >/dev/null || :
 
 test-pure: $(VENV)/.ready
 	@$(PYTEST) -n $(shell expr $$(nproc) + 1) --cov --cov-report=term:skip-covered $(PURE)

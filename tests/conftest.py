@@ -95,6 +95,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         " Helm, KEDA, metrics-server, a metrics client, or nodes for more than a MiniCluster's start and end",
     )
     parser.addoption(
+        "--build",
+        action="store_true",
+        help="with --collect-only: build the programs and images that the tests need",
+    )
+    parser.addoption(
         "--hostile-documents",
         type=int,
         default=100,

@@ -38,6 +38,7 @@ ON_NODES = re.compile(rf".*/(tests/kubernetes/({NODES_FILES})\.py|{TOGETHER})")
 ON_A_PLANE = re.compile(r".*/tests/kubernetes/.*\.py")
 SLOW = ("tests/kubernetes/", "tests/operator/test_convergence.py", "tests/operator/test_elasticity.py")
 """Where tests are that take seconds each; on nodes it is more."""
+MARGIN = 1.25
 Seconds = dict[str, float]
 
 
@@ -127,11 +128,14 @@ class Dealer(LoadFileScheduling):
         return self._within(limits, node) or self._within(self._last_limits, node)
 
     def _nodes_take_longest(self) -> bool:
-        """Whether what is left on nodes, on all clusters that may be, takes longer than the rest."""
+        """Whether what is left on nodes, on all clusters that may be, takes longer than the rest.
+
+        Or nearly: begun too late, the other workers are idle in the end; too early, they take of the rest.
+        """
         clusters = self._last_limits[Cluster.NODES]
         on_nodes = sum(self._length(file) for file in self.workqueue if cluster_of(file) is Cluster.NODES)
         rest = sum(map(self._length, self.workqueue)) - on_nodes
-        return on_nodes * max(len(self.nodes) - clusters, 1) >= rest * clusters
+        return on_nodes * max(len(self.nodes) - clusters, 1) * MARGIN >= rest * clusters
 
     def _length(self, file: str) -> float:
         """Return how many seconds a file takes."""

@@ -127,7 +127,7 @@ def launch(state: State, kept_open: Sequence[OpenFile], *, detached: bool = Fals
         (state.directory / "logs" / "guardian.log").open("wb") as log,
     ):
         listener.bind(str(state.directory / SOCKET))
-        listener.listen(16)  # here, so that it answers from the first moment
+        listener.listen(128)  # here, so that it answers from the first moment
         kept = [state.lock, *(one.fileno() for one in kept_open)]
         argv = [sys.executable, "-I", "-S", str(PROGRAM), "--directory", str(state.directory)]
         argv += ["--owner", "0" if detached else str(os.getpid()), "--listener", str(listener.fileno())]

@@ -96,7 +96,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """Build the programs now if a test that was selected needs them: it takes longer than a test may."""
     named = {name for item in session.items for name in getattr(item, "fixturenames", ())}
     needed = [suite for name in sorted(NEEDS.keys() & named) for suite in NEEDS[name]]
-    if not NEEDS.keys() & named or session.config.getoption("collectonly"):
+    if not NEEDS.keys() & named:
+        return
+    if session.config.getoption("collectonly") and not session.config.getoption("--build"):
         return
     capture = session.config.pluginmanager.getplugin("capturemanager")
     with capture.global_and_fixture_disabled():
