@@ -36,7 +36,7 @@ class Prepared:
     links: tuple[tuple[str, str], ...]
     """The symbolic links that stand for volumes, with their targets."""
     ports: contextlib.ExitStack
-    """Holds the brokers' ports until it is closed."""
+    """Reserves the brokers' ports until it is closed."""
 
 
 def prepare(

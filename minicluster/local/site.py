@@ -23,7 +23,7 @@ ENGINES = ("auto", "flux", "embedded")
 MAX_BROKERS_PER_CORE = 64
 """On two cores 64 brokers came up in 17 s; more than twice as many are taken for a mistake."""
 DEVICES = Path("/dev")
-MAX_HELD_PORTS = 256
+MAX_RESERVED_PORTS = 256
 """Ports are open files, of which a process may have 1,024."""
 GPU_DEVICES = ("nvidia[0-9]*", "dri/renderD*")
 """The devices of GPUs there: NVIDIA's, and those of the kernel's own drivers."""
@@ -93,7 +93,7 @@ def gpu_notice(cluster: MiniCluster) -> str:
 def local_site(
     cluster: MiniCluster, hosts: tuple[str, ...], directory: ClusterDirectory, ports: contextlib.ExitStack
 ) -> Site:
-    """Return the site for a cluster on this machine, whose ports `ports` holds. Raises PortTaken."""
+    """Return the site for a cluster on this machine, whose ports `ports` reserves. Raises PortTaken."""
     from minicluster.plan.records import Site
 
     return Site(
@@ -118,7 +118,7 @@ def endpoints(
 
     with contextlib.ExitStack() as sockets:
         numbers = [_bound(sockets, port + rank if port else 0) for rank in range(len(hosts))]
-        if len(hosts) <= MAX_HELD_PORTS:
+        if len(hosts) <= MAX_RESERVED_PORTS:
             ports.enter_context(sockets.pop_all())
     uris = [f"tcp://{ADDRESS}:{number}" for number in numbers]
     return tuple(BrokerEndpoint(host, uri, uri) for host, uri in zip(hosts, uris, strict=True))

@@ -156,9 +156,9 @@ def test_a_port_is_the_brokers_alone_before_and_while_they_run() -> None:
         heir.bind(address)
 
 
-def test_ports_beyond_what_a_process_may_have_open_are_not_held() -> None:
+def test_ports_beyond_what_a_process_may_have_open_are_not_reserved() -> None:
     with contextlib.ExitStack() as ports:
-        chosen = site.endpoints(("here",) * (site.MAX_HELD_PORTS + 1), None, ports)
+        chosen = site.endpoints(("here",) * (site.MAX_RESERVED_PORTS + 1), None, ports)
         with socket.socket() as rival:
             rival.bind((site.ADDRESS, int(chosen[0].bind.rpartition(":")[2])))
 
