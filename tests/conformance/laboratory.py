@@ -20,6 +20,7 @@ from minicluster.instance.links.lines import LinesEndpoint
 from minicluster.instance.links.process_channel import ProcessChannel
 from minicluster.instance.rpc_instance import RpcInstance
 from tests.conformance.bindings import HandleEndpoint
+from tests.devcluster.waiting import until
 from tests.ports import free_port
 
 if TYPE_CHECKING:
@@ -55,10 +56,7 @@ path = "{folder}/R"
 
 def eventually(fact: Callable[[], object], what: str, deadline: float = DEADLINE) -> None:
     """Wait until `fact()` is true."""
-    end = time.monotonic() + deadline
-    while not fact():
-        assert time.monotonic() < end, f"not within {deadline} s: {what}"
-        time.sleep(0.01)
+    until(fact, what, deadline)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from broker_config import curve
 from minicluster.embedded.broker import launcher
 from minicluster.embedded.client import BrokerClient
 from minicluster.embedded.errors import EmbeddedError
+from tests.devcluster.waiting import until
 from tests.ports import free_port
 
 if TYPE_CHECKING:
@@ -28,13 +28,7 @@ DEADLINE = 20.0
 
 def wait_for(condition: Callable[[], object], what: str, deadline: float = DEADLINE) -> object:
     """Return the condition's first true value."""
-    end = time.monotonic() + deadline
-    while time.monotonic() < end:
-        value = condition()
-        if value:
-            return value
-        time.sleep(0.02)
-    raise AssertionError(f"not within {deadline} s: {what}")
+    return until(condition, what, deadline)
 
 
 class Instance:

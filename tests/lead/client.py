@@ -6,11 +6,11 @@ import http.client
 import json
 import socket
 import ssl
-import time
 from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
+from tests.devcluster import waiting
 from tests.lead.keys import NAME
 
 if TYPE_CHECKING:
@@ -21,11 +21,7 @@ DEADLINE = 30.0
 
 def until(condition: Callable[[], Any], what: str) -> Any:
     """Wait for the condition's first true value, and return it."""
-    end = time.monotonic() + DEADLINE
-    while not (value := condition()):
-        assert time.monotonic() < end, f"not within {DEADLINE} s: {what}"
-        time.sleep(0.02)
-    return value
+    return waiting.until(condition, what, DEADLINE)
 
 
 class _Connection(http.client.HTTPConnection):

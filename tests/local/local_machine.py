@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from minicluster.instance.connection import is_flux_core
 from minicluster.local import processes
 from tests import forked, inside
+from tests.devcluster.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -154,13 +154,7 @@ def engines() -> Sequence[str]:
 
 def eventually(ask: Callable[[], T | None], what: str, deadline: float = 20.0) -> T:
     """Ask until the answer is true; fail after `deadline` seconds."""
-    end = time.monotonic() + deadline
-    while True:
-        answer = ask()
-        if answer:
-            return answer
-        assert time.monotonic() < end, f"waited {deadline:g} s for {what}"
-        time.sleep(0.02)
+    return until(ask, what, deadline)
 
 
 def _read(path: Path) -> bytes:

@@ -36,5 +36,7 @@ def test_real_flux_finds_what_it_imports_of_ours(tmp_path: Path, name, packed) -
     """Beside broker.toml and the other texts, as in a pod."""
     directory = ClusterDirectory(tmp_path)
     directory.config.mkdir()
-    prepare(documents.parse(DOCUMENT, "x.yaml"), directory, Engine("flux", "/x/flux"), tmp_path, print)
+    parsed = documents.parse(DOCUMENT, "x.yaml")
+    with prepare(parsed, directory, Engine("flux", "/x/flux"), tmp_path, print).ports:
+        pass
     assert (directory.config / name).read_bytes() == packed()

@@ -10,6 +10,7 @@ import subprocess
 import time
 from typing import TYPE_CHECKING, Any
 
+from tests.devcluster import waiting
 from tests.release_0_1_0 import adapters
 from tests.release_0_1_0.adapters import DATA
 
@@ -24,11 +25,7 @@ OWN = ("start.sh", "broker.toml", "R")
 
 def until(condition: Callable[[], Any], what: str) -> Any:
     """Wait for the condition's first true value, and return it."""
-    end = time.monotonic() + DEADLINE
-    while not (value := condition()):
-        assert time.monotonic() < end, f"not within {DEADLINE:g} s: {what}"
-        time.sleep(0.02)
-    return value
+    return waiting.until(condition, what, DEADLINE)
 
 
 def old_files(mode: str) -> dict[str, bytes]:
