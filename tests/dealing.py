@@ -39,6 +39,7 @@ ON_A_PLANE = re.compile(r".*/tests/kubernetes/.*\.py")
 SLOW = ("tests/kubernetes/", "tests/operator/test_convergence.py", "tests/operator/test_elasticity.py")
 """Where tests are that take seconds each; on nodes it is more."""
 MARGIN = 1.25
+"""By how much work on nodes is taken for longer than it was: it is what is left last."""
 Seconds = dict[str, float]
 
 

@@ -26,7 +26,6 @@ STDIN, STDOUT, STDERR, STATUS, RESIZE, CLOSE = 0, 1, 2, 3, 4, 255
 CHUNK = 1 << 15
 """Most bytes in a message that is sent."""
 PING_SECONDS = 15.0
-CLOSE_SECONDS = 1.0
 DEAD_MILLISECONDS = 45_000
 """A connection is dead after so long without an acknowledgement by the other host."""
 

@@ -9,9 +9,9 @@ from urllib.parse import quote, urlencode
 import aiohttp
 import yarl
 
-from minicluster.kube_client.connection import REQUEST_SECONDS, refusal
+from minicluster.kube_client.connection import CLOSE_SECONDS, REQUEST_SECONDS, refusal
 from minicluster.kube_client.errors import ApiError, ApiUnreachableError, KubernetesError
-from minicluster.kube_client.exec_stream import CLOSE_SECONDS, PROTOCOL, ExecStream, kept_alive
+from minicluster.kube_client.exec_stream import PROTOCOL, ExecStream, kept_alive
 from minicluster.kube_client.resources import PODS
 
 if TYPE_CHECKING:

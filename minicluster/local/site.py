@@ -22,9 +22,9 @@ ADDRESS = "127.0.0.1"
 ENGINES = ("auto", "flux", "embedded")
 MAX_BROKERS_PER_CORE = 64
 """On two cores 64 brokers came up in 17 s; more than twice as many are taken for a mistake."""
-DEVICES = Path("/dev")
 MAX_RESERVED_PORTS = 256
 """Ports are open files, of which a process may have 1,024."""
+DEVICES = Path("/dev")
 GPU_DEVICES = ("nvidia[0-9]*", "dri/renderD*")
 """The devices of GPUs there: NVIDIA's, and those of the kernel's own drivers."""
 
