@@ -178,7 +178,8 @@ class Live:
         jobs = self.api.items(f"/apis/batch/v1/namespaces/{self.namespace}/jobs")
         events = self.api.items(f"/apis/events.k8s.io/v1/namespaces/{self.namespace}/events")
         lines = [f"{one['regarding']['name']}: {one['reason']}: {one['note']}" for one in events]
-        parts = {"logs": self.pods.logs(), "Events": "\n".join(lines), "pods": pods}
+        nodes = "\n".join(map(readiness_of, self.api.items("/api/v1/nodes")))
+        parts = {"logs": self.pods.logs(), "Events": "\n".join(lines), "nodes": nodes, "pods": pods}
         parts |= {"Job": [each["status"] for each in jobs], "status": self.status}
         return "\n".join(f"--- its {name}:\n{part}" for name, part in parts.items())
 
@@ -221,3 +222,10 @@ def bind(live: Live, rank: int, node: str) -> None:
         f"/api/v1/namespaces/{live.namespace}/pods/{name}/binding",
         {"metadata": {"name": name}, "target": {"apiVersion": "v1", "kind": "Node", "name": node}},
     )
+
+
+def readiness_of(node: dict[str, Any]) -> str:
+    """Describe whether a node is Ready, and what it or the controller that misses it says of that."""
+    found = next((one for one in node["status"].get("conditions", ()) if one["type"] == "Ready"), {})
+    parts = (str(found.get(field, "")) for field in ("status", "lastTransitionTime", "reason", "message"))
+    return f"{node['metadata']['name']}: Ready {' '.join(parts)}"
