@@ -6,8 +6,9 @@ the names of the MiniClusters that it may concern.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from minicluster.document import stored_status
 from minicluster.kube_client import objects
@@ -64,7 +65,7 @@ class Cache:
         known = self.clusters.get(name)
         if known is not None and objects.version(known) >= objects.version(item):
             return None
-        self.clusters.put(name, _trimmed(item))
+        self.clusters.put(name, _interned(_trimmed(item)))
         return name
 
     def forget_cluster(self, item: Object) -> Name | None:
@@ -235,3 +236,15 @@ def _trimmed(item: Object) -> Object:
         "spec": item.get("spec"),
         "status": stored_status.known_fields(item.get("status") or {}),
     }
+
+
+def _interned(value: Any) -> Any:
+    """Return a JSON value whose texts are there once, however many MiniClusters have them.
+
+    Most are names of fields and defaults. Parsed one by one, each document has its own of each.
+    """
+    if isinstance(value, dict):
+        return {sys.intern(key): _interned(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_interned(each) for each in value]
+    return sys.intern(value) if isinstance(value, str) else value

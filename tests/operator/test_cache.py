@@ -1,6 +1,7 @@
 """The cache: what late, repeated and missing news make of it."""
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -245,3 +246,24 @@ def test_labels_are_what_names_the_instance() -> None:
     item = config()
     del item["metadata"]["labels"][LABEL_INSTANCE]
     assert Cache().see("ConfigMap", item) == {Name(NAMESPACE, "")}
+
+
+def test_texts_that_many_miniclusters_have_are_there_once() -> None:
+    """Each document was parsed by itself, with texts of its own, names of fields included."""
+    cache = Cache()
+    for name in ("a", "b"):
+        cache.see_cluster(json.loads(json.dumps(minicluster(name=name))))
+    one, other = (cache.clusters[Name(NAMESPACE, name)]["spec"] for name in ("a", "b"))
+    assert one == other
+    assert one is not other
+    assert {id(text) for text in texts(one)} == {id(text) for text in texts(other)}
+
+
+def texts(value: object) -> Iterator[str]:
+    """Yield the texts of a JSON value, those of its keys too."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        yield from (text for pair in value.items() for each in pair for text in texts(each))
+    elif isinstance(value, list):
+        yield from (text for each in value for text in texts(each))
