@@ -158,7 +158,8 @@ class BackendOption:
     """Of its value, as typer knows it: `str`, `bool`, `float | None`, `Literal["a", "b"]`."""
     default: Any = ""
     metavar: str = ""
-    least: float | None = None
+    parse: Callable[[str], Any] | None = None
+    """Returns the value of a text, in place of `type`; raises ValueError with what would be right."""
     commands: frozenset[str] = frozenset()
     """The commands that have it; empty: each that has --on."""
     values: Callable[[Mapping[str, Any]], Mapping[str, str]] | None = None

@@ -149,7 +149,7 @@ def _declared(option: BackendOption, names: Iterable[str]) -> Any:
         *names,
         help=option.help,
         metavar=option.metavar or None,
-        min=option.least,
+        parser=option.parse,
         expose_value=False,
         callback=_keeper(option.names[0]),
     )

@@ -66,7 +66,9 @@ def render(
     with_secrets: Annotated[
         bool, typer.Option("--with-secrets", help="Show the CURVE certificate as well.")
     ] = False,
-    output: Annotated[str, typer.Option("--output", "-o", help="yaml or json.")] = "yaml",
+    output: Annotated[
+        Literal["yaml", "json"], typer.Option("--output", "-o", help="How to print them.")
+    ] = "yaml",
 ) -> None:
     """Print the Kubernetes objects of a document, its Secret without data.
 

@@ -17,6 +17,23 @@ EngineOption = Annotated[
 NameOption = Annotated[
     str, typer.Option("--name", metavar="NAME", help="Which MiniCluster, where the file has several.")
 ]
+
+
+def _timeout(text: str) -> float:
+    from minicluster.backends import timeouts
+
+    return timeouts.seconds(text)
+
+
+TimeoutOption = Annotated[
+    float | None,
+    typer.Option(
+        "--timeout",
+        parser=_timeout,
+        metavar="FSD",
+        help="End it after 30s, 5m, 1.5h; without a unit seconds.",
+    ),
+]
 ClusterArgument = Annotated[str, typer.Argument(metavar="NAME", help="The cluster, see `minicluster list`.")]
 ContextOption = Annotated[
     str, typer.Option("--context", metavar="CONTEXT", help="Kubernetes: in place of the current context.")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from minicluster.cli.options import EngineOption, NameOption, SizeOption
+from minicluster.cli.options import EngineOption, NameOption, SizeOption, TimeoutOption
 from minicluster.cli.program_command import ProgramCommand
 
 if TYPE_CHECKING:
@@ -40,10 +40,7 @@ def run(  # noqa: PLR0913, PLR0917 - an option each
         int | None,
         typer.Option("--tasks", "-n", min=1, metavar="N", help="Number of tasks, in place of spec.tasks."),
     ] = None,
-    timeout: Annotated[
-        float | None,
-        typer.Option(min=0.001, metavar="SECONDS", help="End the run after this many seconds."),
-    ] = None,
+    timeout: TimeoutOption = None,
     engine: EngineOption = "auto",
     name: NameOption = "",
     oversubscribe: Annotated[
@@ -57,7 +54,7 @@ def run(  # noqa: PLR0913, PLR0917 - an option each
 
       minicluster run examples/hello-world/minicluster.yaml
 
-      minicluster run cluster.yaml --size 2 --timeout 60 -- ./a.out --steps 10
+      minicluster run cluster.yaml --size 2 --timeout 5m -- ./a.out --steps 10
 
     Without a document: one broker and one task, unless --size and --tasks ask for more.
 

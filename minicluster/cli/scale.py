@@ -28,7 +28,7 @@ def scale(
 
       minicluster scale mc 2
 
-      minicluster scale mc 8 --on kubernetes --timeout 300
+      minicluster scale mc 8 --on kubernetes --timeout 5m
 
     Inside of a MiniCluster `self` is that one: it is asked for, with the rights of the pod's service account.
 

@@ -38,7 +38,7 @@ def up(
 
       minicluster up cluster.yaml --policy priority-elastic:gap=60
 
-      minicluster up cluster.yaml --on kubernetes -n research --wait --timeout 600
+      minicluster up cluster.yaml --on kubernetes -n research --wait --timeout 10m
     """
     from minicluster.backends import documents
     from minicluster.backends.records import UpRequest

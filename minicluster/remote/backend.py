@@ -9,7 +9,7 @@ import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from minicluster.backends import errors
+from minicluster.backends import errors, timeouts
 from minicluster.backends.port import Backend, BackendKind, BackendOption
 
 if TYPE_CHECKING:
@@ -336,11 +336,11 @@ KIND = BackendKind(
         ),
         BackendOption(
             ("--timeout",),
-            "Kubernetes: wait no longer; then 124.",
+            "Kubernetes: wait no longer than 30s, 5m, 1.5h; then 124.",
             float | None,
             default=None,
-            metavar="SECONDS",
-            least=0.001,
+            metavar="FSD",
+            parse=timeouts.seconds,
             commands=_CHANGES | {"up"},
         ),
     ),

@@ -134,7 +134,7 @@ def test_batch_names_the_files_that_stay(embedded: Machine, tmp_path: Path) -> N
 
 def test_a_job_that_ignores_sigterm_is_ended(machine: Machine, tmp_path: Path) -> None:
     stubborn = "sh -c 'trap \"\" TERM INT HUP; while :; do sleep 1; done'"
-    done = machine.run(document(tmp_path, command=stubborn), "--timeout", "2")
+    done = machine.run(document(tmp_path, command=stubborn), "--timeout", "2s")
     assert done.returncode == 124
     assert machine.left() == ([], [])
 

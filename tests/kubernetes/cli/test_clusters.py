@@ -122,7 +122,7 @@ def test_up_reports_that_no_operator_answers_and_goes_on_waiting(
 def test_up_waits_no_longer_than_its_timeout(
     minicluster: CommandLine, operator: Operator, tmp_path: Path
 ) -> None:
-    done = minicluster("up", written(tmp_path, document()), "--timeout", "0.5")
+    done = minicluster("up", written(tmp_path, document()), "--timeout", "500ms")
     assert (done.returncode, done.stderr) == (
         124,
         "minicluster: not done within 0.5 s (--timeout); what was asked for goes on in the cluster\n",
