@@ -68,7 +68,8 @@ class KubernetesBackend(Backend):
         found, _ = documents.read(text.text, text.source)
         policy = policy_of(request.policy) if request.policy else None
         with _translated():
-            chosen = documents.choose(found, request.name, request.size, policy)
+            image = self.given["image"]
+            chosen = documents.choose(found, request.name, request.size, policy, image)
             given, usual = self.given["namespace"], _namespace(self)
             wanted = [documents.with_namespace(each, given, usual) for each in chosen]
         wait = self.given["wait"]
@@ -312,6 +313,12 @@ KIND = BackendKind(
         ),
         BackendOption(
             ("--kubeconfig",), "Kubernetes: in place of $KUBECONFIG and ~/.kube/config.", metavar="FILE"
+        ),
+        BackendOption(
+            ("--image",),
+            "Kubernetes: in place of the image of the container that runs the command.",
+            metavar="IMAGE",
+            commands=frozenset({"up"}),
         ),
         BackendOption(
             ("--force",),

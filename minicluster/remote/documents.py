@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from minicluster.document import DocumentError, Problem, positions, validate
+from minicluster.document import DocumentError, Problem, positions, runner_index, validate
 from minicluster.kube_client.errors import RequestError
 from minicluster.plan.constants import API_VERSION, KIND
 
@@ -85,19 +85,24 @@ def choose(
     name: str = "",
     size: int | None = None,
     policy: tuple[str, Mapping[str, Any]] | None = None,
+    image: str = "",
 ) -> list[Wanted]:
     """Return what to apply: with a name one MiniCluster only, with a size that many brokers.
 
-    A policy is a name with settings. The data beside them comes first. Raises RequestError, DocumentError.
+    A policy is a name with settings; an image is that of the container that runs the command. The data beside
+    them comes first. Raises RequestError, DocumentError.
     """
     clusters = [each for each in found if each.kind == KIND and (not name or each.name == name)]
     names = ", ".join(each.name for each in found if each.kind == KIND)
     if not clusters:
         raise RequestError(f"{found[0].source}: has no MiniCluster {name}; it has {names}")
+    for option, is_given in (("--size", size is not None), ("--image", bool(image))):
+        if is_given and len(clusters) > 1:
+            raise RequestError(f"{option}: {found[0].source} has several MiniClusters ({names}); add --name")
     if size is not None:
-        if len(clusters) > 1:
-            raise RequestError(f"--size: {found[0].source} has several MiniClusters ({names}); add --name")
         clusters = [_changed(clusters[0], f"--size {size}", size=size)]
+    if image:
+        clusters = [_with_image(clusters[0], image)]
     if policy is not None:
         clusters = [_with_policy(each, *policy) for each in clusters]
     return [each for each in found if each.kind != KIND] + clusters
@@ -179,6 +184,13 @@ def _with_policy(wanted: Wanted, name: str, settings: Mapping[str, Any]) -> Want
     flux = wanted.item["spec"].get("flux") or {}
     scheduler = {**(flux.get("scheduler") or {}), "queuePolicy": name, "settings": dict(settings)}
     return _changed(wanted, f"--policy {name}", flux={**flux, "scheduler": scheduler})
+
+
+def _with_image(wanted: Wanted, image: str) -> Wanted:
+    containers = list(wanted.item["spec"]["containers"])
+    index = runner_index(validate(wanted.item).spec)
+    containers[index] = {**containers[index], "image": image}
+    return _changed(wanted, f"--image {image}", containers=containers)
 
 
 def _changed(wanted: Wanted, option: str, **fields: Any) -> Wanted:

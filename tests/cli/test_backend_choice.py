@@ -23,6 +23,7 @@ WRONG = [
     pytest.param("cancel mc f1 --kubeconfig f", "--kubeconfig", id="cancel"),
     pytest.param("shell mc --context c", "--context", id="shell"),
 ]
+    pytest.param("up f --image i", "--image", id="image"),
 
 
 @pytest.mark.parametrize(("words", "option"), WRONG)

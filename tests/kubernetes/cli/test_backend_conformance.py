@@ -29,6 +29,7 @@ def scene(api: Api, namespace: str) -> Scene:
         "context": api.access.context or "",
         "kubeconfig": str(api.access.kubeconfig),
         "all_namespaces": False,
+        "image": "",
         "force": False,
         "wait": False,
         "timeout": 60.0,

@@ -1,5 +1,6 @@
 """up, scale and down on a real API server; the test plays the operator."""
 
+import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from minicluster.kube_client.access import Access
 from minicluster.remote import teardown
 from minicluster.remote.session import Target, run
+from tests import forked
 from tests.devcluster import Api, ControlPlane, until
 from tests.kubernetes.command_line import CommandLine, Operator, document, written
 
@@ -185,6 +187,23 @@ def test_name_and_size_choose(minicluster: CommandLine, operator: Operator, tmp_
     assert minicluster("up", path, "--name", "two", "--size", 3, "--no-wait").returncode == 0
     assert not operator.exists("one")
     assert operator.api.get(operator.path("two"))["spec"]["size"] == 3
+
+
+def test_an_image_of_ones_own_is_tried(minicluster: CommandLine, operator: Operator, tmp_path: Path) -> None:
+    path = written(tmp_path, document())
+    assert minicluster("up", path, "--image", "registry/mine", "--no-wait").returncode == 0
+    (container,) = operator.api.get(operator.path())["spec"]["containers"]
+    assert container == {**container, "image": "registry/mine", "command": "hostname"}
+
+
+def test_a_command_is_run_without_a_file(minicluster: CommandLine, operator: Operator) -> None:
+    """`minicluster init … | minicluster up -` is what `minicluster run -- COMMAND` is on this machine."""
+    made = forked.completed(["init", "--size", "2", "--", "./a.out", "--steps", "10"], os.environ)
+    done = minicluster.process("up", "-", "--no-wait", given=made.stdout)
+    message = f"cluster a-out is accepted in namespace {operator.namespace}\n"
+    assert (made.returncode, done.returncode, done.stdout) == (0, 0, message), done.stderr
+    spec = operator.api.get(operator.path("a-out"))["spec"]
+    assert (spec["size"], spec["containers"][0]["command"]) == (2, "./a.out --steps 10")
 
 
 def test_a_field_that_somebody_else_set_is_named_and_left(

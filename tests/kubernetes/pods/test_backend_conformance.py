@@ -31,6 +31,7 @@ def scene(live: Live) -> Scene:
         "context": access.context or "",
         "kubeconfig": str(access.kubeconfig),
         "all_namespaces": False,
+        "image": "",
         "force": False,
         "wait": True,  # of a cluster without a main command: until it runs
         "timeout": SECONDS,
