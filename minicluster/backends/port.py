@@ -128,6 +128,7 @@ class Backend(Protocol):
 
         None: it is that of the lead broker, which is returned only where jobs need the `whole` of it.
         """
+        return None
 
     def trial(self, texts: Sequence[DocumentText], known: Sequence[Problem]) -> Sequence[Problem]:
         """Return what this back end would refuse in documents, besides the problems that are known."""

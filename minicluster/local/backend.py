@@ -172,8 +172,26 @@ class LocalBackend(Backend):
         return plan.Site()
 
 
+class _DocumentsBackend(Backend):
+    """This machine where it has no Linux: documents are validated and rendered, all else is refused."""
+
+    location: ClassVar[str] = "this machine, which need Linux; --on kubernetes does not"
+
+    def site(self) -> Site:
+        """Return the defaults."""
+        from minicluster import plan
+
+        return plan.Site()
+
+
+def _opened(given: Mapping[str, Any], reporter: Reporter) -> Backend:
+    return LocalBackend(given, reporter) if sys.platform == "linux" else _DocumentsBackend()
+
+
 def run(text: DocumentText, request: ForegroundRun, reporter: Reporter) -> int:
     """Run a document's command, and return its exit code."""
+    if sys.platform != "linux":
+        refuse(_DocumentsBackend(), "run")
     from minicluster.local import documents, prompt, site
     from minicluster.local import run as foreground
 
@@ -235,7 +253,7 @@ def _report(state: ClusterState, instance: Instance) -> StatusReport:
 
 _UP = frozenset({"up"})
 KIND = BackendKind(
-    LocalBackend,
+    _opened,
     (
         BackendOption(
             ("--engine",),

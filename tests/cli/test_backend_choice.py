@@ -1,17 +1,29 @@
 """This machine or Kubernetes: options of the one are refused for the other."""
 
+from __future__ import annotations
+
 import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from minicluster.cli.main import run
+from minicluster.local import state_directory
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.cli.calls import Answer
+
+EXAMPLE = str(Path(__file__).parents[2] / "examples" / "hello-world" / "minicluster.yaml")
 WRONG = [
     pytest.param("list --context c", "--context", id="context"),
     pytest.param("status mc -n ns", "--namespace", id="namespace"),
     pytest.param("logs mc --kubeconfig f", "--kubeconfig", id="kubeconfig"),
     pytest.param("list -A", "--all-namespaces", id="all-namespaces"),
     pytest.param("up f --force", "--force", id="force"),
+    pytest.param("up f --image i", "--image", id="image"),
     pytest.param("up f --timeout 3", "--timeout", id="timeout"),
     pytest.param("scale mc 2 --no-wait", "--no-wait", id="scale-no-wait"),
     pytest.param("down mc --no-wait", "--no-wait", id="down-no-wait"),
@@ -23,7 +35,6 @@ WRONG = [
     pytest.param("cancel mc f1 --kubeconfig f", "--kubeconfig", id="cancel"),
     pytest.param("shell mc --context c", "--context", id="shell"),
 ]
-    pytest.param("up f --image i", "--image", id="image"),
 
 
 @pytest.mark.parametrize(("words", "option"), WRONG)
@@ -81,3 +92,37 @@ def test_what_is_no_job_id_is_not_asked_for(
         run()
     message = "minicluster: ??: is no job id; `minicluster jobs mc --on kubernetes -n ns` lists them\n"
     assert (end.value.code, capsys.readouterr().err) == (2, message)
+
+
+ELSEWHERE = "is not offered for clusters of this machine, which need Linux; --on kubernetes does not"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        pytest.param(("run", EXAMPLE), f"run: {ELSEWHERE}", id="run"),
+        pytest.param(("run", "--", "true"), f"run: {ELSEWHERE}", id="run without a document"),
+        pytest.param(("up", EXAMPLE), f"up: {ELSEWHERE}", id="up"),
+        pytest.param(("list",), f"list: {ELSEWHERE}", id="list"),
+        pytest.param(("status", "mc"), f"status: {ELSEWHERE}", id="status"),
+        pytest.param(("submit", "mc", "true"), f"jobs: {ELSEWHERE}", id="submit"),
+        pytest.param(("down", "mc"), f"down: {ELSEWHERE}", id="down"),
+    ],
+)
+def test_outside_of_linux_clusters_of_this_machine_are_refused(
+    monkeypatch: pytest.MonkeyPatch, call: Callable[..., Answer], words: tuple[str, ...], message: str
+) -> None:
+    """Before a directory is made, or what only Linux has is called."""
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr(state_directory, "create", None)
+    done = call(*words)
+    assert (done.code, done.err) == (2, f"minicluster: {message}")
+
+
+@pytest.mark.parametrize("command", ["validate", "render"])
+def test_outside_of_linux_documents_are_validated_and_rendered(
+    monkeypatch: pytest.MonkeyPatch, call: Callable[..., Answer], command: str
+) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    done = call(command, EXAMPLE)
+    assert (done.code, done.err, "hello-world" in done.out) == (0, "", True)
