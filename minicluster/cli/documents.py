@@ -154,7 +154,7 @@ def crd(
 ) -> None:
     """Print the CustomResourceDefinition of MiniClusters.
 
-    minicluster crd | kubectl apply -f -
+    minicluster crd | kubectl apply --server-side -f -
 
     With `# yaml-language-server: $schema=minicluster.schema.json` in a document, editors check it:
 

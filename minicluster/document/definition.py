@@ -66,7 +66,7 @@ def crd() -> dict[str, Any]:
 
 
 def crd_yaml() -> str:
-    """Return the CustomResourceDefinition as YAML, ready for `kubectl apply -f -`."""
+    """Return the CustomResourceDefinition as YAML, ready for `kubectl apply --server-side -f -`."""
     return yaml.dump(crd(), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
 
 

@@ -19,7 +19,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-NO_CRD = "MiniClusters are not known to this cluster: install the CRD: minicluster crd | kubectl apply -f -"
+NO_CRD = (
+    "MiniClusters are not known to this cluster: install the CRD:"
+    " minicluster crd | kubectl apply --server-side -f -"
+)
 
 ANOTHERS_CRD = (
     "the CRD of MiniClusters is another operator's (the reference Flux Operator's has that name): delete its"

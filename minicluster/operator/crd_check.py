@@ -43,7 +43,7 @@ def too_old(missing: Sequence[str]) -> str:
     named = few([f"status.{each}" for each in missing])
     return (
         f"the CRD is older than this operator: it lacks {named}, without which a save or a resize"
-        " would be forgotten. Install the newer one: minicluster crd | kubectl apply -f -"
+        " would be forgotten. Install the newer one: minicluster crd | kubectl apply --server-side -f -"
     )
 
 

@@ -91,5 +91,5 @@ def arrow(path: str) -> tuple[Any, Any]:
     except ImportError as error:
         raise OutputError(
             f"{path}: writing Parquet needs pyarrow, which is not installed: "
-            "pip install 'minicluster[parquet]'"
+            "pip install '.[parquet]' in a checkout of minicluster"
         ) from error

@@ -44,7 +44,8 @@ def test_the_operators_own_crd_is_right() -> None:
 
 
 def test_without_a_crd_it_is_to_be_installed() -> None:
-    assert "install the CRD: minicluster crd | kubectl apply -f -" in trouble(**{"/apis": {"groups": []}})
+    message = trouble(**{"/apis": {"groups": []}})
+    assert "install the CRD: minicluster crd | kubectl apply --server-side -f -" in message
 
 
 def test_a_schema_that_is_not_published_yet_is_waited_for() -> None:
@@ -57,7 +58,7 @@ def test_the_crd_of_0_1_0_lacks_what_is_remembered() -> None:
         "the CRD is older than this operator: it lacks status.lead, status.save, status.resize,"
         " status.nodeLoss, status.leadLoss and 2 more, without which a save or a resize would be"
         " forgotten."
-        " Install the newer one: minicluster crd | kubectl apply -f -"
+        " Install the newer one: minicluster crd | kubectl apply --server-side -f -"
     )
 
 

@@ -92,14 +92,14 @@ def test_a_cluster_without_the_crd(bare_plane: ControlPlane, command: str) -> No
         1,
         (
             "minicluster: MiniClusters are not known to this cluster: install the CRD:"
-            " minicluster crd | kubectl apply -f -\n"
+            " minicluster crd | kubectl apply --server-side -f -\n"
         ),
     )
 
 
 def test_up_on_a_cluster_without_the_crd(bare_plane: ControlPlane, tmp_path: Path) -> None:
     done = CommandLine(bare_plane.kubeconfig)("up", written(tmp_path, document()))
-    assert "install the CRD: minicluster crd | kubectl apply -f -" in done.stderr
+    assert "install the CRD: minicluster crd | kubectl apply --server-side -f -" in done.stderr
 
 
 DENIED = [

@@ -65,7 +65,7 @@ def test_parquet_without_pyarrow_reports_what_to_install(
         listing.write_parquet("out.parquet", runs)
     assert str(error.value) == (
         "out.parquet: writing Parquet needs pyarrow, which is not installed: "
-        "pip install 'minicluster[parquet]'"
+        "pip install '.[parquet]' in a checkout of minicluster"
     )
 
 
