@@ -98,6 +98,20 @@ def test_the_page_needs_nothing_but_itself(runs: list[SimulationRun], tmp_path: 
     assert text.count("<svg") == 3 + 4, "three curves and four fronts"
 
 
+def test_the_page_follows_the_dark_mode_and_can_be_read_on_a_phone(runs: list[SimulationRun]) -> None:
+    """What is wider than the screen scrolls in a box of its own; all colours have a value for the dark."""
+    text = pages.page(runs)
+    light, dark = re.findall(r":root \{ (?:color-scheme: light dark; )?([^}]*)\}", text)
+    names = re.findall(r"--\w+", light)
+    assert re.findall(r"--\w+", dark) == names != []
+    assert "@media (prefers-color-scheme: dark) { :root {" in text
+    assert '<meta name="viewport" content="width=device-width">' in text
+    assert ".wide { overflow-x: auto }" in text
+    boxes = "".join(re.findall(r'<div class="wide">(.*?)</div>', text, re.DOTALL))
+    assert [boxes.count(tag) for tag in ("<table", "<svg")] == [2, 7]
+    assert [text.count(tag) for tag in ("<table", "<svg")] == [2, 7]
+
+
 def test_the_page_s_data_are_the_rectangles_and_the_jobs(runs: list[SimulationRun]) -> None:
     data = json.loads(re.search(r"^const runs = (.*);$", pages.page(runs), re.MULTILINE)[1])  # type: ignore[index]
     assert [each["policy"] for each in data] == ["rigid-min", "moldable", "priority-elastic"]
