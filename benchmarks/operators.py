@@ -127,6 +127,8 @@ class Running:
     operator: Operator
     process: subprocess.Popen[bytes]
     log: Path
+    port: int
+    """Where it answers on loopback."""
 
     def lives(self) -> bool:
         """Return True; end the program if the operator has ended."""
@@ -159,7 +161,7 @@ def running(operator: Operator, plane: ControlPlane, warm: bool = True) -> Itera
             stdout=output,
             stderr=output,
         )
-    started = Running(operator, process, log)
+    started = Running(operator, process, log, port)
     try:
         must(lambda: started.lives() and is_ready(port), f"{operator.name} is not ready")
         if warm:
