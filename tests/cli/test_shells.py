@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from minicluster.cli.completion import scripts
-from tests.cli import shell_terminal
+from tests.cli import shell_programs, shell_terminal
+from tests.devcluster import MissingProgramsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,25 +30,29 @@ PROGRAMS = Path(sys.executable).parent
 class Shell(NamedTuple):
     """How a shell is started without anybody's settings, and how it loads a completion script."""
 
-    program: tuple[str, ...]
+    options: tuple[str, ...]
     load: str
 
 
 SHELLS = {
-    "bash": Shell(("bash", "--norc", "--noprofile", "-i"), 'eval "$(minicluster completion bash)"'),
+    "bash": Shell(("--norc", "--noprofile", "-i"), 'eval "$(minicluster completion bash)"'),
     "zsh": Shell(
-        ("zsh", "-f", "-i"),
+        ("-f", "-i"),
         'autoload -U compinit; compinit -u -D; eval "$(minicluster completion zsh)"',
     ),
-    "fish": Shell(("fish", "--no-config", "-i"), "minicluster completion fish | source"),
+    "fish": Shell(("--no-config", "-i"), "minicluster completion fish | source"),
 }
 
 
 @pytest.fixture(params=sorted(SHELLS))
 def terminal(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ShellTerminal]:
     """A terminal with a shell that has loaded the script, in a directory with a document."""
-    if shutil.which(request.param) is None:
-        pytest.skip(f"there is no {request.param} on this machine")
+    try:
+        program = shell_programs.find(request.param)
+    except MissingProgramsError as error:
+        if os.environ.get("CI") == "true":
+            raise
+        pytest.skip(str(error))
     (tmp_path / "tundra.yaml").touch()
     environment = {
         "PATH": f"{PROGRAMS}:{os.environ['PATH']}",
@@ -57,9 +62,10 @@ def terminal(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ShellTe
         "PS1": "> ",
         "INPUTRC": "/dev/null",
         "MINICLUSTER_RUNTIME_DIR": str(tmp_path / "m"),
+        **program.environment,
     }
     shell = SHELLS[request.param]
-    opened = shell_terminal.opened(shell.program, environment)
+    opened = shell_terminal.opened((program.path, *shell.options), environment)
     opened.press(f"cd {tmp_path}; {shell.load}; echo loa''ded\n")
     opened.until("loaded")
     yield opened

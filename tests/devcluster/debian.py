@@ -4,7 +4,7 @@ import contextlib
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tests.devcluster.building import cache_folder, report
@@ -60,33 +60,36 @@ def has(name: str) -> bool:
     return True
 
 
-def unpacked(name: str, package: str, environ: Mapping[str, str] = os.environ) -> Path:
+def unpacked(
+    name: str, package: str, environ: Mapping[str, str] = os.environ, *, needs: Sequence[str] = ()
+) -> Path:
     """Return a program: that on PATH, else, under CI=true, its package's, unpacked into the cache.
 
-    It is not installed, so no service of it starts. Raises MissingProgramsError.
+    It is not installed, so no service of it starts; packages that it needs are unpacked beside it. Raises
+    MissingProgramsError.
     """
     if found := shutil.which(name, path=environ.get("PATH")):
         return Path(found)
     folder = cache_folder(environ) / f"debian-{package}"
-    wanted = folder / "usr" / "bin" / name
     if environ.get("CI") == "true":
         with one_at_a_time(environ):
-            if not wanted.exists():
-                _unpack(package, folder, environ)
-    if not wanted.exists():
-        raise MissingProgramsError(f"there is no {name} on PATH (package {package})")
-    return wanted
+            if not folder.exists():
+                _unpack([package, *needs], folder, environ)
+    for wanted in (folder / "usr" / "bin" / name, folder / "bin" / name):
+        if wanted.exists():
+            return wanted
+    raise MissingProgramsError(f"there is no {name} on PATH (package {package})")
 
 
-def _unpack(package: str, folder: Path, environ: Mapping[str, str]) -> None:
-    report(f"fetching {package}")
+def _unpack(packages: Sequence[str], folder: Path, environ: Mapping[str, str]) -> None:
+    report(f"fetching {', '.join(packages)}")
     temporary = folder.with_name(f"{folder.name}.draft")
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
-    if _apt(["update"], environ) and _apt(["download", package], environ, temporary):
-        (archive,) = temporary.glob("*.deb")
-        subprocess.run(["dpkg-deb", "--extract", archive, temporary], env=environ, check=True)
-        archive.unlink()
+    if _apt(["update"], environ) and _apt(["download", *packages], environ, temporary):
+        for archive in sorted(temporary.glob("*.deb")):
+            subprocess.run(["dpkg-deb", "--extract", archive, temporary], env=environ, check=True)
+            archive.unlink()
         temporary.rename(folder)
 
 

@@ -202,6 +202,21 @@ def test_under_ci_a_program_is_unpacked_from_its_package_once(bare: Path) -> Non
     assert debian.unpacked("tool", "tools", environ) == bare / "tool"
 
 
+@pytest.mark.parametrize("folder", ["bin", "usr/bin"])
+def test_packages_that_a_program_needs_are_unpacked_beside_it(bare: Path, folder: str) -> None:
+    """The program is in either folder: in some packages the former is no link to the latter."""
+    apt(bare, DOWNLOADS.format(folder=bare).replace(">package.deb", ">tools.deb >parts.deb"))
+    (bare / "dpkg-deb").write_text(
+        f'#!/bin/sh\n/bin/mkdir -p "$3/{folder}" "$3/all"\n: >"$3/{folder}/tool"; : >"$3/all/${{2##*/}}"\n'
+    )
+    (bare / "dpkg-deb").chmod(0o755)
+    environ = {"CI": "true", "PATH": str(bare), "XDG_CACHE_HOME": str(bare / "cache")}
+    cached = bare / "cache" / "minicluster" / "programs" / "debian-tools"
+    assert debian.unpacked("tool", "tools", environ, needs=["parts"]) == cached / folder / "tool"
+    assert (bare / "asked").read_text().splitlines() == ["update", "download tools parts"]
+    assert sorted(path.name for path in (cached / "all").iterdir()) == ["parts.deb", "tools.deb"]
+
+
 def test_elsewhere_no_package_is_fetched(bare: Path) -> None:
     apt(bare, DOWNLOADS.format(folder=bare))
     with pytest.raises(MissingProgramsError, match=r"^there is no tool on PATH \(package tools\)$"):
