@@ -88,6 +88,16 @@ def test_a_line_grows_by_the_key(terminal: ShellTerminal) -> None:
     terminal.until("easy:extra=")
 
 
+def test_names_of_files_are_completed_as_the_shell_completes_them(terminal: ShellTerminal) -> None:
+    """Behind an option's `=`, in a quote that is still open, and below the home directory."""
+    terminal.press("minicluster up --kubeconfig=tun\t")
+    terminal.until("--kubeconfig=tundra.yaml ")
+    terminal.press("\x15minicluster up 'tun\t")
+    terminal.until("minicluster up 'tundra.yaml' ")
+    terminal.press("\x15minicluster up ~/tun\t")
+    terminal.until("minicluster up ~/tundra.yaml ")
+
+
 @pytest.mark.parametrize("shell", sorted(SHELLS))
 def test_completion_prints_a_shells_script(call: Call, shell: str) -> None:
     assert call("completion", shell) == (0, scripts.OF_SHELL[shell], "")

@@ -33,23 +33,26 @@ _minicluster() {
     done
     (( directive & 2 )) && no_space=(-S "")
     (( $#described )) && _describe -t minicluster minicluster described "${no_space[@]}"
-    (( directive & 4 )) || _files
+    (( directive & 4 )) && return
+    [[ $PREFIX == -*=* ]] && compset -P 1 '*='
+    _files
 }
 compdef _minicluster minicluster
 """
 FISH: Final = r"""# Completion of minicluster in fish. In config.fish: minicluster completion fish | source
-function __minicluster_complete
+function __minicluster_ask
     set -l words (commandline -opc)
     set -l current (commandline -ct)
     set -l program $words[1]
     set -e words[1]
-    set -l lines ($program __complete $words "$current" 2>/dev/null)
-    test (count $lines) -gt 0; or return
-    set -l directive (string sub -s 2 -- $lines[-1])
-    set -e lines[-1]
-    test (count $lines) -gt 0; and printf '%s\n' $lines
-    test (math "bitand($directive, 4)") -eq 0; and __fish_complete_path "$current"
+    set -g __minicluster_found ($program __complete $words "$current" 2>/dev/null)
+    test (count $__minicluster_found) -gt 0; or return 0
+    set -l directive (string sub -s 2 -- $__minicluster_found[-1])
+    set -e __minicluster_found[-1]
+    test (math "bitand($directive, 4)") -eq 0; or return 0
+    test (count $__minicluster_found) -gt 0; or return 1 # fish completes names of files itself
+    set -a __minicluster_found (__fish_complete_path "$current")
 end
-complete -c minicluster -f -a '(__minicluster_complete)'
+complete -c minicluster -n __minicluster_ask -f -a '$__minicluster_found'
 """
 OF_SHELL: Final = {"bash": BASH, "zsh": ZSH, "fish": FISH}
